@@ -1,0 +1,181 @@
+// Command targets installs the real servers, clients and tools of
+// fixtures/targets/targets.yaml, which mcpconform is tried against, and tells how they
+// are run.
+//
+//	targets install [NAME…]                     targets or installs; all by default
+//	targets list [-kind KIND] [-transport NAME]
+//	targets show [flags] TARGET TRANSPORT [SERVER ARG…]
+//
+// Installed things go to $MCPCONFORM_TARGETS, by default the user's cache folder
+// mcpconform/targets. What is already there at the pinned versions is left alone, and
+// nothing is then asked of the network.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "targets:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…]"
+	if len(args) == 0 {
+		return errors.New(usage)
+	}
+	in, repo, err := open()
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "install":
+		names, err := in.data.selected(args[1:])
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		return in.all(ctx, names, func(name, what string) {
+			fmt.Fprintf(out, "%-10s %s (%.1f s)\n", name, what, time.Since(start).Seconds())
+		})
+	case "list":
+		return list(in.data, args[1:], out)
+	case "show":
+		return show(in, repo, args[1:], out)
+	}
+	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
+}
+
+func open() (in *installer, repo string, err error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return nil, "", err
+	}
+	repo, err = repository(at)
+	if err != nil {
+		return nil, "", err
+	}
+	in = &installer{dir: filepath.Join(repo, "fixtures", "targets"), cache: os.Getenv("MCPCONFORM_TARGETS")}
+	if in.cache == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, "", err
+		}
+		in.cache = filepath.Join(cache, "mcpconform", "targets")
+	}
+	if in.cache, err = filepath.Abs(in.cache); err != nil {
+		return nil, "", err
+	}
+	in.data, err = load(in.dir)
+	return in, repo, err
+}
+
+func list(data *Data, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("list", flag.ContinueOnError)
+	kind := flags.String("kind", "", "only this `kind`: server, client or tool")
+	transport := flags.String("transport", "", "only with this `transport`: stdio, http or sse")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, t := range data.Targets {
+		if *kind != "" && t.Kind != *kind || *transport != "" && t.Transports[*transport] == nil {
+			continue
+		}
+		names := strings.Join(slices.Sorted(maps.Keys(t.Transports)), ",")
+		fmt.Fprintln(table, strings.Join([]string{t.Name, t.Kind, t.Language, t.Package, t.Version, names}, "\t"))
+	}
+	return table.Flush()
+}
+
+func show(in *installer, repo string, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("show", flag.ContinueOnError)
+	port := flags.Int("port", 0, "the `port` a server listens on; a free one by default")
+	tmp := flags.String("tmp", "", "the `folder` that a target may write to")
+	url := flags.String("url", "", "the `endpoint` that a client connects to")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
+		return errors.New("usage: targets show [-port N] [-tmp DIR] [-url URL] TARGET TRANSPORT [SERVER ARG…]")
+	}
+	name, transport := flags.Arg(0), flags.Arg(1)
+	target := in.data.target(name)
+	if target == nil {
+		return fmt.Errorf("no target %q", name)
+	}
+	t := target.Transports[transport]
+	if t == nil {
+		return fmt.Errorf("%s has no transport %q", name, transport)
+	}
+	needs, err := in.data.selected([]string{name})
+	if err != nil {
+		return err
+	}
+	for _, need := range needs {
+		ready, _, err := in.ready(need)
+		if err != nil {
+			return err
+		}
+		if !ready {
+			return fmt.Errorf("%s is not installed at the pinned version: go run ./.ci/targets install %s", name, name)
+		}
+	}
+	values := Values{Cache: in.cache, Repo: repo, Tmp: *tmp, URL: *url, Server: flags.Args()[2:]}
+	if slices.Contains(needs, "node") {
+		if values.Node, err = in.node(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case t.Port != 0:
+		*port = t.Port
+	case *port == 0:
+		if *port, err = freePort(); err != nil {
+			return err
+		}
+	}
+	values.Port = strconv.Itoa(*port)
+	run, err := t.fill(values)
+	if err != nil {
+		return fmt.Errorf("%s over %s: %w", name, transport, err)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(run)
+}
+
+// freePort returns a port of the loopback interface that nobody listened on just now.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+func checklistCommand() *cobra.Command {
+	var asJSON, asMarkdown bool
+	var selects []string
+	cmd := &cobra.Command{
+		Use:   "checklist",
+		Short: "List the requirements of the revision, before any run",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			entries, err := chosen(selects)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON && asMarkdown:
+				return errors.New("--json and --markdown exclude each other")
+			case asJSON:
+				return checklistJSON(cmd.OutOrStdout(), entries)
+			case asMarkdown:
+				return checklistMarkdown(cmd.OutOrStdout(), entries)
+			}
+			return checklistText(cmd.OutOrStdout(), entries)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "as Markdown")
+	cmd.Flags().StringSliceVar(&selects, "select", nil,
+		"only these: `id`, glob, page, level, party (server, client, host …) or transport (stdio, http, sse); all that are given have to fit")
+	return cmd
+}
+
+// entry is a requirement as checklist --json lists it.
+type entry struct {
+	schema.Requirement
+	URL    string   `json:"url"`
+	Checks []string `json:"checks"`
+}
+
+func describe(r schema.Requirement, served map[string][]string) entry {
+	checks := served[r.ID]
+	if checks == nil {
+		checks = []string{}
+	}
+	return entry{Requirement: r, URL: r.URL(), Checks: checks}
+}
+
+// chosen returns the requirements that fit every pattern.
+func chosen(patterns []string) ([]entry, error) {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return nil, err
+	}
+	served := suites.Served()
+	var out []entry
+	for _, r := range catalogue {
+		fits := true
+		for _, p := range patterns {
+			fits = fits && fit(p, r)
+		}
+		if fits {
+			out = append(out, describe(r, served))
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	for _, p := range patterns {
+		if err := (suites.Selection{Select: []string{p}}).Validate(catalogue); err != nil && !known(p) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("no requirement fits all of %s", strings.Join(patterns, ", "))
+}
+
+var (
+	parties    = []string{"server", "client", "both", "host", "authorization-server"}
+	transports = []string{"stdio", "http", "sse"}
+)
+
+func known(p string) bool { return slices.Contains(parties, p) || slices.Contains(transports, p) }
+
+// fit reports whether a pattern fits a requirement. A party also finds what
+// binds both sides; a page whose name is that of a party is given in full.
+func fit(p string, r schema.Requirement) bool {
+	switch {
+	case slices.Contains(parties, p):
+		return string(r.Party) == p || r.Party == schema.Both && (p == "server" || p == "client")
+	case slices.Contains(transports, p):
+		return slices.Contains(r.Transports, p)
+	}
+	return suites.Selection{Select: []string{p}}.Includes(r)
+}
+
+func checklistJSON(w io.Writer, entries []entry) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(map[string]any{"format": 1, "revision": schema.Version, "requirements": entries})
+}
+
+// byPage calls visit for each run of entries of one page.
+func byPage(entries []entry, visit func(page string, entries []entry) error) error {
+	for first := 0; first < len(entries); {
+		last := first
+		for last < len(entries) && entries[last].Page == entries[first].Page {
+			last++
+		}
+		if err := visit(entries[first].Page, entries[first:last]); err != nil {
+			return err
+		}
+		first = last
+	}
+	return nil
+}
+
+func checklistText(w io.Writer, entries []entry) error {
+	var b strings.Builder
+	observable := 0
+	_ = byPage(entries, func(page string, entries []entry) error {
+		fmt.Fprintf(&b, "%s\n", page)
+		for _, e := range entries {
+			mark := " "
+			if e.Observable {
+				mark = "✓"
+				observable++
+			}
+			fmt.Fprintf(&b, "  %s %-10s %-8s %-50s %s\n", mark, e.Level, e.Party, e.ID, e.Summary)
+		}
+		return nil
+	})
+	fmt.Fprintf(&b, "%d requirements, %d of them observable on the wire (✓)\n", len(entries), observable)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func checklistMarkdown(w io.Writer, entries []entry) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Requirements of MCP %s\n", schema.Version)
+	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
+	_ = byPage(entries, func(page string, entries []entry) error {
+		fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Binds | Requirement | How it is tried, or why it cannot be seen |\n|---|---|---|---|---|\n", page)
+		for _, e := range entries {
+			how := e.How
+			if !e.Observable {
+				how = "*Not observable.* " + how
+			}
+			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level, e.Party, cell.Replace(e.Summary), cell.Replace(how))
+		}
+		return nil
+	})
+	_, err := io.WriteString(w, b.String())
+	return err
+}

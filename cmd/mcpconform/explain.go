@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+func explainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain ID",
+		Short: "Explain one requirement: what it says, how it is tried, what breaks it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, ok := schema.Lookup(args[0])
+			if !ok {
+				return fmt.Errorf("%q is no requirement; the nearest are:\n  %s", args[0], strings.Join(schema.Nearest(args[0], 5), "\n  "))
+			}
+			return explain(cmd.OutOrStdout(), r)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			catalogue, err := schema.Catalogue()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			var ids []string
+			for _, r := range catalogue {
+				if strings.HasPrefix(r.ID, prefix) {
+					ids = append(ids, r.ID+"\t"+r.Summary)
+				}
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+func explain(w io.Writer, r schema.Requirement) error {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-12s %s\n", name, value)
+		}
+	}
+	fmt.Fprintf(&b, "%s\n%s\n\n", r.ID, r.Summary)
+	row("level", string(r.Level))
+	row("binds", string(r.Party))
+	if r.Judged != "" {
+		row("judged on", string(r.Judged)+", which has to cope with it")
+	}
+	row("page", r.URL())
+	for _, s := range r.Sources {
+		row("also", s.URL())
+	}
+	row("transports", strings.Join(r.Transports, ", "))
+	row("capability", r.Capability)
+	if r.Observable {
+		row("tried by", r.How)
+		row("violated by", r.Violation)
+		row("checks", strings.Join(suites.Served()[r.ID], ", "))
+		row("helps", r.Config)
+	} else {
+		row("not seen", r.How)
+	}
+	for _, p := range schema.PositionsFor(r.ID) {
+		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity, p.Position, p.Reason)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

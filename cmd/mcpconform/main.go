@@ -1,0 +1,79 @@
+// Command mcpconform tests implementations of the Model Context Protocol for
+// conformance to revision 2025-06-18.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+)
+
+// Exit codes.
+const (
+	exitConformant    = 0
+	exitNotConformant = 1
+	exitUsage         = 2
+	exitIncomplete    = 3
+)
+
+// exitError carries the exit code of a command that has said what it had to.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() {
+	ctx, stop := context.WithCancel(context.Background())
+	go interrupt(stop)
+	err := newRoot().ExecuteContext(ctx)
+	transport.KillAll()
+	var code exitError
+	switch {
+	case err == nil:
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	default:
+		fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+		os.Exit(exitUsage)
+	}
+}
+
+// interrupt ends the run in order at the first signal, so that reports are
+// still written, and at once at the second.
+func interrupt(stop func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+	fmt.Fprintln(os.Stderr, "mcpconform: interrupted; ending the run, once more to end at once")
+	stop()
+	<-signals
+	transport.KillAll()
+	os.Exit(exitIncomplete)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "mcpconform",
+		Short:         "Test an MCP server or client for conformance to revision 2025-06-18",
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(serverCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
+	return root
+}
+
+// version returns the module version that the binary was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

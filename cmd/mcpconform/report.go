@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/reporters"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+func reportCommand() *cobra.Command {
+	var reports reportFlags
+	cmd := &cobra.Command{
+		Use:   "report RESULTS.json...",
+		Short: "Render results again, or several of them side by side",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if reports.trace != "" {
+				return errors.New("results hold no trace to write")
+			}
+			var runs []*result.Run
+			for _, path := range args {
+				run, err := readResults(path)
+				if err != nil {
+					return err
+				}
+				runs = append(runs, run)
+			}
+			if len(runs) == 1 {
+				return reports.write(runs[0], nil)
+			}
+			return reports.matrix(runs)
+		},
+	}
+	reports.register(cmd)
+	return cmd
+}
+
+func readResults(path string) (*result.Run, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	run, err := reporters.ReadJSON(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return run, nil
+}
+
+// matrix shows several runs side by side. Reports of single runs make no sense
+// of them.
+func (f *reportFlags) matrix(runs []*result.Run) error {
+	if f.junit != "" || f.json != "" || f.html != "" || f.trace != "" {
+		return fmt.Errorf("several results can be rendered on the console and with --markdown only")
+	}
+	if f.markdown != "" {
+		return writeFile(f.markdown, func(w io.Writer) error { return reporters.MatrixMarkdown(w, runs) })
+	}
+	return reporters.MatrixConsole(os.Stdout, runs, f.consoleOptions())
+}

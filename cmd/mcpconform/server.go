@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// runFlags are shared by all commands that run something.
+type runFlags struct {
+	reports  reportFlags
+	selects  []string
+	skips    []string
+	timeout  time.Duration
+	parallel int
+	strict   bool
+	call     string
+	env      []string
+	cleanEnv bool
+	dir      string
+}
+
+func (f *runFlags) register(cmd *cobra.Command) {
+	f.reports.register(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
+	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one answer may take")
+	flags.IntVar(&f.parallel, "parallel", 0, "connections of single checks at a time (0: twice the processors)")
+	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the target not conformant")
+	flags.StringVar(&f.call, "call-tools", "safe", "which tools may be called: none, `safe` or all")
+	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the target, `NAME=value` or NAME to pass ours on, repeatable")
+	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the target only PATH, HOME and what --env names")
+	flags.StringVar(&f.dir, "cwd", "", "working directory of the target")
+}
+
+func serverCommand() *cobra.Command {
+	var f runFlags
+	var h httpFlags
+	cmd := &cobra.Command{
+		Use:   "server [flags] [-- COMMAND [ARG...]]",
+		Short: "Test a server; without a target, the embedded reference server",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.options()
+			if err != nil {
+				return err
+			}
+			stop := func() {}
+			if h.given() {
+				env, err := f.environment()
+				if err != nil {
+					return err
+				}
+				if stop, err = h.target(cmd.Context(), &o, args, transport.Command{Dir: f.dir, Env: env}); err != nil {
+					return err
+				}
+			} else if err := f.target(&o, args); err != nil {
+				return err
+			}
+			progress := f.reports.progress()
+			o.Progress = progress
+			o.Framework = suites.Ginkgo
+			run, trace, err := suites.Server(cmd.Context(), o)
+			stop()
+			if err != nil {
+				return err
+			}
+			return f.reports.write(run, trace)
+		},
+	}
+	f.register(cmd)
+	h.register(cmd)
+	return cmd
+}
+
+func (f *runFlags) options() (suites.Options, error) {
+	mode := check.CallMode(f.call)
+	if mode != check.CallNone && mode != check.CallSafe && mode != check.CallAll {
+		return suites.Options{}, fmt.Errorf("--call-tools is %q; it takes none, safe or all", f.call)
+	}
+	if f.timeout <= 0 {
+		return suites.Options{}, errors.New("--timeout has to be longer than nothing")
+	}
+	return suites.Options{
+		Selection: suites.Selection{Select: f.selects, Skip: f.skips},
+		Settings:  check.Settings{CallTools: mode},
+		Timeout:   f.timeout, Parallel: f.parallel, Strict: f.strict,
+		Tool: result.Tool{Name: "mcpconform", Version: version()},
+	}, nil
+}
+
+func (f *runFlags) target(o *suites.Options, args []string) error {
+	if len(args) == 0 {
+		reference := server.New(server.Options{})
+		o.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "the embedded reference server", Run: reference.RunStdio}}
+		o.Settings.CallTools = check.CallAll
+		o.Target.Command = []string{"(embedded reference server)"}
+		return nil
+	}
+	env, err := f.environment()
+	if err != nil {
+		return err
+	}
+	o.Dialer = &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
+	o.Target.Command = args
+	return nil
+}
+
+// environment returns the target's environment, or nil for ours.
+func (f *runFlags) environment() ([]string, error) {
+	if !f.cleanEnv && len(f.env) == 0 {
+		return nil, nil
+	}
+	var env []string
+	if f.cleanEnv {
+		for _, name := range []string{"PATH", "HOME", "SystemRoot"} {
+			if v, ok := os.LookupEnv(name); ok {
+				env = append(env, name+"="+v)
+			}
+		}
+	} else {
+		env = os.Environ()
+	}
+	for _, e := range f.env {
+		name, _, given := strings.Cut(e, "=")
+		switch v, ok := os.LookupEnv(name); {
+		case given:
+			env = append(env, e)
+		case ok:
+			env = append(env, name+"="+v)
+		default:
+			return nil, fmt.Errorf("--env %s: no such variable is set", e)
+		}
+	}
+	return env, nil
+}

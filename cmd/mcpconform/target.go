@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// httpFlags name a server that is reached over HTTP.
+type httpFlags struct {
+	url, transport string
+	headers        []string
+	bearerEnv      string
+	tls            transport.TLSOptions
+	socket         string
+	start          string
+}
+
+func (f *httpFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.url, "url", "", "`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp")
+	flags.StringVar(&f.transport, "transport", "auto", "transport at the URL: auto, `http` (Streamable HTTP) or sse (HTTP+SSE)")
+	flags.StringArrayVar(&f.headers, "header", nil, "header of every HTTP request, `'Name: value'`, repeatable; not shown in reports")
+	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token that the environment variable `VAR` holds")
+	flags.BoolVar(&f.tls.Insecure, "insecure", false, "accept any TLS certificate")
+	flags.StringVar(&f.tls.CAFile, "cacert", "", "trust the certificates in `FILE` (PEM) as well")
+	flags.StringVar(&f.tls.CertFile, "cert", "", "certificate of the client in `FILE` (PEM)")
+	flags.StringVar(&f.tls.KeyFile, "key", "", "key of the client's certificate in `FILE` (PEM)")
+	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever the URL's host")
+	flags.StringVar(&f.start, "start", "", "run the shell `COMMAND` to start the server and stop it after the run; {port} in it and in the URL is a free port")
+}
+
+// given reports whether any flag asks for a target over HTTP.
+func (f *httpFlags) given() bool {
+	return f.url != "" || f.start != "" || f.socket != "" || len(f.headers) > 0 || f.bearerEnv != "" ||
+		f.tls != (transport.TLSOptions{}) || f.transport != "auto" && f.transport != ""
+}
+
+// endpoint returns what the flags say of the server.
+func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.Endpoint, error) {
+	e := transport.Endpoint{URL: f.url, Header: make(http.Header), Socket: f.socket, Timeout: timeout}
+	switch {
+	case len(args) > 0:
+		return e, errors.New("a COMMAND is a server over stdio, --url one over HTTP: only one of them can be the target (--start COMMAND starts a server over HTTP)")
+	case f.url == "":
+		return e, errors.New("--url is missing: it says where the server over HTTP is")
+	}
+	switch f.transport {
+	case "", "auto", transport.NameHTTP, transport.NameSSE:
+	default:
+		return e, fmt.Errorf("--transport is %q; it takes auto, http or sse", f.transport)
+	}
+	for _, h := range f.headers {
+		if err := transport.AddHeader(e.Header, h); err != nil {
+			return e, fmt.Errorf("--header: %w", err)
+		}
+	}
+	if f.bearerEnv != "" {
+		if err := transport.AddBearer(e.Header, f.bearerEnv); err != nil {
+			return e, fmt.Errorf("--bearer-env: %w", err)
+		}
+	}
+	if f.tls.KeyFile != "" && f.tls.CertFile == "" {
+		return e, errors.New("--key is given without --cert")
+	}
+	if f.tls != (transport.TLSOptions{}) {
+		config, err := f.tls.Config()
+		if err != nil {
+			return e, err
+		}
+		e.TLS = config
+	}
+	if err := e.Validate(); err != nil {
+		return e, fmt.Errorf("--url: %w", err)
+	}
+	e.Redactor = transport.NewRedactor(e.Header, e.URL)
+	return e, nil
+}
+
+// target makes the server of the flags the run's target. The function that it
+// returns stops what was started. A server that cannot be reached is no error
+// here: the run reports it.
+func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string, command transport.Command) (stop func(), err error) {
+	e, err := f.endpoint(args, o.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	if o.Limits == (wire.Limits{}) {
+		o.Limits = wire.DefaultLimits
+	}
+	o.Trace, o.Redactor = wire.NewTrace(o.Limits), e.Redactor
+	o.Target.URL = e.String()
+	name := f.transport
+	if name != transport.NameSSE {
+		name = transport.NameHTTP
+	}
+	stop = func() {}
+	if f.start != "" {
+		command.Args = transport.Shell(f.start)
+		o.Target.Command = []string{e.Redactor.String(f.start)}
+		server, err := transport.Start{
+			Command: command, Endpoint: e, Log: o.Trace.Connect(name, "server process"),
+		}.Run(ctx)
+		if err != nil {
+			o.Dialer = unreachable{name, err}
+			return stop, nil
+		}
+		stop = func() { server.Stop(ctx) }
+		e = server.Endpoint
+		o.Target.URL = e.String()
+	}
+	o.Dialer, err = f.dialer(ctx, o.Trace, e)
+	var start *transport.StartError
+	switch {
+	case errors.As(err, &start):
+		o.Dialer = unreachable{name, err}
+	case err != nil:
+		// It is there, but speaks neither: the run says what is wrong with it.
+		o.Dialer = &transport.HTTP{Endpoint: e}
+	}
+	return stop, nil
+}
+
+func (f *httpFlags) dialer(ctx context.Context, trace *wire.Trace, e transport.Endpoint) (transport.Dialer, error) {
+	switch f.transport {
+	case transport.NameHTTP:
+		return &transport.HTTP{Endpoint: e}, nil
+	case transport.NameSSE:
+		return &transport.SSE{Endpoint: e}, nil
+	}
+	return transport.Detect(ctx, trace, e)
+}
+
+// unreachable is a target that could not be started or reached.
+type unreachable struct {
+	transport string
+	err       error
+}
+
+func (u unreachable) Transport() string { return u.transport }
+
+// Dial fails as it did before.
+func (u unreachable) Dial(_ context.Context, log *wire.Log) (transport.Conn, error) {
+	_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: u.err.Error()})
+	log.End()
+	return nil, u.err
+}

@@ -1,0 +1,515 @@
+package mockserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// noSuchMethod fits requests of methods that begin like no method of MCP.
+func unknownMethod(r *server.Request) bool { return strings.HasPrefix(r.Method, "mcpconform/") }
+
+// unknownRef fits completions for a type of reference that does not exist.
+func unknownRef(r *server.Request) bool {
+	kind, ok := wire.At(r.Params, "ref", "type").(string)
+	return ok && kind != "ref/prompt" && kind != "ref/resource"
+}
+
+// logged changes the text of log messages, of which no check awaits any.
+func logged(change func(raw string) string) apply {
+	return messages("notifications/message", func(out *server.Outgoing) { out.Raw = []byte(change(text(out.Message))) })
+}
+
+// reacting sends something in answer to notifications and responses that fit.
+func reacting(kind wire.Kind, method string, answer func(m *wire.Message) object) apply {
+	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		next()
+		if m.Kind == kind && (method == "" || m.Method == method) {
+			s.Send(&server.Outgoing{Session: s, Message: answer(m)})
+		}
+	})
+}
+
+func refusal(id any, code int, message string) object {
+	return object{"jsonrpc": "2.0", "id": id, "error": object{"code": code, "message": message}}
+}
+
+// basic/index
+var baseFaults = []Fault{
+	{
+		ID: "base.unknown-method-ignored", Requirement: "base.response.present",
+		Summary:    "Requests of unknown methods get no response.",
+		Collateral: []string{"base.error.method-not-found"},
+		Apply:      answering("*", server.NoAnswer, unknownMethod),
+	},
+	{
+		ID: "base.log-trailing-comma", Requirement: "base.json.well-formed",
+		Summary:    "Log messages are JSON with a comma before the last brace.",
+		Collateral: []string{"stdio.server.stdout-clean"},
+		Apply:      logged(func(raw string) string { return strings.TrimSuffix(raw, "}") + ",}" }),
+	},
+	{
+		ID: "base.log-lone-surrogate", Requirement: "base.json.well-formed",
+		Summary: "Log messages hold half a surrogate pair.",
+		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, `"logger":"\ud83d`, 1) }),
+	},
+	{
+		ID: "base.byte-order-mark", Requirement: "base.json.well-formed",
+		Summary: "Each message begins with a byte order mark.",
+		Apply:   framing(func(_ *server.Outgoing, frame []byte) []byte { return append([]byte("\xef\xbb\xbf"), frame...) }),
+	},
+	{
+		ID: "base.duplicate-member", Requirement: "base.json.unique-names",
+		Summary: "Responses name the member jsonrpc twice.",
+		Apply: responses("*", func(out *server.Outgoing) {
+			out.Raw = []byte(`{"jsonrpc":"2.0",` + strings.TrimPrefix(text(out.Message), "{"))
+		}),
+	},
+	{
+		ID: "base.jsonrpc-missing", Requirement: "base.jsonrpc.version",
+		Summary: "Responses lack the member jsonrpc.",
+		Apply:   responses("*", func(out *server.Outgoing) { delete(out.Message, "jsonrpc") }),
+	},
+	{
+		ID: "base.jsonrpc-number", Requirement: "base.jsonrpc.version",
+		Summary: "The member jsonrpc of notifications is the number 2.0.",
+		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+			if out.Kind == wire.Notification {
+				out.Message["jsonrpc"] = json.Number("2.0")
+			}
+			return []*server.Outgoing{out}
+		}),
+	},
+	{
+		ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version",
+		Summary: `Errors carry "jsonrpc": "1.0".`,
+		Apply:   problems("*", func(out *server.Outgoing, _ object) { out.Message["jsonrpc"] = "1.0" }),
+	},
+	{
+		ID: "base.method-number", Requirement: "base.jsonrpc.method-string",
+		Summary:    "The method of log messages is a number.",
+		Collateral: []string{"stdio.server.stdout-clean"},
+		Apply:      messages("notifications/message", func(out *server.Outgoing) { out.Message["method"] = 7 }),
+	},
+	{
+		ID: "base.params-array", Requirement: "base.jsonrpc.params-object",
+		Summary: "The params of notifications/tools/list_changed are an empty array.",
+		Apply:   messages("notifications/tools/list_changed", func(out *server.Outgoing) { out.Message["params"] = list{} }),
+	},
+	{
+		ID: "base.params-null", Requirement: "base.jsonrpc.params-object",
+		Summary: "The params of requests and notifications that need none are null.",
+		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+			if _, ok := out.Message["params"]; !ok && out.Method != "" {
+				out.Message["params"] = nil
+			}
+			return []*server.Outgoing{out}
+		}),
+	},
+	{
+		ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix",
+		Summary: "A notification rpc.ready follows the handshake.",
+		Apply:   ready(func(s *server.Session) { s.Notify("rpc.ready", nil) }),
+	},
+	{
+		ID: "base.response-twice", Requirement: "base.response.once",
+		Summary: "Each response is sent twice.",
+		Apply: sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
+			return []*server.Outgoing{out, out.Clone()}
+		})),
+	},
+	{
+		ID: "base.error-and-result", Requirement: "base.response.once",
+		Summary: "A request that is refused gets the error and then an empty result.",
+		Apply: sending(server.OnResponse("prompts/get", func(out *server.Outgoing) []*server.Outgoing {
+			if out.Kind != wire.ErrorResponse {
+				return []*server.Outgoing{out}
+			}
+			again := out.Clone()
+			delete(again.Message, "error")
+			again.Message["result"] = object{"messages": list{}}
+			return []*server.Outgoing{out, again}
+		})),
+	},
+	{
+		ID: "base.reserved-code", Requirement: "base.error.reserved-codes",
+		Summary: "A reference of unknown type is refused with the code -32100.",
+		Apply:   refusing("completion/complete", -32100, unknownRef),
+	},
+	{
+		ID: "base.parse-error-code", Requirement: "base.error.parse-error",
+		Summary: "Input that is not JSON is answered with -32600.",
+		Apply:   parseErrors(func(out *server.Outgoing) { out.Problem()["code"] = server.InvalidRequest }),
+	},
+	{
+		ID: "base.parse-error-internal", Requirement: "base.error.parse-error",
+		Summary: "Input that is not JSON is answered with -32603.",
+		Apply:   parseErrors(func(out *server.Outgoing) { out.Problem()["code"] = server.InternalError }),
+	},
+	{
+		ID: "base.parse-error-id", Requirement: "base.error.undetectable-id",
+		Summary: "The error for input that is not JSON has the id 0.",
+		Apply:   parseErrors(func(out *server.Outgoing) { out.Message["id"] = -99 }),
+	},
+	{
+		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request",
+		Summary: "A request whose method is a number gets a result.",
+		Apply: all(
+			func(o *server.Options) {
+				o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(wire.MethodType) && m.ID.Usable() }
+			},
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if m.Has(wire.MethodType) {
+					s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "result": object{}}})
+					return
+				}
+				next()
+			}),
+		),
+	},
+	{
+		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
+		Summary: "JSON that is no request is refused with -32603.",
+		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+			if problem := out.Problem(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
+				problem["code"] = server.InternalError
+			}
+			return []*server.Outgoing{out}
+		}),
+	},
+	{
+		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found",
+		Summary: "Requests of unknown methods are refused with -32600.",
+		Apply:   recoding("*", server.MethodNotFound, server.InvalidRequest),
+	},
+	{
+		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found",
+		Summary: "Requests of unknown methods get an empty result.",
+		Apply:   answering("*", object{}, unknownMethod),
+	},
+	{
+		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params",
+		Summary: "A call without a name is refused with -32603.",
+		Apply: refusing("tools/call", server.InternalError, func(r *server.Request) bool {
+			_, ok := r.Params["name"].(string)
+			return !ok
+		}),
+	},
+	{
+		ID: "base.invalid-params-parse-error", Requirement: "base.error.invalid-params",
+		Summary: "Params that do not fit are refused with -32700.",
+		Apply: refusing("prompts/get", server.ParseError, func(r *server.Request) bool {
+			_, ok := r.Params["name"].(string)
+			return !ok
+		}),
+	},
+	{
+		ID: "base.params-strict", Requirement: "base.params.open",
+		Summary: "List requests with members beside cursor and _meta are refused.",
+		Apply: refusing("*", server.InvalidParams, func(r *server.Request) bool {
+			return r.Params["mcpconform"] != nil
+		}),
+	},
+	{
+		ID: "base.params-required", Requirement: "base.params.omitted",
+		Summary: "tools/list without params is refused.",
+		Collateral: []string{
+			"tools.list.answered",
+		},
+		Apply: refusing("resources/templates/list", server.InvalidParams, func(r *server.Request) bool { return r.Message.Params == nil }),
+	},
+	{
+		ID: "base.request-without-id", Requirement: "base.request.id-present",
+		Summary:    "roots/list is sent without an id.",
+		Collateral: []string{"base.notification.no-id"},
+		Apply:      messages("roots/list", func(out *server.Outgoing) { delete(out.Message, "id") }),
+	},
+	{
+		ID: "base.request-id-fraction", Requirement: "base.request.id-type",
+		Summary: "The ids of the server's requests have a fraction.",
+		Apply:   requestIDs(func(id string) any { return json.Number(id + ".5") }),
+	},
+	{
+		ID: "base.request-id-object", Requirement: "base.request.id-type",
+		Summary: "The ids of the server's requests are objects.",
+		Apply:   requestIDs(func(id string) any { return object{"n": json.Number(id)} }),
+	},
+	{
+		ID: "base.request-id-null", Requirement: "base.request.id-not-null",
+		Summary: "The ids of the server's requests are null.",
+		Apply:   requestIDs(func(string) any { return nil }),
+	},
+	{
+		ID: "base.request-id-reused", Requirement: "base.request.id-unique",
+		Summary: "All requests of the server have the id 1.",
+		Apply:   ready(func(s *server.Session) { pingTwice(s) }),
+	},
+	{
+		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side",
+		Summary: "Requests with ids from 1000000 on are taken for the server's own and refused.",
+		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
+			return slices.Contains([]string{"1000000", "1000001", "1000002"}, r.ID.String())
+		}),
+	},
+	{
+		ID: "base.string-id-refused", Requirement: "base.request.string-id-served",
+		Summary:    "Requests whose id is a string are refused.",
+		Collateral: []string{"base.message.utf8-accepted", "stdio.message.only-newline-delimits"},
+		Apply: refusing("*", server.InvalidRequest, func(r *server.Request) bool {
+			return strings.HasPrefix(r.ID.String(), `"`)
+		}),
+	},
+	{
+		ID: "base.empty-string-id-refused", Requirement: "base.request.string-id-served",
+		Summary: "A request whose id is the empty string is refused.",
+		Apply:   refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.ID.String() == `""` }),
+	},
+	{
+		ID: "base.zero-id-ignored", Requirement: "base.request.integer-id-served",
+		Summary:    "A request with the id 0 is taken for a notification.",
+		Collateral: []string{"base.response.present"},
+		Apply:      answering("*", server.NoAnswer, func(r *server.Request) bool { return r.ID.String() == "0" }),
+	},
+	{
+		ID: "base.large-id-rounded", Requirement: "base.response.id-echo",
+		Summary:    "Ids beyond 32 bits are cut to 32 bits in the response.",
+		Collateral: []string{"base.request.integer-id-served", "base.response.present", "base.response.only-to-requests"},
+		Apply: responses("*", func(out *server.Outgoing) {
+			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil {
+				out.Message["id"] = int32(n)
+			}
+		}),
+	},
+	{
+		ID: "base.error-id-null", Requirement: "base.response.id-echo",
+		Summary:    "Errors for unknown methods have the id null.",
+		Collateral: []string{"base.error.method-not-found", "base.response.present"},
+		Apply: problems("*", func(out *server.Outgoing, problem object) {
+			if isCode(problem, server.MethodNotFound) {
+				out.Message["id"] = nil
+			}
+		}),
+	},
+	{
+		ID: "base.error-id-missing", Requirement: "base.response.id-echo",
+		Summary:    "Errors for unknown methods have no id.",
+		Collateral: []string{"base.error.method-not-found", "base.response.present"},
+		Apply: problems("*", func(out *server.Outgoing, problem object) {
+			if isCode(problem, server.MethodNotFound) {
+				delete(out.Message, "id")
+			}
+		}),
+	},
+	{
+		ID: "base.id-as-string", Requirement: "base.response.id-type-echo",
+		Summary: "Responses carry the id as a string, whatever it was.",
+		Apply: responses("*", func(out *server.Outgoing) {
+			out.Message["id"] = strings.Trim(out.Answers.ID.String(), `"`)
+		}),
+	},
+	{
+		ID: "base.id-as-number", Requirement: "base.response.id-type-echo",
+		Summary: "A string id that looks like a number comes back as one.",
+		Apply: responses("*", func(out *server.Outgoing) {
+			if out.Answers.ID.String() == `"2"` {
+				out.Message["id"] = 2
+			}
+		}),
+	},
+	{
+		ID: "base.responses-answered", Requirement: "base.response.only-to-requests",
+		Summary: "A response that nobody asked for is answered with an error.",
+		Apply: reacting(wire.Result, "", func(m *wire.Message) object {
+			return refusal(json.RawMessage(m.ID.String()), server.InvalidRequest, "No such request")
+		}),
+	},
+	{
+		ID: "base.invented-response", Requirement: "base.response.only-to-requests",
+		Summary: "After the handshake comes a result that belongs to no request.",
+		Apply: ready(func(s *server.Session) {
+			s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": "hello", "result": object{}}})
+		}),
+	},
+	{
+		ID: "base.void-result-dropped", Requirement: "base.response.result-or-error",
+		Summary:    "The response to resources/unsubscribe has neither result nor error.",
+		Collateral: []string{"resources.unsubscribe.accepted", "base.response.present", "stdio.server.stdout-clean"},
+		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { delete(out.Message, "result") }),
+	},
+	{
+		ID: "base.error-null-beside-result", Requirement: "base.response.not-both",
+		Summary: "Results come with an error that is null.",
+		Apply: responses("tools/list", func(out *server.Outgoing) {
+			if out.Kind == wire.Result {
+				out.Message["error"] = nil
+			}
+		}),
+	},
+	{
+		ID: "base.result-null-beside-error", Requirement: "base.response.not-both",
+		Summary: "Errors come with a result that is null.",
+		Apply:   problems("*", func(out *server.Outgoing, _ object) { out.Message["result"] = nil }),
+	},
+	{
+		ID: "base.result-null", Requirement: "base.response.result-object",
+		Summary:    "The result of resources/unsubscribe is null.",
+		Collateral: []string{"resources.unsubscribe.accepted"},
+		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.Message["result"] = nil }),
+	},
+	{
+		ID: "base.result-string", Requirement: "base.response.result-object",
+		Summary:    `The result of resources/unsubscribe is the string "ok".`,
+		Collateral: []string{"resources.unsubscribe.accepted"},
+		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.Message["result"] = "ok" }),
+	},
+	{
+		ID: "base.error-string", Requirement: "base.error.object",
+		Summary: "The error for a reference of unknown type is a string.",
+		Apply:   refError(func(out *server.Outgoing, _ object) { out.Message["error"] = "no such reference" }),
+	},
+	{
+		ID: "base.error-code-missing", Requirement: "base.error.code-present",
+		Summary: "The error for a reference of unknown type has no code.",
+		Apply:   refError(func(_ *server.Outgoing, problem object) { delete(problem, "code") }),
+	},
+	{
+		ID: "base.error-message-missing", Requirement: "base.error.message-present",
+		Summary: "Errors have no message.",
+		Apply:   problems("*", func(_ *server.Outgoing, problem object) { delete(problem, "message") }),
+	},
+	{
+		ID: "base.error-code-string", Requirement: "base.error.code-integer",
+		Summary: "The code of the error for a reference of unknown type is a string.",
+		Apply:   refError(func(_ *server.Outgoing, problem object) { problem["code"] = "invalid_params" }),
+	},
+	{
+		ID: "base.error-code-fraction", Requirement: "base.error.code-integer",
+		Summary: "The code of the error for a reference of unknown type has a fraction.",
+		Apply:   refError(func(_ *server.Outgoing, problem object) { problem["code"] = -32602.5 }),
+	},
+	{
+		ID: "base.error-message-object", Requirement: "base.error.message-string",
+		Summary: "The message of errors is an object.",
+		Apply:   problems("*", func(_ *server.Outgoing, problem object) { problem["message"] = object{"en": problem["message"]} }),
+	},
+	{
+		ID: "base.error-stack-trace", Requirement: "base.error.message-concise",
+		Summary: "The message of errors is a stack trace.",
+		Apply: problems("*", func(_ *server.Outgoing, problem object) {
+			problem["message"] = "Error: refused" + strings.Repeat("\n    at Object.handle (/srv/app/node_modules/server/index.js:1:1)", 30)
+		}),
+	},
+	{
+		ID: "base.initialized-answered", Requirement: "base.notification.no-response",
+		Summary: "notifications/initialized gets a result with the id null.",
+		Apply: reacting(wire.Notification, "notifications/initialized", func(*wire.Message) object {
+			return refusal(nil, server.MethodNotFound, "Method not found")
+		}),
+	},
+	{
+		ID: "base.unknown-notification-answered", Requirement: "base.notification.unknown-no-response",
+		Summary:    "A notification of an unknown method is answered with an error.",
+		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
+		Apply: reacting(wire.Notification, "notifications/mcpconform/no-such", func(*wire.Message) object {
+			return refusal(nil, server.MethodNotFound, "Method not found")
+		}),
+	},
+	{
+		ID: "base.malformed-notification-answered", Requirement: "base.notification.malformed-no-response",
+		Summary:    "A notification with wrong params is answered with an error.",
+		Collateral: []string{"base.notification.no-response", "base.response.id-echo"},
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Kind == wire.Notification && m.Method == "notifications/progress" && wire.At(m.Params, "progressToken") == nil {
+				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "Invalid params")})
+			}
+		}),
+	},
+	{
+		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
+		Summary: "Log messages carry an id.",
+		Apply:   messages("notifications/message", func(out *server.Outgoing) { out.Message["id"] = nil }),
+	},
+	{
+		ID: "base.batch-sent", Requirement: "base.batch.not-sent",
+		Summary: "Log messages are sent as arrays of one.",
+		Apply:   logged(func(raw string) string { return "[" + raw + "]" }),
+	},
+	{
+		ID: "base.batch-served", Requirement: "base.batch.not-served",
+		Summary: "The members of a batch are served.",
+		Apply:   func(o *server.Options) { o.Behaviour.Batches = true },
+	},
+	{
+		ID: "base.latin-1", Requirement: "base.message.utf8",
+		Summary: "The log is written in ISO 8859-1.",
+		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, "\"logger\":\"\xfc", 1) }),
+	},
+	{
+		ID: "base.utf8-mangled", Requirement: "base.message.utf8-accepted",
+		Summary:    "What is not ASCII in an id comes back as question marks.",
+		Collateral: []string{"base.request.string-id-served", "base.response.id-echo", "base.response.present", "base.response.only-to-requests", "stdio.message.only-newline-delimits"},
+		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
+			if out.Answers == nil || out.Answers.Method != "ping" {
+				return frame
+			}
+			return bytes.Map(func(r rune) rune {
+				if r > 0x1000 {
+					return '?'
+				}
+				return r
+			}, frame)
+		}),
+	},
+	{
+		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",
+		Summary: "Responses to tools/list repeat the method.",
+		Apply:   responses("tools/list", func(out *server.Outgoing) { out.Message["method"] = "tools/list" }),
+	},
+}
+
+func isCode(problem object, code int64) bool { return problem["code"] == code }
+
+// parseErrors changes the error for input that is not JSON.
+func parseErrors(change func(out *server.Outgoing)) apply {
+	return sending(func(out *server.Outgoing) []*server.Outgoing {
+		if problem := out.Problem(); problem != nil && out.Answers == nil && isCode(problem, server.ParseError) {
+			change(out)
+		}
+		return []*server.Outgoing{out}
+	})
+}
+
+// refError changes the error for a reference of unknown type, whose form no
+// check looks at.
+func refError(change func(out *server.Outgoing, problem object)) apply {
+	return problems("completion/complete", func(out *server.Outgoing, problem object) {
+		if unknownRef(out.Answers) {
+			change(out, problem)
+		}
+	})
+}
+
+// requestIDs changes the ids of the server's requests.
+func requestIDs(change func(id string) any) apply {
+	return messages("roots/list", func(out *server.Outgoing) {
+		if id, ok := out.Message["id"].(json.RawMessage); ok {
+			out.Message["id"] = change(string(id))
+		}
+	})
+}
+
+// pingTwice sends two pings with the same id.
+func pingTwice(s *server.Session) {
+	for range 2 {
+		s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": "ping", "method": "ping"}})
+	}
+}
+
+var _ = context.Background

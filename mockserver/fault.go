@@ -1,0 +1,77 @@
+// Package mockserver is the reference server told to misbehave: a catalogue of
+// faults, each of which breaks one requirement of the revision in a way that
+// servers have been seen to break it.
+//
+//	o := server.Options{}
+//	fault, _ := mockserver.Find("base.response-twice")
+//	fault.Apply(&o)
+//	err := server.New(o).RunStdio(ctx, os.Stdin, os.Stdout, os.Stderr)
+//
+// Every check and rule of the project is proved by a fault that it catches:
+// the kill matrix (docs/kill-matrix.md) has them all.
+package mockserver
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Fault is one way to break one requirement.
+type Fault struct {
+	// ID is stable and unique: topic, dot, what is wrong in kebab case.
+	ID string
+	// Requirement that the fault breaks.
+	Requirement string
+	// Transports on which the fault shows; none means all.
+	Transports []string
+	// Summary says in one line how the wire differs.
+	Summary string
+	// Collateral lists further requirements that the fault may break: those
+	// that say the same from another side, and those that cannot be met by a
+	// server with this fault.
+	Collateral []string
+	// Mild faults of a MUST are warned of, because the specification leaves
+	// room for them or contradicts itself.
+	Mild bool
+	// Apply adds the fault to a server's options. Several faults can be added
+	// to the same options.
+	Apply func(o *server.Options)
+}
+
+// Catalogue returns all faults, grouped by topic. The caller owns the slice.
+func Catalogue() []Fault {
+	return slices.Concat(
+		baseFaults, metaFaults, lifecycleFaults, stdioFaults, pingFaults, progressFaults, cancellationFaults,
+		toolFaults, resourceFaults, promptFaults, contentFaults, completionFaults, loggingFaults, paginationFaults,
+		clientFaults, schemaFaults,
+	)
+}
+
+// Find returns the fault with an id.
+func Find(id string) (Fault, bool) {
+	all := Catalogue()
+	i := slices.IndexFunc(all, func(f Fault) bool { return f.ID == id })
+	if i < 0 {
+		return Fault{}, false
+	}
+	return all[i], true
+}
+
+// Level returns the level of the requirement that the fault breaks.
+func (f Fault) Level() schema.Level {
+	r, _ := schema.Lookup(f.Requirement)
+	return r.Level
+}
+
+// Page returns the specification's page of the requirement.
+func (f Fault) Page() string {
+	r, _ := schema.Lookup(f.Requirement)
+	return r.Page
+}
+
+// Shows reports whether the fault shows on a transport.
+func (f Fault) Shows(transport string) bool {
+	return len(f.Transports) == 0 || slices.Contains(f.Transports, transport)
+}

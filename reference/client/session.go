@@ -1,0 +1,524 @@
+// Package client is the reference client: it opens sessions on a connection,
+// sends requests, notifications and raw bytes, answers what the server asks,
+// and waits for what must come back. It works on what was sent, never through
+// types that would normalise a fault away.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Version is the protocol revision that the client asks for by default.
+const Version = "2025-06-18"
+
+// Options of a session. The zero value asks for Version, declares nothing and
+// waits ten seconds for an answer.
+type Options struct {
+	Version      string
+	Capabilities map[string]any
+	Info         map[string]any
+	// Timeout is how long an answer may take. It guards against silence and
+	// decides nothing else.
+	Timeout time.Duration
+	// Answers serve requests of the server by method. Those without an entry
+	// get error -32601, except ping.
+	Answers map[string]Answer
+}
+
+// Answer serves one request of the server: it returns a result, or an error
+// object with code and message. Returning neither leaves the request open.
+type Answer func(ctx context.Context, params any) (result any, problem *wire.Error)
+
+// DefaultTimeout is how long an answer may take unless the options say otherwise.
+const DefaultTimeout = 10 * time.Second
+
+// Session is one client on one connection. It is safe for concurrent use.
+type Session struct {
+	Conn    transport.Conn
+	Options Options
+	// Init is the exchange of initialize, once it took place.
+	Init *Exchange
+
+	nextID  atomic.Int64
+	open    atomic.Int64 // requests whose answer is awaited
+	stop    context.CancelFunc
+	stopped sync.WaitGroup
+}
+
+// TimeoutError reports that no answer came in time.
+type TimeoutError struct {
+	Awaited string
+	After   time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("no %s within %v", e.Awaited, e.After)
+}
+
+// ClosedError reports that the connection ended before an answer came.
+type ClosedError struct {
+	Awaited string
+	// Cause is the event that ended the connection; it may be nil.
+	Cause *wire.Event
+}
+
+func (e *ClosedError) Error() string {
+	return fmt.Sprintf("no %s: %s", e.Awaited, DescribeEnd(e.Cause))
+}
+
+// DescribeEnd says in a clause how a connection ended.
+func DescribeEnd(e *wire.Event) string {
+	switch {
+	case e == nil:
+		return "the connection ended"
+	case e.Kind == wire.KindExit:
+		return "the server " + e.Exit.String()
+	case e.Kind == wire.KindClose:
+		return "the server closed its " + e.Stream
+	case e.Note != "":
+		return e.Note
+	}
+	return "the connection ended"
+}
+
+// New starts a session on a connection: from now on requests of the server are
+// answered. Nothing is sent yet.
+func New(conn transport.Conn, o Options) *Session {
+	if o.Version == "" {
+		o.Version = Version
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Info == nil {
+		o.Info = map[string]any{"name": "mcpconform", "title": "mcpconform reference client", "version": "1.0.0"}
+	}
+	if o.Capabilities == nil {
+		o.Capabilities = map[string]any{}
+	}
+	s := &Session{Conn: conn, Options: o}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	s.stopped.Go(func() { s.serve(ctx) })
+	return s
+}
+
+// Close ends the session and its connection.
+func (s *Session) Close(ctx context.Context) error {
+	err := s.Conn.Close(ctx)
+	s.stop()
+	s.stopped.Wait()
+	return err
+}
+
+// Log of the session's connection.
+func (s *Session) Log() *wire.Log { return s.Conn.Log() }
+
+// serve answers requests of the server, each in its own goroutine, until the
+// connection or the session ends.
+func (s *Session) serve(ctx context.Context) {
+	var open sync.WaitGroup
+	defer open.Wait()
+	slots := make(chan struct{}, 64) // bounds what a flood of requests can start
+	for from := 0; ; {
+		e, err := s.Log().Await(ctx, from, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Usable()
+		})
+		if err != nil {
+			return
+		}
+		from = e.Seq + 1
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		open.Go(func() {
+			defer func() { <-slots }()
+			s.answer(ctx, e.Msg)
+		})
+	}
+}
+
+func (s *Session) answer(ctx context.Context, request *wire.Message) {
+	var result any
+	var problem *wire.Error
+	if serve, ok := s.Options.Answers[request.Method]; ok {
+		result, problem = serve(ctx, request.Params)
+	} else if request.Method == "ping" {
+		result = map[string]any{}
+	} else {
+		problem = &wire.Error{Code: -32601, Message: "Method not found: " + request.Method}
+	}
+	reply := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(request.ID.String())}
+	switch {
+	case problem != nil:
+		body := map[string]any{"code": problem.Code, "message": problem.Message}
+		if problem.Data != nil {
+			body["data"] = problem.Data
+		}
+		reply["error"] = body
+	case result != nil:
+		reply["result"] = result
+	default:
+		return
+	}
+	// A connection that is gone needs no answer.
+	_, _ = s.Conn.Send(ctx, transport.Outgoing{Raw: Marshal(reply)})
+}
+
+// Marshal returns v as compact JSON without HTML escapes. It panics when v
+// cannot be written, which is a mistake of the caller.
+func Marshal(v any) []byte {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("marshal %T: %v", v, err))
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// NextID returns an id that the session has not used.
+func (s *Session) NextID() wire.ID { return wire.IntID(s.nextID.Add(1)) }
+
+// Exchange is a request and what answered it.
+type Exchange struct {
+	Request  *wire.Event
+	Response *wire.Event // nil when none came
+	// Head is the HTTP response that carried the answer, or refused the
+	// request; nil on stdio.
+	Head *wire.Event
+}
+
+// Events returns the events of the exchange, oldest first.
+func (x *Exchange) Events() []*wire.Event {
+	var events []*wire.Event
+	for _, e := range []*wire.Event{x.Request, x.Head, x.Response} {
+		if e != nil {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// Result returns the result object, or nil when there is none.
+func (x *Exchange) Result() map[string]any {
+	if x.Response == nil {
+		return nil
+	}
+	result, _ := x.Response.Msg.Result.(map[string]any)
+	return result
+}
+
+// Error returns the error of the response, or nil when it is a result.
+func (x *Exchange) Error() *wire.Error {
+	if x.Response == nil || x.Response.Msg.Kind != wire.ErrorResponse {
+		return nil
+	}
+	return x.Response.Msg.Error
+}
+
+// Pending is a request whose answer is awaited.
+type Pending struct {
+	ID      wire.ID
+	Method  string
+	Request *wire.Event
+
+	session *Session
+	guesses int // responses without an id that were weighed
+}
+
+// Option changes how one message is sent.
+type Option func(*transport.Outgoing)
+
+// Deliberately declares that the message breaks requirements on purpose.
+func Deliberately(ids ...string) Option {
+	return func(m *transport.Outgoing) { m.Deliberate = append(m.Deliberate, ids...) }
+}
+
+// Start sends a request and does not wait. Params may be nil.
+func (s *Session) Start(ctx context.Context, method string, params any, opts ...Option) (*Pending, error) {
+	return s.StartID(ctx, s.NextID(), method, params, opts...)
+}
+
+// StartID is Start with an id of the caller's choice.
+func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params any, opts ...Option) (*Pending, error) {
+	body := call(method, params)
+	body["id"] = json.RawMessage(id.String())
+	return s.StartRaw(ctx, id, method, Marshal(body), opts...)
+}
+
+// StartRaw sends bytes that hold, or stand for, a request with the given id.
+func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw []byte, opts ...Option) (*Pending, error) {
+	sent, err := s.Send(ctx, raw, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{ID: id, Method: method, Request: sent, session: s}, nil
+}
+
+// Send sends bytes as one message, whatever they hold.
+func (s *Session) Send(ctx context.Context, raw []byte, opts ...Option) (*wire.Event, error) {
+	m := transport.Outgoing{Raw: raw}
+	for _, o := range opts {
+		o(&m)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+	defer cancel()
+	sent, err := s.Conn.Send(ctx, m)
+	if errors.Is(err, transport.ErrClosed) {
+		err = &ClosedError{Awaited: "way to send a message", Cause: s.cause(ctx, nil)}
+	}
+	return sent, err
+}
+
+// Await waits for the answer: a response with the request's id or, over HTTP,
+// the end of the request's own stream. The exchange is returned in every case;
+// without an answer the error is a *TimeoutError or a *ClosedError.
+func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
+	x := &Exchange{Request: p.Request}
+	awaited := "answer to " + p.Method
+	end, err := p.session.await(ctx, p.Request.Seq+1, awaited, func(e *wire.Event) bool {
+		if e.Kind == wire.KindHTTPResponse && e.Stream == p.Request.Stream {
+			x.Head = e
+		}
+		if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
+			(e.Msg.ID.Resembles(p.ID) || p.mustMean(e)) {
+			x.Response = e
+			return true
+		}
+		return e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
+	})
+	var late *TimeoutError
+	if errors.As(err, &late) {
+		p.giveUp(ctx)
+	}
+	if err != nil {
+		return x, err
+	}
+	if x.Response == nil && x.Head == nil {
+		return x, &ClosedError{Awaited: awaited, Cause: end}
+	}
+	if x.Response == nil && x.Head.HTTP.Status < 400 {
+		return x, &ClosedError{Awaited: awaited, Cause: end}
+	}
+	return x, nil
+}
+
+// giveUp cancels a request that was not answered in time
+// (basic/lifecycle#timeouts); initialize is never cancelled.
+func (p *Pending) giveUp(ctx context.Context) {
+	if p.Method == "initialize" || !p.ID.Usable() {
+		return
+	}
+	// The peer is silent as it is; whether this still leaves changes nothing.
+	_ = p.session.Notify(ctx, "notifications/cancelled", map[string]any{
+		"requestId": json.RawMessage(p.ID.String()), "reason": "no answer in time",
+	})
+}
+
+// mustMean reports whether a response without a usable id can only be the
+// answer to this request: it came on the request's own HTTP stream, or no other
+// request was open when it came.
+func (p *Pending) mustMean(e *wire.Event) bool {
+	if e.Msg.ID.Usable() {
+		return false
+	}
+	if e.Stream != transport.Stdout || e.Stream == p.Request.Stream {
+		return e.Stream == p.Request.Stream
+	}
+	if p.guesses++; p.guesses > maxGuesses {
+		return false
+	}
+	return p.session.onlyOpen(e) == p.Request
+}
+
+// maxGuesses bounds how many responses without an id one request is weighed
+// against.
+const maxGuesses = 20
+
+// onlyOpen returns the one request that was open when a response without an id
+// came; nil when there was none, or several. It goes by the log alone, so that
+// the timing of those who wait does not matter.
+func (s *Session) onlyOpen(response *wire.Event) *wire.Event {
+	open := make(map[string]*wire.Event) // by id
+	for _, e := range s.Log().Events()[:response.Seq] {
+		switch m := e.Msg; {
+		case e.Kind != wire.KindMessage:
+		case e.From == wire.Client && m.Kind == wire.Request && m.ID.Usable():
+			open[m.ID.Key()] = e
+		case e.From == wire.Client && m.Method == "notifications/cancelled":
+			delete(open, wire.ReadID(wire.At(m.Params, "requestId")).Key())
+		case e.From != wire.Server || !m.IsResponse():
+		case m.ID.Usable():
+			for key, request := range open {
+				if request.Msg.ID.Resembles(m.ID) {
+					delete(open, key)
+				}
+			}
+		case len(open) == 1:
+			clear(open)
+		}
+	}
+	if len(open) != 1 {
+		return nil
+	}
+	for _, request := range open {
+		return request
+	}
+	return nil
+}
+
+// await waits for an event and turns the ways in which none comes into errors.
+// The log remembers a timeout, so that a judge can tell silence from an
+// unfinished wait.
+func (s *Session) await(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
+	waiting, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+	defer cancel()
+	var end *wire.Event // of the connection
+	e, err := s.Log().Await(waiting, from, func(e *wire.Event) bool {
+		if e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server {
+			end = e
+			return true
+		}
+		return match(e)
+	})
+	switch {
+	case err == nil && e != end:
+		return e, nil
+	case err == nil, errors.Is(err, wire.ErrEnded):
+		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, end)}
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Server, Note: awaited})
+	return nil, &TimeoutError{Awaited: awaited, After: s.Options.Timeout}
+}
+
+// exitGrace is how long a server that has closed its output may take to exit
+// before the closing itself is taken for the cause.
+const exitGrace = 250 * time.Millisecond
+
+// cause returns the event that best explains the end of the connection.
+func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
+	if end != nil && end.Kind == wire.KindClose {
+		// A process that dies closes its output first.
+		ctx, cancel := context.WithTimeout(ctx, exitGrace)
+		defer cancel()
+		_, _ = s.Log().Await(ctx, end.Seq, func(e *wire.Event) bool { return e.Kind == wire.KindExit })
+	}
+	for _, e := range s.Log().Events() {
+		if e.Kind == wire.KindNote && strings.HasPrefix(e.Note, "reading was stopped") {
+			return e
+		}
+		if e.Kind == wire.KindExit {
+			end = e
+		}
+	}
+	return end
+}
+
+// AwaitEvent waits for an event after a position in the log.
+func (s *Session) AwaitEvent(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
+	return s.await(ctx, from, awaited, match)
+}
+
+// AwaitNotification waits for a notification after a position in the log.
+func (s *Session) AwaitNotification(ctx context.Context, from int, method string) (*wire.Event, error) {
+	return s.await(ctx, from, method, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
+	})
+}
+
+// Call sends a request and waits for its answer.
+func (s *Session) Call(ctx context.Context, method string, params any, opts ...Option) (*Exchange, error) {
+	p, err := s.Start(ctx, method, params, opts...)
+	if err != nil {
+		return &Exchange{}, err
+	}
+	return p.Await(ctx)
+}
+
+// Notify sends a notification. Params may be nil.
+func (s *Session) Notify(ctx context.Context, method string, params any, opts ...Option) error {
+	_, err := s.Send(ctx, Marshal(call(method, params)), opts...)
+	return err
+}
+
+// call returns a request without its id, or a notification. Params that are
+// nil, also as a map, are left out: null is no valid value.
+func call(method string, params any) map[string]any {
+	body := map[string]any{"jsonrpc": "2.0", "method": method}
+	if object, ok := params.(map[string]any); params != nil && (!ok || object != nil) {
+		body["params"] = params
+	}
+	return body
+}
+
+// Fence sends a ping and waits for its answer: whatever the server was going
+// to send at once for an earlier message has then arrived.
+func (s *Session) Fence(ctx context.Context) error {
+	_, err := s.Call(ctx, "ping", nil)
+	return err
+}
+
+// InitializeParams returns the parameters of the session's initialize request.
+func (s *Session) InitializeParams() map[string]any {
+	return map[string]any{
+		"protocolVersion": s.Options.Version,
+		"capabilities":    s.Options.Capabilities,
+		"clientInfo":      s.Options.Info,
+	}
+}
+
+// Initialize performs the handshake: initialize and, when it succeeded, the
+// initialized notification.
+func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
+	x, err := s.Call(ctx, "initialize", s.InitializeParams())
+	s.Init = x
+	if err != nil {
+		return x, err
+	}
+	if x.Result() == nil {
+		return x, &RefusedError{Exchange: x}
+	}
+	return x, s.Notify(ctx, "notifications/initialized", nil)
+}
+
+// RefusedError reports an initialize that was answered, but not with a result.
+type RefusedError struct{ Exchange *Exchange }
+
+func (e *RefusedError) Error() string {
+	switch x := e.Exchange; {
+	case x.Error() != nil:
+		return fmt.Sprintf("initialize was answered with error %d: %s", x.Error().Code, wire.Quote(x.Error().Message, 120))
+	case x.Response == nil && x.Head != nil:
+		return fmt.Sprintf("initialize was answered with HTTP status %d", x.Head.HTTP.Status)
+	}
+	return "initialize was answered with something that is no result"
+}
+
+// Capability reports whether the server declared a capability, given as a
+// dotted path such as "tools.listChanged". A capability object counts by its
+// presence, a flag by being true.
+func (s *Session) Capability(path string) bool {
+	if s.Init == nil {
+		return false
+	}
+	v := wire.At(s.Init.Result(), append([]string{"capabilities"}, strings.Split(path, ".")...)...)
+	if flag, ok := v.(bool); ok {
+		return flag
+	}
+	return v != nil
+}

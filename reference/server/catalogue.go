@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Catalogue holds what a session offers at its beginning.
+type Catalogue struct {
+	Tools     []*Tool
+	Resources []*Resource
+	Templates []*Template
+	Prompts   []*Prompt
+}
+
+// Resource is one resource of a list.
+type Resource struct {
+	// Definition is the entry of resources/list.
+	Definition map[string]any
+	// Read returns the contents.
+	Read func(ctx context.Context, r *Request) (contents []any, problem *wire.Error)
+}
+
+// URI of the resource.
+func (r *Resource) URI() string { return member(r.Definition, "uri") }
+
+// Template is one resource template.
+type Template struct {
+	// Definition is the entry of resources/templates/list.
+	Definition map[string]any
+	// Match returns the values of the variables in a URI of the template.
+	Match func(uri string) (variables map[string]string, ok bool)
+	// Read returns the contents of the resource with these variables.
+	Read func(ctx context.Context, r *Request, variables map[string]string) (contents []any, problem *wire.Error)
+	// Complete holds the variables with what completes them.
+	Complete map[string]Completer
+}
+
+// URI template of the template.
+func (t *Template) URI() string { return member(t.Definition, "uriTemplate") }
+
+// Prompt is one prompt.
+type Prompt struct {
+	// Definition is the entry of prompts/list.
+	Definition map[string]any
+	// Get returns the messages for arguments that hold all that is required.
+	Get func(ctx context.Context, r *Request, arguments map[string]string) (messages []any, problem *wire.Error)
+	// Complete holds what completes arguments; those without an entry have no
+	// suggestions.
+	Complete map[string]Completer
+}
+
+// Name of the prompt.
+func (p *Prompt) Name() string { return member(p.Definition, "name") }
+
+// Completer returns all values that fit what was typed, best first. Resolved
+// holds other arguments that are already known.
+type Completer func(typed string, resolved map[string]string) []string
+
+func member(o map[string]any, name string) string {
+	s, _ := o[name].(string)
+	return s
+}
+
+func keys[T any](items []T, key func(T) string) []string {
+	all := make([]string, len(items))
+	for i, item := range items {
+		all[i] = key(item)
+	}
+	return all
+}
+
+// toggle removes the item with the key of the given one, or appends it when
+// there is none. It reports whether it was added.
+func toggle[T any](items []T, item T, key func(T) string) ([]T, bool) {
+	same := func(other T) bool { return key(other) == key(item) }
+	if slices.ContainsFunc(items, same) {
+		return slices.DeleteFunc(slices.Clone(items), same), false
+	}
+	return append(slices.Clone(items), item), true
+}
+
+// ToggleTool removes a tool of that name from the session's list or else adds
+// it, and sends the notification. It reports whether the tool was added.
+func (s *Session) ToggleTool(t *Tool) bool {
+	s.mu.Lock()
+	var added bool
+	s.tools, added = toggle(s.tools, t, (*Tool).Name)
+	s.mu.Unlock()
+	s.listChanged("tools")
+	return added
+}
+
+// ToggleResource does for resources what ToggleTool does for tools.
+func (s *Session) ToggleResource(r *Resource) bool {
+	s.mu.Lock()
+	var added bool
+	s.resources, added = toggle(s.resources, r, (*Resource).URI)
+	s.mu.Unlock()
+	s.listChanged("resources")
+	return added
+}
+
+// TogglePrompt does for prompts what ToggleTool does for tools.
+func (s *Session) TogglePrompt(p *Prompt) bool {
+	s.mu.Lock()
+	var added bool
+	s.prompts, added = toggle(s.prompts, p, (*Prompt).Name)
+	s.mu.Unlock()
+	s.listChanged("prompts")
+	return added
+}
+
+// listChanged tells an initialized client that a list is another now.
+func (s *Session) listChanged(list string) {
+	if s.Server.offers(list+".listChanged") && s.Initialized() {
+		s.Notify("notifications/"+list+"/list_changed", nil)
+	}
+}

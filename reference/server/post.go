@@ -1,0 +1,188 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// post serves one message of the client (basic/transports#sending-messages-to-the-server).
+func (x *exchange) post(m *wire.Message) {
+	if x.badVersion() {
+		return
+	}
+	if mediaType(x.r.Header.Get("Content-Type")) != typeJSON &&
+		x.refuse(UnsupportedMediaType, http.StatusUnsupportedMediaType, "the Content-Type is not "+typeJSON) {
+		return
+	}
+	if !x.accepts(typeJSON) && !x.accepts(typeSSE) &&
+		x.refuse(NotAcceptable, http.StatusNotAcceptable, "the Accept header names neither "+typeJSON+" nor "+typeSSE) {
+		return
+	}
+	if x.bodyErr != nil {
+		x.refuseBody()
+		return
+	}
+	if m == nil { // dropped by the behaviour
+		x.reply(Accepted, http.StatusAccepted, make(http.Header), nil)
+		return
+	}
+	if f := x.http.server.behaviour.refuse(m); f != nil {
+		if x.refuseWith(BadMessage, http.StatusBadRequest, &f.problem, nil) {
+			return
+		}
+	}
+	if !x.starting && x.noSession() {
+		return
+	}
+	if m.Kind == wire.Notification || m.IsResponse() {
+		x.session.receive(m, nil)
+		x.reply(Accepted, http.StatusAccepted, make(http.Header), nil)
+		return
+	}
+	if x.starting {
+		x.start()
+	}
+	st := x.link.open(x.name, false)
+	switch {
+	case !x.accepts(typeSSE):
+		st.prefer(AnswerJSON)
+	case !x.accepts(typeJSON), x.http.server.options.HTTP.AlwaysSSE:
+		st.prefer(AnswerSSE)
+	}
+	reader := st.attach()
+	st.hold()
+	x.session.receive(m, st)
+	st.release()
+	x.answer(st, reader)
+}
+
+func (x *exchange) refuseBody() {
+	status, situation := http.StatusBadRequest, BadMessage
+	if errors.As(x.bodyErr, new(*http.MaxBytesError)) {
+		status, situation = http.StatusRequestEntityTooLarge, TooLarge
+	}
+	if !x.refuse(situation, status, "the body could not be read") {
+		x.reply(Accepted, http.StatusAccepted, make(http.Header), nil)
+	}
+}
+
+// answer waits until the form of the answer is clear, and sends it.
+func (x *exchange) answer(st *stream, reader int) {
+	for {
+		s := st.from(0, reader)
+		_, form := st.answers()
+		answer := firstResponse(s.events)
+		switch {
+		case form == AnswerSSE && (!x.starting || len(s.events) > 0 || s.finished),
+			form == AnswerAuto && len(s.events) > 0 && !isResponse(s.events[0]),
+			s.lost, s.displaced,
+			s.finished && answer == nil, // cancelled, or left open by the behaviour
+			s.finished && form == AnswerAuto && len(s.events) > 1:
+			x.answerSSE(st, reader, s.events)
+			return
+		case s.finished:
+			x.answerJSON(answer)
+			x.link.forget(st)
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-x.r.Context().Done():
+			x.gone(st)
+			return
+		case <-x.session.ctx.Done():
+			x.refuse(UnknownSession, http.StatusNotFound, "the session has ended")
+			return
+		case <-x.http.stop:
+			x.refuse(Stopping, http.StatusServiceUnavailable, "the server is stopping")
+			return
+		}
+	}
+}
+
+func isResponse(e *Event) bool {
+	return e.Out != nil && (e.Out.Kind == wire.Result || e.Out.Kind == wire.ErrorResponse)
+}
+
+// firstResponse returns the first response among events, or nil.
+func firstResponse(events []*Event) *Event {
+	for _, e := range events {
+		if isResponse(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// settle registers the session that an initialize has opened, or ends it when
+// the initialize was refused: no id is given then.
+func (x *exchange) settle(first *Event) {
+	if !x.starting {
+		return
+	}
+	x.starting = false
+	if first != nil && first.Out != nil && first.Out.Kind == wire.ErrorResponse {
+		x.http.end(x.session)
+		return
+	}
+	x.isNew = true
+	x.http.register(x.link)
+}
+
+func (x *exchange) answerJSON(e *Event) {
+	x.settle(e)
+	body := e.Data
+	if hook := x.http.server.behaviour.Frame; hook != nil {
+		body = hook(e.Out, body)
+	}
+	reply := &Reply{
+		Situation: AnsweredJSON, Request: x.r, Session: x.session, Status: http.StatusOK,
+		Header: http.Header{"Content-Type": {typeJSON}}, Body: body,
+	}
+	x.giveID(reply)
+	if hook := x.http.server.behaviour.HTTP.Reply; hook != nil {
+		hook(reply)
+	}
+	x.breaks = e.Out.Deliberate
+	x.write(reply)
+}
+
+func (x *exchange) answerSSE(st *stream, reader int, events []*Event) {
+	var first *Event
+	if len(events) > 0 {
+		first = events[0]
+	}
+	x.settle(first)
+	if !x.openStream(AnsweredSSE) {
+		return
+	}
+	x.follow(st, reader, 0)
+	if x.r.Context().Err() != nil {
+		x.gone(st)
+	}
+}
+
+// gone deals with a client that has closed the connection of a POST. That is no
+// cancellation (basic/transports#sending-messages-to-the-server).
+func (x *exchange) gone(st *stream) {
+	if x.http.server.behaviour.HTTP.CancelOnDisconnect {
+		st.cancelAll(x.r.Context())
+	}
+	if x.starting { // nobody has learned the session's id
+		x.http.end(x.session)
+	}
+}
+
+// forget drops a stream that cannot be resumed.
+func (l *httpLink) forget(st *stream) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range l.kept {
+		if other == st {
+			l.kept = append(l.kept[:i:i], l.kept[i+1:]...)
+			return
+		}
+	}
+}

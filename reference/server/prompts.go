@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+func (s *Session) promptList() []*Prompt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prompts
+}
+
+func (s *Session) prompt(name string) *Prompt {
+	prompts := s.promptList()
+	i := slices.IndexFunc(prompts, func(p *Prompt) bool { return p.Name() == name })
+	if i < 0 {
+		return nil
+	}
+	return prompts[i]
+}
+
+func listPrompts(_ context.Context, r *Request) (any, *wire.Error) {
+	prompts := r.Session.promptList()
+	return r.page("prompts", keys(prompts, (*Prompt).Name), func(i int) map[string]any {
+		return clone(prompts[i].Definition).(map[string]any)
+	})
+}
+
+// arguments returns the names of the prompt's arguments, and of those that are
+// required.
+func (p *Prompt) arguments() (all, required []string) {
+	list, _ := p.Definition["arguments"].([]any)
+	for _, item := range list {
+		o, _ := item.(map[string]any)
+		name := member(o, "name")
+		all = append(all, name)
+		if o["required"] == true {
+			required = append(required, name)
+		}
+	}
+	return all, required
+}
+
+func getPrompt(ctx context.Context, r *Request) (any, *wire.Error) {
+	name, problem := text(r.Params, "name")
+	if problem != nil {
+		return nil, problem
+	}
+	given, problem := object(r.Params, "arguments")
+	if problem != nil {
+		return nil, problem
+	}
+	prompt := r.Session.prompt(name)
+	if prompt == nil {
+		// server/prompts#error-handling
+		return nil, &wire.Error{Code: InvalidParams, Message: "Unknown prompt: " + oneLine(name)}
+	}
+	arguments := make(map[string]string)
+	for name := range given {
+		value, problem := text(given, name)
+		if problem != nil {
+			return nil, problem
+		}
+		arguments[name] = value
+	}
+	_, required := prompt.arguments()
+	for _, name := range required {
+		if _, ok := arguments[name]; !ok {
+			return nil, invalid("the required argument %s is missing", name)
+		}
+	}
+	messages, problem := prompt.Get(ctx, r, arguments)
+	if problem != nil {
+		return nil, problem
+	}
+	result := map[string]any{"messages": messages}
+	if description, ok := prompt.Definition["description"]; ok {
+		result["description"] = description
+	}
+	return result, nil
+}

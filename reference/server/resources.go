@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+func (s *Session) resourceList() ([]*Resource, []*Template) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resources, s.templates
+}
+
+func listResources(_ context.Context, r *Request) (any, *wire.Error) {
+	resources, _ := r.Session.resourceList()
+	return r.page("resources", keys(resources, (*Resource).URI), func(i int) map[string]any {
+		return clone(resources[i].Definition).(map[string]any)
+	})
+}
+
+func listTemplates(_ context.Context, r *Request) (any, *wire.Error) {
+	_, templates := r.Session.resourceList()
+	return r.page("resourceTemplates", keys(templates, (*Template).URI), func(i int) map[string]any {
+		return clone(templates[i].Definition).(map[string]any)
+	})
+}
+
+// find returns what reads the resource, or error -32002 (server/resources#error-handling).
+func (s *Session) find(uri string) (func(context.Context, *Request) ([]any, *wire.Error), *wire.Error) {
+	resources, templates := s.resourceList()
+	for _, resource := range resources {
+		if resource.URI() == uri {
+			return resource.Read, nil
+		}
+	}
+	for _, template := range templates {
+		if variables, ok := template.Match(uri); ok {
+			return func(ctx context.Context, r *Request) ([]any, *wire.Error) {
+				return template.Read(ctx, r, variables)
+			}, nil
+		}
+	}
+	return nil, &wire.Error{Code: ResourceNotFound, Message: "Resource not found", Data: map[string]any{"uri": uri}}
+}
+
+func readResource(ctx context.Context, r *Request) (any, *wire.Error) {
+	uri, problem := text(r.Params, "uri")
+	if problem != nil {
+		return nil, problem
+	}
+	read, problem := r.Session.find(uri)
+	if problem != nil {
+		return nil, problem
+	}
+	contents, problem := read(ctx, r)
+	if problem != nil {
+		return nil, problem
+	}
+	return map[string]any{"contents": contents}, nil
+}
+
+func subscribe(_ context.Context, r *Request) (any, *wire.Error) {
+	uri, problem := text(r.Params, "uri")
+	if problem != nil {
+		return nil, problem
+	}
+	if _, problem := r.Session.find(uri); problem != nil {
+		return nil, problem
+	}
+	r.Session.mu.Lock()
+	defer r.Session.mu.Unlock()
+	if len(r.Session.subscriptions) >= maxSubscriptions {
+		return nil, &wire.Error{Code: InternalError, Message: "Too many subscriptions"}
+	}
+	r.Session.subscriptions[uri] = true
+	return map[string]any{}, nil
+}
+
+func unsubscribe(_ context.Context, r *Request) (any, *wire.Error) {
+	uri, problem := text(r.Params, "uri")
+	if problem != nil {
+		return nil, problem
+	}
+	r.Session.mu.Lock()
+	defer r.Session.mu.Unlock()
+	delete(r.Session.subscriptions, uri)
+	return map[string]any{}, nil
+}
+
+// Updated tells the client that a resource has changed, if it is subscribed.
+func (s *Session) Updated(uri string) {
+	s.mu.Lock()
+	subscribed := s.subscriptions[uri]
+	s.mu.Unlock()
+	if subscribed {
+		s.Notify("notifications/resources/updated", map[string]any{"uri": uri})
+	}
+}
+
+// Subscriptions returns the URIs to which the client is subscribed, sorted.
+func (s *Session) Subscriptions() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var uris []string
+	for uri := range s.subscriptions {
+		uris = append(uris, uri)
+	}
+	slices.Sort(uris)
+	return uris
+}
+
+// isURI reports whether a text is an absolute URI (RFC 3986).
+func isURI(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"<>\\^`{|}", c) })
+}

@@ -1,0 +1,237 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// ExitError is returned by RunStdio when the behaviour wants a status other
+// than 0.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
+
+// errQuit ends the process in the middle, because the behaviour wants it.
+var errQuit = errors.New("quit")
+
+// RunStdio serves one client over standard input and output, as one process
+// would, until stdin ends or the context does. It may run any number of times
+// at once.
+//
+// All goroutines of the connection have ended when it returns, except when the
+// context has ended or [Stdio.Quit] did it: a read of stdin, or a write to
+// stdout, that is still pending then goes on until the caller closes it.
+func (s *Server) RunStdio(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	b := s.behaviour
+	if b.Stdio.Stdin != nil {
+		stdin = b.Stdio.Stdin(stdin)
+	}
+	if b.Stdio.Stdout != nil {
+		stdout = b.Stdio.Stdout(stdout)
+	}
+	if b.Stdio.Start != nil {
+		b.Stdio.Start(stdout, stderr)
+	}
+	log := s.connect(transport.NameStdio)
+	if log != nil {
+		defer log.End()
+	}
+	l := &stdioLink{server: s, log: log, out: stdout, frames: make(chan frame), stop: make(chan struct{}), stopped: make(chan struct{})}
+	session := s.newSession(transport.NameStdio, log, l)
+	l.session = session
+	// Whatever waits for the client lets go when the context ends.
+	defer context.AfterFunc(ctx, func() { session.cancel(context.Cause(ctx)) })()
+	go l.write()
+	lines := make(chan line)
+	gone := make(chan struct{}) // tells the reader that nobody takes its lines
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		readLines(stdin, s.options.MaxMessage, lines, gone)
+	}()
+	session.begin()
+	err := l.serve(ctx, lines)
+	if err == nil && b.Stdio.Linger {
+		<-ctx.Done()
+	}
+	session.end()
+	close(l.stop)
+	close(gone)
+	if !errors.Is(err, errQuit) {
+		waitFor(ctx, read)
+	}
+	waitFor(ctx, l.stopped)
+	if errors.Is(err, errQuit) {
+		err = nil
+	}
+	_ = s.record(log, wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: transport.Stdout})
+	if err == nil && b.Stdio.ExitCode != 0 {
+		err = &ExitError{b.Stdio.ExitCode}
+	}
+	return err
+}
+
+func waitFor(ctx context.Context, done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// stdioLink writes messages to stdout, one a line.
+type stdioLink struct {
+	server  *Server
+	session *Session
+	log     *wire.Log
+	out     io.Writer
+	frames  chan frame
+	stop    chan struct{} // closed when no frame follows
+	stopped chan struct{} // closed when the last frame was written
+}
+
+type frame struct {
+	bytes []byte
+	event wire.Event
+}
+
+func (l *stdioLink) deliver(out *Outgoing) {
+	text, err := out.text()
+	if err != nil {
+		return // cannot be written as JSON; only a behaviour makes such a thing
+	}
+	line := append(text[:len(text):len(text)], '\n')
+	if hook := l.server.behaviour.Frame; hook != nil {
+		if line = hook(out, line); line == nil {
+			return
+		}
+	}
+	f := frame{bytes: line, event: wire.Event{
+		Kind: wire.KindMessage, From: wire.Server, Stream: transport.Stdout,
+		Raw: bytes.TrimSuffix(line, []byte{'\n'}), Deliberate: out.Deliberate,
+	}}
+	select {
+	case l.frames <- f:
+	case <-l.session.ctx.Done():
+	case <-l.stopped:
+	}
+}
+
+// write owns stdout.
+func (l *stdioLink) write() {
+	defer close(l.stopped)
+	for {
+		select {
+		case f := <-l.frames:
+			// Recorded before it is written: the reaction must not come first.
+			if l.server.record(l.log, f.event) != nil {
+				return
+			}
+			if _, err := l.out.Write(f.bytes); err != nil {
+				return // the client reads no more; the end of stdin follows
+			}
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// serve handles the lines. It returns nil when stdin has ended.
+func (l *stdioLink) serve(ctx context.Context, lines <-chan line) error {
+	b := l.server.behaviour
+	for n := 1; ; n++ {
+		var in line
+		var ok bool
+		select {
+		case in, ok = <-lines:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !ok {
+			_ = l.server.record(l.log, wire.Event{Kind: wire.KindClose, From: wire.Client, Stream: transport.Stdin})
+			return nil
+		}
+		err := l.server.record(l.log, wire.Event{
+			Kind: wire.KindMessage, From: wire.Client, Stream: transport.Stdin, Raw: in.text, Dropped: in.dropped,
+		})
+		if err != nil {
+			return fmt.Errorf("read stdin: %w", err)
+		}
+		if b.Stdio.Quit != nil && b.Stdio.Quit(n, in.text) {
+			return errQuit
+		}
+		if in.dropped > 0 {
+			l.session.emit((&refusal{problem: wire.Error{
+				Code: InvalidRequest, Message: fmt.Sprintf("The message is longer than %d bytes", l.server.options.MaxMessage),
+			}}).outgoing(l.session))
+			continue
+		}
+		if b.Inbound == nil {
+			l.line(in.text)
+			continue
+		}
+		if text := b.Inbound(in.text); text != nil {
+			for part := range bytes.SplitSeq(text, []byte{'\n'}) {
+				l.line(part)
+			}
+		}
+	}
+}
+
+func (l *stdioLink) line(text []byte) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return // no message, and not worth an answer
+	}
+	m := wire.Parse(text)
+	f := l.server.behaviour.refuse(m)
+	switch {
+	case f == nil:
+		l.session.receive(m, nil)
+	case !f.silent:
+		l.session.emit(f.outgoing(l.session))
+	}
+}
+
+// line is one line of stdin without its newline.
+type line struct {
+	text    []byte
+	dropped int64 // bytes beyond the limit, which were not kept
+}
+
+// readLines sends the lines of stdin, the last one even without a newline, and
+// closes the channel.
+func readLines(stdin io.Reader, max int, lines chan<- line, gone <-chan struct{}) {
+	defer close(lines)
+	r := bufio.NewReaderSize(stdin, 64<<10)
+	for {
+		var in line
+		var err error
+		for {
+			var chunk []byte
+			chunk, err = r.ReadSlice('\n')
+			chunk = bytes.TrimSuffix(chunk, []byte{'\n'})
+			keep := min(len(chunk), max-len(in.text))
+			in.text = append(in.text, chunk[:keep]...)
+			in.dropped += int64(len(chunk) - keep)
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				break
+			}
+		}
+		if err == nil || len(in.text) > 0 {
+			select {
+			case lines <- in:
+			case <-gone:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

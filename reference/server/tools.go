@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Tool is one tool.
+type Tool struct {
+	// Definition is the entry of tools/list.
+	Definition map[string]any
+	// Call serves tools/call with arguments that fit the input schema.
+	Call func(ctx context.Context, r *Request, arguments map[string]any) (result any, problem *wire.Error)
+
+	compile sync.Once
+	input   *schema.Tool // nil when the schema is none
+}
+
+// Name of the tool.
+func (t *Tool) Name() string { return member(t.Definition, "name") }
+
+// check validates arguments against the input schema. A definition whose
+// schema does not compile accepts everything.
+func (t *Tool) check(arguments map[string]any) *wire.Error {
+	t.compile.Do(func() { t.input = compile(t.Definition["inputSchema"]) })
+	if problem := misfit(t.input, arguments); problem != "" {
+		return invalid("the arguments of %s do not fit its input schema: %s", oneLine(t.Name()), problem)
+	}
+	return nil
+}
+
+// compile returns nil when a value is no schema.
+func compile(value any) *schema.Tool {
+	document, _, err := wire.Decode(jsonOf(value))
+	if err != nil {
+		return nil
+	}
+	compiled, err := schema.CompileTool(document)
+	if err != nil {
+		return nil
+	}
+	return compiled
+}
+
+// misfit says where a value does not fit a schema, or "".
+func misfit(s *schema.Tool, value any) string {
+	if s == nil {
+		return ""
+	}
+	violations := s.Validate(value)
+	if len(violations) == 0 {
+		return ""
+	}
+	return oneLine(violations[0].String())
+}
+
+func (s *Session) toolList() []*Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools
+}
+
+func listTools(_ context.Context, r *Request) (any, *wire.Error) {
+	tools := r.Session.toolList()
+	return r.page("tools", keys(tools, (*Tool).Name), func(i int) map[string]any {
+		return clone(tools[i].Definition).(map[string]any)
+	})
+}
+
+func callTool(ctx context.Context, r *Request) (any, *wire.Error) {
+	name, problem := text(r.Params, "name")
+	if problem != nil {
+		return nil, problem
+	}
+	arguments, problem := object(r.Params, "arguments")
+	if problem != nil {
+		return nil, problem
+	}
+	tools := r.Session.toolList()
+	i := slices.IndexFunc(tools, func(t *Tool) bool { return t.Name() == name })
+	if i < 0 {
+		// server/tools#error-handling
+		return nil, &wire.Error{Code: InvalidParams, Message: "Unknown tool: " + oneLine(name)}
+	}
+	if problem := tools[i].check(arguments); problem != nil {
+		return nil, problem
+	}
+	return tools[i].Call(ctx, r, arguments)
+}

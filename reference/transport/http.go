@@ -1,0 +1,465 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// HTTP dials a server over Streamable HTTP.
+type HTTP struct {
+	Endpoint
+	// NoListen keeps connections from opening the GET stream by themselves.
+	NoListen bool
+
+	// lateHead is set once a server has not sent the head of a GET stream in
+	// time: later connections do not wait for it.
+	lateHead atomic.Bool
+}
+
+const (
+	// listenGrace is how long an initialised connection waits for the head of
+	// its GET stream, so that nothing sent right after gets lost. Some servers
+	// send the head with the first event only.
+	listenGrace = 250 * time.Millisecond
+	// closeWait bounds the DELETE with which a connection closes.
+	closeWait = 2 * time.Second
+)
+
+// Transport returns "http".
+func (d *HTTP) Transport() string { return NameHTTP }
+
+// Dial makes a connection ready. It does no I/O: a server that cannot be
+// reached shows with the first message, as a *StartError.
+func (d *HTTP) Dial(_ context.Context, log *wire.Log) (Conn, error) {
+	s, err := d.open(log)
+	if err != nil {
+		return nil, err
+	}
+	return &HTTPConn{exchanges: newExchanges(s, log), dialer: d}, nil
+}
+
+// HTTPConn is the client's end of a Streamable HTTP connection. Each exchange
+// is a stream of its own in the log: post:1, get:1, delete:1 and so on, of
+// which each ends with a wire.KindStreamEnd. Its methods are safe for
+// concurrent use.
+type HTTPConn struct {
+	*exchanges
+	dialer    *HTTP
+	session   atomic.Pointer[sessionState]
+	deleted   atomic.Bool // a DELETE was sent for the session
+	listening atomic.Bool // the connection has opened its GET stream
+}
+
+// sessionState is what initialize has brought.
+type sessionState struct{ id, version string }
+
+func (c *HTTPConn) state() sessionState {
+	if s := c.session.Load(); s != nil {
+		return *s
+	}
+	return sessionState{}
+}
+
+func (c *HTTPConn) update(change func(*sessionState)) {
+	for {
+		before := c.session.Load()
+		after := sessionState{}
+		if before != nil {
+			after = *before
+		}
+		change(&after)
+		if c.session.CompareAndSwap(before, &after) {
+			return
+		}
+	}
+}
+
+// Session returns the session id that the server assigned and the negotiated
+// protocol version; each is "" before it is known.
+func (c *HTTPConn) Session() (id, version string) {
+	s := c.state()
+	return s.id, s.version
+}
+
+// SessionID returns the session id that the server assigned, or "".
+func (c *HTTPConn) SessionID() string { return c.state().id }
+
+// SetSession sets what is sent as Mcp-Session-Id and MCP-Protocol-Version;
+// an empty one is left out.
+func (c *HTTPConn) SetSession(id, version string) {
+	c.session.Store(&sessionState{id: id, version: version})
+	c.deleted.Store(false)
+}
+
+// Sibling returns a second connection to the same server that records to a log
+// of its own. It has no session; SetSession lets it join that of c.
+func (c *HTTPConn) Sibling(log *wire.Log) *HTTPConn {
+	return &HTTPConn{exchanges: newExchanges(c.site, log), dialer: c.dialer}
+}
+
+// header returns the header of a request as the specification wants it.
+func (c *HTTPConn) header(method string) http.Header {
+	h := c.site.header.Clone()
+	fill(h, "User-Agent", "mcpconform")
+	switch method {
+	case http.MethodPost:
+		fill(h, "Content-Type", typeJSON)
+		fill(h, "Accept", acceptBoth)
+	case http.MethodGet:
+		fill(h, "Accept", typeEvents)
+	}
+	s := c.state()
+	// What no header can carry cannot be sent back; the judge has seen it.
+	if s.id != "" && httpguts.ValidHeaderFieldValue(s.id) {
+		h.Set(headerSession, s.id)
+	}
+	if s.version != "" && httpguts.ValidHeaderFieldValue(s.version) {
+		h.Set(headerVersion, s.version)
+	}
+	return h
+}
+
+func fill(h http.Header, name, value string) {
+	if _, ok := h[name]; !ok {
+		h.Set(name, value)
+	}
+}
+
+// override sets the headers of over in h, in their spelling, and removes those
+// without a value.
+func override(h, over http.Header) {
+	for name := range over {
+		for old := range h {
+			if strings.EqualFold(old, name) {
+				delete(h, old)
+			}
+		}
+	}
+	for name, values := range over {
+		if len(values) > 0 {
+			h[name] = values
+		}
+	}
+}
+
+// Send posts one message. For a request it returns once the request has left:
+// the answer arrives on the event's stream. For anything else that is a
+// message it waits for the head of the response; an HTTP error status is an
+// event, not an error. After an initialized notification that the server
+// accepted, the connection opens its GET stream.
+func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	msg := wire.Parse(m.Raw)
+	o := &outbound{
+		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
+		deliberate: m.Deliberate, patience: c.site.timeout,
+	}
+	override(o.header, m.Header)
+	if msg.Kind == wire.Request && msg.Method == "initialize" {
+		c.learn(o, msg)
+	}
+	x, err := c.start(o)
+	if err != nil {
+		return nil, err
+	}
+	if !acknowledged(msg) {
+		return x.sent, x.awaitWritten(ctx)
+	}
+	if err := x.awaitHead(ctx); err != nil {
+		return x.sent, err
+	}
+	if msg.Method == "notifications/initialized" && x.head.HTTP.Status/100 == 2 && !c.dialer.NoListen && c.listening.CompareAndSwap(false, true) {
+		c.listen(ctx)
+	}
+	return x.sent, nil
+}
+
+// acknowledged reports whether the response to a message's POST only says
+// whether it was accepted (basic/transports#sending-messages-to-the-server).
+func acknowledged(m *wire.Message) bool { return m.Kind == wire.Notification || m.IsResponse() }
+
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// learn takes session id and version from the answer to initialize, before
+// anybody can read the answer in the log.
+func (c *HTTPConn) learn(o *outbound, request *wire.Message) {
+	o.onHead = func(resp *http.Response) {
+		if id := resp.Header.Get(headerSession); id != "" && resp.StatusCode/100 == 2 {
+			c.update(func(s *sessionState) { s.id = id })
+			c.deleted.Store(false)
+		}
+	}
+	o.onMessage = func(answer *wire.Message) {
+		if version := negotiated(request, answer); version != "" {
+			c.update(func(s *sessionState) { s.version = version })
+		}
+	}
+}
+
+// negotiated returns the version that an answer to initialize settles on: the
+// one that was asked for if the result names none. It returns "" for anything
+// that is no such answer.
+func negotiated(request, answer *wire.Message) string {
+	if answer.Kind == wire.Batch {
+		for _, member := range answer.Batch {
+			if v := negotiated(request, member); v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	if answer.Kind != wire.Result || answer.ID.Usable() && !answer.ID.Resembles(request.ID) {
+		return ""
+	}
+	if v, _ := wire.At(answer.Result, "protocolVersion").(string); v != "" {
+		return v
+	}
+	v, _ := wire.At(request.Params, "protocolVersion").(string)
+	return v
+}
+
+// listen opens the GET stream and gives the server a moment to accept it.
+func (c *HTTPConn) listen(ctx context.Context) {
+	x, err := c.start(c.get(nil))
+	if err != nil || c.dialer.lateHead.Load() {
+		return
+	}
+	timer := time.NewTimer(listenGrace)
+	defer timer.Stop()
+	select {
+	case <-x.headed:
+	case <-ctx.Done():
+	case <-timer.C:
+		c.dialer.lateHead.Store(true)
+	}
+}
+
+// get returns a GET that opens a stream. A server may hold back its head until
+// there is something to send.
+func (c *HTTPConn) get(over http.Header) *outbound {
+	h := c.header(http.MethodGet)
+	override(h, over)
+	return &outbound{method: http.MethodGet, url: c.site.url, header: h}
+}
+
+// Listen opens a further GET stream, waits for the head of the response and
+// returns the stream's name. That the server declines with 405 is no error.
+func (c *HTTPConn) Listen(ctx context.Context) (stream string, err error) {
+	x, err := c.start(c.get(nil))
+	if err != nil {
+		return "", err
+	}
+	return x.stream, x.awaitHead(ctx)
+}
+
+// Resume opens a GET stream that continues after an event
+// (basic/transports#resumability-and-redelivery).
+func (c *HTTPConn) Resume(ctx context.Context, lastEventID string, deliberate ...string) (*Stream, error) {
+	return c.Open(ctx, Request{
+		Method: http.MethodGet, Defaults: true, Deliberate: deliberate,
+		Header: http.Header{headerLastEvent: {lastEventID}},
+	})
+}
+
+// Delete ends the session (basic/transports#session-management).
+func (c *HTTPConn) Delete(ctx context.Context) (*Response, error) {
+	c.deleted.Store(true)
+	return c.Do(ctx, Request{Method: http.MethodDelete, Defaults: true})
+}
+
+// Request is a raw HTTP request.
+type Request struct {
+	Method string // empty: POST
+	// Path replaces path and query of the server's URL unless it is empty.
+	Path string
+	// Header is sent as it is and, unless Defaults is set, nothing else but
+	// what HTTP itself needs: Host, which it may override, and Content-Length.
+	Header http.Header
+	// Defaults sends what Send would, as Header changes it: see Outgoing.Header.
+	Defaults bool
+	// Body is recorded as a message when Method is POST.
+	Body       []byte
+	Deliberate []string
+}
+
+// Response is the outcome of a raw HTTP request. What it holds is also in the
+// log, under Stream.
+type Response struct {
+	Stream string
+	Status int
+	Header http.Header // secrets redacted
+	// Body is empty when the response was an event stream.
+	Body []byte
+	// Messages that the response carried, in their order.
+	Messages []*wire.Event
+	// Events of an event stream, with those that are messages.
+	Events []*wire.Event
+	Head   *wire.Event
+	// End of the exchange; nil when it was not awaited.
+	End *wire.Event
+}
+
+// Do sends a raw HTTP request and waits until the response has ended. When the
+// context ends before, it drops the connection and returns what has come, with
+// the context's error.
+func (c *HTTPConn) Do(ctx context.Context, r Request) (*Response, error) {
+	s, err := c.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.x.done:
+		return s.Response(), nil
+	case <-ctx.Done():
+		s.Close()
+		return s.Response(), context.Cause(ctx)
+	}
+}
+
+// Open sends a raw HTTP request and returns once the head of the response has
+// come. The error is a *StartError when the server was never reached.
+func (c *HTTPConn) Open(ctx context.Context, r Request) (*Stream, error) {
+	if r.Method == "" {
+		r.Method = http.MethodPost
+	}
+	u, err := c.resolve(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	o := &outbound{
+		method: r.Method, url: u, header: make(http.Header), body: r.Body,
+		message: r.Method == http.MethodPost && r.Body != nil, deliberate: r.Deliberate, patience: c.site.timeout,
+	}
+	if r.Defaults {
+		o.header = c.header(r.Method)
+	}
+	override(o.header, r.Header)
+	if msg := wire.Parse(r.Body); o.message && msg.Kind == wire.Request && msg.Method == "initialize" && r.Defaults {
+		c.learn(o, msg)
+	}
+	x, err := c.start(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.awaitHead(ctx); err != nil {
+		return nil, err
+	}
+	return &Stream{Name: x.stream, Head: x.head, x: x, next: x.head.Seq + 1}, nil
+}
+
+func (c *HTTPConn) resolve(path string) (*url.URL, error) {
+	if path == "" {
+		return c.site.url, nil
+	}
+	ref, err := url.Parse(path)
+	if err != nil || ref.Host != "" || ref.Scheme != "" {
+		return nil, errors.New("the path of a request must be a path of the server's, with or without a query")
+	}
+	return c.site.url.ResolveReference(ref), nil
+}
+
+// Stream is a response whose head has come and whose body is being recorded.
+type Stream struct {
+	Name string
+	Head *wire.Event
+
+	x    *exchange
+	next int
+}
+
+// Next returns the next event that the server has sent on the stream: a
+// message, another event or comment, a body. At the end it returns io.EOF;
+// Response then tells how it ended. It is not safe for concurrent use.
+func (s *Stream) Next(ctx context.Context) (*wire.Event, error) {
+	e, err := s.x.link.log.Await(ctx, s.next, func(e *wire.Event) bool { return e.Stream == s.Name })
+	if errors.Is(err, wire.ErrEnded) {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.Kind == wire.KindStreamEnd {
+		s.next = e.Seq // again io.EOF
+		return nil, io.EOF
+	}
+	s.next = e.Seq + 1
+	return e, nil
+}
+
+// LastEventID returns the id of the last event that had one, or "".
+func (s *Stream) LastEventID() string {
+	if id := s.x.lastID.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// Close drops the connection of the stream unless it has ended, and waits
+// until its end is recorded.
+func (s *Stream) Close() {
+	s.x.cancel(errDropped)
+	<-s.x.done
+}
+
+// Response returns what has come so far.
+func (s *Stream) Response() *Response {
+	r := &Response{Stream: s.Name, Status: s.Head.HTTP.Status, Header: s.Head.HTTP.Header, Head: s.Head}
+	for _, e := range s.x.link.log.Events()[s.Head.Seq+1:] {
+		switch {
+		case e.Stream == s.Name && e.Kind == wire.KindStreamEnd:
+			r.End = e
+			return r
+		case e.Stream != s.Name:
+			continue
+		case e.SSE != nil:
+			r.Events = append(r.Events, e)
+		case !e.Member:
+			r.Body = e.Raw
+		}
+		if e.Kind == wire.KindMessage {
+			r.Messages = append(r.Messages, e)
+		}
+	}
+	return r
+}
+
+// Close drops what is open, ends the session with a DELETE if there is one,
+// and waits until every exchange has ended. The DELETE is bounded by the
+// context and by two seconds; how it ends is in the log.
+func (c *HTTPConn) Close(ctx context.Context) error {
+	c.shut(func() { c.endSession(ctx) })
+	return nil
+}
+
+func (c *HTTPConn) endSession(ctx context.Context) {
+	if c.state().id == "" || c.deleted.Swap(true) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	x, err := c.start(&outbound{
+		method: http.MethodDelete, url: c.site.url, header: c.header(http.MethodDelete), last: true,
+	})
+	if err != nil {
+		return
+	}
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		x.cancel(context.Cause(ctx))
+	}
+}

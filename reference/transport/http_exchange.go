@@ -1,0 +1,552 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+const (
+	typeJSON   = "application/json"
+	typeEvents = "text/event-stream"
+	// acceptBoth is what every POST must accept
+	// (basic/transports#sending-messages-to-the-server).
+	acceptBoth = typeJSON + ", " + typeEvents
+
+	headerSession   = "Mcp-Session-Id"
+	headerVersion   = "Mcp-Protocol-Version"
+	headerLastEvent = "Last-Event-Id"
+)
+
+// Causes for which we end an exchange ourselves.
+var (
+	errDropped = errors.New("the client dropped the connection")
+	errFlooded = errors.New("reading was stopped: " + wire.ErrFlood.Error())
+)
+
+// exchanges runs the HTTP exchanges of one connection and owns their
+// goroutines.
+type exchanges struct {
+	log  *wire.Log
+	site *site
+
+	ctx     context.Context // of every exchange
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup
+	reached atomic.Bool // a connection to the server was established once
+	flood   sync.Once
+	closing sync.Once
+
+	mu     sync.Mutex
+	closed bool
+	counts map[string]int // exchanges so far, by method
+	open   map[*exchange]struct{}
+}
+
+func newExchanges(s *site, log *wire.Log) *exchanges {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &exchanges{
+		log: log, site: s, ctx: ctx, cancel: cancel,
+		counts: make(map[string]int), open: make(map[*exchange]struct{}),
+	}
+}
+
+// Log of the connection.
+func (l *exchanges) Log() *wire.Log { return l.log }
+
+func (l *exchanges) note(text string) {
+	_, _ = l.log.Append(wire.Event{Kind: wire.KindNote, Note: text})
+}
+
+// shut refuses further exchanges, drops those that are open, lets last have its
+// word, waits for all goroutines and completes the log.
+func (l *exchanges) shut(last func()) {
+	l.closing.Do(func() {
+		l.mu.Lock()
+		l.closed = true
+		for x := range l.open {
+			x.cancel(errDropped)
+		}
+		l.mu.Unlock()
+		if last != nil {
+			last()
+		}
+		l.cancel(errDropped)
+		l.running.Wait()
+		l.log.End()
+	})
+}
+
+// flooded ends everything: the log takes no more of what the peer sends.
+func (l *exchanges) flooded() error {
+	l.flood.Do(func() {
+		l.cancel(errFlooded)
+		l.note(errFlooded.Error())
+	})
+	return errFlooded
+}
+
+// outbound is a request to be sent.
+type outbound struct {
+	method     string
+	url        *url.URL
+	header     http.Header // complete; not changed any more
+	body       []byte      // nil for none
+	message    bool        // the body stands for a message
+	deliberate []string
+	// patience bounds the time to the head of the response; zero does not.
+	patience time.Duration
+	last     bool // sent although the connection is being closed
+	// silentEnd leaves out the end of an exchange that was accepted.
+	silentEnd bool
+
+	// Called before the head, or a message, is recorded, so that whoever reads
+	// the record finds the connection ready for the next step.
+	onHead    func(*http.Response)
+	onMessage func(*wire.Message)
+	// onEvent may claim an event of the stream that holds no message.
+	onEvent func(wire.SSEItem) (claimed bool)
+	onEnd   func(dropped bool)
+}
+
+// exchange is one HTTP request and whatever answers it.
+type exchange struct {
+	*outbound
+	link   *exchanges
+	stream string
+	sent   *wire.Event // the first event of the exchange
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	connected atomic.Bool
+	lastID    atomic.Pointer[string]
+
+	wroteOnce sync.Once
+	wrote     chan struct{} // closed when the request left as a whole
+	headed    chan struct{} // closed when the head was recorded, or none will come
+	done      chan struct{} // closed when the end was recorded
+
+	// Set before headed is closed.
+	head *wire.Event // nil when none came
+	err  error       // why none came
+}
+
+// start records a request and sends it in a goroutine of its own.
+func (l *exchanges) start(o *outbound) (*exchange, error) {
+	x := &exchange{
+		outbound: o, link: l,
+		wrote: make(chan struct{}), headed: make(chan struct{}), done: make(chan struct{}),
+	}
+	var body io.Reader
+	if o.body != nil {
+		body = bytes.NewReader(o.body)
+	}
+	x.ctx, x.cancel = context.WithCancelCause(l.ctx)
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(x.ctx, x.trace()), o.method, o.url.String(), body)
+	if err != nil {
+		x.cancel(nil)
+		return nil, fmt.Errorf("%s cannot be sent: %w", o.method, err)
+	}
+	setHeader(req, o.header)
+	if err := l.admit(x); err != nil {
+		x.cancel(nil)
+		return nil, err
+	}
+	if err := x.recordRequest(req); err != nil {
+		x.cancel(nil)
+		l.release(x)
+		l.running.Done()
+		return nil, err
+	}
+	go x.run(req)
+	return x, nil
+}
+
+// admit counts the exchange among the running ones and names its stream.
+func (l *exchanges) admit(x *exchange) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed && !x.last {
+		return ErrClosed
+	}
+	l.counts[x.method]++
+	x.stream = strings.ToLower(x.method) + ":" + strconv.Itoa(l.counts[x.method])
+	l.open[x] = struct{}{}
+	l.running.Add(1)
+	return nil
+}
+
+func (l *exchanges) release(x *exchange) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, x)
+}
+
+// setHeader gives the request exactly the header h, in its spelling, except for
+// what net/http writes itself.
+func setHeader(req *http.Request, h http.Header) {
+	for name, values := range h {
+		switch key := http.CanonicalHeaderKey(name); key {
+		case "Host":
+			if len(values) > 0 {
+				req.Host = values[0]
+			}
+		case "User-Agent":
+			req.Header[key] = values
+		case "Content-Length", "Transfer-Encoding", "Trailer":
+			// net/http frames the body; it would not send these.
+		default:
+			req.Header[name] = values
+		}
+	}
+	if _, ok := req.Header["User-Agent"]; !ok {
+		req.Header["User-Agent"] = nil // keeps net/http from adding its own
+	}
+}
+
+// recordRequest appends the message, or body, and the head.
+func (x *exchange) recordRequest(req *http.Request) error {
+	log := x.link.log
+	if x.message || len(x.body) > 0 {
+		kind := wire.KindBody
+		if x.message {
+			kind = wire.KindMessage
+		}
+		sent, err := log.Append(wire.Event{
+			Kind: kind, From: wire.Client, Stream: x.stream, Raw: x.body, Deliberate: x.deliberate,
+		})
+		if err != nil {
+			return err
+		}
+		x.sent = sent
+	}
+	redact := x.link.site.redact
+	header := redact.Header(req.Header)
+	header.Set("Host", req.Host)
+	if x.body != nil {
+		header.Set("Content-Length", strconv.Itoa(len(x.body)))
+	}
+	head, err := log.Append(wire.Event{
+		Kind: wire.KindHTTPRequest, From: wire.Client, Stream: x.stream, Deliberate: x.deliberate,
+		HTTP: &wire.Head{Method: x.method, URL: redact.URL(x.url), Header: header},
+	})
+	if x.sent == nil {
+		x.sent = head
+	}
+	return err
+}
+
+func (x *exchange) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			x.connected.Store(true)
+			x.link.reached.Store(true)
+		},
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				x.wroteOnce.Do(func() { close(x.wrote) })
+			}
+		},
+	}
+}
+
+func (x *exchange) run(req *http.Request) {
+	defer x.link.running.Done()
+	note := x.perform(req)
+	dropped := errors.Is(context.Cause(x.ctx), errDropped)
+	x.cancel(nil)
+	x.link.release(x)
+	accepted := note == "" && x.head != nil && x.head.HTTP.Status/100 == 2
+	if !x.silentEnd || !accepted {
+		from := wire.Server
+		if dropped {
+			from = wire.Client
+		}
+		_, _ = x.link.log.Append(wire.Event{Kind: wire.KindStreamEnd, From: from, Stream: x.stream, Note: note})
+	}
+	if x.onEnd != nil {
+		x.onEnd(dropped)
+	}
+	if x.head == nil {
+		close(x.headed)
+	}
+	close(x.done)
+}
+
+// perform sends the request and records what answers it. It returns how the
+// exchange ended, or "" for a clean end.
+func (x *exchange) perform(req *http.Request) string {
+	var limit *time.Timer
+	if x.patience > 0 {
+		limit = time.AfterFunc(x.patience, func() { x.cancel(x.silence()) })
+		defer limit.Stop()
+	}
+	resp, err := x.link.site.transport.RoundTrip(req)
+	if limit != nil {
+		limit.Stop()
+	}
+	if err != nil {
+		note := x.describe(err)
+		if cause := context.Cause(x.ctx); cause != nil {
+			err = cause
+		}
+		x.err = &endError{note: note, cause: err}
+		return note
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if x.onHead != nil {
+		x.onHead(resp)
+	}
+	x.head, err = x.link.log.Append(wire.Event{
+		Kind: wire.KindHTTPResponse, From: wire.Server, Stream: x.stream,
+		HTTP: &wire.Head{Status: resp.StatusCode, Header: x.link.site.redact.Header(resp.Header)},
+	})
+	if err != nil {
+		x.err = err
+		return x.link.flooded().Error()
+	}
+	close(x.headed)
+	encoding := resp.Header.Get("Content-Encoding")
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if mediaType == typeEvents && plain(encoding) {
+		return x.readEvents(resp)
+	}
+	return x.readBody(resp, mediaType, encoding)
+}
+
+func plain(encoding string) bool { return encoding == "" || strings.EqualFold(encoding, "identity") }
+
+// silence says what did not happen in time.
+func (x *exchange) silence() error {
+	if !x.connected.Load() {
+		return fmt.Errorf("no connection to %s within %v", x.link.site.name, x.patience)
+	}
+	return fmt.Errorf("the server accepted the connection and sent no response head within %v", x.patience)
+}
+
+// endError says how an exchange ended without a head.
+type endError struct {
+	note  string
+	cause error
+}
+
+func (e *endError) Error() string { return e.note }
+
+// Unwrap returns the cause.
+func (e *endError) Unwrap() error { return e.cause }
+
+// maxNote bounds what an error repeats of the peer's words.
+const maxNote = 300
+
+// describe says in a clause how an exchange failed.
+func (x *exchange) describe(err error) string {
+	if cause := context.Cause(x.ctx); cause != nil {
+		return cause.Error()
+	}
+	var lookup *net.DNSError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused: nothing listens at " + x.link.site.name
+	case errors.As(err, &lookup):
+		return "the host " + wire.Quote(lookup.Name, 80) + " cannot be found: " + lookup.Err
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the connection was reset"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection before the head of its response was complete"
+	}
+	text := []rune(x.link.site.redact.String(err.Error()))
+	if len(text) > maxNote {
+		text = append(text[:maxNote], '…')
+	}
+	return string(text)
+}
+
+// bodyEnd says how a body ended of which n bytes came, or "" for a clean end.
+func (x *exchange) bodyEnd(resp *http.Response, n int64, err error) string {
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return ""
+	case context.Cause(x.ctx) != nil:
+		return context.Cause(x.ctx).Error()
+	case errors.Is(err, io.ErrUnexpectedEOF) && resp.ContentLength >= 0:
+		return fmt.Sprintf("the body ended after %d bytes, its head declares %d", n, resp.ContentLength)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection ended inside a chunked body"
+	}
+	return x.describe(err)
+}
+
+// readBody records a body that is no event stream: as a message where it is,
+// or ought to be, one.
+func (x *exchange) readBody(resp *http.Response, mediaType, encoding string) string {
+	limit := x.link.log.Limits().Message
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	end := x.bodyEnd(resp, int64(len(raw)), err)
+	if len(raw) == 0 {
+		return end
+	}
+	e := wire.Event{Kind: wire.KindBody, Raw: raw}
+	if over := len(raw) - limit; over > 0 {
+		e.Raw, e.Dropped = raw[:limit], int64(over)
+		end = fmt.Sprintf("reading was stopped: the body is longer than %d bytes", limit)
+	}
+	if !plain(encoding) {
+		e.Note = "the body is encoded as " + wire.Quote(encoding, 40) + ", which the request did not ask for"
+	} else if msg := wire.Parse(e.Raw); speaksRPC(msg) || mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
+		e.Kind, e.Msg = wire.KindMessage, msg
+	}
+	if x.emit(e) != nil {
+		return errFlooded.Error()
+	}
+	return end
+}
+
+// speaksRPC reports whether a message says itself that it is JSON-RPC, so that
+// an {"error": …} of another kind is not taken for one.
+func speaksRPC(m *wire.Message) bool {
+	if m.Kind == wire.Batch {
+		for _, member := range m.Batch {
+			if speaksRPC(member) {
+				return true
+			}
+		}
+		return false
+	}
+	return m.Kind != wire.Invalid && !m.Has(wire.JSONRPCMissing)
+}
+
+// emit records an event of the server's on the exchange's stream.
+func (x *exchange) emit(e wire.Event) error {
+	e.From, e.Stream = wire.Server, x.stream
+	if e.Msg != nil && x.onMessage != nil {
+		x.onMessage(e.Msg)
+	}
+	if _, err := x.link.log.Append(e); err != nil {
+		return x.link.flooded()
+	}
+	return nil
+}
+
+// readEvents records an event stream: messages, and whatever else it holds.
+func (x *exchange) readEvents(resp *http.Response) string {
+	limit := x.link.log.Limits().Message
+	body := &countingReader{r: resp.Body}
+	events := wire.NewSSEReader(body, limit)
+	for {
+		item, err := events.Next()
+		switch {
+		case errors.Is(err, wire.ErrSSETooLong):
+			return fmt.Sprintf("reading was stopped: an event is longer than %d bytes", limit)
+		case err != nil:
+			return x.bodyEnd(resp, body.n, err)
+		}
+		if item.SSE.HasID && !item.Incomplete {
+			x.lastID.Store(&item.SSE.ID)
+		}
+		if x.emit(x.event(item)) != nil {
+			return errFlooded.Error()
+		}
+	}
+}
+
+// event turns an item of the stream into an event of the log.
+func (x *exchange) event(item wire.SSEItem) wire.Event {
+	e := wire.Event{Kind: wire.KindSSE, Raw: item.Data, SSE: &item.SSE, Dropped: item.Dropped, Note: item.Fault()}
+	switch {
+	case x.onEvent != nil && x.onEvent(item):
+	case item.Dropped > 0:
+		// Too long: what is kept is judged as on stdio.
+		if item.Data != nil {
+			e.Kind, e.Msg = wire.KindMessage, wire.Parse(item.Data)
+		}
+	case item.Incomplete:
+		e.Note = join(e.Note, "the stream ended inside this event")
+	case item.Data != nil && len(item.Data) == 0:
+		e.Note = join(e.Note, "the event's data is empty")
+	case item.Data != nil:
+		// A stream may carry events of its own kinds beside messages.
+		msg := wire.Parse(item.Data)
+		if name := item.SSE.Event; name == "" || name == "message" || speaksRPC(msg) {
+			e.Kind, e.Msg = wire.KindMessage, msg
+		}
+	}
+	return e
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// awaitWritten waits until the request has left. It ends the exchange when the
+// context ends before.
+func (x *exchange) awaitWritten(ctx context.Context) error {
+	select {
+	case <-x.wrote:
+		return nil
+	case <-x.headed: // answered, or failed, before it was read as a whole
+	case <-ctx.Done():
+		x.cancel(context.Cause(ctx))
+		<-x.headed
+	}
+	select {
+	case <-x.wrote:
+		return nil
+	default:
+		return x.failure()
+	}
+}
+
+// awaitHead waits for the head of the response. It ends the exchange when the
+// context ends before.
+func (x *exchange) awaitHead(ctx context.Context) error {
+	select {
+	case <-x.headed:
+	case <-ctx.Done():
+		x.cancel(context.Cause(ctx))
+		<-x.headed
+	}
+	return x.failure()
+}
+
+// failure returns why no head came: a *StartError when the server was never
+// reached.
+func (x *exchange) failure() error {
+	switch {
+	case x.err == nil:
+		return nil
+	case errors.Is(x.err, errDropped):
+		return ErrClosed
+	case !x.link.reached.Load():
+		return &StartError{Target: x.link.site.name, Err: x.err}
+	}
+	return fmt.Errorf("%s without a response: %w", x.method, x.err)
+}

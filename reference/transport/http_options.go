@@ -1,0 +1,283 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Endpoint says where a server is and how to reach it over HTTP.
+type Endpoint struct {
+	// URL of the server: http, https, or unix:///path/to.sock?path=/mcp for an
+	// HTTP server behind a Unix socket. Its query is sent as it is.
+	URL string
+	// Header goes with every request, and never to another host: redirects are
+	// recorded, not followed.
+	Header http.Header
+	// Socket is the path of a Unix socket to connect to, whatever the URL's host.
+	Socket string
+	TLS    *tls.Config // nil for the defaults
+	// Proxy chooses a proxy; nil takes it from the environment.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Timeout bounds how long a connection, and then the head of a response,
+	// may take. Zero: 10 s.
+	Timeout time.Duration
+	// Redactor of what is recorded; nil makes one from Header and URL.
+	Redactor *Redactor
+}
+
+const (
+	defaultHTTPTimeout = 10 * time.Second
+	maxHeadBytes       = 1 << 20
+)
+
+// String returns the URL without secrets.
+func (e Endpoint) String() string { return e.redactor().rawURL(e.URL) }
+
+func (e Endpoint) redactor() *Redactor {
+	if e.Redactor != nil {
+		return e.Redactor
+	}
+	return NewRedactor(e.Header, e.URL)
+}
+
+// site is an Endpoint made ready for use.
+type site struct {
+	name      string // for messages, without secrets
+	url       *url.URL
+	header    http.Header
+	transport *http.Transport
+	timeout   time.Duration
+	redact    *Redactor
+}
+
+// open makes the endpoint ready. When it cannot be, it says so in the log and
+// ends that; the error is a *StartError.
+func (e Endpoint) open(log *wire.Log) (*site, error) {
+	u, socket, err := parseURL(e.URL)
+	if err != nil {
+		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
+		log.End()
+		return nil, &StartError{Target: "the server", Err: err}
+	}
+	if e.Socket != "" {
+		socket = e.Socket
+	}
+	s := &site{name: e.String(), url: u, header: e.Header.Clone(), timeout: e.Timeout, redact: e.redactor()}
+	if s.timeout == 0 {
+		s.timeout = defaultHTTPTimeout
+	}
+	if s.header == nil {
+		s.header = make(http.Header)
+	}
+	if password, ok := u.User.Password(); ok && s.header.Get("Authorization") == "" {
+		basic := http.Request{Header: s.header}
+		basic.SetBasicAuth(u.User.Username(), password)
+	}
+	u.User = nil
+	dialer := &net.Dialer{Timeout: s.timeout}
+	s.transport = &http.Transport{
+		DialContext:            quietly(dialer.DialContext),
+		Proxy:                  e.Proxy,
+		TLSHandshakeTimeout:    s.timeout,
+		MaxResponseHeaderBytes: maxHeadBytes,
+		DisableCompression:     true,
+		// Every exchange has a connection of its own: net/http repeats requests
+		// that fail on a reused one, and nobody would see it.
+		MaxIdleConnsPerHost: -1,
+	}
+	if e.TLS != nil {
+		s.transport.TLSClientConfig = e.TLS.Clone()
+	} else {
+		s.transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if s.transport.TLSClientConfig.ClientSessionCache == nil {
+		s.transport.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	}
+	switch {
+	case socket != "":
+		s.transport.Proxy = nil
+		s.transport.DialContext = quietly(dialUnix(dialer, socket))
+	case e.Proxy == nil:
+		s.transport.Proxy = http.ProxyFromEnvironment
+	}
+	return s, nil
+}
+
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// quietly makes connections that read nothing before the first write. To a
+// peer that speaks or hangs up before it was asked, net/http reacts by writing
+// to the program's log.
+func quietly(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &quietConn{Conn: conn, spoken: make(chan struct{})}, nil
+	}
+}
+
+type quietConn struct {
+	net.Conn
+	once   sync.Once
+	spoken chan struct{} // closed with the first write, or the end
+}
+
+func (c *quietConn) Read(p []byte) (int, error) {
+	<-c.spoken
+	return c.Conn.Read(p)
+}
+
+func (c *quietConn) Write(p []byte) (int, error) {
+	c.once.Do(func() { close(c.spoken) })
+	return c.Conn.Write(p)
+}
+
+func (c *quietConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { close(c.spoken) })
+	return err
+}
+
+func dialUnix(dialer *net.Dialer, path string) dialFunc {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", path)
+	}
+}
+
+// parseURL reads the URL of a server. Its errors do not repeat the URL, which
+// may hold secrets.
+func parseURL(raw string) (u *url.URL, socket string, err error) {
+	u, err = url.Parse(raw)
+	if err != nil {
+		var problem *url.Error
+		if errors.As(err, &problem) {
+			err = problem.Err
+		}
+		return nil, "", fmt.Errorf("not a URL: %w", err)
+	}
+	u.Fragment, u.RawFragment = "", ""
+	switch {
+	case u.Scheme == "unix" && u.Path != "":
+		return unixURL(u)
+	case u.Scheme == "unix":
+		return nil, "", errors.New("the URL names no socket: unix:///path/to.sock?path=/mcp is due")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, "", errors.New("the URL must begin with http://, https:// or unix://")
+	case u.Hostname() == "":
+		return nil, "", errors.New("the URL names no host")
+	}
+	return u, "", nil
+}
+
+// unixURL takes the parameter path out of the query; the rest of it is sent.
+func unixURL(u *url.URL) (*url.URL, string, error) {
+	target := &url.URL{Scheme: "http", Host: "localhost", Path: "/"}
+	var rest []string
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		value, found := strings.CutPrefix(pair, "path=")
+		if !found {
+			if pair != "" {
+				rest = append(rest, pair)
+			}
+			continue
+		}
+		path, err := url.QueryUnescape(value)
+		if err != nil {
+			return nil, "", fmt.Errorf("not a URL: %w", err)
+		}
+		target.Path = path
+	}
+	target.RawQuery = strings.Join(rest, "&")
+	return target, u.Path, nil
+}
+
+// AddHeader adds a header given as "Name: value". Its errors do not repeat the
+// value.
+func AddHeader(h http.Header, line string) error {
+	name, value, found := strings.Cut(line, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	switch {
+	case !found:
+		return errors.New(`a header must be written "Name: value"`)
+	case !httpguts.ValidHeaderFieldName(name):
+		return errors.New("a header's name has characters that no name may have")
+	case !httpguts.ValidHeaderFieldValue(value):
+		return fmt.Errorf("the value of header %s has characters that no header may have", name)
+	}
+	h.Add(name, value)
+	return nil
+}
+
+// AddBearer adds the bearer token that an environment variable holds.
+func AddBearer(h http.Header, variable string) error {
+	token := strings.TrimSpace(os.Getenv(variable))
+	if token == "" {
+		return fmt.Errorf("the environment variable %s, which should hold a bearer token, is empty", variable)
+	}
+	if !httpguts.ValidHeaderFieldValue(token) {
+		return fmt.Errorf("the token in the environment variable %s has characters that no header may have", variable)
+	}
+	h.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+// TLSOptions choose how a server is trusted and how we identify ourselves.
+type TLSOptions struct {
+	Insecure bool   // accept any certificate
+	CAFile   string // PEM certificates to trust beside the system's
+	CertFile string // PEM certificate and key of the client
+	KeyFile  string // empty: the key stands in CertFile
+}
+
+// Config reads the files and returns the configuration.
+func (o TLSOptions) Config() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the certificates to trust: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read the certificates to trust: %s holds no PEM certificate", o.CAFile)
+		}
+		config.RootCAs = pool
+	}
+	if o.CertFile != "" {
+		key := o.KeyFile
+		if key == "" {
+			key = o.CertFile
+		}
+		cert, err := tls.LoadX509KeyPair(o.CertFile, key)
+		if err != nil {
+			return nil, fmt.Errorf("read the client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	return config, nil
+}
+
+// Validate reports a URL at which no server can be.
+func (e Endpoint) Validate() error {
+	_, _, err := parseURL(e.URL)
+	return err
+}

@@ -1,0 +1,216 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Process is a running server: an OS process, or a function of this program
+// behind pipes.
+type Process interface {
+	Stdin() io.WriteCloser
+	Stdout() io.ReadCloser
+	Stderr() io.ReadCloser
+	// Done is closed when the process has exited.
+	Done() <-chan struct{}
+	// Exit tells how, once Done is closed.
+	Exit() wire.Exit
+	// Terminate asks the process and its children to end (SIGTERM).
+	Terminate() error
+	// Kill ends the process, its children and whoever still carries its mark
+	// (SIGKILL). It may be called after the exit.
+	Kill()
+}
+
+// Launcher starts processes of one kind.
+type Launcher interface {
+	Launch() (Process, error)
+	// String names what is launched, for messages.
+	String() string
+}
+
+// Command launches an OS process in a process group of its own.
+type Command struct {
+	Args []string // program and arguments
+	Dir  string   // working directory; empty for the current one
+	// Env is the whole environment, NAME=value; nil inherits ours.
+	Env []string
+}
+
+// Mark is the environment variable by which processes of a run are found again
+// when they left their process group.
+const Mark = "MCPCONFORM_PROCESS"
+
+func (c Command) String() string {
+	if len(c.Args) == 0 {
+		return "(empty command)"
+	}
+	return c.Args[0]
+}
+
+// Launch starts the command. The error says whether it was not found, not
+// executable or refused by the system.
+func (c Command) Launch() (Process, error) {
+	if len(c.Args) == 0 {
+		return nil, errors.New("no command given")
+	}
+	p := &osProcess{mark: rand.Text(), done: make(chan struct{})}
+	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
+	p.cmd.Dir = c.Dir
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	p.cmd.Env = append(env[:len(env):len(env)], Mark+"="+p.mark)
+	setGroup(p.cmd)
+	pipes, err := openPipes()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin, p.stdout, p.stderr = pipes.ours[0], pipes.ours[1], pipes.ours[2]
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
+	err = p.cmd.Start()
+	closeAll(pipes.theirs[:])
+	if err != nil {
+		closeAll(pipes.ours[:])
+		return nil, err
+	}
+	live.Store(p, struct{}{})
+	go p.wait()
+	return p, nil
+}
+
+type pipes struct{ ours, theirs [3]*os.File }
+
+func openPipes() (*pipes, error) {
+	var p pipes
+	for i := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(p.ours[:i])
+			closeAll(p.theirs[:i])
+			return nil, fmt.Errorf("open a pipe: %w", err)
+		}
+		if i == 0 {
+			r, w = w, r
+		}
+		p.ours[i], p.theirs[i] = r, w
+	}
+	return &p, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// live holds the OS processes that have not been reaped, so that an
+// interrupted run can end them at once.
+var live sync.Map // *osProcess → struct{}
+
+// KillAll kills every process that is still running. It is meant for a
+// program that must end now.
+func KillAll() {
+	live.Range(func(p, _ any) bool {
+		p.(*osProcess).Kill()
+		return true
+	})
+}
+
+type osProcess struct {
+	cmd                   *exec.Cmd
+	mark                  string
+	stdin, stdout, stderr *os.File
+	done                  chan struct{}
+	exit                  wire.Exit
+}
+
+func (p *osProcess) wait() {
+	// The error repeats what ProcessState says.
+	_ = p.cmd.Wait()
+	p.exit = exitOf(p.cmd.ProcessState)
+	live.Delete(p)
+	close(p.done)
+}
+
+func (p *osProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *osProcess) Stdout() io.ReadCloser { return p.stdout }
+func (p *osProcess) Stderr() io.ReadCloser { return p.stderr }
+func (p *osProcess) Done() <-chan struct{} { return p.done }
+func (p *osProcess) Exit() wire.Exit       { return p.exit }
+
+func (p *osProcess) Terminate() error { return terminateGroup(p.cmd.Process) }
+
+func (p *osProcess) Kill() {
+	killGroup(p.cmd.Process)
+	killMarked(Mark + "=" + p.mark)
+}
+
+// Func launches a function of this program as if it were a process: it reads
+// stdin until the end and returns. Terminate and Kill cancel its context.
+type Func struct {
+	Name string
+	Run  func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error
+}
+
+func (f Func) String() string { return f.Name }
+
+// Launch starts the function in a goroutine, which ends with the process.
+func (f Func) Launch() (Process, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &funcProcess{cancel: cancel, done: make(chan struct{})}
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	errR, errW := io.Pipe()
+	p.stdin, p.stdout, p.stderr = inW, outR, errR
+	go func() {
+		defer close(p.done)
+		defer cancel()
+		if err := f.Run(ctx, inR, outW, errW); err != nil && ctx.Err() == nil {
+			p.exit.Code = 1
+		}
+		if ctx.Err() != nil {
+			p.exit = wire.Exit{Code: -1, Signal: "terminated"}
+		}
+		_ = inR.Close()
+		_ = outW.Close()
+		_ = errW.Close()
+	}()
+	return p, nil
+}
+
+type funcProcess struct {
+	cancel context.CancelFunc
+	stdin  *io.PipeWriter
+	stdout *io.PipeReader
+	stderr *io.PipeReader
+	done   chan struct{}
+	exit   wire.Exit
+}
+
+func (p *funcProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *funcProcess) Stdout() io.ReadCloser { return p.stdout }
+func (p *funcProcess) Stderr() io.ReadCloser { return p.stderr }
+func (p *funcProcess) Done() <-chan struct{} { return p.done }
+func (p *funcProcess) Exit() wire.Exit       { return p.exit }
+
+func (p *funcProcess) Terminate() error {
+	p.cancel()
+	return nil
+}
+
+func (p *funcProcess) Kill() {
+	p.cancel()
+	_ = p.stdin.Close()
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
+}

@@ -1,0 +1,127 @@
+package transport
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+func TestRedactorHeader(t *testing.T) {
+	r := NewRedactor(http.Header{"X-Tenant": {"acme"}, "Accept": {"application/json"}, "Authorization": {"Bearer t0ken-1"}}, "")
+	got := r.Header(http.Header{
+		"Authorization": {"Bearer other"}, "Proxy-Authorization": {"Basic abc"}, "Cookie": {"a=b"}, "Set-Cookie": {"a=b", "c=d"},
+		"X-Api-Key": {"k"}, "X-Auth-Token": {"t"}, "Client-Secret": {"s"}, "X-Password": {"p"}, "x-tenant": {"acme"},
+		"Accept": {"application/json"}, "Content-Type": {"text/plain"}, "Mcp-Session-Id": {"s1"}, "Mcp-Protocol-Version": {"2025-06-18"},
+		"Www-Authenticate": {`Bearer resource_metadata="https://x/"`}, "X-Echo": {"got t0ken-1 from you"},
+		"Location": {"https://u:p@x/y?code=1&state=2#f"},
+	})
+	want := http.Header{
+		"Authorization": {"Bearer REDACTED"}, "Proxy-Authorization": {"Basic REDACTED"}, "Cookie": {"REDACTED"}, "Set-Cookie": {"REDACTED", "REDACTED"},
+		"X-Api-Key": {"REDACTED"}, "X-Auth-Token": {"REDACTED"}, "Client-Secret": {"REDACTED"}, "X-Password": {"REDACTED"}, "X-Tenant": {"REDACTED"},
+		"Accept": {"application/json"}, "Content-Type": {"text/plain"}, "Mcp-Session-Id": {"s1"}, "Mcp-Protocol-Version": {"2025-06-18"},
+		"Www-Authenticate": {`Bearer resource_metadata="https://x/"`}, "X-Echo": {"got REDACTED from you"},
+		"Location": {"https://REDACTED@x/y?code=REDACTED&state=REDACTED"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+}
+
+func TestRedactorURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://x/mcp":                        "http://x/mcp",
+		"http://x/mcp?task_id=1":              "http://x/mcp?task_id=REDACTED",
+		"http://x/mcp?a=1&&b=&c&d=x=y":        "http://x/mcp?a=REDACTED&&b=&REDACTED&d=REDACTED",
+		"https://me:pw@x/mcp#frag":            "https://REDACTED@x/mcp",
+		"unix:///run/s?path=/mcp&token=12345": "unix:///run/s?path=/mcp&token=REDACTED",
+	} {
+		u, err := url.Parse(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, r := range map[string]*Redactor{"none": nil, "own": NewRedactor(nil, in)} {
+			if got := r.URL(u); got != want {
+				t.Errorf("%s with %s: %s, want %s", in, name, got, want)
+			}
+		}
+	}
+}
+
+func TestRedactorBytes(t *testing.T) {
+	r := NewRedactor(http.Header{
+		"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte("me:basic-pass"))},
+		"Cookie":        {"a=cookie-a; b=cookie-b"}, "X-Short": {"tiny"}, "X-Odd": {`quo"te d`},
+	}, "https://me:url-pass@x/mcp?q=que%20ry1&v=2025-06-18")
+	r.Add("cookie-a-longer", "short")
+	for in, want := range map[string]string{
+		"nothing here":                   "nothing here",
+		"basic-pass":                     "REDACTED",
+		"cookie-a, cookie-b":             "REDACTED, REDACTED",
+		"cookie-a-longer":                "REDACTED",
+		"url-pass":                       "REDACTED",
+		"que%20ry1 que ry1 que+ry1":      "REDACTED REDACTED REDACTED",
+		`{"x":"quo\"te d"}`:              `{"x":"REDACTED"}`,
+		"tiny and short stay":            "tiny and short stay",
+		`"protocolVersion":"2025-06-18"`: `"protocolVersion":"2025-06-18"`,
+	} {
+		if got := string(r.Bytes([]byte(in))); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+	var none *Redactor
+	if got := string(none.Bytes([]byte("cookie-a"))); got != "cookie-a" {
+		t.Errorf("without secrets: %s", got)
+	}
+}
+
+func TestRedactorEvent(t *testing.T) {
+	r := NewRedactor(nil, "")
+	e := &wire.Event{
+		Kind: wire.KindMessage, Raw: []byte(`{"jsonrpc":"2.0","method":"m","params":{"a":"hunter22"}}`), Note: "hunter22",
+		SSE:  &wire.SSE{Event: "hunter22", ID: "hunter22", Comment: "hunter22"},
+		HTTP: &wire.Head{URL: "http://x/hunter22", Header: http.Header{"X": {"hunter22"}}},
+	}
+	e.Msg = wire.Parse(e.Raw)
+	if r.Event(e) != e {
+		t.Error("an event is copied although nothing is secret")
+	}
+	r.Add("hunter22")
+	clean := r.Event(e)
+	for name, text := range map[string]string{
+		"raw": string(clean.Raw), "note": clean.Note, "event": clean.SSE.Event, "id": clean.SSE.ID, "comment": clean.SSE.Comment,
+		"url": clean.HTTP.URL, "header": clean.HTTP.Header.Get("X"), "message": wire.Show(clean.Msg.Params),
+	} {
+		if strings.Contains(text, "hunter22") || !strings.Contains(text, Redacted) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if !strings.Contains(string(e.Raw), "hunter22") || e.SSE.ID != "hunter22" || e.HTTP.Header.Get("X") != "hunter22" {
+		t.Error("the event itself was changed")
+	}
+}
+
+func TestRedactorTrace(t *testing.T) {
+	r := NewRedactor(http.Header{"Authorization": {"Bearer hunter22"}}, "")
+	trace := wire.NewTrace(wire.DefaultLimits)
+	trace.Redact = r.Event
+	log := trace.Connect(NameHTTP, "test")
+	if _, err := log.Append(wire.Event{Kind: wire.KindBody, From: wire.Server, Raw: []byte("<p>hunter22</p>")}); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if _, err := trace.WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "hunter22") || !strings.Contains(out.String(), "<p>REDACTED</p>") {
+		t.Errorf("trace %s", out.String())
+	}
+	if got := string(log.Events()[0].Raw); got != "<p>hunter22</p>" {
+		t.Errorf("the log itself was changed: %s", got)
+	}
+}

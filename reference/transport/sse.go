@@ -1,0 +1,217 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// SSE dials a server over HTTP+SSE, the transport of revision 2024-11-05. Its
+// URL is that of the event stream.
+type SSE struct {
+	Endpoint
+}
+
+// Transport returns "sse".
+func (d *SSE) Transport() string { return NameSSE }
+
+// Dial opens the event stream and waits for the endpoint event. Its error is a
+// *StartError.
+func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
+	s, err := d.open(log)
+	if err != nil {
+		return nil, err
+	}
+	c := newSSEConn(newExchanges(s, log))
+	if err := c.connect(ctx); err != nil {
+		c.shut(nil)
+		var start *StartError
+		if errors.As(err, &start) {
+			return nil, err
+		}
+		return nil, &StartError{Target: s.name, Err: err}
+	}
+	return c, nil
+}
+
+// SSEConn is the client's end of an HTTP+SSE connection. The server's messages
+// arrive on the stream get:1, whatever they answer. A POST that the server
+// accepts leaves no wire.KindStreamEnd, as its end says nothing about the
+// answer; the end of get:1 is also a wire.KindClose of the server's, as it ends
+// the connection.
+type SSEConn struct {
+	*exchanges
+	events  *exchange // the GET stream
+	version atomic.Pointer[string]
+
+	initialize atomic.Pointer[wire.Message] // the request whose answer is due
+
+	once  sync.Once
+	named chan struct{} // closed when the endpoint event has come
+	// Set before named is closed.
+	post    *url.URL
+	problem error
+}
+
+func newSSEConn(l *exchanges) *SSEConn {
+	return &SSEConn{exchanges: l, named: make(chan struct{})}
+}
+
+// connect opens the stream and waits until the server has named the endpoint
+// for messages.
+func (c *SSEConn) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.site.timeout,
+		fmt.Errorf("no endpoint event within %v", c.site.timeout))
+	defer cancel()
+	x, err := c.start(&outbound{
+		method: http.MethodGet, url: c.site.url, header: c.header(http.MethodGet), patience: c.site.timeout,
+		onEvent: c.onEvent, onMessage: c.onMessage, onEnd: c.onEnd,
+	})
+	if err != nil {
+		return err
+	}
+	c.events = x
+	if err := x.awaitHead(ctx); err != nil {
+		return err
+	}
+	if status := x.head.HTTP.Status; status != http.StatusOK {
+		// The body may say why.
+		select {
+		case <-x.done:
+		case <-ctx.Done():
+			x.cancel(context.Cause(ctx))
+		}
+		return fmt.Errorf("the GET was answered with HTTP status %d, not with an event stream", status)
+	}
+	if t := x.head.HTTP.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(t), typeEvents) {
+		x.cancel(errDropped)
+		return fmt.Errorf("the GET was answered with content type %s, not with an event stream", wire.Quote(t, 60))
+	}
+	select {
+	case <-c.named:
+		return c.problem
+	case <-x.done:
+	case <-ctx.Done():
+		x.cancel(context.Cause(ctx))
+		<-x.done
+		return context.Cause(ctx)
+	}
+	// The endpoint event may have been the last that the stream held.
+	select {
+	case <-c.named:
+		if c.problem != nil {
+			return c.problem
+		}
+	default:
+	}
+	return errors.New("the event stream ended before the endpoint event")
+}
+
+// onEvent takes the endpoint event; only the first one counts.
+func (c *SSEConn) onEvent(item wire.SSEItem) bool {
+	if item.SSE.Event != "endpoint" || item.Incomplete {
+		return false
+	}
+	c.once.Do(func() {
+		c.post, c.problem = endpointURL(c.site.url, string(item.Data))
+		if c.problem != nil {
+			c.note(c.site.redact.String(c.problem.Error()))
+		}
+		close(c.named)
+	})
+	return true
+}
+
+// endpointURL resolves the URI of an endpoint event. One of another origin is
+// refused: our headers, and what is sent, are meant for this server.
+func endpointURL(base *url.URL, ref string) (*url.URL, error) {
+	if ref == "" {
+		return nil, errors.New("the endpoint event names no URI")
+	}
+	u, err := base.Parse(ref)
+	if err != nil {
+		return nil, errors.New("the endpoint event holds no URI but " + wire.Quote(ref, 80))
+	}
+	if origin(u) != origin(base) {
+		return nil, fmt.Errorf("the endpoint event names another origin, %s: nothing is sent there", wire.Quote(origin(u), 120))
+	}
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	return u, nil
+}
+
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + port)
+}
+
+func (c *SSEConn) onMessage(m *wire.Message) {
+	request := c.initialize.Load()
+	if request == nil {
+		return
+	}
+	if version := negotiated(request, m); version != "" {
+		c.version.Store(&version)
+		c.initialize.Store(nil)
+	}
+}
+
+func (c *SSEConn) onEnd(dropped bool) {
+	if !dropped {
+		_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
+	}
+}
+
+func (c *SSEConn) header(method string) http.Header {
+	h := c.site.header.Clone()
+	fill(h, "User-Agent", "mcpconform")
+	if method == http.MethodPost {
+		fill(h, "Content-Type", typeJSON)
+	} else {
+		fill(h, "Accept", typeEvents)
+	}
+	if v := c.version.Load(); v != nil && httpguts.ValidHeaderFieldValue(*v) {
+		h.Set(headerVersion, *v)
+	}
+	return h
+}
+
+// Send posts one message and waits for the head of the response, which only
+// says whether it was accepted; a status that refuses it is an event, not an
+// error. The answer arrives on the stream get:1.
+func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	o := &outbound{
+		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
+		deliberate: m.Deliberate, patience: c.site.timeout, silentEnd: true,
+	}
+	override(o.header, m.Header)
+	if msg := wire.Parse(m.Raw); msg.Kind == wire.Request && msg.Method == "initialize" {
+		c.initialize.Store(msg)
+	}
+	x, err := c.start(o)
+	if err != nil {
+		return nil, err
+	}
+	// Some servers accept a request only once they have answered it.
+	if msg := wire.Parse(m.Raw); acknowledged(msg) {
+		return x.sent, x.awaitHead(ctx)
+	}
+	return x.sent, x.awaitWritten(ctx)
+}
+
+// Close ends the event stream and waits until every exchange has ended.
+func (c *SSEConn) Close(context.Context) error {
+	c.shut(nil)
+	return nil
+}

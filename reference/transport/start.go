@@ -1,0 +1,319 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// PortPlaceholder stands for a free port in the command and the URL of a Start.
+const PortPlaceholder = "{port}"
+
+// Start is an HTTP server to be started.
+type Start struct {
+	Command Command
+	// Launcher takes the place of Command when it is not nil.
+	Launcher Launcher
+	// Endpoint at which the server will accept connections.
+	Endpoint Endpoint
+	// Wait bounds how long that may take. Zero: 30 s.
+	Wait time.Duration
+	// ExitWait is how long the server may take to exit after SIGTERM. Zero: 2 s.
+	ExitWait time.Duration
+	// Log, unless nil, records start, output, signals and exit; it is ended
+	// with the server.
+	Log *wire.Log
+}
+
+const (
+	defaultStartWait = 30 * time.Second
+	startBackoff     = 20 * time.Millisecond
+	startBackoffMost = 250 * time.Millisecond
+)
+
+// Started is an HTTP server that a Start has started.
+type Started struct {
+	Endpoint Endpoint // with the port filled in
+
+	name     string
+	exitWait time.Duration
+	proc     Process
+	log      *wire.Log
+	tail     tail
+	done     chan struct{} // closed when the process is gone and its output was read
+}
+
+// Shell returns the arguments that run a command line in the system's shell.
+func Shell(line string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{"cmd", "/C", line}
+	}
+	return []string{"sh", "-c", line}
+}
+
+// Run starts the server and waits until it accepts connections. The error is a
+// *StartError, which tells the end of the server's output when it has exited.
+func (s Start) Run(ctx context.Context) (*Started, error) {
+	server, err := s.run(ctx)
+	if err != nil {
+		return nil, &StartError{Target: s.launcher().String(), Err: err}
+	}
+	return server, nil
+}
+
+func (s Start) launcher() Launcher {
+	if s.Launcher != nil {
+		return s.Launcher
+	}
+	return s.Command
+}
+
+func (s Start) run(ctx context.Context) (server *Started, err error) {
+	log := s.Log
+	if log == nil {
+		log = wire.NewTrace(wire.DefaultLimits).Connect(NameHTTP, "server process")
+	}
+	defer func() {
+		if err != nil {
+			log.End()
+		}
+	}()
+	if err := s.fillPort(); err != nil {
+		return nil, err
+	}
+	network, addr, err := s.Endpoint.address()
+	if err != nil {
+		return nil, err
+	}
+	if accepts(ctx, network, addr) {
+		return nil, fmt.Errorf("something already accepts connections at %s", addr)
+	}
+	proc, err := s.launcher().Launch()
+	if err != nil {
+		return nil, err
+	}
+	server = &Started{
+		Endpoint: s.Endpoint, name: s.launcher().String(), exitWait: s.ExitWait,
+		proc: proc, log: log, done: make(chan struct{}),
+	}
+	if server.exitWait == 0 {
+		server.exitWait = ReasonableExit
+	}
+	_, _ = log.Append(wire.Event{Kind: wire.KindStart, From: wire.Server, Note: server.name})
+	go server.own()
+	if err := server.await(ctx, s.Wait, network, addr); err != nil {
+		server.Stop(ctx)
+		return nil, err
+	}
+	return server, nil
+}
+
+// fillPort puts a free port in the place of the placeholder.
+func (s *Start) fillPort() error {
+	if !strings.Contains(s.Endpoint.URL, PortPlaceholder) {
+		return nil
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("find a free port: %w", err)
+	}
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	if err := listener.Close(); err != nil {
+		return fmt.Errorf("find a free port: %w", err)
+	}
+	s.Endpoint.URL = strings.ReplaceAll(s.Endpoint.URL, PortPlaceholder, port)
+	args := make([]string, len(s.Command.Args))
+	for i, arg := range s.Command.Args {
+		args[i] = strings.ReplaceAll(arg, PortPlaceholder, port)
+	}
+	s.Command.Args = args
+	return nil
+}
+
+// address returns where a server at the endpoint accepts connections.
+func (e Endpoint) address() (network, addr string, err error) {
+	u, socket, err := parseURL(e.URL)
+	if err != nil {
+		return "", "", err
+	}
+	if e.Socket != "" {
+		socket = e.Socket
+	}
+	if socket != "" {
+		return "unix", socket, nil
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return "tcp", net.JoinHostPort(u.Hostname(), port), nil
+}
+
+func accepts(ctx context.Context, network, addr string) bool {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// await tries until the server accepts a connection, exits or runs out of time.
+func (s *Started) await(ctx context.Context, wait time.Duration, network, addr string) error {
+	if wait == 0 {
+		wait = defaultStartWait
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait,
+		fmt.Errorf("it did not accept connections at %s within %v", addr, wait))
+	defer cancel()
+	for backoff := startBackoff; ; backoff = min(2*backoff, startBackoffMost) {
+		if accepts(ctx, network, addr) {
+			return nil
+		}
+		timer := time.NewTimer(backoff)
+		select {
+		case <-timer.C:
+		case <-s.proc.Done():
+			timer.Stop()
+			<-s.done
+			return s.withOutput(fmt.Errorf("it %s before it accepted connections at %s", s.proc.Exit(), addr))
+		case <-ctx.Done():
+			timer.Stop()
+			return s.withOutput(context.Cause(ctx))
+		}
+	}
+}
+
+// maxLastWords bounds how much of the output an error repeats.
+const maxLastWords = 2 << 10
+
+func (s *Started) withOutput(err error) error {
+	words := bytes.TrimSpace(s.tail.bytes())
+	if len(words) > maxLastWords {
+		words = words[len(words)-maxLastWords:]
+	}
+	words = s.Endpoint.redactor().Bytes(words)
+	if len(words) == 0 {
+		return fmt.Errorf("%w; it has written nothing", err)
+	}
+	return fmt.Errorf("%w; its output ends with:\n%s", err, strings.ToValidUTF8(string(words), "\uFFFD"))
+}
+
+// own reads the output until the process is gone, and outlives its goroutines.
+func (s *Started) own() {
+	defer close(s.done)
+	defer s.log.End()
+	var readers sync.WaitGroup
+	readers.Go(func() { s.read(s.proc.Stdout(), Stdout) })
+	readers.Go(func() { s.read(s.proc.Stderr(), Stderr) })
+	<-s.proc.Done()
+	// Whatever the process leaves behind must not outlive it.
+	s.proc.Kill()
+	drained := make(chan struct{})
+	go func() {
+		readers.Wait()
+		close(drained)
+	}()
+	timer := time.NewTimer(drainWait)
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-timer.C:
+	}
+	_ = s.proc.Stdin().Close()
+	_ = s.proc.Stdout().Close()
+	_ = s.proc.Stderr().Close()
+	<-drained
+	exit := s.proc.Exit()
+	_, _ = s.log.Append(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit})
+}
+
+// read records the beginning of an output and keeps its end.
+func (s *Started) read(r io.Reader, stream string) {
+	lines := bufio.NewReaderSize(r, stderrLine)
+	kept := 0
+	for {
+		raw, err := lines.ReadSlice('\n')
+		s.tail.write(raw)
+		if len(raw) > 0 && kept < stderrHead {
+			kept += len(raw) + stderrCost
+			text := bytes.Clone(bytes.TrimRight(raw, "\r\n"))
+			_, _ = s.log.Append(wire.Event{Kind: wire.KindStderr, From: wire.Server, Stream: stream, Raw: text})
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) write(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - stderrTail; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+}
+
+func (t *tail) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.kept)
+}
+
+// Done is closed when the server has exited and its output was read.
+func (s *Started) Done() <-chan struct{} { return s.done }
+
+// Exit tells how the server exited, once Done is closed.
+func (s *Started) Exit() wire.Exit { return s.proc.Exit() }
+
+// Output returns the end of what the server has written to stdout and stderr.
+func (s *Started) Output() []byte { return s.tail.bytes() }
+
+// Stop sends SIGTERM, waits, kills what is left, and returns when nothing of
+// the server is left. A context that ends shortens the wait.
+func (s *Started) Stop(ctx context.Context) {
+	select {
+	case <-s.proc.Done():
+		<-s.done
+		return
+	default:
+	}
+	s.signal("SIGTERM", s.proc.Terminate)
+	timer := time.NewTimer(s.exitWait)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+		return
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	s.signal("SIGKILL", func() error { s.proc.Kill(); return nil })
+	<-s.done
+}
+
+func (s *Started) signal(name string, send func() error) {
+	note := name
+	if err := send(); err != nil {
+		note += ": " + err.Error()
+	}
+	_, _ = s.log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: note})
+}

@@ -1,0 +1,354 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Streams of the stdio transport.
+const (
+	Stdin  = "stdin"
+	Stdout = "stdout"
+	Stderr = "stderr"
+)
+
+// Stdio dials a server over its standard input and output: each connection is
+// a process of its own.
+type Stdio struct {
+	Launcher Launcher
+	// ExitWait is how long a server may take to exit after its stdin was
+	// closed, and again after SIGTERM, before the next step. Zero: 2 s.
+	ExitWait time.Duration
+
+	// stubborn is set once a server has outlived the closing of its stdin:
+	// later connections do not wait as long for what is known not to happen.
+	stubborn atomic.Bool
+}
+
+// ReasonableExit is how long a server that was told to exit may take before
+// that counts against it (basic/lifecycle#stdio gives no figure).
+const ReasonableExit = 2 * time.Second
+
+const (
+	stubbornWait = 50 * time.Millisecond
+	// drainWait is how long output may keep coming once the process is gone.
+	drainWait = time.Second
+)
+
+// Transport returns "stdio".
+func (d *Stdio) Transport() string { return NameStdio }
+
+// Dial starts a process. Its error is a *StartError.
+func (d *Stdio) Dial(_ context.Context, log *wire.Log) (Conn, error) {
+	proc, err := d.Launcher.Launch()
+	if err != nil {
+		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
+		log.End()
+		return nil, &StartError{Target: d.Launcher.String(), Err: err}
+	}
+	c := &StdioConn{dialer: d, log: log, proc: proc, writes: make(chan write), done: make(chan struct{}), closing: make(chan struct{})}
+	_, _ = log.Append(wire.Event{Kind: wire.KindStart, From: wire.Server, Note: d.Launcher.String()})
+	go c.run()
+	return c, nil
+}
+
+type write struct {
+	data []byte
+	done chan error
+}
+
+// StdioConn is the client's end of a stdio connection.
+type StdioConn struct {
+	dialer *Stdio
+	log    *wire.Log
+	proc   Process
+	writes chan write
+
+	closeStdin sync.Once
+	closing    chan struct{} // closed with stdin
+	done       chan struct{} // closed when the process and all readers have ended
+}
+
+// Log of the connection.
+func (c *StdioConn) Log() *wire.Log { return c.log }
+
+// Done is closed when the process has exited and its output was read.
+func (c *StdioConn) Done() <-chan struct{} { return c.done }
+
+// run owns the goroutines of the connection and outlives them.
+func (c *StdioConn) run() {
+	defer close(c.done)
+	defer c.log.End()
+	var readers, writer sync.WaitGroup
+	writer.Go(c.writeLoop)
+	readers.Go(c.readStdout)
+	readers.Go(c.readStderr)
+	<-c.proc.Done()
+	// Whatever the process leaves behind must not outlive it.
+	c.proc.Kill()
+	drained := make(chan struct{})
+	go func() {
+		readers.Wait()
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(drainWait):
+		c.note("another process kept the server's output open after the server had exited")
+	}
+	_ = c.proc.Stdout().Close()
+	_ = c.proc.Stderr().Close()
+	<-drained
+	c.shutStdin(false)
+	writer.Wait()
+	exit := c.proc.Exit()
+	_, _ = c.log.Append(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit})
+}
+
+func (c *StdioConn) note(text string) {
+	_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: text})
+}
+
+func (c *StdioConn) writeLoop() {
+	for {
+		select {
+		case w := <-c.writes:
+			_, err := c.proc.Stdin().Write(w.data)
+			w.done <- err
+		case <-c.closing:
+			return
+		}
+	}
+}
+
+// Send writes one message and a newline.
+func (c *StdioConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	return c.Write(ctx, m, append(m.Raw[:len(m.Raw):len(m.Raw)], '\n'))
+}
+
+// Write records the message and writes the chunks as they are, each in a
+// write of its own, so that framing itself can be put to the test.
+func (c *StdioConn) Write(ctx context.Context, m Outgoing, chunks ...[]byte) (*wire.Event, error) {
+	select {
+	case <-c.closing:
+		return nil, ErrClosed
+	case <-c.done:
+		return nil, ErrClosed
+	default:
+	}
+	// Recorded before it is written: the answer must not come first.
+	sent, err := c.log.Append(wire.Event{
+		Kind: wire.KindMessage, From: wire.Client, Stream: Stdin, Raw: m.Raw, Deliberate: m.Deliberate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, chunk := range chunks {
+		if err := c.writeChunk(ctx, chunk); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+func (c *StdioConn) writeChunk(ctx context.Context, chunk []byte) error {
+	w := write{data: chunk, done: make(chan error, 1)}
+	select {
+	case c.writes <- w:
+	case <-c.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("write to the server's stdin: %w", context.Cause(ctx))
+	}
+	select {
+	case err := <-w.done:
+		if err != nil {
+			return fmt.Errorf("write to the server's stdin: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("write to the server's stdin: %w", context.Cause(ctx))
+	}
+}
+
+func (c *StdioConn) readStdout() {
+	stdout := c.proc.Stdout()
+	lines := bufio.NewReaderSize(stdout, 64<<10)
+	for {
+		raw, dropped, err := readLine(lines, c.log.Limits().Message)
+		ended := err != nil
+		if len(raw) > 0 || dropped > 0 || !ended {
+			e := wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: Stdout, Raw: raw, Dropped: dropped}
+			if ended {
+				e.Note = unterminated
+			}
+			if _, err := c.log.Append(e); err != nil || dropped > 0 {
+				// What follows cannot be told apart or kept: end it here.
+				c.note("reading was stopped: " + stopReason(err, c.log.Limits()))
+				c.proc.Kill()
+				return
+			}
+		}
+		if ended {
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: Stdout})
+			return
+		}
+	}
+}
+
+// unterminated is the note on a last line without a newline.
+const unterminated = "the output ended without a newline"
+
+// Unterminated reports whether a message was the last on its stream and lacked
+// the newline.
+func Unterminated(e *wire.Event) bool { return e.Note == unterminated }
+
+func stopReason(err error, limits wire.Limits) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("a line is longer than %d bytes", limits.Message)
+}
+
+// readLine returns the next line without its newline. Of a line longer than
+// max it returns the first max bytes and how many it has seen beyond; the rest
+// of the line stays unread. err is set with the last, unterminated line.
+func readLine(r *bufio.Reader, max int) (line []byte, dropped int64, err error) {
+	for {
+		chunk, err := r.ReadSlice('\n')
+		room := max - len(line)
+		if len(chunk) > room+1 || len(chunk) > room && !bytes.HasSuffix(chunk, []byte{'\n'}) {
+			return append(line, chunk[:room]...), int64(len(chunk) - room), nil
+		}
+		line = append(line, chunk...)
+		switch {
+		case err == nil:
+			return line[:len(line)-1], 0, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, 0, err
+		}
+	}
+}
+
+// Bounds of what is kept of stderr: the beginning, and the end for the cause
+// of a death.
+const (
+	stderrHead = 64 << 10
+	stderrTail = 16 << 10
+	stderrLine = 4 << 10
+	stderrCost = 64 // what an event costs beside its bytes
+)
+
+func (c *StdioConn) readStderr() {
+	lines := bufio.NewReaderSize(c.proc.Stderr(), stderrLine)
+	var kept int
+	var tail []byte
+	var dropped int64
+	for {
+		raw, err := lines.ReadSlice('\n')
+		if len(raw) > 0 && kept < stderrHead {
+			kept += len(raw) + stderrCost
+			text := bytes.Clone(bytes.TrimSuffix(raw, []byte{'\n'}))
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindStderr, From: wire.Server, Stream: Stderr, Raw: text})
+		} else if len(raw) > 0 {
+			tail = append(tail, raw...)
+			// Moved only now and then: the lines may be short and many.
+			if len(tail) > 2*stderrTail {
+				tail, dropped = cutFront(tail, dropped)
+			}
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	if len(tail) > 0 {
+		tail, dropped = cutFront(tail, dropped)
+		_, _ = c.log.Append(wire.Event{
+			Kind: wire.KindStderr, From: wire.Server, Stream: Stderr, Raw: tail, Dropped: dropped,
+		})
+	}
+}
+
+// cutFront drops what tail holds beyond its bound and counts it.
+func cutFront(tail []byte, dropped int64) ([]byte, int64) {
+	over := len(tail) - stderrTail
+	if over <= 0 {
+		return tail, dropped
+	}
+	return append(tail[:0], tail[over:]...), dropped + int64(over)
+}
+
+func (c *StdioConn) shutStdin(record bool) {
+	c.closeStdin.Do(func() {
+		if record {
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Client, Stream: Stdin})
+		}
+		close(c.closing)
+		_ = c.proc.Stdin().Close()
+	})
+}
+
+// CloseStdin closes the server's input, as the first step of a shutdown.
+func (c *StdioConn) CloseStdin() { c.shutStdin(true) }
+
+// Close closes the server's stdin, waits for its exit, sends SIGTERM, waits
+// again, and kills what is left (basic/lifecycle#stdio). A context that ends
+// shortens the waits. It returns when nothing of the process is left.
+func (c *StdioConn) Close(ctx context.Context) error {
+	wait := c.dialer.ExitWait
+	if wait == 0 {
+		wait = ReasonableExit
+	}
+	c.shutStdin(true)
+	closeWait := wait
+	if c.dialer.stubborn.Load() {
+		closeWait = min(wait, stubbornWait)
+	}
+	if c.exited(ctx, closeWait) {
+		return nil
+	}
+	if ctx.Err() == nil {
+		c.dialer.stubborn.Store(true)
+	}
+	c.signal("SIGTERM", c.proc.Terminate)
+	if c.exited(ctx, wait) {
+		return nil
+	}
+	c.signal("SIGKILL", func() error { c.proc.Kill(); return nil })
+	<-c.done
+	return nil
+}
+
+func (c *StdioConn) signal(name string, send func() error) {
+	// Recorded before it is sent: the exit that it causes must not come first.
+	_, _ = c.log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
+	if err := send(); err != nil {
+		c.note(name + " could not be sent: " + err.Error())
+	}
+}
+
+func (c *StdioConn) exited(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-c.done:
+		return true
+	default: // although the context may have ended
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return true
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}

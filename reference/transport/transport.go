@@ -1,0 +1,66 @@
+// Package transport moves messages between mcpconform and a peer, and records
+// whatever crosses in the connection's log: the exact bytes in both directions,
+// HTTP heads, SSE fields, processes that start, exit and write to stderr.
+// Nothing is normalised on the way.
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Names of the transports, as in reports and in the catalogue.
+const (
+	NameStdio = "stdio"
+	NameHTTP  = "http" // Streamable HTTP
+	NameSSE   = "sse"  // HTTP+SSE of revision 2024-11-05
+)
+
+// Outgoing is one message to send.
+type Outgoing struct {
+	Raw []byte
+	// Deliberate lists requirements that the message breaks on purpose.
+	Deliberate []string
+	// Header adds to or, with an empty value list, removes from the header of
+	// the POST that carries the message. Without meaning on stdio.
+	Header http.Header
+}
+
+// Conn is the client's end of one connection to a server under test. Incoming
+// messages appear in its log.
+type Conn interface {
+	// Log of the connection.
+	Log() *wire.Log
+	// Send sends one message and returns its event. Over HTTP a direct answer
+	// arrives on that event's stream. An error means that the message did not
+	// leave as a whole.
+	Send(ctx context.Context, m Outgoing) (*wire.Event, error)
+	// Close shuts the connection down in the order that the specification
+	// gives and waits until everything that belongs to it has ended.
+	Close(ctx context.Context) error
+}
+
+// Dialer opens connections to one target.
+type Dialer interface {
+	// Transport returns the name of the transport.
+	Transport() string
+	// Dial opens a connection that records to log. It does not initialise it.
+	Dial(ctx context.Context, log *wire.Log) (Conn, error)
+}
+
+// ErrClosed reports a send on a connection that the peer or we have closed.
+var ErrClosed = errors.New("the connection is closed")
+
+// StartError reports a target that could not be started or reached at all.
+type StartError struct {
+	Target string
+	Err    error
+}
+
+func (e *StartError) Error() string { return "cannot reach " + e.Target + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }

@@ -1,0 +1,401 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep arrays and objects may nest. RFC 8259 section 9 lets a
+// reader set such a limit.
+const MaxDepth = 512
+
+// MaxValues is how many values one text may hold. Decoded, a small value takes
+// many times the bytes that it took on the wire.
+const MaxValues = 1 << 20
+
+// maxIssues bounds the issues kept for one text.
+const maxIssues = 32
+
+// ErrDepth reports a text that nests deeper than MaxDepth: legal JSON that this
+// reader declines.
+var ErrDepth = errors.New("nested deeper than " + strconv.Itoa(MaxDepth) + " levels")
+
+// ErrValues reports a text with more than MaxValues values: legal JSON that this
+// reader declines.
+var ErrValues = errors.New("more than " + strconv.Itoa(MaxValues) + " values in one text")
+
+// SyntaxError reports a text that is not JSON as RFC 8259 defines it.
+type SyntaxError struct {
+	Offset int // bytes before the offending one
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("not JSON: %s at byte %d", e.Reason, e.Offset)
+}
+
+// Decode reads one JSON text. Objects become map[string]any, arrays []any and
+// numbers json.Number with their spelling kept.
+//
+// Faults that do not hinder reading are returned as issues: duplicate member
+// names (the last one counts), bytes that are not UTF-8 and escaped surrogates
+// without their other half (both read as U+FFFD), a byte order mark. Anything
+// else that is not JSON is a *SyntaxError; too deep nesting is ErrDepth, too
+// many values are ErrValues.
+func Decode(raw []byte) (any, []Issue, error) {
+	d := decoder{raw: string(raw)}
+	v, err := d.decode()
+	return v, d.issues, err
+}
+
+func (d *decoder) decode() (any, error) {
+	if strings.HasPrefix(d.raw, "\xEF\xBB\xBF") {
+		d.issue(ByteOrderMark, "the text starts with a byte order mark")
+		d.pos = 3
+	}
+	d.space()
+	v, err := d.value(0)
+	if err != nil {
+		return nil, err
+	}
+	d.space()
+	if d.pos < len(d.raw) {
+		return nil, d.fail("more after the end of the value")
+	}
+	return v, nil
+}
+
+type decoder struct {
+	raw    string // strings and numbers of the value are parts of it
+	pos    int
+	values int       // read so far
+	path   []segment // down to the value being read
+	issues []Issue
+}
+
+// segment is one step down into a value.
+type segment struct {
+	name  string
+	index int // in an array; -1 for a member
+}
+
+func (d *decoder) fail(reason string) error {
+	return &SyntaxError{Offset: d.pos, Reason: reason}
+}
+
+func (d *decoder) issue(code IssueCode, detail string) {
+	if len(d.issues) < maxIssues {
+		d.issues = append(d.issues, Issue{Code: code, Pointer: pointer(d.path), Detail: detail})
+	}
+}
+
+// maxPointerName is how many characters of a member name a pointer shows.
+const maxPointerName = 100
+
+func pointer(path []segment) string {
+	var b strings.Builder
+	for _, p := range path {
+		b.WriteByte('/')
+		if p.index >= 0 {
+			b.WriteString(strconv.Itoa(p.index))
+		} else if name, shortened := firstRunes(p.name, maxPointerName); shortened {
+			b.WriteString(pointerEscaper.Replace(name) + "…")
+		} else {
+			b.WriteString(pointerEscaper.Replace(name))
+		}
+	}
+	return b.String()
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+func (d *decoder) space() {
+	for d.pos < len(d.raw) {
+		switch d.raw[d.pos] {
+		case ' ', '\t', '\n', '\r':
+			d.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (d *decoder) value(depth int) (any, error) {
+	if d.pos == len(d.raw) {
+		return nil, d.fail("the text ends where a value is due")
+	}
+	if d.values++; d.values > MaxValues {
+		return nil, ErrValues
+	}
+	switch c := d.raw[d.pos]; c {
+	case '{':
+		return d.object(depth + 1)
+	case '[':
+		return d.array(depth + 1)
+	case '"':
+		return d.str()
+	case 't':
+		return true, d.literal("true")
+	case 'f':
+		return false, d.literal("false")
+	case 'n':
+		return nil, d.literal("null")
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			return d.number()
+		}
+		return nil, d.fail(fmt.Sprintf("unexpected %q", d.peekRune()))
+	}
+}
+
+func (d *decoder) peekRune() rune {
+	r, _ := utf8.DecodeRuneInString(d.raw[d.pos:])
+	return r
+}
+
+func (d *decoder) literal(word string) error {
+	if !strings.HasPrefix(d.raw[d.pos:], word) {
+		return d.fail("unknown word")
+	}
+	d.pos += len(word)
+	return nil
+}
+
+func (d *decoder) object(depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, ErrDepth
+	}
+	d.pos++
+	members := make(map[string]any)
+	d.space()
+	if d.eat('}') {
+		return members, nil
+	}
+	for {
+		d.space()
+		if d.pos == len(d.raw) || d.raw[d.pos] != '"' {
+			return nil, d.fail("a member name is due")
+		}
+		name, err := d.str()
+		if err != nil {
+			return nil, err
+		}
+		d.space()
+		if !d.eat(':') {
+			return nil, d.fail("a colon is due")
+		}
+		d.path = append(d.path, segment{name, -1})
+		if _, seen := members[name]; seen {
+			d.issue(DuplicateMember, fmt.Sprintf("member %s occurs more than once", Quote(name, 60)))
+		}
+		d.space()
+		if members[name], err = d.value(depth); err != nil {
+			return nil, err
+		}
+		d.path = d.path[:len(d.path)-1]
+		d.space()
+		if d.eat('}') {
+			return members, nil
+		}
+		if !d.eat(',') {
+			return nil, d.fail("a comma or } is due")
+		}
+	}
+}
+
+func (d *decoder) array(depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, ErrDepth
+	}
+	d.pos++
+	items := []any{}
+	d.space()
+	if d.eat(']') {
+		return items, nil
+	}
+	for {
+		d.space()
+		d.path = append(d.path, segment{index: len(items)})
+		v, err := d.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		d.path = d.path[:len(d.path)-1]
+		items = append(items, v)
+		d.space()
+		if d.eat(']') {
+			return items, nil
+		}
+		if !d.eat(',') {
+			return nil, d.fail("a comma or ] is due")
+		}
+	}
+}
+
+func (d *decoder) eat(c byte) bool {
+	if d.pos < len(d.raw) && d.raw[d.pos] == c {
+		d.pos++
+		return true
+	}
+	return false
+}
+
+func (d *decoder) number() (any, error) {
+	start := d.pos
+	d.eat('-')
+	if !d.eat('0') && !d.digits() {
+		return nil, d.fail("a digit is due")
+	}
+	if d.eat('.') && !d.digits() {
+		return nil, d.fail("a digit is due after the point")
+	}
+	if d.eat('e') || d.eat('E') {
+		if !d.eat('+') {
+			d.eat('-')
+		}
+		if !d.digits() {
+			return nil, d.fail("a digit is due in the exponent")
+		}
+	}
+	return json.Number(d.raw[start:d.pos]), nil
+}
+
+func (d *decoder) digits() bool {
+	start := d.pos
+	for d.pos < len(d.raw) && d.raw[d.pos] >= '0' && d.raw[d.pos] <= '9' {
+		d.pos++
+	}
+	return d.pos > start
+}
+
+func (d *decoder) str() (string, error) {
+	d.pos++
+	start := d.pos
+	ascii := true
+	for d.pos < len(d.raw) {
+		switch c := d.raw[d.pos]; {
+		case c == '"':
+			s := d.text(start, d.pos, ascii)
+			d.pos++
+			return s, nil
+		case c == '\\':
+			return d.escaped(start)
+		case c < 0x20:
+			return "", d.fail(fmt.Sprintf("unescaped control character 0x%02X in a string", c))
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+		d.pos++
+	}
+	return "", d.fail("the text ends inside a string")
+}
+
+// text returns the bytes from start to end as UTF-8.
+func (d *decoder) text(start, end int, ascii bool) string {
+	s := d.raw[start:end]
+	if ascii || utf8.ValidString(s) {
+		return s
+	}
+	d.issue(InvalidUTF8, fmt.Sprintf("bytes %d to %d are not UTF-8", start, end))
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// escaped reads on in a string whose first escape stands at d.pos.
+func (d *decoder) escaped(start int) (string, error) {
+	var b strings.Builder
+	for d.pos < len(d.raw) {
+		switch c := d.raw[d.pos]; {
+		case c == '"':
+			b.WriteString(d.text(start, d.pos, false))
+			d.pos++
+			return b.String(), nil
+		case c == '\\':
+			b.WriteString(d.text(start, d.pos, false))
+			r, err := d.escape()
+			if err != nil {
+				return "", err
+			}
+			b.WriteRune(r)
+			start = d.pos
+		case c < 0x20:
+			return "", d.fail(fmt.Sprintf("unescaped control character 0x%02X in a string", c))
+		default:
+			d.pos++
+		}
+	}
+	return "", d.fail("the text ends inside a string")
+}
+
+var simpleEscapes = map[byte]rune{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+func (d *decoder) escape() (rune, error) {
+	d.pos++
+	if d.pos == len(d.raw) {
+		return 0, d.fail("the text ends inside an escape")
+	}
+	c := d.raw[d.pos]
+	if r, ok := simpleEscapes[c]; ok {
+		d.pos++
+		return r, nil
+	}
+	if c != 'u' {
+		return 0, d.fail(fmt.Sprintf("unknown escape \\%c", d.peekRune()))
+	}
+	d.pos++
+	r, err := d.hex4()
+	if err != nil || !utf16.IsSurrogate(r) {
+		return r, err
+	}
+	if d.pos+1 < len(d.raw) && d.raw[d.pos] == '\\' && d.raw[d.pos+1] == 'u' {
+		mark := d.pos
+		d.pos += 2
+		low, err := d.hex4()
+		if err != nil {
+			return 0, err
+		}
+		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+			return pair, nil
+		}
+		d.pos = mark
+	}
+	d.issue(LoneSurrogate, fmt.Sprintf("\\u%04X lacks its other half", r))
+	return utf8.RuneError, nil
+}
+
+func (d *decoder) hex4() (rune, error) {
+	if d.pos+4 > len(d.raw) {
+		return 0, d.fail("the text ends inside an escape")
+	}
+	n, err := strconv.ParseUint(d.raw[d.pos:d.pos+4], 16, 16)
+	if err != nil {
+		return 0, d.fail("four hexadecimal digits are due")
+	}
+	d.pos += 4
+	return rune(n), nil
+}
+
+// Quote returns s in double quotes for a message, at most max characters of it.
+func Quote(s string, max int) string {
+	if cut, shortened := firstRunes(s, max); shortened {
+		return strconv.Quote(cut) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// firstRunes returns the first n characters of s and whether there are more.
+func firstRunes(s string, n int) (string, bool) {
+	for i := range s {
+		if n == 0 {
+			return s[:i], true
+		}
+		n--
+	}
+	return s, false
+}

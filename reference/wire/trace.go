@@ -1,0 +1,270 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds of events.
+const (
+	KindMessage      EventKind = "message"       // one message, or what stands in its place
+	KindHTTPRequest  EventKind = "http-request"  // head of a request
+	KindHTTPResponse EventKind = "http-response" // head of a response
+	KindBody         EventKind = "http-body"     // a body that is not read as messages
+	KindSSE          EventKind = "sse"           // an SSE event or comment that carries no message
+	KindStreamEnd    EventKind = "stream-end"    // a body or stream ended; Note says how if not cleanly
+	KindStart        EventKind = "process-start"
+	KindExit         EventKind = "process-exit"
+	KindStderr       EventKind = "stderr"
+	KindClose        EventKind = "close"   // one side closed Stream
+	KindSignal       EventKind = "signal"  // a signal was sent to the process; Note names it
+	KindTimeout      EventKind = "timeout" // From did not answer in time; Note says what was awaited
+	KindNote         EventKind = "note"    // the harness remarks something
+)
+
+// Event is one thing that happened on a connection. It is not changed once it
+// is in a log.
+type Event struct {
+	Conn string        // id of the connection
+	Seq  int           // position in the connection's log, from 0
+	At   time.Duration // since the trace began
+	Kind EventKind
+	From Party // who caused it; empty for the harness's own remarks
+	// Stream is where it travelled: stdin, stdout, stderr, or over HTTP the
+	// exchange: post:3, get:1, delete:1.
+	Stream string
+	Raw    []byte   // exact bytes of a message, body or stderr line
+	Msg    *Message // of a KindMessage
+	// Dropped counts bytes that were not kept because of a limit.
+	Dropped int64
+	HTTP    *Head
+	SSE     *SSE
+	Exit    *Exit
+	Note    string
+	// Deliberate lists requirements that mcpconform breaks on purpose with this event.
+	Deliberate []string
+	// Member says that the message was a member of the batch that is the event
+	// before, or a further member; Raw is then not its exact spelling.
+	Member bool
+}
+
+// Head of an HTTP request or response.
+type Head struct {
+	Method string      // of a request
+	URL    string      // of a request: as sent, secrets redacted
+	Status int         // of a response
+	Header http.Header // secrets redacted
+}
+
+// SSE holds the fields of a server-sent event, as far as they were present.
+type SSE struct {
+	Event   string
+	ID      string
+	HasID   bool
+	Retry   string
+	Comment string
+}
+
+// Exit of a process.
+type Exit struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // name of the signal, or ""
+}
+
+func (e Exit) String() string {
+	if e.Signal != "" {
+		return "ended by signal " + e.Signal
+	}
+	return "exited with status " + strconv.Itoa(e.Code)
+}
+
+// Limits of one connection.
+type Limits struct {
+	Message int   // bytes of one message or body
+	Total   int64 // bytes of all events, as they weigh in memory
+	Events  int   // events
+}
+
+// DefaultLimits suit any honest target.
+var DefaultLimits = Limits{Message: 16 << 20, Total: 128 << 20, Events: 200_000}
+
+// ErrFlood reports that the peer sent more than the limits of a connection allow.
+var ErrFlood = errors.New("the peer sent more than the limits of a connection allow")
+
+// ErrEnded reports that a connection's log is complete and holds no further event.
+var ErrEnded = errors.New("the connection has ended")
+
+// Trace holds the logs of all connections of a run. It is safe for concurrent use.
+type Trace struct {
+	Start  time.Time
+	Limits Limits
+	// Redact takes secrets out of an event that WriteTo is about to write: it
+	// returns a copy, or the event itself when it holds none. Nil writes all.
+	Redact func(*Event) *Event
+
+	mu   sync.Mutex
+	logs []*Log
+}
+
+// NewTrace returns an empty trace that begins now.
+func NewTrace(limits Limits) *Trace {
+	return &Trace{Start: time.Now(), Limits: limits}
+}
+
+// Connect opens the log of a new connection. The label says in a few words
+// what the connection is for.
+func (t *Trace) Connect(transport, label string) *Log {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := &Log{
+		ID: "c" + strconv.Itoa(len(t.logs)+1), Transport: transport, Label: label,
+		start: t.Start, limits: t.Limits, changed: make(chan struct{}),
+	}
+	t.logs = append(t.logs, l)
+	return l
+}
+
+// Logs returns the logs of all connections so far, oldest first.
+func (t *Trace) Logs() []*Log {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.logs)
+}
+
+// Log is the ordered record of one connection. It is safe for concurrent use.
+type Log struct {
+	ID        string
+	Transport string // stdio, http or sse
+	Label     string
+
+	start  time.Time
+	limits Limits
+
+	mu      sync.Mutex
+	events  []*Event
+	bytes   int64
+	flooded bool
+	ended   bool
+	changed chan struct{} // closed and replaced at each change
+}
+
+// Limits returns the limits of the connection.
+func (l *Log) Limits() Limits { return l.limits }
+
+// Append stamps the event, parses it if it is a message, and adds it. It
+// returns ErrFlood, and keeps nothing more from either side but ends and
+// notes, once the limits are passed.
+func (l *Log) Append(e Event) (*Event, error) {
+	if e.Kind == KindMessage && e.Msg == nil {
+		e.Msg = Parse(e.Raw)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
+		e.Kind == KindTimeout || e.Kind == KindStreamEnd
+	if !vital && !l.flooded {
+		l.bytes += e.size()
+		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events
+	}
+	if l.flooded && !vital {
+		return nil, ErrFlood
+	}
+	l.add(&e)
+	if e.Msg != nil {
+		// A batch is a fault, but what it holds can still be understood.
+		for _, m := range e.Msg.Batch {
+			l.bytes += int64(len(m.Raw))
+			l.add(&Event{Kind: e.Kind, From: e.From, Stream: e.Stream, Raw: m.Raw, Msg: m, Member: true, Deliberate: e.Deliberate})
+		}
+	}
+	l.wake()
+	return &e, nil
+}
+
+// weight is what a decoded value takes in memory at least, beside its bytes.
+const weight = 32
+
+// size returns how many bytes of the peer's the event holds.
+func (e *Event) size() int64 {
+	n := len(e.Raw)
+	if e.Msg != nil {
+		n += weight * e.Msg.values
+	}
+	if e.SSE != nil {
+		n += len(e.SSE.Event) + len(e.SSE.ID) + len(e.SSE.Retry) + len(e.SSE.Comment)
+	}
+	if e.HTTP != nil {
+		for name, values := range e.HTTP.Header {
+			for _, v := range values {
+				n += len(name) + len(v)
+			}
+		}
+	}
+	return int64(n)
+}
+
+func (l *Log) add(e *Event) {
+	e.Conn, e.Seq, e.At = l.ID, len(l.events), time.Since(l.start)
+	l.events = append(l.events, e)
+}
+
+// End marks the log complete: nobody will append to it any more.
+func (l *Log) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.ended = true
+		l.wake()
+	}
+}
+
+func (l *Log) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// Len returns the number of events so far.
+func (l *Log) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.events)
+}
+
+// Events returns the events so far.
+func (l *Log) Events() []*Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events[:len(l.events):len(l.events)]
+}
+
+// Await returns the first event at or after position from that match accepts.
+// It waits for one until the context ends or the log does: then it returns the
+// context's error or ErrEnded.
+func (l *Log) Await(ctx context.Context, from int, match func(*Event) bool) (*Event, error) {
+	for {
+		l.mu.Lock()
+		events, ended, changed := l.events[:len(l.events):len(l.events)], l.ended, l.changed
+		l.mu.Unlock()
+		for ; from < len(events); from++ {
+			if match(events[from]) {
+				return events[from], nil
+			}
+		}
+		if ended {
+			return nil, ErrEnded
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}

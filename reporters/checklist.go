@@ -1,0 +1,323 @@
+package reporters
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// levels in the order of RFC 2119.
+var levels = []string{"MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY"}
+
+// mdSpecial is the punctuation that starts a construct within a line.
+const mdSpecial = "\\`*_{}[]<>#+!|~&$@:^="
+
+// mdText escapes one line of text for Markdown, in and out of tables. All
+// punctuation that starts a construct in CommonMark or GitHub's dialect is
+// escaped, so that text stays text: no link, no image, no HTML, no emoji, no
+// formula, no cell border.
+func mdText(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(mdSpecial, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	// GitHub links www. without a scheme.
+	escaped := strings.ReplaceAll(b.String(), "www.", `www\.`)
+	// The text may open a list item, where a dash or a number would open another.
+	escaped = strings.TrimSpace(escaped)
+	if strings.HasPrefix(escaped, "-") {
+		return `\` + escaped
+	}
+	if rest := strings.TrimLeft(escaped, "0123456789"); rest != escaped && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, ")")) {
+		return escaped[:len(escaped)-len(rest)] + `\` + rest
+	}
+	return escaped
+}
+
+// mdCell is mdText for a table cell: an empty one would render ragged.
+func mdCell(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return mdText(s)
+}
+
+// mdCode makes a code span of one line of text. In a table, a border counts
+// before code does, and an escape of it is not undone everywhere; there the
+// span is written in HTML, with a reference for each character that could count.
+func mdCode(s string, table bool) string {
+	if strings.TrimSpace(s) == "" {
+		return "–"
+	}
+	if table && strings.Contains(s, "|") {
+		var b strings.Builder
+		b.WriteString("<code>")
+		for _, r := range s {
+			if r < 0x80 && strings.ContainsRune(mdSpecial, r) {
+				fmt.Fprintf(&b, "&#%d;", r)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+		return b.String() + "</code>"
+	}
+	fence := strings.Repeat("`", backticks(s)+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+// backticks is the length of the longest run of backticks in s.
+func backticks(s string) int {
+	most, n := 0, 0
+	for i := 0; i < len(s); i++ {
+		if s[i] != '`' {
+			n = 0
+			continue
+		}
+		n++
+		most = max(most, n)
+	}
+	return most
+}
+
+type checklist struct {
+	*view
+	w *bufio.Writer
+}
+
+// Checklist writes the certification checklist in Markdown (GitHub's dialect,
+// readable as plain text): what was tested with what, the verdict, a table of
+// requirements for each page with the findings below it, and at the end what no
+// peer can observe.
+func Checklist(w io.Writer, run *result.Run) error {
+	v, err := newView(run)
+	if err != nil {
+		return err
+	}
+	c := &checklist{view: v, w: bufio.NewWriter(w)}
+	c.heading()
+	c.counts()
+	for _, p := range v.pages {
+		c.page(p)
+	}
+	c.expectedFailures()
+	c.remarks()
+	c.closing()
+	return c.w.Flush()
+}
+
+func (c *checklist) printf(format string, args ...any) {
+	fmt.Fprintf(c.w, format, args...)
+}
+
+func (c *checklist) heading() {
+	c.printf("# MCP conformance checklist\n\n")
+	word, detail := c.verdictWords()
+	c.printf("**%s**: %s.\n\n", mdText(strings.ToUpper(word)), mdText(detail))
+	c.printf("| | |\n| --- | --- |\n")
+	row := func(name, cell string) {
+		if cell != "" && cell != "–" {
+			c.printf("| %s | %s |\n", name, cell)
+		}
+	}
+	t := &c.Target
+	row("Target", mdCell(c.targetName()))
+	row("Target name", mdCode(line(t.Name, limitName), true))
+	row("Target version", mdCode(line(t.Version, limitName), true))
+	row("Address", mdCode(c.targetAddress(), true))
+	row("Role", mdCell(line(c.Role, limitName)))
+	row("Transport", mdCell(transportName(c.Transport)))
+	row("Protocol revision", mdCode(line(c.Revision, limitName), true))
+	if t.ProtocolVersion != "" && t.ProtocolVersion != c.Revision {
+		row("Negotiated revision", mdCode(line(t.ProtocolVersion, limitName), true))
+	}
+	row("Date", timestamp(c.Started, "2006-01-02 15:04:05 UTC"))
+	row("Duration", fmt.Sprintf("%.1f s", seconds(c.Seconds)))
+	row("Tool", mdCell(line(c.Tool.Name+" "+c.Tool.Version, limitName)))
+	if c.Strict {
+		row("Strict", "yes: recommendations count")
+	}
+	c.printf("\n")
+}
+
+// counts writes the table of levels and outcomes.
+func (c *checklist) counts() {
+	names, table := c.levelCounts()
+	if len(names) == 0 {
+		return
+	}
+	c.printf("| Level |")
+	for _, o := range outcomes {
+		c.printf(" %s %s |", o.mark(), o.label())
+	}
+	c.printf("\n| --- |%s\n", strings.Repeat(" --: |", len(outcomes)))
+	for _, name := range names {
+		c.printf("| %s |", mdCell(name))
+		for _, o := range outcomes {
+			c.printf(" %d |", table[name][o])
+		}
+		c.printf("\n")
+	}
+	c.printf("| **Total** |")
+	for _, o := range outcomes {
+		c.printf(" **%d** |", c.view.counts[o])
+	}
+	c.printf("\n\n")
+}
+
+// levelCounts counts outcomes by level: the known levels in their order, then
+// what else occurs.
+func (v *view) levelCounts() ([]string, map[string]map[outcome]int) {
+	table := make(map[string]map[outcome]int)
+	var others []string
+	for _, p := range v.pages {
+		for _, q := range p.requirements {
+			name := line(q.Level, limitName)
+			if table[name] == nil {
+				table[name] = make(map[outcome]int)
+				others = append(others, name)
+			}
+			table[name][v.outcome(q)]++
+		}
+	}
+	var names []string
+	known := make(map[string]bool)
+	for _, name := range levels {
+		known[name] = true
+		if table[name] != nil {
+			names = append(names, name)
+		}
+	}
+	for _, name := range others {
+		if !known[name] {
+			names = append(names, name)
+		}
+	}
+	return names, table
+}
+
+func (c *checklist) page(p page) {
+	c.printf("## %s\n\n", mdCell(line(p.name, limitName)))
+	c.printf("| Verdict | Requirement | Level | What it asks | Exercised | Remark |\n")
+	c.printf("| --- | --- | --- | --- | --: | --- |\n")
+	for _, q := range p.requirements {
+		o := c.outcome(q)
+		label := o.mark() + " " + o.label()
+		if o == outFail || o == outError {
+			label = o.mark() + " **" + o.label() + "**"
+		}
+		remark := ""
+		if o != outPass {
+			remark = c.reason(q)
+		}
+		c.printf("| %s | [%s](%s) | %s | %s | %d | %s |\n", label,
+			mdCode(line(q.ID, limitName), true), c.link(q), mdCell(line(q.Level, limitName)),
+			mdCell(line(q.Summary, limitMessage)), q.Exercised, mdText(remark))
+	}
+	c.printf("\n")
+	for _, q := range p.requirements {
+		if len(q.Findings) > 0 || len(q.Notes) > 0 {
+			c.details(q)
+		}
+	}
+}
+
+// details writes what was found about a requirement. The evidence is a code
+// block: nothing in it is Markdown, and no line of it can end the block, as
+// each starts with an arrow or a dot of ours.
+func (c *checklist) details(q *result.Requirement) {
+	o := c.outcome(q)
+	// The summary's line is HTML, in which Markdown does not count.
+	c.printf("<details><summary>%s <code>%s</code>: %s</summary>\n\n", html.EscapeString(o.mark()+" "+o.label()),
+		html.EscapeString(line(q.ID, limitName)), html.EscapeString(line(q.Summary, limitMessage)))
+	c.findings(q.Findings)
+	if q.Omitted > 0 {
+		c.printf("- and %d more of the same kind\n", q.Omitted)
+	}
+	for _, note := range q.Notes {
+		c.printf("- Note: %s\n", mdText(line(note, limitMessage)))
+	}
+	c.printf("\n</details>\n\n")
+}
+
+func (c *checklist) findings(findings []result.Finding) {
+	for i := range findings {
+		if i == limitFindings {
+			c.printf("- and %d more in results.json\n", len(findings)-i)
+			return
+		}
+		f := &findings[i]
+		c.printf("- %s", mdText(line(f.Message, limitMessage)))
+		if f.Check != "" {
+			c.printf(" (%s)", mdCode(line(f.Check, limitName), false))
+		}
+		c.printf("\n")
+		if len(f.Evidence) == 0 {
+			continue
+		}
+		var lines []string
+		for j := range f.Evidence {
+			if j == limitEvents {
+				lines = append(lines, fmt.Sprintf("… %d more events", len(f.Evidence)-j))
+				break
+			}
+			lines = append(lines, eventLine(c.Role, &f.Evidence[j], limitMessage))
+		}
+		text := strings.Join(lines, "\n  ")
+		fence := strings.Repeat("`", max(3, backticks(text)+1))
+		c.printf("\n  %stext\n  %s\n  %s\n\n", fence, text, fence)
+	}
+}
+
+func (c *checklist) expectedFailures() {
+	if len(c.ExpectedFailures) == 0 {
+		return
+	}
+	c.printf("## Expected failures\n\n| Requirement | Reason | Expires | State |\n| --- | --- | --- | --- |\n")
+	for i := range c.ExpectedFailures {
+		x := &c.ExpectedFailures[i]
+		state := staleWords(x)
+		if state == "" {
+			state = "failed as expected"
+		}
+		c.printf("| %s | %s | %s | %s |\n", mdCode(line(x.ID, limitName), true),
+			mdCell(line(x.Reason, limitMessage)), mdCell(line(x.Expires, limitName)), mdText(state))
+	}
+	c.printf("\n")
+}
+
+func (c *checklist) remarks() {
+	if len(c.Harness) > 0 {
+		c.printf("## Violations by mcpconform itself\n\nThese are bugs of mcpconform, not of the target.\n\n")
+		c.findings(c.Harness)
+		c.printf("\n")
+	}
+	if len(c.Notes) > 0 {
+		c.printf("## Notes\n\n")
+		for _, note := range c.Notes {
+			c.printf("- %s\n", mdText(line(note, limitMessage)))
+		}
+		c.printf("\n")
+	}
+}
+
+func (c *checklist) closing() {
+	if len(c.unobservable) == 0 {
+		return
+	}
+	c.printf("## Not observable\n\nNo peer can see whether these are met; they need another kind of review.\n\n")
+	c.printf("| Requirement | Level | What it asks | Why it cannot be observed |\n| --- | --- | --- | --- |\n")
+	for _, q := range c.unobservable {
+		c.printf("| [%s](%s) | %s | %s | %s |\n", mdCode(line(q.ID, limitName), true), c.link(q),
+			mdCell(line(q.Level, limitName)), mdCell(line(q.Summary, limitMessage)), mdCell(line(q.Reason, limitMessage)))
+	}
+}

@@ -1,0 +1,481 @@
+package reporters
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// ConsoleOptions say how Console renders.
+type ConsoleOptions struct {
+	// Color turns ANSI colours on; see ColorEnabled.
+	Color bool
+	// Width of the terminal in columns; 0 means 80, less than 40 means 40.
+	Width int
+	// Verbose lists every requirement and every finding.
+	Verbose bool
+}
+
+// ColorEnabled tells whether w should get colours: NO_COLOR turns them off,
+// CLICOLOR_FORCE on; otherwise w has to be a terminal that is not dumb. getenv
+// is os.Getenv or a replacement.
+func ColorEnabled(w io.Writer, getenv func(string) string) bool {
+	if getenv("NO_COLOR") != "" {
+		return false
+	}
+	if force := getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
+		return true
+	}
+	return getenv("TERM") != "dumb" && isTerminal(w)
+}
+
+// TerminalWidth returns the width of the terminal that w is, or 0 if w is none.
+func TerminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// style is an SGR parameter string.
+type style string
+
+const (
+	bold      style = "1"
+	dim       style = "2"
+	red       style = "31"
+	green     style = "32"
+	yellow    style = "33"
+	magenta   style = "35"
+	cyan      style = "36"
+	boldRed   style = "1;31"
+	boldGreen style = "1;32"
+	boldAmber style = "1;33"
+)
+
+func (o outcome) style() style {
+	switch o {
+	case outPass:
+		return green
+	case outFail:
+		return boldRed
+	case outWarn:
+		return boldAmber
+	case outInconclusive, outExpected:
+		return cyan
+	case outError:
+		return magenta
+	}
+	return dim
+}
+
+// Bounds on what a block shows unless the report is verbose.
+const (
+	briefFindings = 2
+	briefEvents   = 4
+	briefIDs      = 3
+	maxProse      = 100 // columns of running text; longer lines read badly
+)
+
+type console struct {
+	*view
+	ConsoleOptions
+	w *bufio.Writer
+}
+
+// Console writes the report for people: a block for every requirement that was
+// broken, with its evidence, then the counts, what could not be exercised and
+// why, and the verdict last, where a terminal leaves the eye. Every line fits
+// the width, except addresses, which have to stay whole.
+func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
+	v, err := newView(run)
+	if err != nil {
+		return err
+	}
+	if opts.Width <= 0 {
+		opts.Width = 80
+	}
+	opts.Width = max(opts.Width, 40)
+	c := &console{view: v, ConsoleOptions: opts, w: bufio.NewWriter(w)}
+	c.heading()
+	if c.Verbose {
+		c.list()
+	}
+	for _, o := range []outcome{outFail, outError, outWarn} {
+		for _, q := range c.having(o) {
+			c.block(o, q)
+		}
+	}
+	c.harness()
+	c.notes()
+	c.expectedFailures()
+	c.inconclusive()
+	c.summary()
+	return c.w.Flush()
+}
+
+// limit bounds one message: a few lines unless the report is verbose.
+func (c *console) limit() int {
+	if c.Verbose {
+		return limitMessage
+	}
+	return limitBrief
+}
+
+// paint wraps s, which is clean already, in a style.
+func (c *console) paint(s string, st style) string {
+	if !c.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
+}
+
+func (c *console) println(s string) {
+	c.w.WriteString(s)
+	c.w.WriteByte('\n')
+}
+
+// prose writes running text after a lead, with further lines indented. The
+// text is painted line by line.
+func (c *console) prose(lead string, indent int, s string, st style) {
+	used := columns(stripSGR(lead))
+	for i, text := range wrap(s, min(c.Width, maxProse)-indent, used-indent) {
+		if st != "" {
+			text = c.paint(text, st)
+		}
+		if i > 0 {
+			lead = strings.Repeat(" ", indent)
+		}
+		c.println(lead + text)
+	}
+}
+
+// field writes "  Name        text".
+func (c *console) field(name, s string, st style) {
+	c.prose(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, name), dim), fieldIndent, s, st)
+}
+
+const fieldIndent = 15
+
+func (c *console) heading() {
+	tool := line(c.Tool.Name, limitName)
+	if c.Tool.Version != "" {
+		tool += " " + line(c.Tool.Version, limitName)
+	}
+	c.prose(c.paint(tool, bold)+" ", 2, fmt.Sprintf("· MCP %s %s over %s",
+		line(c.Revision, limitName), line(c.Role, limitName), transportName(c.Transport)), "")
+	name, address := c.targetName(), c.targetAddress()
+	if address != "" && address != name {
+		name += " (" + address + ")"
+	}
+	c.prose("", 0, name, "")
+	c.println("")
+}
+
+func (c *console) block(o outcome, q *result.Requirement) {
+	title, id := o.mark()+" "+strings.ToUpper(o.label()), line(q.ID, limitName)
+	origin := line(q.Level, limitName) + " · " + line(q.Page, limitName)
+	if columns(title)+columns(id)+columns(origin)+4 <= c.Width {
+		c.println(c.paint(title, o.style()) + "  " + c.paint(id, bold) + "  " + c.paint(origin, dim))
+	} else {
+		c.prose(c.paint(title, o.style())+"  ", 2, id, bold)
+		c.prose("  ", 2, origin, dim)
+	}
+	c.field("Requirement", line(q.Summary, c.limit()), "")
+	if len(q.Findings) == 0 && q.Reason != "" {
+		c.field("Reason", line(q.Reason, c.limit()), "")
+	}
+	shown := len(q.Findings)
+	if !c.Verbose {
+		shown = min(shown, briefFindings)
+	}
+	for i := range q.Findings[:shown] {
+		c.finding(&q.Findings[i], o.style())
+	}
+	if more := len(q.Findings) - shown + max(q.Omitted, 0); more > 0 {
+		c.field("", fmt.Sprintf("and %d more %s", more, plural(more, "finding", "findings")), dim)
+	}
+	for _, note := range q.Notes {
+		c.field("Note", line(note, c.limit()), "")
+	}
+	c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, "See"), dim) + c.link(q))
+	c.println("")
+}
+
+func (c *console) finding(f *result.Finding, st style) {
+	look := hints(f.Message)
+	events, left := f.Evidence, 0
+	if keep := briefEvents; !c.Verbose && len(events) > keep {
+		// The first event is the stimulus, the last ones are the violation.
+		left = len(events) - keep
+		c.event(&events[0], look)
+		c.field("", fmt.Sprintf("… %d more %s", left, plural(left, "event", "events")), dim)
+		events = events[1+left:]
+	}
+	for i := range events {
+		c.event(&events[i], look)
+	}
+	c.field("Found", line(f.Message, c.limit()), st)
+}
+
+func (c *console) event(e *result.Event, look []string) {
+	name, st := "", style("")
+	switch arrow := direction(c.Role, e); {
+	case strings.HasPrefix(e.Kind, "process-"):
+		name = "Process"
+	case e.Stream == "stderr" || e.Kind == "stderr":
+		name, st = "stderr", dim
+	case arrow == "→":
+		name = "Sent"
+	case arrow == "←":
+		name = "Came back"
+	}
+	lead := direction(c.Role, e) + " "
+	if label := eventLabel(e); label != "" && label != name {
+		lead += label + ": "
+	}
+	lead = first(lead, c.Width/2)
+	text := excerpt(line(e.Text, limitScan), c.Width-fieldIndent-columns(lead), look)
+	if text == "" {
+		text, st = "(empty)", dim
+	}
+	c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, name), dim) + c.paint(lead, cyan) + c.paint(text, st))
+}
+
+// list writes one line for each requirement, page by page.
+func (c *console) list() {
+	for _, p := range c.pages {
+		c.println(c.paint(line(p.name, limitName), bold))
+		for _, q := range p.requirements {
+			o := c.outcome(q)
+			c.prose(fmt.Sprintf("  %s ", c.paint(o.mark(), o.style())), 6, c.listed(q, o), "")
+		}
+		c.println("")
+	}
+	if len(c.unobservable) > 0 {
+		c.println(c.paint("not observable from the other end", bold))
+		for _, q := range c.unobservable {
+			s := line(q.ID, limitName) + " (" + line(q.Level, limitName) + ")"
+			if q.Reason != "" {
+				s += ": " + line(q.Reason, c.limit())
+			}
+			c.prose("  · ", 6, s, "")
+		}
+		c.println("")
+	}
+}
+
+func (c *console) listed(q *result.Requirement, o outcome) string {
+	s := line(q.ID, limitName) + " (" + line(q.Level, limitName)
+	if q.Exercised > 0 {
+		s += fmt.Sprintf(", %d×", q.Exercised)
+	}
+	s += ")"
+	if why := c.reason(q); why != "" && o != outPass {
+		s += ": " + why
+	}
+	return s
+}
+
+func (c *console) harness() {
+	if len(c.Harness) == 0 {
+		return
+	}
+	c.prose(c.paint("! mcpconform broke the protocol itself ", magenta), 2,
+		"(a bug of mcpconform, not of the target; please report it):", "")
+	shown := len(c.Harness)
+	if !c.Verbose {
+		shown = min(shown, briefFindings)
+	}
+	for i := range c.Harness[:shown] {
+		f := &c.Harness[i]
+		c.prose("  - ", 4, line(f.Message, c.limit()), "")
+		if n := len(f.Evidence); n > 0 {
+			c.event(&f.Evidence[n-1], hints(f.Message))
+		}
+	}
+	if more := len(c.Harness) - shown; more > 0 {
+		c.println(fmt.Sprintf("  - and %d more", more))
+	}
+	c.println("")
+}
+
+func (c *console) notes() {
+	if len(c.Notes) == 0 {
+		return
+	}
+	shown := len(c.Notes)
+	if !c.Verbose {
+		shown = min(shown, 5)
+	}
+	for _, note := range c.Notes[:shown] {
+		c.prose(c.paint("Note: ", dim), 6, line(note, c.limit()), "")
+	}
+	if more := len(c.Notes) - shown; more > 0 {
+		c.println(c.paint(fmt.Sprintf("      and %d more notes", more), dim))
+	}
+	c.println("")
+}
+
+func (c *console) expectedFailures() {
+	if len(c.ExpectedFailures) == 0 {
+		return
+	}
+	as := 0
+	for i := range c.ExpectedFailures {
+		x := &c.ExpectedFailures[i]
+		words := staleWords(x)
+		if words == "" {
+			as++
+			if c.Verbose {
+				c.prose(c.paint("  ≈ ", cyan), 4, line(x.ID, limitName)+": "+line(x.Reason, c.limit()), "")
+			}
+			continue
+		}
+		st := boldAmber
+		if x.Status == "untested" {
+			if !c.Verbose {
+				continue
+			}
+			st = dim
+		}
+		c.prose(c.paint("▲ Expected failure ", st), 2, line(x.ID, limitName)+" "+words, "")
+	}
+	c.prose("", 0, fmt.Sprintf("Expected failures: %d of %d listed failed as expected", as, len(c.ExpectedFailures)), "")
+	c.println("")
+}
+
+// inconclusive tells what the user can do so that more is exercised: most
+// reasons apply to several requirements, so they are grouped.
+func (c *console) inconclusive() {
+	type group struct {
+		reason string
+		ids    []string
+	}
+	var groups []*group
+	index := make(map[string]*group)
+	for _, q := range c.having(outInconclusive) {
+		why := c.reason(q)
+		if why == "" {
+			why = "nothing exercised it"
+		}
+		g := index[why]
+		if g == nil {
+			g = &group{reason: why}
+			index[why] = g
+			groups = append(groups, g)
+		}
+		g.ids = append(g.ids, line(q.ID, limitName))
+	}
+	if len(groups) == 0 {
+		return
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(len(b.ids), len(a.ids)) })
+	n := c.counts[outInconclusive]
+	c.prose(c.paint("Inconclusive ", cyan), 2, fmt.Sprintf("(%d apply, but nothing exercised %s):", n, plural(n, "it", "them")), "")
+	shown := len(groups)
+	if !c.Verbose {
+		shown = min(shown, 6)
+	}
+	rest := n
+	for _, g := range groups[:shown] {
+		rest -= len(g.ids)
+		ids := g.ids
+		more := ""
+		if len(ids) > briefIDs && !c.Verbose {
+			more = fmt.Sprintf(" and %d more", len(ids)-briefIDs)
+			ids = ids[:briefIDs]
+		}
+		c.prose(fmt.Sprintf("%4d  ", len(g.ids)), 6, g.reason, "")
+		c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", ")+more, dim)
+	}
+	if rest > 0 {
+		c.println(c.paint(fmt.Sprintf("%4d  for other reasons", rest), dim))
+	}
+	c.println("")
+}
+
+func (c *console) summary() {
+	parts := make([]string, 0, len(outcomes))
+	for _, o := range outcomes {
+		if n := c.counts[o]; n > 0 {
+			parts = append(parts, c.paint(o.counted(n), o.style()))
+		}
+	}
+	tail := fmt.Sprintf("(%d requirements, %.1f s)", c.total(), seconds(c.Seconds))
+	if len(parts) == 0 {
+		c.println(c.paint("No requirement was judged ", dim) + c.paint(tail, dim))
+	} else {
+		c.columns(parts, tail)
+	}
+	word, detail := c.verdictWords()
+	st := boldRed
+	switch c.Run.Verdict {
+	case result.Conformant:
+		st = boldGreen
+	case result.Incomplete:
+		st = boldAmber
+	}
+	word = strings.ToUpper(word)
+	c.prose(c.paint(word+":", st)+" ", 2, detail+".", "")
+}
+
+// columns writes the counts with separators, on as many lines as they need.
+func (c *console) columns(parts []string, tail string) {
+	used := 0
+	for i, part := range append(slices.Clone(parts), c.paint(tail, dim)) {
+		size := columns(stripSGR(part))
+		sep := " · "
+		if i == len(parts) {
+			sep = "  "
+		}
+		switch {
+		case used == 0:
+		case used+columns(sep)+size > c.Width:
+			c.println("")
+			used = 0
+		default:
+			c.w.WriteString(sep)
+			used += columns(sep)
+		}
+		c.w.WriteString(part)
+		used += size
+	}
+	c.println("")
+}
+
+// stripSGR removes the sequences that paint writes.
+func stripSGR(s string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(s, "\x1b[")
+		if at < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:at])
+		end := strings.IndexByte(s[at:], 'm')
+		if end < 0 {
+			return b.String()
+		}
+		s = s[at+end+1:]
+	}
+}

@@ -1,0 +1,461 @@
+// Package reporters renders what a run found: for people at a terminal, for CI
+// systems (JUnit XML), for programs (results.json), for a certification (the
+// checklist in Markdown and HTML) and as an attestation.
+//
+// A reporter is a function that writes one document about one result.Run to an
+// io.Writer. Whatever a target under test put on the wire can turn up in a run,
+// so every reporter treats all text as hostile: nothing that a target emits can
+// leave the place that the document gives it, and no control, format or
+// bidirectional character reaches a reader unescaped.
+package reporters
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// errNoRun is what every reporter returns for a nil run.
+var errNoRun = errors.New("reporters: no run to report")
+
+// outcome is a verdict as a reader sees it: the six verdicts, and a failure
+// that the expected-failures file covers.
+type outcome string
+
+const (
+	outPass         = outcome(result.Pass)
+	outSkip         = outcome(result.Skip)
+	outInconclusive = outcome(result.Inconclusive)
+	outWarn         = outcome(result.Warn)
+	outFail         = outcome(result.Fail)
+	outError        = outcome(result.Error)
+	outExpected     = outcome("expected")
+)
+
+// outcomes in the order in which reports count them: what needs action first.
+var outcomes = []outcome{outFail, outError, outWarn, outExpected, outInconclusive, outPass, outSkip}
+
+// mark is a sign that stays readable without colour and in any font.
+func (o outcome) mark() string {
+	switch o {
+	case outPass:
+		return "✓"
+	case outSkip:
+		return "–"
+	case outInconclusive:
+		return "?"
+	case outWarn:
+		return "▲"
+	case outFail:
+		return "✗"
+	case outExpected:
+		return "≈"
+	}
+	return "!"
+}
+
+// label names the outcome of one requirement.
+func (o outcome) label() string {
+	switch o {
+	case outSkip:
+		return "not applicable"
+	case outExpected:
+		return "expected failure"
+	}
+	return string(o)
+}
+
+// counted names n requirements with the outcome.
+func (o outcome) counted(n int) string {
+	var word string
+	switch o {
+	case outPass:
+		word = "passed"
+	case outSkip:
+		word = "not applicable"
+	case outInconclusive:
+		word = "inconclusive"
+	case outWarn:
+		word = plural(n, "warning", "warnings")
+	case outFail:
+		word = "failed"
+	case outExpected:
+		word = "failed as expected"
+	default:
+		word = plural(n, "harness error", "harness errors")
+	}
+	return fmt.Sprintf("%d %s", n, word)
+}
+
+// view is a run arranged for rendering.
+type view struct {
+	*result.Run
+	pages        []page
+	unobservable []*result.Requirement
+	expected     map[string]string // requirement id to the reason given for its failure
+	counts       map[outcome]int   // over observable requirements
+}
+
+// page holds the observable requirements of one page of the specification, in
+// the order of the run.
+type page struct {
+	name         string
+	requirements []*result.Requirement
+}
+
+func newView(run *result.Run) (*view, error) {
+	if run == nil {
+		return nil, errNoRun
+	}
+	v := &view{Run: run, expected: make(map[string]string), counts: make(map[outcome]int)}
+	for i := range run.ExpectedFailures {
+		if x := &run.ExpectedFailures[i]; x.Status == "failed" {
+			v.expected[x.ID] = x.Reason
+		}
+	}
+	index := make(map[string]int)
+	for i := range run.Requirements {
+		q := &run.Requirements[i]
+		if !q.Observable {
+			v.unobservable = append(v.unobservable, q)
+			continue
+		}
+		at, ok := index[q.Page]
+		if !ok {
+			at = len(v.pages)
+			index[q.Page] = at
+			v.pages = append(v.pages, page{name: q.Page})
+		}
+		v.pages[at].requirements = append(v.pages[at].requirements, q)
+		v.counts[v.outcome(q)]++
+	}
+	return v, nil
+}
+
+// total counts the observable requirements.
+func (v *view) total() int {
+	n := 0
+	for _, p := range v.pages {
+		n += len(p.requirements)
+	}
+	return n
+}
+
+func (v *view) outcome(q *result.Requirement) outcome {
+	switch q.Verdict {
+	case result.Pass, result.Skip, result.Inconclusive:
+		return outcome(q.Verdict)
+	case result.Fail, result.Warn:
+		if _, ok := v.expectation(q); ok {
+			return outExpected
+		}
+		return outcome(q.Verdict)
+	}
+	return outError
+}
+
+// expectation returns why the requirement's failure was expected, if it was.
+func (v *view) expectation(q *result.Requirement) (string, bool) {
+	if q.Expected != "" {
+		return q.Expected, true
+	}
+	reason, ok := v.expected[q.ID]
+	if ok && reason == "" {
+		reason = "listed without a reason"
+	}
+	return reason, ok
+}
+
+// having returns the observable requirements with the outcome, in the order of
+// the run's pages.
+func (v *view) having(o outcome) []*result.Requirement {
+	var found []*result.Requirement
+	for _, p := range v.pages {
+		for _, q := range p.requirements {
+			if v.outcome(q) == o {
+				found = append(found, q)
+			}
+		}
+	}
+	return found
+}
+
+// link is the address of the requirement's section. A run may have been read
+// from a file, so only characters that need no quoting in any of the formats
+// are left as they are.
+func (v *view) link(q *result.Requirement) string {
+	return safeURL(q.URL(v.Revision))
+}
+
+func safeURL(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			strings.IndexByte("/.-_~:#", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// verdictWords says in words what the run's verdict is and what it rests on.
+func (v *view) verdictWords() (word, detail string) {
+	exercised, broken, ignored, expected := 0, 0, 0, v.counts[outExpected]
+	for _, p := range v.pages {
+		for _, q := range p.requirements {
+			switch v.outcome(q) {
+			case outPass:
+				exercised++
+			case outFail:
+				exercised++
+				broken++
+			case outWarn:
+				exercised++
+				ignored++
+			case outExpected:
+				exercised++
+			}
+		}
+	}
+	var parts []string
+	if n := exercised; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s exercised", n, plural(n, "requirement", "requirements")))
+	} else {
+		parts = append(parts, "nothing was exercised")
+	}
+	if broken > 0 {
+		parts = append(parts, fmt.Sprintf("%d broken", broken))
+	}
+	if ignored > 0 {
+		of := "not followed"
+		if v.Strict {
+			of = "not followed, which counts because the run is strict"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s %s", ignored, plural(ignored, "recommendation", "recommendations"), of))
+	}
+	if broken == 0 && ignored == 0 && exercised > 0 && expected == 0 {
+		parts = append(parts, "none broken")
+	}
+	if expected > 0 {
+		parts = append(parts, fmt.Sprintf("%d broken as expected", expected))
+	}
+	if n := v.stale(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
+	}
+	detail = strings.Join(parts, ", ")
+	if v.Reason != "" {
+		detail = strings.TrimRight(line(v.Reason, limitMessage), ".") + "; " + detail
+	}
+	return verdictName(v.Verdict), detail
+}
+
+func verdictName(o result.Overall) string {
+	switch o {
+	case result.Conformant:
+		return "conformant"
+	case result.NotConformant:
+		return "not conformant"
+	case result.Incomplete:
+		return "incomplete"
+	}
+	return line(string(o), limitName)
+}
+
+// stale counts the entries of the expected-failures file that no longer hold.
+func (v *view) stale() int {
+	n := 0
+	for i := range v.ExpectedFailures {
+		if isStale(v.ExpectedFailures[i].Status) {
+			n++
+		}
+	}
+	return n
+}
+
+func isStale(status string) bool {
+	return status == "passed" || status == "unmatched"
+}
+
+// staleWords says what is wrong with an entry of the expected-failures file;
+// it is empty when nothing is.
+func staleWords(x *result.ExpectedFailure) string {
+	switch x.Status {
+	case "passed":
+		return "passes now: remove the entry"
+	case "unmatched":
+		return "matches no requirement: correct or remove the entry"
+	case "expired":
+		if x.Expires != "" {
+			return "expired on " + line(x.Expires, limitName)
+		}
+		return "expired"
+	case "untested":
+		return "was not tested in this run"
+	case "failed":
+		return ""
+	}
+	return line(x.Status, limitName)
+}
+
+// targetName is the shortest text that tells a reader which target this was.
+func (v *view) targetName() string {
+	t := &v.Target
+	name := t.Title
+	if name == "" {
+		name = t.Name
+	}
+	if name != "" {
+		if t.Version != "" {
+			name += " " + t.Version
+		}
+		return line(name, limitName)
+	}
+	if at := v.targetAddress(); at != "" {
+		return at
+	}
+	return "unnamed " + line(v.Role, limitName)
+}
+
+// targetAddress is the command or URL that was given.
+func (v *view) targetAddress() string {
+	if v.Target.URL != "" {
+		return line(v.Target.URL, limitMessage)
+	}
+	words := make([]string, 0, len(v.Target.Command))
+	size := 0
+	for _, word := range v.Target.Command {
+		if size += len(word); size > limitMessage {
+			words = append(words, "…")
+			break
+		}
+		words = append(words, shellWord(word))
+	}
+	return line(strings.Join(words, " "), limitMessage)
+}
+
+// shellWord quotes an argument, so that the command line can be pasted.
+func shellWord(s string) string {
+	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("-_./:=@%+,{}", r))
+	}) < 0
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func transportName(t string) string {
+	switch t {
+	case "http":
+		return "Streamable HTTP"
+	case "sse":
+		return "HTTP+SSE (legacy)"
+	}
+	return line(t, limitName)
+}
+
+// isLinkable tells whether an address may become a hyperlink.
+func isLinkable(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// direction says which way an event went, seen from the harness.
+func direction(role string, e *result.Event) string {
+	from := e.From
+	if from == "" {
+		switch e.Stream {
+		case "stdin":
+			from = "client"
+		case "stdout", "stderr":
+			from = "server"
+		}
+	}
+	switch from {
+	case "":
+		return "·"
+	case role:
+		return "←"
+	}
+	return "→"
+}
+
+// eventLabel names what the event's text does not say of itself; it is empty
+// for a message over stdio.
+func eventLabel(e *result.Event) string {
+	var parts []string
+	if s := e.Stream; s != "" && s != "stdin" && s != "stdout" {
+		parts = append(parts, line(s, limitName))
+	}
+	if k := e.Kind; k != "" && k != "message" && k != e.Stream {
+		parts = append(parts, line(k, limitName))
+	}
+	return strings.Join(parts, " ")
+}
+
+// eventLine renders an event as one line of at most limit bytes of its text.
+func eventLine(role string, e *result.Event, limit int) string {
+	var b strings.Builder
+	b.WriteString(direction(role, e))
+	if label := eventLabel(e); label != "" {
+		b.WriteString(" " + label + ":")
+	}
+	if e.Text != "" {
+		b.WriteString(" " + line(e.Text, limit))
+	} else {
+		b.WriteString(" (empty)")
+	}
+	if e.Truncated {
+		b.WriteString(" [shortened]")
+	}
+	return b.String()
+}
+
+// reason returns what there is to say about a requirement beside its verdict.
+func (v *view) reason(q *result.Requirement) string {
+	if why, ok := v.expectation(q); ok && v.outcome(q) == outExpected {
+		return "expected: " + line(why, limitMessage)
+	}
+	if q.Reason != "" {
+		return line(q.Reason, limitMessage)
+	}
+	if len(q.Findings) > 0 && v.outcome(q) != outPass {
+		return line(q.Findings[0].Message, limitMessage)
+	}
+	return ""
+}
+
+// seconds returns a duration that can be printed whatever was measured.
+func seconds(s float64) float64 {
+	if math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
+		return 0
+	}
+	return s
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// timestamp formats t in UTC. A year that has no four digits would break the
+// readers of the format.
+func timestamp(t time.Time, layout string) string {
+	t = t.UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		t = time.Unix(0, 0).UTC()
+	}
+	return t.Format(layout)
+}

@@ -1,0 +1,50 @@
+// Command generate renders requirements.yaml and positions.yaml as the JSON that
+// package schema embeds, and the positions as docs/positions.md. Run it by
+// "go generate ./schema" after a change of one of the two.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcpconform/mcpconform/schema/internal/source"
+)
+
+func main() {
+	// go generate starts it in the folder of package schema.
+	if err := run("2025-06-18"); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir string) error {
+	requirements, err := source.Requirements(dir)
+	if err != nil {
+		return err
+	}
+	positions, err := source.Positions(dir)
+	if err != nil {
+		return err
+	}
+	document, err := source.DescribePositions(positions, requirements)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.GeneratedFile), requirements); err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.PositionsJSON), positions); err != nil {
+		return err
+	}
+	return os.WriteFile(source.PositionsDocument, document, 0o644)
+}
+
+func write[T any](path string, list []T) error {
+	data, err := source.Generate(list)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, data, 0o644)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/schema/internal/source"
+)
+
+const pageText = "The client **MUST** read.\n\n## `First` [part](x.mdx), *of* two!\n\nIt MUST NOT, MUST and MUST.\n" +
+	"See a/b/c/d/e/f/g/h/i.\n```json\n# no heading MAY\n```\nNOT RECOMMENDED, OPTIONAL, MAYBE, MUSTARD.\n# Last_one\nSHALL REQUIRED\n"
+
+const typesText = `// MUST before
+export const X = "MUST";
+
+/** A comment that SHOULD belong to the next. */
+export interface Foo extends Bar {
+  /** It MAY be inside. */
+  a: string;
+}
+
+/* MAY belong to the next as well. */
+export type Baz =
+  | "a" // MAY inside
+  | "b";
+
+export interface Last {
+  b: string; // SHALL
+}
+`
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkout(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	docs := filepath.Join(root, "docs", "specification")
+	write(t, filepath.Join(docs, "2025-06-18", "basic", "index.mdx"), pageText)
+	write(t, filepath.Join(docs, "2025-06-18", "schema.mdx"), "# Foo\nMUST\n")
+	write(t, filepath.Join(docs, "2024-11-05", "basic", "transports.mdx"), "# Old\nMUST\n")
+	write(t, filepath.Join(root, "schema", "2025-06-18", "schema.ts"), typesText)
+	return root
+}
+
+func TestOccurrences(t *testing.T) {
+	spec, err := readSpecification(checkout(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range spec.occurrences {
+		got = append(got, o.String())
+	}
+	want := []string{
+		"basic/index# MUST 1",
+		"basic/index#first-part-of-two MUST NOT 1",
+		"basic/index#first-part-of-two MUST 1",
+		"basic/index#first-part-of-two MUST 2",
+		"basic/index#first-part-of-two MAY 1",
+		"basic/index#first-part-of-two NOT RECOMMENDED 1",
+		"basic/index#first-part-of-two OPTIONAL 1",
+		"basic/index#last_one SHALL 1",
+		"basic/index#last_one REQUIRED 1",
+		"schema#x MUST 1",
+		"schema#x MUST 2",
+		"schema#foo SHOULD 1",
+		"schema#foo MAY 1",
+		"schema#baz MAY 1",
+		"schema#baz MAY 2",
+		"schema#last SHALL 1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("occurrences (-want +got):\n%s", diff)
+	}
+}
+
+const entry = "- {id: base.read, level: MUST, party: client, page: basic/index, anchor: last_one, summary: Clients look at it., observable: false, how: It is inside.}\n"
+
+// covered returns a coverage file for all occurrences of the checkout.
+func covered(t *testing.T, root string) string {
+	t.Helper()
+	spec, err := readSpecification(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, o := range spec.occurrences {
+		b.WriteString(line(o))
+	}
+	return b.String()
+}
+
+func line(o source.Keyword) string {
+	return "- {page: " + o.Page + ", anchor: " + o.Anchor + `, keyword: ` + o.Keyword + ", n: " + string(rune('0'+o.N)) + ", ids: [base.read]}\n"
+}
+
+func TestReconcile(t *testing.T) {
+	root := checkout(t)
+	full := covered(t, root)
+	firstLine, rest, _ := strings.Cut(full, "\n")
+	for name, test := range map[string]struct {
+		requirements, coverage string
+		want                   string
+		gaps                   int
+	}{
+		"complete":         {entry, full, "0 gaps", 0},
+		"excused":          {entry, strings.Replace(firstLine, "ids: [base.read]", "reason: boilerplate", 1) + "\n" + rest, "0 gaps", 0},
+		"uncovered":        {entry, rest, "basic/index# MUST 1 is not covered", 1},
+		"covered twice":    {entry, full + firstLine + "\n", "is covered by two lines", 1},
+		"no such keyword":  {entry, full + line(source.Keyword{Page: "basic/index", Anchor: "x", Keyword: "MAY", N: 1}), "has no such keyword", 1},
+		"unknown id":       {entry, strings.Replace(firstLine, "base.read", "'?base.write'", 1) + "\n" + rest, "the catalogue has no ?base.write", 1},
+		"neither":          {entry, strings.Replace(firstLine, "ids: [base.read]", "ids: []", 1) + "\n" + rest, "neither ids nor a reason", 1},
+		"both":             {entry, strings.Replace(firstLine, "}", ", reason: x}", 1) + "\n" + rest, "both ids and a reason", 1},
+		"id twice":         {entry + entry, full, "base.read occurs twice", 1},
+		"no such page":     {strings.Replace(entry, "page: basic/index", "page: basic/none", 1), full, "there is no page basic/none", 1},
+		"no such anchor":   {strings.Replace(entry, "last_one", "first", 1), full, `no heading with the anchor "first"`, 1},
+		"no such source":   {strings.Replace(entry, "observable", "sources: [{page: schema, anchor: bar}], observable", 1), full, `page schema has no heading with the anchor "bar"`, 1},
+		"legacy source":    {strings.Replace(entry, "observable", "sources: [{page: 2024-11-05/basic/transports, anchor: old}], observable", 1), full, "0 gaps", 0},
+		"copied words":     {strings.Replace(entry, "Clients look at it.", "A comment that should belong to the Next.", 1), full, "shares the words", 1},
+		"seven words":      {strings.Replace(entry, "Clients look at it.", "Comment that should belong to the Next.", 1), full, "0 gaps", 0},
+		"a shared path":    {strings.Replace(entry, "Clients look at it.", "See a/b/c/d/e/f/g/h/i.", 1), full, "0 gaps", 0},
+		"level not stated": {strings.Replace(entry, "level: MUST", "level: SHOULD NOT", 1), strings.Replace(full, "NOT RECOMMENDED, n: 1, ids: [base.read]", "NOT RECOMMENDED, n: 1, reason: x", 1), "warning: base.read is SHOULD NOT", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, source.RequirementsFile), test.requirements)
+			write(t, filepath.Join(dir, source.CoverageFile), test.coverage)
+			var out bytes.Buffer
+			gaps, err := run([]string{"-dir", dir, root}, &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gaps != test.gaps || !strings.Contains(out.String(), test.want) {
+				t.Errorf("got %d gaps, want %d and %q in:\n%s", gaps, test.gaps, test.want, out.String())
+			}
+		})
+	}
+}
+
+func TestWriteCounts(t *testing.T) {
+	root, dir := checkout(t), t.TempDir()
+	write(t, filepath.Join(dir, source.RequirementsFile), entry)
+	write(t, filepath.Join(dir, source.CoverageFile), "[]\n")
+	var out bytes.Buffer
+	if _, err := run([]string{"-dir", dir, "-write", root}, &out); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := source.Counts(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, c := range counts {
+		total += c.Count
+	}
+	want := source.Count{Page: "basic/index", Anchor: "first-part-of-two", Keyword: "MUST", Count: 2}
+	if total != 16 || len(counts) < 3 || counts[2] != want {
+		t.Errorf("got %d keywords in %v", total, counts)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	var out bytes.Buffer
+	for _, args := range [][]string{{}, {t.TempDir()}, {"a", "b"}, {"-dir", t.TempDir(), checkout(t)}} {
+		if _, err := run(args, &out); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+}

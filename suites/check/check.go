@@ -1,0 +1,94 @@
+// Package check holds what a check is and runs checks: each provokes a target
+// and asserts what only the provoker can know. A check is a plain value, so
+// that it can be listed, explained and run without any framework.
+package check
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Check provokes a target and says what must follow.
+type Check struct {
+	// Name is stable and unique: page topic, slash, what is tried.
+	Name string
+	// Requirements that the check exercises when its body returns. The first
+	// is the one that a failed expectation breaks.
+	Requirements []string
+	Needs        Needs
+	// Body sends the stimulus and states the expectation. It returns early
+	// through the methods of T.
+	Body func(t *T)
+}
+
+// Needs says on what a check can run.
+type Needs struct {
+	Session Session
+	// Transports on which the check makes sense; none means all.
+	Transports []string
+	// Server is a capability that the server must declare, as a dotted path.
+	Server string
+	// Options of the session, when it is not the shared one.
+	Options client.Options
+	// Provokes lists requirements that the check's own messages break on
+	// purpose, beside those declared on single messages.
+	Provokes []string
+}
+
+// Session is the kind of session that a check works in.
+type Session uint8
+
+// The kinds of session.
+const (
+	Shared Session = iota // initialised, used by other checks at the same time
+	Fresh                 // initialised, of this check alone
+	Raw                   // a connection on which nothing was sent yet
+)
+
+// Verdict of one check.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Passed Verdict = iota
+	Skipped
+	Inconclusive
+	Failed
+	Broken // the harness could not tell
+)
+
+var verdictNames = [...]string{"passed", "skipped", "inconclusive", "failed", "broken"}
+
+func (v Verdict) String() string { return verdictNames[v] }
+
+// Outcome of one check.
+type Outcome struct {
+	Check     *Check
+	Verdict   Verdict
+	Reason    string // of skipped, inconclusive and broken
+	Findings  []Finding
+	Exercised []string // requirements that were exercised, one entry each time
+	Notes     []Note
+}
+
+// Finding is one violation that a check saw.
+type Finding struct {
+	Requirement string
+	Message     string
+	// Mild findings warn, whatever the level of the requirement.
+	Mild     bool
+	Evidence []*wire.Event
+}
+
+// Note is an observation on a requirement that no verdict depends on.
+type Note struct {
+	Requirement string
+	Message     string
+}
+
+// Applies reports whether the check makes sense on a transport.
+func (c *Check) Applies(transport string) bool {
+	return len(c.Needs.Transports) == 0 || slices.Contains(c.Needs.Transports, transport)
+}

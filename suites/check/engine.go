@@ -1,0 +1,239 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Engine runs checks against one server, many at a time. Ginkgo runs specs one
+// after the other; the engine starts their checks ahead, and each spec awaits
+// the future of its own.
+type Engine struct {
+	Dialer transport.Dialer
+	Trace  *wire.Trace
+	// Timeout of one answer. Zero: client.DefaultTimeout.
+	Timeout time.Duration
+	// Parallel is how many connections of single checks are open at a time.
+	// Zero: twice the number of processors.
+	Parallel int
+	// Settings say what may be called and for which purpose.
+	Settings Settings
+
+	target  *Target
+	shared  *client.Session
+	closers sync.WaitGroup
+	slots   chan struct{}
+}
+
+// Future is a check that has been started.
+type Future struct {
+	Check   *Check
+	done    chan struct{}
+	outcome Outcome
+}
+
+// Await returns the outcome of the check. It comes in bounded time, as every
+// wait of a check is bounded.
+func (f *Future) Await() Outcome {
+	<-f.done
+	return f.outcome
+}
+
+// Done is closed when the outcome is there.
+func (f *Future) Done() <-chan struct{} { return f.done }
+
+// checkTime bounds a whole check, in answers that may time out.
+const checkTime = 6
+
+// sharedAtOnce is how many checks use the shared session at a time.
+const sharedAtOnce = 16
+
+var errCheckTime = errors.New("the check took too long")
+
+func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
+	if o.Timeout == 0 {
+		o.Timeout = e.Timeout
+	}
+	conn, err := e.Dialer.Dial(ctx, e.Trace.Connect(e.Dialer.Transport(), label))
+	if err != nil {
+		return nil, err
+	}
+	return client.New(conn, o), nil
+}
+
+// close shuts a session down in the background; Finish waits for it.
+func (e *Engine) close(ctx context.Context, s *client.Session) {
+	e.closers.Go(func() { _ = s.Close(ctx) })
+}
+
+// Prepare opens the shared session and learns what the target offers. The
+// error is what kept the session from being established; a *transport.StartError
+// when the target could not even be started or reached.
+func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
+	if e.Timeout == 0 {
+		e.Timeout = client.DefaultTimeout
+	}
+	if e.Parallel == 0 {
+		e.Parallel = 2 * runtime.GOMAXPROCS(0)
+	}
+	e.slots = make(chan struct{}, e.Parallel)
+	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
+	s, err := e.connect(ctx, "shared session", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
+	if err != nil {
+		return e.target, err
+	}
+	e.shared = s
+	x, err := s.Initialize(ctx)
+	e.target.Init = x
+	if err != nil {
+		return e.target, err
+	}
+	e.target.discover(ctx, s)
+	return e.target, e.target.complete()
+}
+
+// Start starts the checks and returns their futures in the same order. With a
+// cause, nothing is run: every check is inconclusive because of it.
+func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
+	futures := make([]*Future, len(checks))
+	var shared, own []*Future
+	for i, c := range checks {
+		f := &Future{Check: c, done: make(chan struct{}), outcome: Outcome{Check: c}}
+		futures[i] = f
+		switch skip := e.inapplicable(c); {
+		case cause != nil:
+			f.finish(Inconclusive, cause.Error())
+		case skip != "":
+			f.finish(Skipped, skip)
+		case c.Needs.Session == Shared:
+			shared = append(shared, f)
+		default:
+			own = append(own, f)
+		}
+	}
+	queue := make(chan *Future, len(own)+len(shared))
+	for _, f := range own {
+		queue <- f
+	}
+	var sharing sync.WaitGroup
+	sharedSlots := make(chan struct{}, sharedAtOnce)
+	for _, f := range shared {
+		sharing.Go(func() {
+			sharedSlots <- struct{}{}
+			defer func() { <-sharedSlots }()
+			if e.run(ctx, f, e.shared) {
+				close(f.done)
+			} else {
+				queue <- f // again, in a session of its own
+			}
+		})
+	}
+	e.closers.Go(func() {
+		sharing.Wait()
+		close(queue)
+	})
+	for range e.Parallel {
+		e.closers.Go(func() {
+			for f := range queue {
+				e.runAlone(ctx, f)
+				close(f.done)
+			}
+		})
+	}
+	return futures
+}
+
+func (f *Future) finish(v Verdict, reason string) {
+	f.outcome.Verdict, f.outcome.Reason = v, reason
+	close(f.done)
+}
+
+// inapplicable says why a check cannot apply to the target, or "".
+func (e *Engine) inapplicable(c *Check) string {
+	switch {
+	case !c.Applies(e.Dialer.Transport()):
+		return "another transport"
+	case c.Needs.Server != "" && e.target.Init != nil && e.shared != nil && !e.shared.Capability(c.Needs.Server):
+		return "the server does not declare " + c.Needs.Server
+	}
+	return ""
+}
+
+// runAlone runs a check in a session of its own.
+func (e *Engine) runAlone(ctx context.Context, f *Future) {
+	o := f.Check.Needs.Options
+	if f.Check.Needs.Session == Shared {
+		o.Capabilities, o.Answers = AllCapabilities(), StandardAnswers()
+	}
+	s, err := e.connect(ctx, f.Check.Name, o)
+	if err == nil {
+		defer e.close(ctx, s)
+		if f.Check.Needs.Session != Raw {
+			_, err = s.Initialize(ctx)
+		}
+	}
+	if err != nil {
+		f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: "no session for it: " + err.Error()}
+		return
+	}
+	e.run(ctx, f, s)
+}
+
+// run executes the body. It reports false when no answer came on the shared
+// session, which another check may have spoiled.
+func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
+	limit, cancel := context.WithTimeoutCause(ctx, checkTime*e.Timeout, errCheckTime)
+	defer cancel()
+	t := &T{Context: limit, Session: s, Target: e.target, engine: e, check: f.Check, outcome: Outcome{Check: f.Check}}
+	t.body()
+	for _, extra := range t.extra {
+		e.close(ctx, extra)
+	}
+	if t.noAnswer && s == e.shared && ctx.Err() == nil {
+		return false
+	}
+	f.outcome = t.outcome
+	if f.outcome.Verdict == Passed {
+		f.outcome.Exercised = append(f.outcome.Exercised, f.Check.Requirements...)
+	}
+	return true
+}
+
+// body runs the check's body to its verdict; a panic is a fault of the harness.
+func (t *T) body() {
+	defer func() {
+		switch r := recover().(type) {
+		case nil, stop:
+		default:
+			t.outcome.Verdict = Broken
+			t.outcome.Reason = fmt.Sprintf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	t.check.Body(t)
+}
+
+// Finish closes every session and waits until all processes and goroutines of
+// the run have ended.
+func (e *Engine) Finish(ctx context.Context) {
+	if e.shared != nil {
+		_ = e.shared.Close(ctx)
+	}
+	e.closers.Wait()
+}
+
+// Alive reports whether the shared session still answers.
+func (e *Engine) Alive(ctx context.Context) error {
+	if e.shared == nil {
+		return transport.ErrClosed
+	}
+	return e.shared.Fence(ctx)
+}

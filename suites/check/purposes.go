@@ -1,0 +1,70 @@
+package check
+
+import (
+	"maps"
+
+	"github.com/mcpconform/mcpconform/suites/generate"
+	"github.com/mcpconform/mcpconform/suites/profile"
+)
+
+// complete adds the purposes that a built-in profile knows of the server to
+// those that the user named, which win. When nothing may be called there are none.
+func (t *Target) complete() error {
+	t.given = t.Settings.Purposes
+	t.Settings.Purposes = make(map[string]Call)
+	if t.Settings.CallTools == CallNone {
+		t.given = nil
+		return nil
+	}
+	defer maps.Copy(t.Settings.Purposes, t.given)
+	profiles, err := profile.All()
+	if err != nil {
+		return err
+	}
+	known, ok := profile.Recognise(profiles, t.serverName(), t.toolNames())
+	if !ok {
+		return nil
+	}
+	t.Profile = known.Name
+	for purpose, call := range known.Purposes {
+		t.Settings.Purposes[purpose] = Call(call)
+	}
+	return nil
+}
+
+func (t *Target) serverName() string {
+	if t.Init == nil {
+		return ""
+	}
+	info, _ := t.Init.Result()["serverInfo"].(map[string]any)
+	name, _ := info["name"].(string)
+	return name
+}
+
+func (t *Target) toolNames() []string {
+	var names []string
+	for _, tool := range t.Tools() {
+		if name, ok := tool["name"].(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Arguments returns what to call a tool with, as the server lists it: the
+// arguments that the user or a profile names for one of its purposes, else some
+// that fit its inputSchema. Without any, ok is false.
+func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bool) {
+	name, _ := tool["name"].(string)
+	for _, purposes := range []map[string]Call{t.given, t.Settings.Purposes} {
+		for _, p := range profile.Purposes() {
+			// A call that is meant to fail says little about the tool.
+			if c, named := purposes[p.Name]; named && c.Tool == name && p.Name != "error" {
+				return c.Params()["arguments"].(map[string]any), true
+			}
+		}
+	}
+	value, ok, _ := generate.Valid(tool["inputSchema"])
+	arguments, isObject := value.(map[string]any)
+	return arguments, ok && isObject
+}

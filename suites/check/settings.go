@@ -1,0 +1,67 @@
+package check
+
+import "slices"
+
+// CallMode says which tools may be called.
+type CallMode string
+
+// The modes. Real servers have real side effects: Safe calls only tools that
+// are annotated read-only or that the settings name.
+const (
+	CallNone CallMode = "none"
+	CallSafe CallMode = "safe"
+	CallAll  CallMode = "all"
+)
+
+// Call is a tool with the arguments to call it with.
+type Call struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+}
+
+// Params returns the params of tools/call.
+func (c Call) Params() map[string]any {
+	arguments := c.Arguments
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	return map[string]any{"name": c.Tool, "arguments": arguments}
+}
+
+// Settings say what may be done with the target, and what is known of it.
+type Settings struct {
+	CallTools CallMode
+	// Purposes names, by purpose, a call that serves it: "error" for a tool
+	// that fails, "progress" for one that reports progress …
+	Purposes map[string]Call
+}
+
+// Allowed reports whether a tool, as the server lists it, may be called.
+func (s *Settings) Allowed(tool map[string]any) bool {
+	name, _ := tool["name"].(string)
+	switch s.CallTools {
+	case CallNone:
+		return false
+	case CallAll:
+		return true
+	}
+	for _, c := range s.Purposes {
+		if c.Tool == name {
+			return true
+		}
+	}
+	annotations, _ := tool["annotations"].(map[string]any)
+	readOnly, _ := annotations["readOnlyHint"].(bool)
+	return readOnly
+}
+
+// Callable returns the tools that may be called.
+func (t *Target) Callable() []map[string]any {
+	return slices.Collect(func(yield func(map[string]any) bool) {
+		for _, tool := range t.Tools() {
+			if t.Settings.Allowed(tool) && !yield(tool) {
+				return
+			}
+		}
+	})
+}

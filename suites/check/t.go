@@ -1,0 +1,317 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/onsi/gomega"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// T is what the body of a check works with. Its methods that can fail end the
+// body; a T is used by the goroutine of its body alone.
+type T struct {
+	// Context ends when the run is interrupted or the check has taken too long.
+	Context context.Context
+	// Session of the check.
+	Session *client.Session
+	// Target is what discovery learned.
+	Target *Target
+
+	engine   *Engine
+	check    *Check
+	extra    []*client.Session // opened by the body
+	evidence []*wire.Event
+	outcome  Outcome
+	noAnswer bool // the check ended because an answer did not come
+}
+
+// stop unwinds the body of a check that has come to its verdict.
+type stop struct{}
+
+// maxEvidence bounds how many events a finding shows.
+const maxEvidence = 12
+
+// Note remarks something on the check's first requirement.
+func (t *T) Note(format string, args ...any) {
+	t.outcome.Notes = append(t.outcome.Notes, Note{t.check.Requirements[0], fmt.Sprintf(format, args...)})
+}
+
+// Show adds events to the evidence of a later failure.
+func (t *T) Show(events ...*wire.Event) {
+	for _, e := range events {
+		if e != nil {
+			t.evidence = append(t.evidence, e)
+		}
+	}
+	if over := len(t.evidence) - maxEvidence; over > 0 {
+		t.evidence = append(t.evidence[:0], t.evidence[over:]...)
+	}
+}
+
+// Exercised counts a requirement beside those of the check.
+func (t *T) Exercised(ids ...string) { t.outcome.Exercised = append(t.outcome.Exercised, ids...) }
+
+// Violation records that a requirement is broken and lets the body go on.
+// Without events the evidence is what the check saw so far.
+func (t *T) Violation(id, message string, events ...*wire.Event) {
+	t.finding(Finding{Requirement: id, Message: message}, events)
+}
+
+// Warning records a finding that only warns, whatever the requirement's level.
+func (t *T) Warning(id, message string, events ...*wire.Event) {
+	t.finding(Finding{Requirement: id, Message: message, Mild: true}, events)
+}
+
+func (t *T) finding(f Finding, events []*wire.Event) {
+	if len(events) == 0 {
+		events = append(events, t.evidence...)
+	}
+	f.Evidence = events
+	t.outcome.Verdict = Failed
+	t.outcome.Findings = append(t.outcome.Findings, f)
+}
+
+// Fail records that the check's first requirement is broken and ends the body.
+func (t *T) Fail(format string, args ...any) {
+	t.Violation(t.check.Requirements[0], fmt.Sprintf(format, args...))
+	panic(stop{})
+}
+
+// Require fails unless the condition holds.
+func (t *T) Require(ok bool, format string, args ...any) {
+	if !ok {
+		t.Fail(format, args...)
+	}
+}
+
+// Expect makes a gomega assertion whose failure breaks the check's first requirement.
+func (t *T) Expect(actual any, extra ...any) gomega.Assertion {
+	g := gomega.NewGomega(func(message string, _ ...int) { t.Fail("%s", message) })
+	return g.Expect(actual, extra...)
+}
+
+// Inconclusive ends the body: the requirement applies, but could not be
+// provoked. The reason says what the user can do about it.
+func (t *T) Inconclusive(format string, args ...any) {
+	t.end(Inconclusive, fmt.Sprintf(format, args...))
+}
+
+// Skip ends the body: the requirement does not apply to this target.
+func (t *T) Skip(format string, args ...any) { t.end(Skipped, fmt.Sprintf(format, args...)) }
+
+func (t *T) end(v Verdict, reason string) {
+	// What was already found stays found.
+	if t.outcome.Verdict != Failed {
+		t.outcome.Verdict, t.outcome.Reason = v, reason
+	}
+	panic(stop{})
+}
+
+// Must ends the body with a failure when err says that the server did not
+// answer, and as broken when the harness itself could not go on.
+func (t *T) Must(err error) {
+	var timeout *client.TimeoutError
+	var closed *client.ClosedError
+	var start *transport.StartError
+	switch {
+	case err == nil:
+	case errors.As(err, &start):
+		t.noAnswer = true
+		t.end(Inconclusive, err.Error())
+	case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, transport.ErrClosed), errors.Is(err, wire.ErrFlood):
+		t.noAnswer = true
+		t.Show(t.lastWords()...)
+		t.Fail("%s", err)
+	case t.Context.Err() != nil:
+		t.end(Inconclusive, "the run was interrupted")
+	default:
+		t.noAnswer = true
+		t.Show(t.lastWords()...)
+		t.Fail("%s", err)
+	}
+}
+
+// lastWords returns the end of the connection and what the server wrote to
+// stderr before it.
+func (t *T) lastWords() []*wire.Event {
+	events := t.Session.Log().Events()
+	var words []*wire.Event
+	for i := len(events) - 1; i >= 0 && len(words) < 4; i-- {
+		switch events[i].Kind {
+		case wire.KindStderr, wire.KindExit, wire.KindClose, wire.KindTimeout:
+			words = append([]*wire.Event{events[i]}, words...)
+		}
+	}
+	return words
+}
+
+// Call sends a request and returns its exchange; no answer is a failure.
+func (t *T) Call(method string, params any, opts ...client.Option) *client.Exchange {
+	return t.CallOn(t.Session, method, params, opts...)
+}
+
+// CallOn is Call on another session.
+func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.Option) *client.Exchange {
+	x, err := s.Call(t.Context, method, params, opts...)
+	t.Show(x.Events()...)
+	t.Must(err)
+	return x
+}
+
+// Attempt calls a tool that may take its time: it returns nil when no answer
+// came within the limit, which is no fault of a tool.
+func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchange {
+	x, err := t.Session.Call(t.Context, "tools/call", params, opts...)
+	t.Show(x.Events()...)
+	var late *client.TimeoutError
+	if errors.As(err, &late) {
+		return nil
+	}
+	t.Must(err)
+	return x
+}
+
+// Start sends a request whose answer is awaited later with Await.
+func (t *T) Start(method string, params any, opts ...client.Option) *client.Pending {
+	p, err := t.Session.Start(t.Context, method, params, opts...)
+	t.Must(err)
+	t.Show(p.Request)
+	return p
+}
+
+// Await waits for the answer to a started request.
+func (t *T) Await(p *client.Pending) *client.Exchange {
+	x, err := p.Await(t.Context)
+	t.Show(x.Response)
+	t.Must(err)
+	return x
+}
+
+// Notify sends a notification.
+func (t *T) Notify(method string, params any, opts ...client.Option) {
+	t.Must(t.Session.Notify(t.Context, method, params, opts...))
+}
+
+// Send sends bytes as one message, whatever they hold.
+func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
+	e, err := t.Session.Send(t.Context, []byte(raw), opts...)
+	t.Show(e)
+	t.Must(err)
+	return e
+}
+
+// Fence sends a ping and waits for its answer: whatever the server was going
+// to answer at once to an earlier message has then arrived.
+func (t *T) Fence() { t.FenceOn(t.Session) }
+
+// FenceOn is Fence on another session.
+func (t *T) FenceOn(s *client.Session) {
+	x, err := s.Call(t.Context, "ping", nil)
+	if err != nil {
+		t.Show(x.Events()...)
+	}
+	t.Must(err)
+}
+
+// Mark returns a position in the session's log, for Since.
+func (t *T) Mark() int { return t.Session.Log().Len() }
+
+// Since returns the messages that the server sent after a mark.
+func (t *T) Since(mark int) []*wire.Event {
+	var from []*wire.Event
+	for _, e := range t.Session.Log().Events()[mark:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Server {
+			from = append(from, e)
+		}
+	}
+	return from
+}
+
+// Stray reports whether a response belongs to no request of the session.
+func (t *T) Stray(e *wire.Event) bool {
+	for _, sent := range t.Session.Log().Events()[:e.Seq] {
+		if sent.Kind == wire.KindMessage && sent.From == wire.Client && sent.Msg.Kind == wire.Request &&
+			sent.Msg.ID.Resembles(e.Msg.ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// Refused reports whether a message is the body of the HTTP error that refused
+// what was sent: that may be a JSON-RPC error without an id
+// (basic/transports#sending-messages-to-the-server).
+func (t *T) Refused(sent, e *wire.Event) bool {
+	if sent.Stream != e.Stream {
+		return false
+	}
+	for _, head := range t.Session.Log().Events()[:e.Seq] {
+		if head.Kind == wire.KindHTTPResponse && head.Stream == e.Stream {
+			return head.HTTP.Status >= 400
+		}
+	}
+	return false
+}
+
+// Open opens a further initialised session, which is closed with the check.
+func (t *T) Open(o client.Options) *client.Session {
+	s := t.Connect(o)
+	_, err := s.Initialize(t.Context)
+	t.Must(err)
+	return s
+}
+
+// Connect opens a further connection without initialising it.
+func (t *T) Connect(o client.Options) *client.Session {
+	s, err := t.engine.connect(t.Context, t.check.Name, o)
+	t.Must(err)
+	t.extra = append(t.extra, s)
+	return s
+}
+
+// ErrorCode fails unless the exchange ended in an error with one of the codes.
+func (t *T) ErrorCode(x *client.Exchange, codes ...int64) {
+	var want []string
+	for _, c := range codes {
+		want = append(want, fmt.Sprint(c))
+	}
+	problem := x.Error()
+	if problem == nil {
+		t.Fail("the request was not refused with error %s: it got %s", strings.Join(want, " or "), Describe(x))
+	}
+	for _, c := range codes {
+		if problem.HasCode && problem.Code == c {
+			return
+		}
+	}
+	t.Fail("the error's code is %s, not %s", wire.Show(wire.At(x.Response.Msg.Value, "error", "code")), strings.Join(want, " or "))
+}
+
+// Result returns the result of an exchange; an error in its place is a failure.
+func (t *T) Result(x *client.Exchange) map[string]any {
+	if x.Result() == nil {
+		t.Fail("%s was answered with %s, not with a result", x.Request.Msg.Method, Describe(x))
+	}
+	return x.Result()
+}
+
+// Describe says in a clause what answered a request.
+func Describe(x *client.Exchange) string {
+	switch {
+	case x.Response == nil && x.Head != nil:
+		return fmt.Sprintf("HTTP status %d", x.Head.HTTP.Status)
+	case x.Response == nil:
+		return "no answer"
+	case x.Error() != nil:
+		return fmt.Sprintf("error %s: %s", wire.Show(wire.At(x.Response.Msg.Value, "error", "code")), wire.Quote(x.Error().Message, 120))
+	case x.Response.Msg.Kind == wire.Result:
+		return "a result"
+	}
+	return "a message that is no response"
+}

@@ -1,0 +1,176 @@
+package check
+
+import (
+	"context"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Target is what discovery learned of the server under test.
+type Target struct {
+	Transport string
+	Settings  Settings
+	Init      *client.Exchange
+	// Lists holds the paginated lists by method, for declared capabilities.
+	Lists map[string]*List
+	// Profile is the name of the built-in profile that the server was recognised
+	// by, or "".
+	Profile string
+
+	given map[string]Call // by purpose, what the user named
+}
+
+// List is one paginated list, read to its end or to a bound.
+type List struct {
+	Method string
+	Pages  []*client.Exchange
+	Items  []map[string]any
+	// Endless says that the list was given up before its end.
+	Endless bool
+	// Err is what kept the list from being read.
+	Err error
+}
+
+// The list operations and where their items stand.
+var listMembers = []struct{ method, member, capability string }{
+	{"tools/list", "tools", "tools"},
+	{"resources/list", "resources", "resources"},
+	{"resources/templates/list", "resourceTemplates", "resources"},
+	{"prompts/list", "prompts", "prompts"},
+}
+
+// Bounds of discovery.
+const (
+	maxPages = 250
+	maxItems = 50_000
+)
+
+func (t *Target) discover(ctx context.Context, s *client.Session) {
+	t.Lists = make(map[string]*List)
+	for _, l := range listMembers {
+		if s.Capability(l.capability) {
+			t.Lists[l.method] = ReadList(ctx, s, l.method)
+		}
+	}
+}
+
+// ReadList reads a paginated list to its end. A cursor that comes again ends
+// it as endless.
+func ReadList(ctx context.Context, s *client.Session, method string) *List {
+	list := &List{Method: method}
+	member := ""
+	for _, l := range listMembers {
+		if l.method == method {
+			member = l.member
+		}
+	}
+	seen := make(map[string]bool)
+	var params any
+	for {
+		x, err := s.Call(ctx, method, params)
+		if err != nil {
+			list.Err = err
+			return list
+		}
+		list.Pages = append(list.Pages, x)
+		items, _ := x.Result()[member].([]any)
+		for _, item := range items {
+			if o, ok := item.(map[string]any); ok {
+				list.Items = append(list.Items, o)
+			}
+		}
+		cursor, more := x.Result()["nextCursor"].(string)
+		if !more {
+			return list
+		}
+		if seen[cursor] || len(list.Pages) >= maxPages || len(list.Items) >= maxItems {
+			list.Endless = true
+			return list
+		}
+		seen[cursor] = true
+		params = map[string]any{"cursor": cursor}
+	}
+}
+
+// List returns a list, or an empty one when it was not read.
+func (t *Target) List(method string) *List {
+	if l, ok := t.Lists[method]; ok {
+		return l
+	}
+	return &List{Method: method}
+}
+
+// Tools returns the tools of the server.
+func (t *Target) Tools() []map[string]any { return t.List("tools/list").Items }
+
+// Capabilities returns the capabilities that the server declared.
+func (t *Target) Capabilities() map[string]any {
+	if t.Init == nil {
+		return nil
+	}
+	caps, _ := wire.At(t.Init.Result(), "capabilities").(map[string]any)
+	return caps
+}
+
+// AllCapabilities returns every capability that a client can declare.
+func AllCapabilities() map[string]any {
+	return map[string]any{
+		"roots":       map[string]any{"listChanged": true},
+		"sampling":    map[string]any{},
+		"elicitation": map[string]any{},
+	}
+}
+
+// StandardAnswers returns well-formed answers to what a server may ask.
+func StandardAnswers() map[string]client.Answer {
+	return map[string]client.Answer{
+		"roots/list": func(context.Context, any) (any, *wire.Error) {
+			return map[string]any{"roots": []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}, nil
+		},
+		"sampling/createMessage": func(context.Context, any) (any, *wire.Error) {
+			return map[string]any{
+				"role": "assistant", "model": "mcpconform", "stopReason": "endTurn",
+				"content": map[string]any{"type": "text", "text": "A sampled answer."},
+			}, nil
+		},
+		"elicitation/create": func(_ context.Context, params any) (any, *wire.Error) {
+			return map[string]any{"action": "accept", "content": elicited(wire.At(params, "requestedSchema"))}, nil
+		},
+	}
+}
+
+// elicited fills in a requested schema.
+func elicited(schema any) map[string]any {
+	content := make(map[string]any)
+	properties, _ := wire.At(schema, "properties").(map[string]any)
+	for name, p := range properties {
+		content[name] = SampleValue(p)
+	}
+	return content
+}
+
+// RPC is a method with its params.
+type RPC struct {
+	Method string
+	Params map[string]any
+}
+
+// InvalidCalls returns requests of declared features whose params are wrong:
+// required members are missing or have the wrong type.
+func (t *Target) InvalidCalls() []RPC {
+	wrong := map[string][]RPC{
+		"tools":       {{"tools/call", map[string]any{}}, {"tools/call", map[string]any{"name": 7}}},
+		"prompts":     {{"prompts/get", map[string]any{}}, {"prompts/get", map[string]any{"name": []any{}}}},
+		"resources":   {{"resources/read", map[string]any{}}, {"resources/read", map[string]any{"uri": 7}}},
+		"completions": {{"completion/complete", map[string]any{}}},
+		"logging":     {{"logging/setLevel", map[string]any{}}},
+	}
+	var calls []RPC
+	for _, feature := range []string{"tools", "prompts", "resources", "completions", "logging"} {
+		if t.Capabilities()[feature] != nil {
+			calls = append(calls, wrong[feature]...)
+		}
+	}
+	return calls
+}

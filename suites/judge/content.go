@@ -1,0 +1,317 @@
+package judge
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+var contentRules = []Rule{
+	{
+		Name: "content",
+		Requirements: []string{
+			"content.block.known-type", "content.image.base64", "content.audio.base64", "content.image.mime-type",
+			"content.audio.mime-type", "content.embedded.uri-valid", "content.embedded.mime-type-present",
+			"resources.contents.text-or-blob", "resources.security.binary-encoded",
+		},
+		Judge: judgeContent,
+	},
+	{
+		Name: "annotations",
+		Requirements: []string{
+			"content.annotations.audience-roles", "content.annotations.priority-range",
+			"content.annotations.last-modified-format",
+			"content.annotations.optional", "content.annotations.audience-several",
+		},
+		Judge: judgeAnnotations,
+	},
+}
+
+// shape says what a piece of content is.
+type shape uint8
+
+const (
+	blockShape    shape = iota // a content block
+	contentsShape              // contents of a resource, read or embedded
+	resourceShape              // an entry of resources/list
+	templateShape              // an entry of resources/templates/list
+)
+
+// piece is one place of a message that holds content or describes it.
+type piece struct {
+	shape    shape
+	value    map[string]any
+	event    *wire.Event
+	exchange *Exchange // that the event belongs to
+	embedded bool      // contents within a block
+}
+
+// evidence returns the events that show the piece.
+func (p *piece) evidence() []*wire.Event {
+	if p.event == p.exchange.Request {
+		return []*wire.Event{p.event}
+	}
+	return []*wire.Event{p.exchange.Request, p.event}
+}
+
+// content visits all content of the conversation in order. What answers a
+// request that was broken on purpose is left out: it says little about what the
+// server does otherwise.
+func (c *Conversation) content(visit func(p *piece)) {
+	for _, x := range c.Exchanges {
+		if x.Method() == "sampling/createMessage" {
+			messages, _ := wire.At(x.Request.Msg.Params, "messages").([]any)
+			for _, m := range messages {
+				visitBlock(x, x.Request, wire.At(m, "content"), visit)
+			}
+		}
+		result := x.Result()
+		if result == nil || len(x.Request.Deliberate) > 0 {
+			continue
+		}
+		e := x.Response()
+		switch x.Method() {
+		case "tools/call":
+			each, _ := result["content"].([]any)
+			for _, block := range each {
+				visitBlock(x, e, block, visit)
+			}
+		case "prompts/get":
+			messages, _ := result["messages"].([]any)
+			for _, m := range messages {
+				visitBlock(x, e, wire.At(m, "content"), visit)
+			}
+		case "sampling/createMessage":
+			visitBlock(x, e, result["content"], visit)
+		case "resources/read":
+			visitAll(x, e, result["contents"], contentsShape, visit)
+		case "resources/list":
+			visitAll(x, e, result["resources"], resourceShape, visit)
+		case "resources/templates/list":
+			visitAll(x, e, result["resourceTemplates"], templateShape, visit)
+		}
+	}
+}
+
+func visitAll(x *Exchange, e *wire.Event, list any, s shape, visit func(p *piece)) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			visit(&piece{shape: s, value: o, event: e, exchange: x})
+		}
+	}
+}
+
+func visitBlock(x *Exchange, e *wire.Event, block any, visit func(p *piece)) {
+	o, ok := block.(map[string]any)
+	if !ok {
+		return // the schema judges it
+	}
+	visit(&piece{shape: blockShape, value: o, event: e, exchange: x})
+	if inner, ok := o["resource"].(map[string]any); ok && o["type"] == "resource" {
+		visit(&piece{shape: contentsShape, value: inner, event: e, exchange: x, embedded: true})
+	}
+}
+
+// echoes reports whether a text is an argument of the request: that it is no
+// URI is then the doing of who made the request.
+func (p *piece) echoes(text string) bool {
+	arguments, _ := wire.At(p.exchange.Request.Msg.Params, "arguments").(map[string]any)
+	for _, v := range arguments {
+		if v == text {
+			return true
+		}
+	}
+	return false
+}
+
+// blockTypes are the kinds of content blocks; sampling knows the first three
+// (client/sampling#message-content).
+var blockTypes = []string{"text", "image", "audio", "resource_link", "resource"}
+
+func judgeContent(c *Conversation, o *Observer) {
+	c.content(func(p *piece) {
+		switch p.shape {
+		case blockShape:
+			judgeBlock(p, o)
+		case contentsShape:
+			judgeContents(p, o)
+		}
+	})
+}
+
+func judgeBlock(p *piece, o *Observer) {
+	kind, _ := p.value["type"].(string)
+	known := blockTypes
+	if p.exchange.Method() == "sampling/createMessage" {
+		known = known[:3]
+	}
+	if slices.Contains(known, kind) {
+		// The schema judges those that are of no known type.
+		o.Exercised("content.block.known-type", p.event.From)
+	}
+	if kind != "image" && kind != "audio" {
+		return
+	}
+	if data, ok := p.value["data"].(string); ok {
+		problem := schema.CheckFormat("byte", data)
+		o.Check(problem == "", "content."+kind+".base64", p.event.From, "the data of an "+kind+" block is "+problem, p.evidence()...)
+	}
+	mimeType, ok := p.value["mimeType"].(string)
+	o.Check(ok && isMIMEType(mimeType), "content."+kind+".mime-type", p.event.From,
+		mimeProblem("an "+kind+" block", p.value), p.evidence()...)
+}
+
+// server/resources#resource-contents, server/prompts#embedded-resources
+func judgeContents(p *piece, o *Observer) {
+	_, hasText := p.value["text"]
+	blob, hasBlob := p.value["blob"]
+	what := "contents of a resource"
+	if p.embedded {
+		what = "an embedded resource"
+	}
+	message := what + " has neither text nor blob"
+	if hasText && hasBlob {
+		message = what + " has both text and blob"
+	}
+	o.Check(hasText != hasBlob, "resources.contents.text-or-blob", p.event.From, message, p.evidence()...)
+	if text, ok := blob.(string); ok {
+		problem := schema.CheckFormat("byte", text)
+		o.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem, p.evidence()...)
+	}
+	if !p.embedded {
+		return
+	}
+	if p.exchange.Method() == "prompts/get" {
+		mimeType, ok := p.value["mimeType"].(string)
+		o.Check(ok && isMIMEType(mimeType), "content.embedded.mime-type-present", p.event.From,
+			mimeProblem("a resource embedded in a prompt", p.value), p.evidence()...)
+	}
+	uri, ok := p.value["uri"].(string)
+	if ok && p.echoes(uri) {
+		return
+	}
+	problem := "the uri of an embedded resource is absent or no string"
+	if ok {
+		if problem = schema.CheckFormat("uri", uri); problem != "" {
+			problem = "the uri " + wire.Quote(uri, 80) + " of an embedded resource is " + problem
+		}
+	}
+	o.Check(problem == "", "content.embedded.uri-valid", p.event.From, problem, p.evidence()...)
+}
+
+func mimeProblem(what string, value map[string]any) string {
+	mimeType, ok := value["mimeType"]
+	if !ok {
+		return what + " has no mimeType"
+	}
+	return "the mimeType of " + what + " is " + wire.Show(mimeType) + ", which is no type/subtype"
+}
+
+// A media type as RFC 9110 section 8.3.1 has it, with optional parameters.
+var mimeType = regexp.MustCompile("^" + mimeToken + "/" + mimeToken +
+	"([ \t]*;[ \t]*(" + mimeToken + "=(" + mimeToken + `|"([^"\\]|\\.)*"))?)*[ ` + "\t]*$")
+
+const mimeToken = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+// longestMIMEType is far beyond what RFC 6838 section 4.2 allows.
+const longestMIMEType = 4096
+
+func isMIMEType(s string) bool { return len(s) <= longestMIMEType && mimeType.MatchString(s) }
+
+// server/resources#annotations
+func judgeAnnotations(c *Conversation, o *Observer) {
+	last := c.lastOf(wire.Client)
+	c.content(func(p *piece) {
+		annotations, ok := p.value["annotations"].(map[string]any)
+		if !ok || p.shape == contentsShape {
+			return
+		}
+		from := p.event.From
+		audience, given := annotations["audience"].([]any)
+		if given && roles(audience) {
+			// The schema judges the others, and other priorities.
+			o.Exercised("content.annotations.audience-roles", from)
+		}
+		if v, ok := floatOf(annotations["priority"]); ok && v >= 0 && v <= 1 {
+			o.Exercised("content.annotations.priority-range", from)
+		}
+		if at, ok := annotations["lastModified"].(string); ok {
+			o.Check(isISO8601(at), "content.annotations.last-modified-format", from,
+				"lastModified is "+wire.Show(at)+", which is no ISO 8601 timestamp", p.evidence()...)
+		}
+		if from == wire.Server && p.event.Seq < last {
+			o.Exercised("content.annotations.optional", wire.Client)
+			if len(audience) > 1 {
+				o.Exercised("content.annotations.audience-several", wire.Client)
+			}
+		}
+	})
+}
+
+func roles(list []any) bool {
+	for _, v := range list {
+		if v != "user" && v != "assistant" {
+			return false
+		}
+	}
+	return true
+}
+
+// lastOf returns the position of the last message of a party: what the peer
+// sent before was no reason for it to stop. It is -1 when there is none.
+func (c *Conversation) lastOf(p wire.Party) int {
+	for _, e := range slices.Backward(c.Messages) {
+		if e.From == p && e.Msg.Kind != wire.Invalid {
+			return e.Seq
+		}
+	}
+	return -1
+}
+
+// The forms of ISO 8601: calendar, week and ordinal dates, in the extended and
+// the basic format, with or without a time and an offset.
+var iso8601 = regexp.MustCompile(`^[+-]?\d{4}(?:-(\d{2})(?:-(\d{2}))?|(\d{2})(\d{2})|-?W\d{2}(?:-?[1-7])?|-?\d{3})?` +
+	`(?:[Tt](\d{2})(?::?(\d{2})(?::?(\d{2}))?)?(?:[.,]\d+)?(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$`)
+
+func isISO8601(s string) bool {
+	if len(s) > 64 {
+		return false
+	}
+	parts := iso8601.FindStringSubmatch(s)
+	if parts == nil {
+		return false
+	}
+	// The largest value of each group: month, day, twice, and hour, minute, second.
+	for i, most := range []int{12, 31, 12, 31, 24, 59, 60} {
+		if parts[i+1] == "" {
+			continue
+		}
+		n, _ := strconv.Atoi(parts[i+1])
+		if n > most || i < 4 && n == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// floatOf returns the value of a decoded number.
+func floatOf(v any) (float64, bool) {
+	n, ok := v.(interface{ Float64() (float64, error) })
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// scheme returns what stands before the first colon of an identifier that has
+// a scheme, be it malformed.
+func scheme(uri string) (string, bool) {
+	s, _, found := strings.Cut(uri, ":")
+	return s, found && s != "" && !strings.ContainsAny(s, "/?#")
+}

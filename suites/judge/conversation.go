@@ -1,0 +1,205 @@
+package judge
+
+import (
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Conversation is one connection as the rules see it: its events, with the
+// requests paired to their responses and the handshake picked out.
+type Conversation struct {
+	Log       *wire.Log
+	Transport string
+	Events    []*wire.Event
+	Messages  []*wire.Event // the events that hold messages, in order
+	Exchanges []*Exchange   // requests in order
+	// Stray holds responses that belong to no request.
+	Stray []*wire.Event
+
+	// Init is the first initialize exchange; nil when there was none.
+	Init *Exchange
+	// Initialized is the first initialized notification, or nil.
+	Initialized *wire.Event
+	// Version is the protocol version of the initialize result, or "".
+	Version string
+	// Capabilities are those declared in the handshake, by party.
+	Capabilities map[wire.Party]map[string]any
+
+	open map[wire.Party]map[string]*Exchange // newest request by sender and id
+	all  map[*wire.Event]*Exchange           // by request and by response
+}
+
+// Exchange is a request with everything that refers to it.
+type Exchange struct {
+	Request   *wire.Event
+	Responses []*wire.Event
+	// Cancelled is the cancellation that the requester sent, or nil.
+	Cancelled *wire.Event
+	// Progress holds the progress notifications for the request's token.
+	Progress []*wire.Event
+	// Token is the request's progress token; nil when it has none.
+	Token any
+	// Resembling is set when the only response carries an id of another type.
+	Resembling bool
+}
+
+// From returns who made the request.
+func (x *Exchange) From() wire.Party { return x.Request.From }
+
+// Method returns the method of the request.
+func (x *Exchange) Method() string { return x.Request.Msg.Method }
+
+// Response returns the first response, or nil.
+func (x *Exchange) Response() *wire.Event {
+	if len(x.Responses) == 0 {
+		return nil
+	}
+	return x.Responses[0]
+}
+
+// Result returns the result object of the first response, or nil.
+func (x *Exchange) Result() map[string]any {
+	if r := x.Response(); r != nil && r.Msg.Kind == wire.Result {
+		o, _ := r.Msg.Result.(map[string]any)
+		return o
+	}
+	return nil
+}
+
+// Events returns the request and its responses.
+func (x *Exchange) Events() []*wire.Event { return append([]*wire.Event{x.Request}, x.Responses...) }
+
+// NewConversation reads a connection's log.
+func NewConversation(l *wire.Log) *Conversation {
+	c := &Conversation{
+		Log: l, Transport: l.Transport, Events: l.Events(),
+		Capabilities: make(map[wire.Party]map[string]any),
+		open:         map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}},
+		all:          make(map[*wire.Event]*Exchange),
+	}
+	tokens := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}}
+	for _, e := range c.Events {
+		if e.Kind != wire.KindMessage {
+			continue
+		}
+		c.Messages = append(c.Messages, e)
+		switch m := e.Msg; {
+		case m.Kind == wire.Request:
+			c.request(e, tokens[e.From])
+		case m.IsResponse():
+			c.response(e)
+		case m.Kind == wire.Notification:
+			c.notification(e, tokens)
+		}
+	}
+	return c
+}
+
+func (c *Conversation) request(e *wire.Event, tokens map[string]*Exchange) {
+	x := &Exchange{Request: e}
+	c.Exchanges = append(c.Exchanges, x)
+	c.all[e] = x
+	if e.Msg.ID.Usable() {
+		c.open[e.From][e.Msg.ID.Key()] = x
+	}
+	if x.Token = wire.At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
+		tokens[tokenKey(x.Token)] = x
+	}
+	if e.Msg.Method == "initialize" && c.Init == nil {
+		c.Init = x
+		c.Capabilities[e.From], _ = wire.At(e.Msg.Params, "capabilities").(map[string]any)
+	}
+}
+
+func (c *Conversation) response(e *wire.Event) {
+	asked := c.open[e.From.Peer()]
+	x, ok := asked[e.Msg.ID.Key()]
+	if !ok {
+		x, ok = c.resembling(e, asked)
+	}
+	if !ok {
+		c.Stray = append(c.Stray, e)
+		return
+	}
+	x.Responses = append(x.Responses, e)
+	c.all[e] = x
+	if x == c.Init && len(x.Responses) == 1 {
+		c.Version, _ = x.Result()["protocolVersion"].(string)
+		c.Capabilities[e.From], _ = x.Result()["capabilities"].(map[string]any)
+	}
+}
+
+// resembling finds the unanswered request whose id differs from the response's
+// only in its type.
+func (c *Conversation) resembling(e *wire.Event, asked map[string]*Exchange) (*Exchange, bool) {
+	if !e.Msg.ID.Usable() {
+		return nil, false
+	}
+	for _, x := range asked {
+		if len(x.Responses) == 0 && x.Request.Msg.ID.Resembles(e.Msg.ID) {
+			x.Resembling = true
+			return x, true
+		}
+	}
+	return nil, false
+}
+
+func (c *Conversation) notification(e *wire.Event, tokens map[wire.Party]map[string]*Exchange) {
+	switch e.Msg.Method {
+	case "notifications/initialized":
+		if c.Initialized == nil {
+			c.Initialized = e
+		}
+	case "notifications/cancelled":
+		if x := c.Cancels(e); x != nil && x.Cancelled == nil {
+			x.Cancelled = e
+		}
+	case "notifications/progress":
+		token := wire.At(e.Msg.Params, "progressToken")
+		if x, ok := tokens[e.From.Peer()][tokenKey(token)]; ok {
+			x.Progress = append(x.Progress, e)
+			c.all[e] = x
+		}
+	}
+}
+
+// tokenKey returns a text that is equal for equal progress tokens.
+func tokenKey(token any) string {
+	if id := wire.ReadID(token); id.Usable() {
+		return id.Key()
+	}
+	return wire.Show(token)
+}
+
+// Cancels returns the request that a cancellation refers to: one that its
+// sender made before. Nil when there is none.
+func (c *Conversation) Cancels(e *wire.Event) *Exchange {
+	id := wire.ReadID(wire.At(e.Msg.Params, "requestId"))
+	x := c.open[e.From][id.Key()]
+	if x != nil && x.Request.Seq < e.Seq {
+		return x
+	}
+	return nil
+}
+
+// Of returns the exchange that a request, response or progress notification
+// belongs to, or nil.
+func (c *Conversation) Of(e *wire.Event) *Exchange { return c.all[e] }
+
+// Ready reports whether the handshake was complete when the event happened.
+func (c *Conversation) Ready(e *wire.Event) bool {
+	return c.Initialized != nil && c.Initialized.Seq < e.Seq
+}
+
+// Declared reports whether a party declared a capability in the handshake,
+// given as a path of member names. A flag counts when it is true.
+func (c *Conversation) Declared(p wire.Party, path ...string) bool {
+	var v any = c.Capabilities[p]
+	v = wire.At(v, path...)
+	if flag, ok := v.(bool); ok {
+		return flag
+	}
+	return v != nil
+}
+
+// Handshaken reports whether initialize was answered with a result.
+func (c *Conversation) Handshaken() bool { return c.Init != nil && c.Init.Result() != nil }

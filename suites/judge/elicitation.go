@@ -1,0 +1,330 @@
+package judge
+
+import (
+	"maps"
+	"math/big"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+var elicitationRules = []Rule{{
+	Name: "elicitation",
+	Requirements: []string{
+		"elicitation.capability.declared", "elicitation.capability.honoured", "elicitation.request.nested",
+		"elicitation.request.no-sensitive", "elicitation.schema.flat", "elicitation.schema.primitive-types",
+		"elicitation.schema.no-advanced", "elicitation.schema.formats", "elicitation.schema.enum-names",
+		"elicitation.schema.number-bounds", "elicitation.action.values", "elicitation.content.with-accept",
+		"elicitation.content.only-with-accept", "elicitation.content.matches-schema",
+		"elicitation.content.primitive-values", "elicitation.security.validate-content",
+	},
+	Judge: judgeElicitation,
+}}
+
+var elicitation = feature{
+	"elicitation", "elicitation/create",
+	"elicitation.capability.declared", "elicitation.capability.honoured", "elicitation.request.nested",
+}
+
+// client/elicitation
+func judgeElicitation(c *Conversation, o *Observer) {
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Server && x.Method() == elicitation.method {
+			judgeElicitRequest(x.Request, o)
+		}
+	}
+	judgeFeature(c, elicitation, o, func(x *Exchange) { judgeElicitResult(x, o) })
+}
+
+// The members of the definitions of client/elicitation#supported-schema-types,
+// and those of JSON Schema that change what has to be shown or checked.
+var (
+	objectMembers  = []string{"type", "properties", "required"}
+	stringMembers  = []string{"type", "title", "description", "minLength", "maxLength", "format"}
+	enumMembers    = []string{"type", "title", "description", "enum", "enumNames"}
+	numberMembers  = []string{"type", "title", "description", "minimum", "maximum"}
+	booleanMembers = []string{"type", "title", "description", "default"}
+
+	advanced = []string{
+		"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "const", "pattern",
+		"multipleOf", "exclusiveMinimum", "exclusiveMaximum", "patternProperties", "propertyNames", "minProperties",
+		"maxProperties", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
+	}
+	// ornaments say nothing about a form as a whole: it takes any object.
+	ornaments = []string{"$schema", "$id", "title", "description", "additionalProperties"}
+
+	formats = []string{"email", "uri", "date", "date-time"}
+)
+
+func judgeElicitRequest(e *wire.Event, o *Observer) {
+	message, _ := wire.At(e.Msg.Params, "message").(string)
+	secret := asksForSecret(message)
+	if secret {
+		o.Warning("elicitation.request.no-sensitive", wire.Server, "the message may ask for a secret: "+wire.Quote(message, 120), e)
+	}
+	requested, ok := wire.At(e.Msg.Params, "requestedSchema").(map[string]any)
+	if !ok {
+		return // the schema of the message judges it
+	}
+	judgeMembers("the requested schema", requested, objectMembers, e, o)
+	properties, _ := requested["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		property, ok := properties[name].(map[string]any)
+		if !ok {
+			continue
+		}
+		judgeProperty(name, property, e, o)
+		title, _ := property["title"].(string)
+		description, _ := property["description"].(string)
+		switch {
+		case asksForSecret(name) || asksForSecret(title):
+			secret = true
+			o.Violation("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" asks for a secret", e)
+		case asksForSecret(description):
+			secret = true
+			o.Warning("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" may ask for a secret", e)
+		}
+	}
+	if !secret {
+		o.Exercised("elicitation.request.no-sensitive", wire.Server)
+	}
+}
+
+func judgeProperty(name string, property map[string]any, e *wire.Event, o *Observer) {
+	about := "property " + wire.Quote(name, 60)
+	kind, _ := property["type"].(string)
+	nested := kind == "object" || kind == "array" || property["properties"] != nil || property["items"] != nil
+	o.Check(!nested, "elicitation.schema.flat", wire.Server, about+" is an object or an array", e)
+	if nested {
+		return
+	}
+	members := stringMembers
+	_, choice := property["enum"]
+	switch {
+	case kind == "string" && choice:
+		members = enumMembers
+		judgeEnum(about, property, e, o)
+	case kind == "string":
+	case kind == "number" || kind == "integer":
+		members = numberMembers
+	case kind == "boolean":
+		members = booleanMembers
+	default:
+		return // the schema of the message judges it
+	}
+	o.Exercised("elicitation.schema.primitive-types", wire.Server)
+	if format, ok := property["format"].(string); ok && kind == "string" && slices.Contains(formats, format) {
+		o.Exercised("elicitation.schema.formats", wire.Server)
+	}
+	judgeMembers(about, property, members, e, o)
+}
+
+// judgeMembers judges that a schema has no members but those of its definition.
+func judgeMembers(about string, s map[string]any, known []string, e *wire.Event, o *Observer) {
+	const id = "elicitation.schema.no-advanced"
+	clean := true
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		switch {
+		case slices.Contains(known, name):
+		case known[1] == "properties" && slices.Contains(ornaments, name):
+			o.Note(id, wire.Server, "requested schemas have the member "+name+", which their definition lacks")
+		case slices.Contains(advanced, name):
+			clean = false
+			o.Violation(id, wire.Server, about+" uses "+wire.Quote(name, 60), e)
+		case name != "properties" && name != "items":
+			clean = false
+			o.Warning(id, wire.Server, about+" has the member "+wire.Quote(name, 60)+", which its definition lacks", e)
+		}
+	}
+	if clean {
+		o.Exercised(id, wire.Server)
+	}
+}
+
+func judgeEnum(about string, property map[string]any, e *wire.Event, o *Observer) {
+	values, ok := property["enum"].([]any)
+	names, named := property["enumNames"].([]any)
+	if ok && named {
+		o.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, about+" has not as many enumNames as values", e)
+	}
+}
+
+// secrets are the words for what is plainly sensitive.
+var secrets = regexp.MustCompile(`\b(password|passphrase|passcode|secret|secret key|api ?key|private key|access token|auth token|` +
+	`authentication token|api token|bearer token|refresh token|credit card|debit card|card number|cvv|cvc|social security|ssn)s?\b`)
+
+// maxRead bounds how much of a text is searched.
+const maxRead = 4000
+
+// asksForSecret reports whether a text or a name names a secret.
+func asksForSecret(text string) bool {
+	if len(text) > maxRead {
+		text = text[:maxRead]
+	}
+	var words strings.Builder
+	lower := false
+	for _, r := range text {
+		switch {
+		case unicode.IsUpper(r) && lower: // camelCase
+			words.WriteByte(' ')
+			words.WriteRune(unicode.ToLower(r))
+		case r == '_' || r == '-' || r == '.':
+			words.WriteByte(' ')
+		default:
+			words.WriteRune(unicode.ToLower(r))
+		}
+		lower = unicode.IsLower(r)
+	}
+	return secrets.MatchString(words.String())
+}
+
+func judgeElicitResult(x *Exchange, o *Observer) {
+	requested, _ := wire.At(x.Request.Msg.Params, "requestedSchema").(map[string]any)
+	fractional := fractionalBounds(requested)
+	result := x.Result()
+	if result == nil {
+		if e := x.Response().Msg.Error; fractional && e != nil && e.Code == -32602 {
+			o.Violation("elicitation.schema.number-bounds", wire.Client, "a request with fractional bounds is refused", x.Events()...)
+		}
+		return
+	}
+	content, has := result["content"]
+	switch result["action"] {
+	case "accept":
+		o.Exercised("elicitation.action.values", wire.Client)
+		required, _ := requested["required"].([]any)
+		o.Check(has || len(required) == 0, "elicitation.content.with-accept", wire.Client,
+			"content is missing although the requested schema has required members", x.Events()...)
+		if object, ok := content.(map[string]any); ok {
+			judgeElicited(x, requested, object, fractional, o)
+		}
+	case "decline", "cancel":
+		o.Exercised("elicitation.action.values", wire.Client)
+		o.Check(!has, "elicitation.content.only-with-accept", wire.Client, "a result without consent has content", x.Events()...)
+	}
+}
+
+func judgeElicited(x *Exchange, requested, content map[string]any, fractional bool, o *Observer) {
+	primitive := true
+	for _, v := range content {
+		switch v.(type) {
+		case nil, []any, map[string]any:
+			primitive = false // the schema of the message judges it
+		}
+	}
+	if primitive {
+		o.Exercised("elicitation.content.primitive-values", wire.Client)
+	}
+	reason, outside := unfitting(requested, content)
+	for _, id := range []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"} {
+		o.Check(reason == "", id, wire.Client, reason, x.Events()...)
+	}
+	if fractional {
+		o.Check(!outside, "elicitation.schema.number-bounds", wire.Client, reason, x.Events()...)
+	}
+}
+
+// unfitting says what in elicited content does not fit the requested schema,
+// or "", and whether it lies outside the bounds of a number.
+func unfitting(requested, content map[string]any) (reason string, outside bool) {
+	required, _ := requested["required"].([]any)
+	for _, r := range required {
+		if name, ok := r.(string); ok {
+			if _, has := content[name]; !has {
+				return "the required property " + wire.Quote(name, 60) + " is missing", false
+			}
+		}
+	}
+	properties, _ := requested["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		property, ok := properties[name].(map[string]any)
+		if !ok {
+			continue // further members are not excluded
+		}
+		if reason, outside := unfit(property, content[name]); reason != "" {
+			return "property " + wire.Quote(name, 60) + " " + reason, outside
+		}
+	}
+	return "", false
+}
+
+func unfit(property map[string]any, v any) (reason string, outside bool) {
+	if choices, ok := property["enum"].([]any); ok && !slices.ContainsFunc(choices, func(c any) bool { return same(c, v) }) {
+		return "is none of the values to choose from", false
+	}
+	switch property["type"] {
+	case "string":
+		text, ok := v.(string)
+		if !ok {
+			return "is " + wire.TypeName(v) + ", not a string", false
+		}
+		return unfitText(property, text), false
+	case "boolean":
+		if _, ok := v.(bool); !ok {
+			return "is " + wire.TypeName(v) + ", not a boolean", false
+		}
+	case "number", "integer":
+		n, ok := number(v)
+		if !ok {
+			return "is " + wire.TypeName(v) + ", not a number that can be read", false
+		}
+		if property["type"] == "integer" && !n.IsInt() {
+			return "is no integer", false
+		}
+		least, bound := number(property["minimum"])
+		most, limit := number(property["maximum"])
+		if bound && n.Cmp(least) < 0 || limit && n.Cmp(most) > 0 {
+			return "is outside its bounds", true
+		}
+	}
+	return "", false
+}
+
+func unfitText(property map[string]any, text string) string {
+	length := big.NewRat(int64(utf8.RuneCountInString(text)), 1)
+	if least, ok := number(property["minLength"]); ok && length.Cmp(least) < 0 {
+		return "is too short"
+	}
+	if most, ok := number(property["maxLength"]); ok && length.Cmp(most) > 0 {
+		return "is too long"
+	}
+	ok := true
+	switch property["format"] {
+	case "email":
+		_, err := mail.ParseAddress(text)
+		ok = err == nil && !strings.ContainsAny(text, "<> ")
+	case "uri":
+		ok = schema.CheckFormat("uri", text) == ""
+	case "date":
+		_, err := time.Parse(time.DateOnly, text)
+		ok = err == nil
+	case "date-time":
+		// A leap second is a time that the library does not know.
+		_, err := time.Parse(time.RFC3339, strings.Replace(strings.ToUpper(text), ":60", ":59", 1))
+		ok = err == nil
+	}
+	if !ok {
+		return "is not of the format " + wire.Show(property["format"])
+	}
+	return ""
+}
+
+// fractionalBounds reports whether a requested number has a bound with a fraction.
+func fractionalBounds(requested map[string]any) bool {
+	properties, _ := requested["properties"].(map[string]any)
+	for _, p := range properties {
+		for _, name := range []string{"minimum", "maximum"} {
+			if n, ok := number(wire.At(p, name)); ok && !n.IsInt() {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+package judge
+
+import (
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// envelope maps the faults of a message's text and envelope to the requirement
+// that each of them breaks (basic/index#messages and JSON-RPC 2.0).
+var envelope = map[wire.IssueCode]string{
+	wire.NotJSON:          "base.json.well-formed",
+	wire.LoneSurrogate:    "base.json.well-formed",
+	wire.ByteOrderMark:    "base.json.well-formed",
+	wire.DuplicateMember:  "base.json.unique-names",
+	wire.InvalidUTF8:      "base.message.utf8",
+	wire.NotObject:        "base.json.object",
+	wire.IsBatch:          "base.batch.not-sent",
+	wire.JSONRPCMissing:   "base.jsonrpc.version",
+	wire.JSONRPCWrong:     "base.jsonrpc.version",
+	wire.MethodType:       "base.jsonrpc.method-string",
+	wire.ParamsType:       "base.jsonrpc.params-object",
+	wire.NotificationID:   "base.notification.no-id",
+	wire.BothOutcomes:     "base.response.not-both",
+	wire.NoOutcome:        "base.response.result-or-error",
+	wire.ResultType:       "base.response.result-object",
+	wire.ErrorType:        "base.error.object",
+	wire.ErrorCodeMissing: "base.error.code-present",
+	wire.ErrorCodeType:    "base.error.code-integer",
+	wire.ErrorTextMissing: "base.error.message-present",
+	wire.ErrorTextType:    "base.error.message-string",
+	wire.MixedEnvelope:    "schema.jsonrpc-message",
+}
+
+// Requirements that every message of a kind exercises, whatever its content.
+var (
+	exercisedByAny = []string{
+		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object",
+		"base.batch.not-sent", "base.jsonrpc.version", "schema.jsonrpc-message", "base.support.base-protocol",
+	}
+	exercisedByKind = map[wire.Kind][]string{
+		wire.Request: {
+			"base.jsonrpc.method-string", "base.request.id-present", "base.request.id-type", "base.request.id-not-null",
+			"schema.jsonrpc-request",
+		},
+		wire.Notification: {"base.jsonrpc.method-string", "base.notification.no-id", "schema.jsonrpc-notification"},
+		wire.Result: {
+			"base.response.result-or-error", "base.response.not-both", "base.response.result-object", "schema.jsonrpc-response",
+		},
+		wire.ErrorResponse: {
+			"base.response.result-or-error", "base.response.not-both", "base.error.object", "base.error.code-present",
+			"base.error.code-integer", "base.error.message-present", "base.error.message-string", "schema.jsonrpc-error",
+		},
+	}
+)
+
+var envelopeRules = []Rule{{
+	Name: "envelope",
+	Requirements: []string{
+		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object", "base.batch.not-sent",
+		"base.jsonrpc.version", "schema.jsonrpc-message", "base.support.base-protocol",
+		"base.jsonrpc.method-string", "base.jsonrpc.params-object", "base.jsonrpc.rpc-prefix", "base.request.id-present",
+		"base.request.id-type", "base.request.id-not-null", "schema.jsonrpc-request", "base.notification.no-id",
+		"schema.jsonrpc-notification", "base.response.result-or-error", "base.response.not-both",
+		"base.response.result-object", "schema.jsonrpc-response", "base.error.object", "base.error.code-present",
+		"base.error.code-integer", "base.error.message-present", "base.error.message-string", "schema.jsonrpc-error",
+		"base.response.id-echo", "base.error.reserved-codes", "base.error.message-concise",
+	},
+	Judge: judgeEnvelope,
+}}
+
+func judgeEnvelope(c *Conversation, o *Observer) {
+	for _, e := range c.Messages {
+		broken := make(map[string]bool)
+		report := func(id, message string) {
+			broken[id] = true
+			o.Violation(id, e.From, message, e)
+		}
+		for _, issue := range e.Msg.Issues {
+			switch id := envelopeRequirement(c, e, issue.Code); {
+			case id == "":
+			case isOtherText(c, e, issue.Code):
+				// Text that was never meant as a message breaks the purity of
+				// stdout, not the form of messages: stdio.go judges it.
+			default:
+				report(id, issue.Detail+place(issue))
+			}
+		}
+		judgeErrorCode(e, o)
+		for _, id := range append(exercisedByKind[e.Msg.Kind], exercisedByAny...) {
+			if !broken[id] && e.Msg.Kind != wire.Invalid {
+				o.Exercised(id, e.From)
+			}
+		}
+		if e.Msg.Params != nil && !broken["base.jsonrpc.params-object"] {
+			o.Exercised("base.jsonrpc.params-object", e.From)
+		}
+		if len(e.Msg.Method) > 4 && e.Msg.Method[:4] == "rpc." {
+			o.Violation("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved", e)
+		} else if e.Msg.Method != "" {
+			o.Exercised("base.jsonrpc.rpc-prefix", e.From)
+		}
+	}
+}
+
+func place(i wire.Issue) string {
+	if i.Pointer == "" || i.Pointer[0] != '/' {
+		return ""
+	}
+	return " (at " + i.Pointer + ")"
+}
+
+// envelopeRequirement returns the requirement that an issue breaks, or "".
+func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) string {
+	m := e.Msg
+	switch code {
+	case wire.IDNull:
+		if m.Kind == wire.Request {
+			return "base.request.id-not-null"
+		}
+		return lostID(c, e)
+	case wire.IDMissing:
+		return lostID(c, e)
+	case wire.IDType:
+		if m.Kind == wire.Request {
+			return "base.request.id-type"
+		}
+		return "base.response.id-echo"
+	case wire.NotJSON, wire.IsBatch, wire.NotObject:
+		if e.Member && code == wire.IsBatch {
+			return ""
+		}
+	}
+	return envelope[code]
+}
+
+// lostID returns what a response without a usable id breaks. JSON-RPC 2.0
+// section 5 has it so for input whose id could not be read; on the HTTP answer
+// that refuses a message it may be left out (basic/transports#sending-messages-to-the-server).
+func lostID(c *Conversation, e *wire.Event) string {
+	if e.Msg.Kind == wire.Result {
+		return "base.response.id-echo"
+	}
+	if c.answersUnreadable(e) {
+		return ""
+	}
+	if c.Transport != "stdio" && refusedStatus(c, e) {
+		return ""
+	}
+	return "base.response.id-echo"
+}
+
+// refusedStatus reports whether the message came as the body of an HTTP error.
+func refusedStatus(c *Conversation, e *wire.Event) bool {
+	for i := e.Seq - 1; i >= 0; i-- {
+		if h := c.Events[i]; h.Kind == wire.KindHTTPResponse && h.Stream == e.Stream {
+			return h.HTTP.Status >= 400
+		}
+	}
+	return false
+}
+
+// isOtherText reports whether a line on stdout is text that was never meant as
+// a message.
+func isOtherText(c *Conversation, e *wire.Event, code wire.IssueCode) bool {
+	if c.Transport != "stdio" || code != wire.NotJSON && code != wire.NotObject {
+		return false
+	}
+	return !looksLikeMessage(e.Raw)
+}
+
+// looksLikeMessage reports whether bytes that are no message began as one.
+func looksLikeMessage(raw []byte) bool {
+	for _, b := range raw {
+		switch b {
+		case ' ', '\t', '\r':
+		case '{':
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// specified lists the codes that JSON-RPC 2.0 or MCP give a meaning.
+var specified = map[int64]bool{-32700: true, -32600: true, -32601: true, -32602: true, -32603: true}
+
+// conciseMessage is how long an error message may be and still be called one
+// concise sentence (schema#jsonrpcerror gives no figure).
+const conciseMessage = 1000
+
+func judgeErrorCode(e *wire.Event, o *Observer) {
+	if e.Msg.Kind != wire.ErrorResponse || e.Msg.Error == nil || !e.Msg.Error.HasCode {
+		return
+	}
+	code := e.Msg.Error.Code
+	reserved := code >= -32768 && code <= -32000
+	implementation := code >= -32099 && code <= -32000
+	o.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
+		"the error's code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+" is reserved and has no meaning", e)
+	o.Check(len(e.Msg.Error.Message) <= conciseMessage, "base.error.message-concise", e.From,
+		"the error's message is far longer than one concise sentence", e)
+}

@@ -1,0 +1,191 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var exchangeRules = []Rule{
+	{
+		Name:         "request ids",
+		Requirements: []string{"base.request.id-unique"},
+		Judge:        judgeRequestIDs,
+	},
+	{
+		Name: "responses",
+		Requirements: []string{
+			"base.response.present", "base.response.once", "base.response.only-to-requests", "base.response.id-echo",
+			"base.response.id-type-echo", "base.notification.no-response", "base.error.undetectable-id",
+		},
+		Judge: judgeResponses,
+	},
+}
+
+// An id serves one request in a session, whatever became of the request
+// (basic/index#requests).
+func judgeRequestIDs(c *Conversation, o *Observer) {
+	seen := map[wire.Party]map[string]*wire.Event{wire.Client: {}, wire.Server: {}}
+	for _, x := range c.Exchanges {
+		id := x.Request.Msg.ID
+		if !id.Usable() {
+			continue
+		}
+		if first, again := seen[x.From()][id.Key()]; again {
+			o.Violation("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session", first, x.Request)
+			continue
+		}
+		seen[x.From()][id.Key()] = x.Request
+		o.Exercised("base.request.id-unique", x.From())
+	}
+}
+
+func judgeResponses(c *Conversation, o *Observer) {
+	for _, x := range c.Exchanges {
+		responder := x.From().Peer()
+		switch {
+		case len(x.Responses) > 1:
+			o.Violation("base.response.once", responder, fmt.Sprintf("the request got %d responses", len(x.Responses)), x.Events()...)
+		case len(x.Responses) == 1:
+			o.Exercised("base.response.once", responder)
+			o.Exercised("base.response.present", responder)
+			o.Exercised("base.response.only-to-requests", responder)
+			judgeEcho(x, responder, o)
+		}
+	}
+	for _, e := range c.Events {
+		if e.Kind != wire.KindTimeout {
+			continue
+		}
+		// A tool may take longer than anybody wants to wait.
+		if x := c.unanswered(e); x != nil && x.Method() != "tools/call" {
+			o.Violation("base.response.present", e.From, "no response came in time", x.Request, e)
+		}
+	}
+	judgeStray(c, o)
+	for _, e := range c.Messages {
+		if e.Msg.Kind == wire.Notification && e.Msg.Method != "" && len(e.Msg.Issues) == 0 {
+			o.Exercised("base.notification.no-response", e.From.Peer())
+		}
+	}
+}
+
+func judgeEcho(x *Exchange, responder wire.Party, o *Observer) {
+	asked, given := x.Request.Msg.ID, x.Response().Msg.ID
+	if x.Resembling {
+		o.Violation("base.response.id-type-echo", responder,
+			fmt.Sprintf("the request's id is %s, the response's %s", asked, given), x.Events()...)
+		return
+	}
+	o.Exercised("base.response.id-type-echo", responder)
+	o.Exercised("base.response.id-echo", responder)
+	if asked.String() != given.String() {
+		o.Note("base.response.id-echo", responder, fmt.Sprintf("the id %s came back spelled %s", asked, given))
+	}
+}
+
+// unanswered returns the request that a timeout tells of, if it stayed without
+// any response.
+func (c *Conversation) unanswered(timeout *wire.Event) *Exchange {
+	method, ok := strings.CutPrefix(timeout.Note, "answer to ")
+	if !ok {
+		return nil
+	}
+	for _, x := range c.Exchanges {
+		if x.Method() == method && x.From() != timeout.From && len(x.Responses) == 0 &&
+			(x.Cancelled == nil || x.Cancelled.Seq > timeout.Seq) && x.Request.Seq < timeout.Seq && x.Request.Msg.ID.Usable() {
+			return x
+		}
+	}
+	return nil
+}
+
+// judgeStray attributes responses that belong to no request of the peer.
+func judgeStray(c *Conversation, o *Observer) {
+	for _, e := range c.Stray {
+		cause := c.lastFrom(e.From.Peer(), e)
+		switch {
+		case c.answersInvalid(e):
+			// A message that is no request, but whose id could be read.
+		case !e.Msg.ID.Usable():
+			// judgeEnvelope has looked at the missing id. Whether it answers a
+			// notification shows in what came before.
+			if cause != nil && cause.Msg.Kind == wire.Notification && !c.awaited(e) && !refusedStatus(c, e) {
+				o.Violation("base.notification.no-response", e.From, "a notification was answered", cause, e)
+			}
+		case c.answersUnreadable(e):
+			o.Violation("base.error.undetectable-id", e.From,
+				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
+		default:
+			o.Violation("base.response.only-to-requests", e.From,
+				"there was no request with the id "+e.Msg.ID.String(), before(cause, e)...)
+		}
+	}
+}
+
+func before(cause, e *wire.Event) []*wire.Event {
+	if cause == nil {
+		return []*wire.Event{e}
+	}
+	return []*wire.Event{cause, e}
+}
+
+// lastFrom returns the newest message of a party before an event, or nil.
+func (c *Conversation) lastFrom(p wire.Party, e *wire.Event) *wire.Event {
+	for i := e.Seq - 1; i >= 0; i-- {
+		if m := c.Events[i]; m.Kind == wire.KindMessage && m.From == p {
+			return m
+		}
+	}
+	return nil
+}
+
+// awaited reports whether the peer had a request open when the event happened,
+// which a response without an id may have been meant for.
+func (c *Conversation) awaited(e *wire.Event) bool {
+	for _, x := range c.Exchanges {
+		if x.From() != e.From && x.Request.Seq < e.Seq && (len(x.Responses) == 0 || x.Responses[0].Seq > e.Seq) {
+			return true
+		}
+	}
+	return c.answersUnreadable(e)
+}
+
+// answersUnreadable reports whether an error can be the answer to something
+// that was no readable request.
+func (c *Conversation) answersUnreadable(e *wire.Event) bool {
+	if e.Msg.Kind != wire.ErrorResponse {
+		return false
+	}
+	for _, m := range c.Messages {
+		if m.Seq >= e.Seq {
+			return false
+		}
+		if m.From != e.From && unreadable(m.Msg) {
+			return true
+		}
+	}
+	return false
+}
+
+// unreadable reports whether a receiver may fail to find out what a message is:
+// then its answer, if any, has no id to carry.
+func unreadable(m *wire.Message) bool { return len(m.Issues) > 0 || m.Kind == wire.Invalid }
+
+// answersInvalid reports whether an error carries the id of a message of the
+// peer that was no valid request.
+func (c *Conversation) answersInvalid(e *wire.Event) bool {
+	if e.Msg.Kind != wire.ErrorResponse || !e.Msg.ID.Usable() {
+		return false
+	}
+	for _, m := range c.Messages {
+		if m.Seq >= e.Seq {
+			return false
+		}
+		if m.From != e.From && len(m.Msg.Issues) > 0 && m.Msg.ID.Key() == e.Msg.ID.Key() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+// Package judge holds the passive rules: pure functions over the trace of a
+// connection that report, for each requirement and each side, how often it was
+// exercised and every violation with the events that prove it. The same rules
+// judge a server under test, a client under test, two peers through a proxy and
+// a recorded trace, and the messages of mcpconform itself.
+package judge
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Rule observes requirements on a conversation.
+type Rule struct {
+	Name string
+	// Requirements that the rule may report on.
+	Requirements []string
+	Judge        func(c *Conversation, o *Observer)
+}
+
+// Violation is one broken requirement.
+type Violation struct {
+	Rule     string
+	Message  string
+	Mild     bool // warns, whatever the level
+	Evidence []*wire.Event
+}
+
+// Observed is what the rules saw of one requirement on one side.
+type Observed struct {
+	Exercised  int
+	Violations []Violation
+	Omitted    int // violations beyond the bound
+	Notes      []string
+}
+
+// Key names a requirement as it binds one side.
+type Key struct {
+	Requirement string
+	Party       wire.Party
+}
+
+// Report holds what the rules observed.
+type Report map[Key]*Observed
+
+// Bounds of what is kept for one requirement.
+const (
+	maxViolations = 5
+	maxNotes      = 5
+)
+
+// Observer collects what one rule reports.
+type Observer struct {
+	report Report
+	rule   string
+}
+
+func (o *Observer) at(id string, p wire.Party) *Observed {
+	k := Key{id, p}
+	seen := o.report[k]
+	if seen == nil {
+		seen = &Observed{}
+		o.report[k] = seen
+	}
+	return seen
+}
+
+// Exercised counts that a party met a requirement once.
+func (o *Observer) Exercised(id string, p wire.Party) { o.at(id, p).Exercised++ }
+
+// Violation records that a party broke a requirement, and counts it as
+// exercised. The events are the proof, oldest first. What mcpconform declared
+// as deliberate is no violation.
+func (o *Observer) Violation(id string, p wire.Party, message string, events ...*wire.Event) {
+	o.violation(id, p, Violation{Message: message, Evidence: events})
+}
+
+// Warning records a violation that only warns, whatever the level.
+func (o *Observer) Warning(id string, p wire.Party, message string, events ...*wire.Event) {
+	o.violation(id, p, Violation{Message: message, Mild: true, Evidence: events})
+}
+
+func (o *Observer) violation(id string, p wire.Party, v Violation) {
+	for _, e := range v.Evidence {
+		if e.From == p && (slices.Contains(e.Deliberate, id) || slices.Contains(e.Deliberate, Anything)) {
+			return
+		}
+	}
+	seen := o.at(id, p)
+	seen.Exercised++
+	if len(seen.Violations) >= maxViolations {
+		seen.Omitted++
+		return
+	}
+	v.Rule = o.rule
+	seen.Violations = append(seen.Violations, v)
+}
+
+// Anything declares an event as free to break any requirement.
+const Anything = "*"
+
+// Check is Exercised or Violation, as the condition says.
+func (o *Observer) Check(ok bool, id string, p wire.Party, message string, events ...*wire.Event) {
+	if ok {
+		o.Exercised(id, p)
+	} else {
+		o.Violation(id, p, message, events...)
+	}
+}
+
+// Note remarks something that no verdict depends on.
+func (o *Observer) Note(id string, p wire.Party, text string) {
+	seen := o.at(id, p)
+	if len(seen.Notes) < maxNotes && !slices.Contains(seen.Notes, text) {
+		seen.Notes = append(seen.Notes, text)
+	}
+}
+
+// Rules returns all rules.
+func Rules() []Rule {
+	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
+		utilityRules, samplingRules, rootRules, elicitationRules, toolRules, contentRules, resourceRules,
+		promptRules, completionRules, loggingRules)
+}
+
+// Judge applies all rules to the connections of a trace.
+func Judge(logs []*wire.Log) Report {
+	report := make(Report)
+	rules := Rules()
+	for _, l := range logs {
+		c := NewConversation(l)
+		for i := range rules {
+			rules[i].Judge(c, &Observer{report: report, rule: rules[i].Name})
+		}
+	}
+	return report
+}

@@ -1,0 +1,298 @@
+package judge
+
+import (
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+var lifecycleRules = []Rule{
+	{
+		Name: "handshake",
+		Requirements: []string{
+			"lifecycle.init.first", "lifecycle.init.client-initiates", "lifecycle.init.answered",
+			"lifecycle.init.result-capabilities", "lifecycle.init.result-server-info", "lifecycle.init.request-version",
+			"lifecycle.init.request-capabilities", "lifecycle.init.request-client-info", "lifecycle.init.initialized-sent",
+			"lifecycle.init.initialized-after-result", "lifecycle.init.initialized-before-operation",
+			"lifecycle.init.client-waits", "lifecycle.init.server-waits", "base.support.lifecycle",
+			"lifecycle.version.disconnect", "lifecycle.init.result-version",
+		},
+		Judge: judgeHandshake,
+	},
+	{Name: "capabilities", Requirements: gateRequirements(), Judge: judgeGates},
+	{
+		Name: "negotiated features",
+		Requirements: []string{
+			"lifecycle.operation.version", "lifecycle.capability.experimental-gated", "lifecycle.shutdown.by-transport",
+		},
+		Judge: judgeNegotiated,
+	},
+}
+
+// basic/lifecycle#initialization
+func judgeHandshake(c *Conversation, o *Observer) {
+	first := c.firstMeaningful()
+	if first == nil {
+		return
+	}
+	if c.Init == nil || c.Init.From() != wire.Client {
+		if first.From == wire.Client {
+			o.Violation("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", first)
+		}
+		return
+	}
+	o.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
+		"something else than initialize came first", first)
+	o.Exercised("lifecycle.init.first", first.From.Peer()) // it has not spoken before
+	o.Exercised("lifecycle.init.client-initiates", wire.Client)
+	for _, id := range []string{"version", "capabilities", "client-info"} {
+		o.Exercised("lifecycle.init.request-"+id, wire.Client)
+	}
+	answer := c.Init.Response()
+	for _, x := range c.Exchanges {
+		c.judgeEarly(x, answer, o)
+	}
+	if !c.Handshaken() {
+		return
+	}
+	o.Exercised("base.support.lifecycle", wire.Client)
+	o.Exercised("base.support.lifecycle", wire.Server)
+	o.Exercised("lifecycle.init.answered", wire.Server)
+	o.Exercised("lifecycle.init.result-capabilities", wire.Server)
+	if c.Version != "" {
+		o.Exercised("lifecycle.init.result-version", wire.Server)
+	}
+	o.Exercised("lifecycle.init.result-server-info", wire.Server)
+	c.judgeInitialized(answer, o)
+}
+
+// firstMeaningful returns the first message that is at least recognisable.
+func (c *Conversation) firstMeaningful() *wire.Event {
+	for _, e := range c.Messages {
+		if e.Msg.Kind != wire.Invalid {
+			return e
+		}
+	}
+	return nil
+}
+
+// judgeEarly judges a request that was made before its sender was free to.
+func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, o *Observer) {
+	switch {
+	case x == c.Init || x.Method() == "ping":
+	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
+		o.Violation("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
+	case x.From() == wire.Client:
+		o.Exercised("lifecycle.init.client-waits", wire.Client)
+	case !c.Ready(x.Request):
+		o.Violation("lifecycle.init.server-waits", wire.Server, x.Method()+" was sent before notifications/initialized", x.Request)
+	default:
+		o.Exercised("lifecycle.init.server-waits", wire.Server)
+	}
+}
+
+func (c *Conversation) judgeInitialized(answer *wire.Event, o *Observer) {
+	if c.Initialized == nil {
+		for _, x := range c.Exchanges {
+			if x.From() == wire.Client && x != c.Init && x.Method() != "ping" {
+				o.Violation("lifecycle.init.initialized-sent", wire.Client, "notifications/initialized was never sent", answer, x.Request)
+				return
+			}
+		}
+		return
+	}
+	o.Exercised("lifecycle.init.initialized-sent", wire.Client)
+	o.Check(c.Initialized.Seq > answer.Seq, "lifecycle.init.initialized-after-result", wire.Client,
+		"notifications/initialized came before the answer to initialize", c.Initialized, answer)
+	// Over HTTP each message travels by itself, so that the order in which
+	// they arrive says little.
+	if c.Transport != "stdio" {
+		return
+	}
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq < c.Initialized.Seq {
+			o.Violation("lifecycle.init.initialized-before-operation", wire.Client,
+				x.Method()+" was sent before notifications/initialized", x.Request, c.Initialized)
+			return
+		}
+	}
+	o.Exercised("lifecycle.init.initialized-before-operation", wire.Client)
+	// A server that sent nothing early has waited.
+	o.Exercised("lifecycle.init.server-waits", wire.Server)
+	o.Exercised("lifecycle.init.client-waits", wire.Client)
+}
+
+// gate ties a message to the capability that must have been declared.
+type gate struct {
+	sender      wire.Party // of the message
+	method      string
+	declarer    wire.Party
+	path        []string
+	requirement string
+}
+
+// basic/lifecycle#operation: only capabilities that were negotiated are used.
+var gates = []gate{
+	{wire.Server, "sampling/createMessage", wire.Client, []string{"sampling"}, "lifecycle.capability.server-uses-sampling"},
+	{wire.Server, "roots/list", wire.Client, []string{"roots"}, "lifecycle.capability.server-uses-roots"},
+	{wire.Server, "elicitation/create", wire.Client, []string{"elicitation"}, "lifecycle.capability.server-uses-elicitation"},
+	{wire.Server, "notifications/tools/list_changed", wire.Server, []string{"tools", "listChanged"}, "lifecycle.capability.server-emits-tools-list-changed"},
+	{wire.Server, "notifications/prompts/list_changed", wire.Server, []string{"prompts", "listChanged"}, "lifecycle.capability.server-emits-prompts-list-changed"},
+	{wire.Server, "notifications/resources/list_changed", wire.Server, []string{"resources", "listChanged"}, "lifecycle.capability.server-emits-resources-list-changed"},
+	{wire.Server, "notifications/resources/updated", wire.Server, []string{"resources", "subscribe"}, "lifecycle.capability.server-emits-resource-updates"},
+	{wire.Server, "notifications/message", wire.Server, []string{"logging"}, "logging.capability.declared"},
+	{wire.Client, "tools/list", wire.Server, []string{"tools"}, "lifecycle.capability.client-uses-tools"},
+	{wire.Client, "tools/call", wire.Server, []string{"tools"}, "lifecycle.capability.client-uses-tools"},
+	{wire.Client, "prompts/list", wire.Server, []string{"prompts"}, "lifecycle.capability.client-uses-prompts"},
+	{wire.Client, "prompts/get", wire.Server, []string{"prompts"}, "lifecycle.capability.client-uses-prompts"},
+	{wire.Client, "resources/list", wire.Server, []string{"resources"}, "lifecycle.capability.client-uses-resources"},
+	{wire.Client, "resources/templates/list", wire.Server, []string{"resources"}, "lifecycle.capability.client-uses-resources"},
+	{wire.Client, "resources/read", wire.Server, []string{"resources"}, "lifecycle.capability.client-uses-resources"},
+	{wire.Client, "resources/subscribe", wire.Server, []string{"resources", "subscribe"}, "lifecycle.capability.client-uses-resource-subscriptions"},
+	{wire.Client, "resources/unsubscribe", wire.Server, []string{"resources", "subscribe"}, "lifecycle.capability.client-uses-resource-subscriptions"},
+	{wire.Client, "logging/setLevel", wire.Server, []string{"logging"}, "lifecycle.capability.client-uses-logging"},
+	{wire.Client, "completion/complete", wire.Server, []string{"completions"}, "lifecycle.capability.client-uses-completions"},
+	{wire.Client, "notifications/roots/list_changed", wire.Client, []string{"roots", "listChanged"}, "lifecycle.capability.client-emits-roots-list-changed"},
+}
+
+func gateRequirements() []string {
+	var ids []string
+	for _, g := range gates {
+		ids = append(ids, g.requirement)
+	}
+	return ids
+}
+
+func judgeGates(c *Conversation, o *Observer) {
+	if !c.Handshaken() {
+		return
+	}
+	for _, e := range c.Messages {
+		if e.Msg.Kind != wire.Request && e.Msg.Kind != wire.Notification || e.Seq < c.Init.Response().Seq {
+			continue
+		}
+		for _, g := range gates {
+			if g.sender == e.From && g.method == e.Msg.Method {
+				o.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
+					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared "+dotted(g.path), e)
+			}
+		}
+	}
+	// A server that had the chance and kept quiet has kept to what was declared.
+	for _, g := range gates {
+		if g.sender == wire.Server && !c.Declared(g.declarer, g.path...) && c.Initialized != nil {
+			o.Exercised(g.requirement, wire.Server)
+		}
+	}
+}
+
+func dotted(path []string) string {
+	text := path[0]
+	for _, p := range path[1:] {
+		text += "." + p
+	}
+	return text
+}
+
+// introduced tells with which revision a method came, for those that not every
+// revision from 2024-11-05 on has.
+var introduced = map[string]string{
+	"elicitation/create": "2025-06-18", "notifications/elicitation/complete": "2025-11-25",
+	"tasks/get": "2025-11-25", "tasks/result": "2025-11-25", "tasks/list": "2025-11-25", "tasks/cancel": "2025-11-25",
+	"notifications/tasks/status": "2025-11-25",
+}
+
+// farewells are messages with which other protocols end a session.
+var farewells = map[string]bool{
+	"shutdown": true, "exit": true, "close": true, "disconnect": true, "terminate": true, "quit": true, "goodbye": true,
+	"notifications/shutdown": true, "notifications/exit": true, "notifications/close": true,
+	"notifications/disconnect": true, "notifications/terminate": true,
+}
+
+// basic/lifecycle#operation and #shutdown: what goes beyond this revision.
+func judgeNegotiated(c *Conversation, o *Observer) {
+	if !c.Handshaken() {
+		return
+	}
+	acted := make(map[wire.Party]bool)
+	for _, e := range c.Messages {
+		if e.Seq < c.Init.Response().Seq || e == c.Init.Response() || e == c.Initialized || e.Msg.Kind == wire.Invalid {
+			continue
+		}
+		acted[e.From] = true
+		if e.Msg.Kind != wire.Request && e.Msg.Kind != wire.Notification {
+			continue
+		}
+		switch since := introduced[e.Msg.Method]; {
+		case farewells[e.Msg.Method]:
+			o.Violation("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is no message of MCP: the transport tells of the end", e)
+		case since > c.Version && c.Version != "":
+			message := e.Msg.Method + " came with revision " + since + ", and " + c.Version + " was agreed on"
+			if feature, _, _ := strings.Cut(e.Msg.Method, "/"); c.Declared(e.From.Peer(), feature) {
+				// The other side has said that it is prepared for it.
+				o.Warning("lifecycle.operation.version", e.From, message, e)
+			} else {
+				o.Violation("lifecycle.operation.version", e.From, message, e)
+			}
+		case since <= c.Version && since > schema.Version:
+		case e.Msg.Kind == wire.Request && !c.standard(e) && !c.extended():
+			o.Violation("lifecycle.capability.experimental-gated", e.From,
+				wire.Quote(e.Msg.Method, 80)+" is no method of the revision, and no extension was agreed on", e)
+		}
+	}
+	for p := range acted {
+		o.Exercised("lifecycle.operation.version", p)
+		o.Exercised("lifecycle.capability.experimental-gated", p)
+		if c.finished(p) {
+			o.Exercised("lifecycle.shutdown.by-transport", p)
+		}
+	}
+}
+
+// standard reports whether the revision knows the method of a request, sent by
+// whichever side.
+func (c *Conversation) standard(e *wire.Event) bool {
+	for _, p := range []schema.Party{schema.Client, schema.Server} {
+		if _, ok := schema.Request(p, e.Msg.Method); ok {
+			return true
+		}
+	}
+	return e.Msg.Method == ""
+}
+
+// revisionCapabilities are the capabilities that the revision names.
+var revisionCapabilities = map[string]bool{
+	"roots": true, "sampling": true, "elicitation": true,
+	"tools": true, "resources": true, "prompts": true, "logging": true, "completions": true,
+}
+
+// extended reports whether both sides have declared something that the
+// revision does not define.
+func (c *Conversation) extended() bool {
+	for _, p := range []wire.Party{wire.Client, wire.Server} {
+		found := false
+		for name, v := range c.Capabilities[p] {
+			features, _ := v.(map[string]any)
+			found = found || !revisionCapabilities[name] && (name != "experimental" || len(features) > 0)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// finished reports whether a party was seen to end the session: a client by
+// closing what it sends on, a server by ending after that.
+func (c *Conversation) finished(p wire.Party) bool {
+	for i := len(c.Events) - 1; i >= 0; i-- {
+		switch e := c.Events[i]; {
+		case e.Kind == wire.KindExit && p == wire.Server,
+			e.Kind == wire.KindClose && e.From == p,
+			e.Kind == wire.KindHTTPRequest && e.HTTP != nil && e.HTTP.Method == "DELETE":
+			return true
+		}
+	}
+	return false
+}

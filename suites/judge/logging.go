@@ -1,0 +1,93 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var loggingRules = []Rule{
+	{Name: "log level", Requirements: []string{"logging.filter.none-below"}, Judge: judgeLogLevel},
+	{
+		Name: "logging tolerated",
+		Requirements: []string{
+			"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional",
+		},
+		Judge: judgeLoggingTolerated,
+	},
+}
+
+// LogLevels are the levels of log messages, least severe first
+// (server/utilities/logging#log-levels, RFC 5424 section 6.2.1).
+var LogLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func severity(level any) (int, bool) {
+	name, _ := level.(string)
+	i := slices.Index(LogLevels, name)
+	return i, i >= 0
+}
+
+// A level holds from the answer that confirms it to the next request for one:
+// in between, either may be in force.
+func judgeLogLevel(c *Conversation, o *Observer) {
+	const id = "logging.filter.none-below"
+	var set *Exchange // whose level is in force; nil while that is uncertain
+	pending := 0
+	born := make(map[string]int) // where each stream began
+	for _, e := range c.Events {
+		if _, ok := born[e.Stream]; !ok {
+			born[e.Stream] = e.Seq
+		}
+		if e.Kind != wire.KindMessage {
+			continue
+		}
+		x := c.Of(e)
+		switch {
+		case x != nil && x.From() == wire.Client && x.Method() == "logging/setLevel" && e == x.Request:
+			set = nil
+			pending++
+		case x != nil && x.From() == wire.Client && x.Method() == "logging/setLevel" && e == x.Response():
+			pending--
+			if _, ok := severity(wire.At(x.Request.Msg.Params, "level")); ok && pending == 0 && e.Msg.Kind == wire.Result {
+				set = x
+			}
+		case set == nil || e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message":
+		case c.Transport != "stdio" && born[e.Stream] < set.Response().Seq && e.Stream != set.Response().Stream:
+			// What travels on another stream may have been sent before.
+		default:
+			least, _ := severity(wire.At(set.Request.Msg.Params, "level"))
+			level, ok := severity(wire.At(e.Msg.Params, "level"))
+			if !ok {
+				continue // the schema judges it
+			}
+			o.Check(level >= least, id, wire.Server,
+				"a message of level "+LogLevels[level]+" came although the level is set to "+LogLevels[least], set.Request, set.Response(), e)
+		}
+	}
+}
+
+// What a server may put into its log is judged on the client, which shows that
+// it copes by going on with the session.
+func judgeLoggingTolerated(c *Conversation, o *Observer) {
+	last := c.lastOf(wire.Client)
+	asked := false
+	for _, e := range c.Messages {
+		switch {
+		case e.From == wire.Client && e.Msg.Method == "logging/setLevel":
+			asked = true
+		case e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/message" && e.Seq < last:
+			if !asked {
+				o.Exercised("logging.default.server-decides", wire.Client)
+			}
+			params, _ := e.Msg.Params.(map[string]any)
+			if data, ok := params["data"]; ok {
+				if _, text := data.(string); !text {
+					o.Exercised("logging.message.any-data", wire.Client)
+				}
+			}
+			if _, ok := params["logger"]; ok {
+				o.Exercised("logging.message.logger-optional", wire.Client)
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package judge
+
+import (
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var metaRules = []Rule{{
+	Name: "_meta keys",
+	Requirements: []string{
+		"meta.object", "meta.key.segments", "meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end",
+		"meta.key.label-interior", "meta.key.prefix-reserved", "meta.key.name-start", "meta.key.name-end",
+		"meta.key.name-interior",
+	},
+	Judge: judgeMeta,
+}}
+
+// The format of _meta keys is in basic/index#meta.
+func judgeMeta(c *Conversation, o *Observer) {
+	for _, e := range c.Messages {
+		walkMeta(payload(e.Msg), 0, func(meta any) {
+			object, ok := meta.(map[string]any)
+			if !ok {
+				return // the schema judges it
+			}
+			o.Exercised("meta.object", e.From)
+			for key := range object {
+				judgeMetaKey(key, e, o)
+			}
+		})
+	}
+}
+
+func payload(m *wire.Message) any {
+	if m.Kind == wire.Result {
+		return m.Result
+	}
+	return m.Params
+}
+
+// free are members whose content is the peer's own: what is called _meta in
+// there is no metadata of MCP.
+var free = map[string]bool{
+	"arguments": true, "structuredContent": true, "inputSchema": true, "outputSchema": true, "data": true,
+	"metadata": true, "requestedSchema": true, "experimental": true,
+}
+
+// walkMeta visits every _meta member in a decoded value.
+func walkMeta(v any, depth int, visit func(any)) {
+	if depth > 6 { // no definition has _meta deeper
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			switch {
+			case name == "_meta":
+				visit(member)
+			case !free[name]:
+				walkMeta(member, depth+1, visit)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			walkMeta(item, depth+1, visit)
+		}
+	}
+}
+
+func judgeMetaKey(key string, e *wire.Event, o *Observer) {
+	about := "the _meta key " + wire.Quote(key, 80) + " "
+	check := func(ok bool, id, message string) { o.Check(ok, id, e.From, about+message, e) }
+	prefix, name, prefixed := strings.Cut(key, "/")
+	if !prefixed {
+		prefix, name = "", key
+	}
+	check(!strings.Contains(name, "/"), "meta.key.segments", "has more than one slash")
+	if strings.Contains(name, "/") {
+		return
+	}
+	if prefixed {
+		judgePrefix(prefix, check)
+	}
+	if name == "" {
+		return
+	}
+	check(alphanumeric(name[0]), "meta.key.name-start", "has a name that starts with neither a letter nor a digit")
+	check(alphanumeric(name[len(name)-1]), "meta.key.name-end", "has a name that ends with neither a letter nor a digit")
+	check(each(name, func(b byte) bool { return alphanumeric(b) || b == '-' || b == '_' || b == '.' }),
+		"meta.key.name-interior", "has a name with a character other than letters, digits, hyphens, underscores and dots")
+}
+
+func judgePrefix(prefix string, check func(ok bool, id, message string)) {
+	labels := strings.Split(prefix, ".")
+	formed := true
+	for _, label := range labels {
+		if label == "" {
+			formed = false
+			continue
+		}
+		check(letter(label[0]), "meta.key.label-start", "has a prefix label that does not start with a letter")
+		check(alphanumeric(label[len(label)-1]), "meta.key.label-end", "has a prefix label that ends with neither a letter nor a digit")
+		check(each(label, func(b byte) bool { return alphanumeric(b) || b == '-' }),
+			"meta.key.label-interior", "has a prefix label with a character other than letters, digits and hyphens")
+	}
+	check(formed, "meta.key.prefix-form", "has a prefix with an empty label")
+	reserved := false
+	for _, label := range labels[:len(labels)-1] {
+		reserved = reserved || label == "mcp" || label == "modelcontextprotocol"
+	}
+	check(!reserved || protocolKey(prefix), "meta.key.prefix-reserved", "has a prefix that is reserved for MCP")
+}
+
+// protocolKey reports whether a reserved prefix is MCP's own domain, whose keys
+// later revisions define: an implementation of several revisions may send them.
+func protocolKey(prefix string) bool { return prefix == "modelcontextprotocol.io" }
+
+func letter(b byte) bool       { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+func alphanumeric(b byte) bool { return letter(b) || b >= '0' && b <= '9' }
+
+func each(s string, ok func(byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return true
+}

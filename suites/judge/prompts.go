@@ -1,0 +1,116 @@
+package judge
+
+import "github.com/mcpconform/mcpconform/reference/wire"
+
+var promptRules = []Rule{
+	{
+		Name:         "prompts",
+		Requirements: []string{"prompts.name.unique", "prompts.message.role-speaker", "prompts.argument.required-given"},
+		Judge:        judgePrompts,
+	},
+	{
+		Name: "prompts tolerated",
+		Requirements: []string{
+			"prompts.message.content-kinds", "prompts.list-changed.unsolicited", "prompts.client.pagination",
+		},
+		Judge: judgePromptsTolerated,
+	},
+}
+
+// maxPrompts bounds how many prompts or templates of one list are remembered.
+const maxPrompts = 20_000
+
+// listedPrompt is a prompt as the last list showed it.
+type listedPrompt struct {
+	listed    *wire.Event
+	arguments map[string]bool // by name, whether required
+}
+
+// readPrompts takes the prompts of a result of prompts/list.
+func readPrompts(x *Exchange, into map[string]listedPrompt) {
+	items, _ := x.Result()["prompts"].([]any)
+	for _, item := range items[:min(len(items), maxPrompts)] {
+		name, ok := wire.At(item, "name").(string)
+		if !ok {
+			continue
+		}
+		p := listedPrompt{listed: x.Response(), arguments: make(map[string]bool)}
+		arguments, _ := wire.At(item, "arguments").([]any)
+		for _, a := range arguments {
+			if name, ok := wire.At(a, "name").(string); ok {
+				p.arguments[name] = p.arguments[name] || wire.At(a, "required") == true
+			}
+		}
+		into[name] = p
+	}
+}
+
+func judgePrompts(c *Conversation, o *Observer) {
+	judgeUnique(c, o, "prompts/list", "prompts", "name", "prompts.name.unique")
+	prompts := make(map[string]listedPrompt)
+	for _, e := range c.Messages {
+		x := c.Of(e)
+		switch {
+		case x == nil || x.From() != wire.Client:
+		case x.Method() == "prompts/list" && e == x.Response():
+			readPrompts(x, prompts)
+		case x.Method() == "prompts/get" && e == x.Request:
+			judgeGiven(x, prompts, o)
+		case x.Method() == "prompts/get" && e == x.Response():
+			messages, _ := x.Result()["messages"].([]any)
+			for _, m := range messages {
+				role := wire.At(m, "role")
+				o.Check(role == "user" || role == "assistant", "prompts.message.role-speaker", wire.Server,
+					"the role of a prompt message is "+wire.Show(role), x.Events()...)
+			}
+		}
+	}
+}
+
+// schema#promptargument: the client gives what the list marks as required.
+func judgeGiven(x *Exchange, prompts map[string]listedPrompt, o *Observer) {
+	const id = "prompts.argument.required-given"
+	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
+	p, ok := prompts[name]
+	if !ok {
+		return
+	}
+	given, _ := wire.At(x.Request.Msg.Params, "arguments").(map[string]any)
+	some := false
+	for argument, required := range p.arguments {
+		if !required {
+			continue
+		}
+		some = true
+		if _, ok := given[argument]; !ok {
+			o.Violation(id, wire.Client, "prompts/get of "+wire.Quote(name, 60)+" lacks a required argument", p.listed, x.Request)
+			return
+		}
+	}
+	if some {
+		o.Exercised(id, wire.Client)
+	}
+}
+
+func judgePromptsTolerated(c *Conversation, o *Observer) {
+	last := c.lastOf(wire.Client)
+	c.content(func(p *piece) {
+		if p.shape == blockShape && p.exchange.Method() == "prompts/get" && p.value["type"] != "text" && p.event.Seq < last {
+			o.Exercised("prompts.message.content-kinds", wire.Client)
+		}
+	})
+	c.tolerated("notifications/prompts/list_changed", "prompts.list-changed.unsolicited", o)
+	given := make(map[string]bool)
+	for _, e := range c.Messages {
+		x := c.Of(e)
+		if x == nil || x.Method() != "prompts/list" || x.From() != wire.Client {
+			continue
+		}
+		if next, ok := x.Result()["nextCursor"].(string); ok && e == x.Response() {
+			given[next] = true
+		}
+		if cursor, ok := wire.At(x.Request.Msg.Params, "cursor").(string); ok && e == x.Request && given[cursor] {
+			o.Exercised("prompts.client.pagination", wire.Client)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package judge
+
+import (
+	"encoding/base64"
+	"reflect"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+var resourceRules = []Rule{
+	{
+		Name: "resource identifiers",
+		Requirements: []string{
+			"resources.uri.unique", "resources.uri.rfc3986", "resources.uri-scheme.custom-rfc3986",
+			"resources.mime-type.syntax", "resources.template.rfc6570",
+		},
+		Judge: judgeIdentifiers,
+	},
+	{Name: "resource sizes", Requirements: []string{"resources.size.raw-bytes"}, Judge: judgeSizes},
+	{
+		Name: "resource subscriptions",
+		Requirements: []string{
+			"resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
+			"resources.unsubscribe.after-subscribe", "resources.updated.sub-resource",
+		},
+		Judge: judgeSubscriptions,
+	},
+	{
+		Name: "resources tolerated",
+		Requirements: []string{
+			"resources.capability.features-independent", "resources.uri-scheme.custom-allowed",
+			"resources.uri-scheme.file-xdg-mime", "resources.list-changed.unsolicited", "resources.read.several-contents",
+		},
+		Judge: judgeResourcesTolerated,
+	},
+}
+
+// standardSchemes are those that server/resources#common-uri-schemes names,
+// and http beside them.
+var standardSchemes = map[string]bool{"https": true, "http": true, "file": true, "git": true}
+
+func judgeIdentifiers(c *Conversation, o *Observer) {
+	c.content(func(p *piece) {
+		link := p.shape == blockShape && p.value["type"] == "resource_link"
+		if p.event.From != wire.Server || p.shape == blockShape && !link {
+			return
+		}
+		if p.shape == templateShape {
+			if template, ok := p.value["uriTemplate"].(string); ok {
+				problem := schema.CheckFormat("uri-template", template)
+				o.Check(problem == "", "resources.template.rfc6570", wire.Server,
+					"the uriTemplate "+wire.Quote(template, 80)+" is "+problem, p.evidence()...)
+			}
+		} else if uri, ok := p.value["uri"].(string); ok && !p.echoes(uri) {
+			judgeURI(uri, p.evidence(), o)
+		}
+		if t, ok := p.value["mimeType"].(string); ok {
+			o.Check(isMIMEType(t), "resources.mime-type.syntax", wire.Server, mimeProblem("a resource", p.value), p.evidence()...)
+		}
+	})
+	for _, e := range c.Messages {
+		if e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/resources/updated" {
+			if uri, ok := wire.At(e.Msg.Params, "uri").(string); ok {
+				judgeURI(uri, []*wire.Event{e}, o)
+			}
+		}
+	}
+	judgeUnique(c, o, "resources/list", "resources", "uri", "resources.uri.unique")
+}
+
+func judgeURI(uri string, evidence []*wire.Event, o *Observer) {
+	problem := schema.CheckFormat("uri", uri)
+	o.Check(problem == "", "resources.uri.rfc3986", wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem, evidence...)
+	if s, ok := scheme(uri); ok && !standardSchemes[strings.ToLower(s)] {
+		o.Check(isScheme(s), "resources.uri-scheme.custom-rfc3986", wire.Server,
+			"the scheme "+wire.Quote(s, 60)+" does not follow RFC 3986", evidence...)
+	}
+}
+
+// RFC 3986 section 3.1
+func isScheme(s string) bool {
+	return s != "" && letter(s[0]) &&
+		each(s, func(b byte) bool { return alphanumeric(b) || b == '+' || b == '-' || b == '.' })
+}
+
+// A size is compared with blobs only: how text was encoded before it was put
+// into JSON is unknown. A resource may change between listing and reading, so
+// that two reads have to agree.
+func judgeSizes(c *Conversation, o *Observer) {
+	type sized struct {
+		listed *wire.Event
+		size   float64
+		off    *Exchange // a read whose length was not the size
+	}
+	resources := make(map[string]*sized)
+	for _, x := range c.inOrder() {
+		switch x.Method() {
+		case "resources/list":
+			items, _ := x.Result()["resources"].([]any)
+			for _, item := range items {
+				uri, _ := wire.At(item, "uri").(string)
+				size, ok := floatOf(wire.At(item, "size"))
+				known := resources[uri]
+				switch {
+				case !ok:
+					delete(resources, uri)
+				case known == nil || known.size != size:
+					resources[uri] = &sized{listed: x.Response(), size: size}
+				}
+			}
+		case "resources/read":
+			uri, _ := wire.At(x.Request.Msg.Params, "uri").(string)
+			known := resources[uri]
+			contents, _ := x.Result()["contents"].([]any)
+			if known == nil || len(contents) != 1 {
+				continue
+			}
+			blob, _ := wire.At(contents[0], "blob").(string)
+			raw, err := base64.StdEncoding.DecodeString(blob)
+			if blob == "" || err != nil {
+				continue
+			}
+			switch {
+			case float64(len(raw)) == known.size:
+				known.off = nil
+				o.Exercised("resources.size.raw-bytes", wire.Server)
+			case known.off != nil && reflect.DeepEqual(contents, known.off.Result()["contents"]):
+				o.Violation("resources.size.raw-bytes", wire.Server,
+					"the size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response())
+			default:
+				known.off = x
+			}
+		}
+	}
+}
+
+// inOrder returns the exchanges of the client that were answered, in the order
+// of their answers.
+func (c *Conversation) inOrder() []*Exchange {
+	var all []*Exchange
+	for _, e := range c.Messages {
+		if x := c.Of(e); x != nil && x.Response() == e && x.From() == wire.Client {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// subscription is what became of the subscription to one URI.
+type subscription struct {
+	asked bool        // subscribed, and not unsubscribed from since
+	ended *wire.Event // the answer to the last unsubscribe, while it holds
+}
+
+// server/resources#subscriptions
+func judgeSubscriptions(c *Conversation, o *Observer) {
+	byURI := make(map[string]*subscription)
+	some := false
+	// Over HTTP, where messages travel on several streams, the order of arrival
+	// counts only over a round trip of the client.
+	roundTrip := -1
+	last := c.lastOf(wire.Client)
+	for _, e := range c.Messages {
+		x := c.Of(e)
+		uri := ""
+		if x != nil {
+			uri, _ = wire.At(x.Request.Msg.Params, "uri").(string)
+		}
+		switch {
+		case x != nil && x.From() == wire.Client && e == x.Response():
+			roundTrip = max(roundTrip, x.Request.Seq)
+			if s := byURI[uri]; x.Method() == "resources/unsubscribe" && s != nil && !s.asked && e.Msg.Kind == wire.Result {
+				s.ended = e
+			}
+		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/subscribe":
+			some = true
+			byURI[uri] = &subscription{asked: true}
+		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/unsubscribe":
+			s := byURI[uri]
+			o.Check(s != nil, "resources.unsubscribe.after-subscribe", wire.Client,
+				"resources/unsubscribe names "+wire.Quote(uri, 60)+", which was not subscribed to", e)
+			if s != nil {
+				s.asked = false
+			}
+		case e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/resources/updated":
+			updated, ok := wire.At(e.Msg.Params, "uri").(string)
+			if !ok {
+				continue
+			}
+			o.Check(some, "resources.updated.only-subscribed", wire.Server,
+				"an update of "+wire.Quote(updated, 60)+" came although the client subscribed to nothing", e)
+			s := byURI[updated]
+			switch {
+			case s == nil && covered(byURI, updated):
+				if e.Seq < last {
+					o.Exercised("resources.updated.sub-resource", wire.Client)
+				}
+			case s != nil && s.ended != nil && !covered(byURI, updated) && (c.Transport == "stdio" || roundTrip > s.ended.Seq):
+				o.Violation("resources.updated.ends-with-unsubscribe", wire.Server,
+					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)
+			}
+		}
+	}
+}
+
+// covered reports whether a subscription holds for a URI or for one above it: an
+// update may name a sub-resource (schema#resourceupdatednotification).
+func covered(byURI map[string]*subscription, uri string) bool {
+	held := func(prefix string) bool {
+		s := byURI[prefix]
+		return s != nil && s.asked
+	}
+	if held(uri) {
+		return true
+	}
+	const levels = 64
+	for range levels {
+		i := strings.LastIndexAny(uri, "/?#")
+		if i < 0 {
+			return false
+		}
+		if held(uri[:i+1]) || held(uri[:i]) {
+			return true
+		}
+		uri = uri[:i]
+	}
+	return false
+}
+
+// What a server may do is judged on the client, which shows that it copes by
+// going on with the session.
+func judgeResourcesTolerated(c *Conversation, o *Observer) {
+	last := c.lastOf(wire.Client)
+	custom := make(map[string]bool) // listed URIs of schemes that are the server's own
+	for _, x := range c.Exchanges {
+		if x.From() != wire.Client {
+			continue
+		}
+		if x.Result() == nil {
+			continue
+		}
+		switch x.Method() {
+		case "resources/list":
+			if c.Declared(wire.Server, "resources") && x.Response().Seq < last {
+				o.Exercised("resources.capability.features-independent", wire.Client)
+			}
+			items, _ := x.Result()["resources"].([]any)
+			for _, item := range items {
+				uri, _ := wire.At(item, "uri").(string)
+				if s, ok := scheme(uri); ok && !standardSchemes[strings.ToLower(s)] {
+					custom[uri] = true
+				}
+				t, _ := wire.At(item, "mimeType").(string)
+				if strings.HasPrefix(t, "inode/") && x.Response().Seq < last {
+					o.Exercised("resources.uri-scheme.file-xdg-mime", wire.Client)
+				}
+			}
+		case "resources/read":
+			if uri, _ := wire.At(x.Request.Msg.Params, "uri").(string); custom[uri] {
+				o.Exercised("resources.uri-scheme.custom-allowed", wire.Client)
+			}
+			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 && x.Response().Seq < last {
+				o.Exercised("resources.read.several-contents", wire.Client)
+			}
+		}
+	}
+	c.tolerated("notifications/resources/list_changed", "resources.list-changed.unsolicited", o)
+}
+
+// tolerated counts the notifications of a server after which the client went on.
+func (c *Conversation) tolerated(method, id string, o *Observer) {
+	last := c.lastOf(wire.Client)
+	for _, e := range c.Messages {
+		if e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == method && e.Seq < last {
+			o.Exercised(id, wire.Client)
+		}
+	}
+}

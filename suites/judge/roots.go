@@ -1,0 +1,95 @@
+package judge
+
+import (
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var rootRules = []Rule{{
+	Name: "roots",
+	Requirements: []string{
+		"roots.capability.declared", "roots.list.answered", "roots.error.unsupported", "roots.root.file-uri",
+		"roots.root.uri-unique", "roots.security.validate-uris", "roots.list-changed.notify",
+	},
+	Judge: judgeRoots,
+}}
+
+var roots = feature{capability: "roots", method: "roots/list", declared: "roots.capability.declared", honoured: "roots.list.answered"}
+
+// client/roots
+func judgeRoots(c *Conversation, o *Observer) {
+	var before *Exchange
+	var changes []*wire.Event
+	for _, e := range c.Messages {
+		if e.From == wire.Client && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/roots/list_changed" {
+			changes = append(changes, e)
+		}
+	}
+	announced := c.Declared(wire.Client, "roots", "listChanged")
+	visit := func(x *Exchange) {
+		list, ok := x.Result()["roots"].([]any)
+		if !ok {
+			judgeNoRoots(c, x, o)
+			return
+		}
+		judgeRootList(x, list, o)
+		if before != nil && announced {
+			judgeRootChange(before, x, changes, o)
+		}
+		before = x
+	}
+	judgeFeature(c, roots, o, visit)
+}
+
+// judgeNoRoots judges an answer without a list (client/roots#error-handling).
+func judgeNoRoots(c *Conversation, x *Exchange, o *Observer) {
+	answer := x.Response().Msg
+	switch {
+	case answer.Kind == wire.Result && c.Declared(wire.Client, "roots"):
+		o.Violation("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
+	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode && !c.Declared(wire.Client, "roots"):
+		o.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
+			"a client without roots answers with error "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", x.Events()...)
+	}
+}
+
+func judgeRootList(x *Exchange, list []any, o *Observer) {
+	seen := make(map[string]bool)
+	for _, root := range list {
+		uri, ok := wire.At(root, "uri").(string)
+		if !ok {
+			continue // the schema judges it
+		}
+		shown := "the root " + wire.Quote(uri, 80)
+		o.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client, shown+" is no file:// URI", x.Events()...)
+		o.Check(!seen[uri], "roots.root.uri-unique", wire.Client, shown+" is listed twice", x.Events()...)
+		seen[uri] = true
+		o.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment", x.Events()...)
+	}
+}
+
+// traverses reports whether a URI's path climbs, in plain or escaped spelling.
+func traverses(uri string) bool {
+	_, path, _ := strings.Cut(uri, "://")
+	path, _, _ = strings.Cut(path, "?")
+	path, _, _ = strings.Cut(path, "#")
+	if plain, err := url.PathUnescape(path); err == nil {
+		path = plain
+	}
+	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+}
+
+// judgeRootChange compares a list with the one before it: what changed has to
+// be announced (client/roots#root-list-changes). The announcement may come late.
+func judgeRootChange(before, after *Exchange, changes []*wire.Event, o *Observer) {
+	if reflect.DeepEqual(before.Result()["roots"], after.Result()["roots"]) {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(changes, before.Request.Seq, func(e *wire.Event, seq int) int { return e.Seq - seq })
+	o.Check(i < len(changes), "roots.list-changed.notify", wire.Client,
+		"the roots have changed and no notification said so", before.Response(), after.Request, after.Response())
+}

@@ -1,0 +1,183 @@
+package judge
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+var samplingRules = []Rule{{
+	Name: "sampling",
+	Requirements: []string{
+		"sampling.capability.declared", "sampling.capability.honoured", "sampling.request.nested",
+		"sampling.message.content-kinds", "sampling.preferences.priority-range", "sampling.result.role-assistant",
+		"sampling.result.model-named", "sampling.max-tokens.limit", "sampling.security.validate-content",
+	},
+	Judge: judgeSampling,
+}}
+
+// feature is something that a client offers and a server asks for.
+type feature struct {
+	capability, method         string
+	declared, honoured, nested string // requirements; "" for none
+}
+
+// judgeFeature judges how a client answers the requests for a feature, and
+// hands each of them to visit.
+func judgeFeature(c *Conversation, f feature, o *Observer, visit func(x *Exchange)) {
+	if c.Init == nil || c.Init.From() != wire.Client {
+		return // what was declared is not known
+	}
+	declared := c.Declared(wire.Client, f.capability)
+	nested := make(map[*Exchange]int) // requests within a call of the client, by the number of the busy period
+	open, period := 0, 0
+	for _, e := range c.Messages {
+		x := c.Of(e)
+		switch {
+		case x == nil || e.Msg.Kind == wire.Notification:
+		case e == x.Request && e.From == wire.Client:
+			if open++; open == 1 {
+				period++
+			}
+		case e == x.Request && e.Msg.Method == f.method:
+			if open > 0 {
+				nested[x] = period
+			}
+		case e != x.Response():
+		case x.From() == wire.Client:
+			open--
+		case x.Method() == f.method:
+			judgeOffer(f, declared, x, o)
+			if p, ok := nested[x]; ok && f.nested != "" && declared && open > 0 && p == period {
+				o.Exercised(f.nested, wire.Client)
+			}
+			visit(x)
+		}
+	}
+}
+
+func judgeOffer(f feature, declared bool, x *Exchange, o *Observer) {
+	answer := x.Response().Msg
+	if answer.Kind == wire.Result {
+		o.Check(declared, f.declared, wire.Client, x.Method()+" got a result although the client has not declared "+f.capability, x.Events()...)
+	}
+	if !declared {
+		return
+	}
+	unknown := answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.Code == -32601
+	o.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but does not know "+x.Method(), x.Events()...)
+}
+
+var sampling = feature{
+	"sampling", "sampling/createMessage",
+	"sampling.capability.declared", "sampling.capability.honoured", "sampling.request.nested",
+}
+
+// client/sampling
+func judgeSampling(c *Conversation, o *Observer) {
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Server && x.Method() == sampling.method {
+			judgeSamplingRequest(x, o)
+		}
+	}
+	judgeFeature(c, sampling, o, func(x *Exchange) { judgeSamplingResult(x, o) })
+}
+
+func judgeSamplingRequest(x *Exchange, o *Observer) {
+	params := x.Request.Msg.Params
+	messages, _ := wire.At(params, "messages").([]any)
+	for _, m := range messages {
+		judgeSamplingContent(wire.At(m, "content"), x.Request, []*wire.Event{x.Request}, o)
+	}
+	for _, name := range []string{"costPriority", "speedPriority", "intelligencePriority"} {
+		preferences, _ := wire.At(params, "modelPreferences").(map[string]any)
+		v, given := preferences[name]
+		if !given {
+			continue
+		}
+		n, ok := number(v)
+		o.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range", wire.Server,
+			name+" is "+wire.Show(v)+", which does not lie from 0 to 1", x.Request)
+	}
+}
+
+// judgeSamplingContent judges the content of one sampling message
+// (client/sampling#messages).
+func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event, o *Observer) {
+	const id = "sampling.message.content-kinds"
+	block, ok := content.(map[string]any)
+	if !ok {
+		o.Violation(id, sent.From, "the content is "+wire.TypeName(content)+", not one block", evidence...)
+		return
+	}
+	o.Check(samplingKind(block["type"]), id, sent.From,
+		"the content is of type "+wire.Show(block["type"])+", not text, image or audio", evidence...)
+}
+
+func samplingKind(kind any) bool { return kind == "text" || kind == "image" || kind == "audio" }
+
+// wordsPerToken and wordsBeside are how many more words than tokens a generation
+// may have before it cannot have kept to the limit: a token is hardly ever more
+// than a word.
+const (
+	wordsPerToken = 3
+	wordsBeside   = 10
+)
+
+func judgeSamplingResult(x *Exchange, o *Observer) {
+	result := x.Result()
+	faulty := faultyContent(x.Request.Msg.Params)
+	if result == nil {
+		if faulty != "" {
+			o.Exercised("sampling.security.validate-content", wire.Client)
+		}
+		return
+	}
+	if faulty != "" {
+		o.Violation("sampling.security.validate-content", wire.Client, "a message with invalid content got a generation: "+faulty, x.Events()...)
+	}
+	judgeSamplingContent(result["content"], x.Response(), x.Events(), o)
+	if role, ok := result["role"].(string); ok {
+		o.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user", x.Events()...)
+	}
+	if model, ok := result["model"].(string); ok {
+		o.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty", x.Events()...)
+	}
+	text, ok := wire.At(result, "content", "text").(string)
+	limit, given := number(wire.At(x.Request.Msg.Params, "maxTokens"))
+	if ok && given && limit.Sign() > 0 {
+		words := big.NewRat(int64(len(strings.Fields(text))-wordsBeside), wordsPerToken)
+		o.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
+			"the generation has many more words than maxTokens allows tokens", x.Events()...)
+	}
+}
+
+// faultyContent says what makes the content of a sampling request unusable, or "".
+func faultyContent(params any) string {
+	messages, _ := wire.At(params, "messages").([]any)
+	for _, m := range messages {
+		content := wire.At(m, "content")
+		kind := wire.At(content, "type")
+		if !samplingKind(kind) {
+			return "its type is " + wire.Show(kind)
+		}
+		if data, ok := wire.At(content, "data").(string); ok && kind != "text" {
+			if reason := schema.CheckFormat("byte", data); reason != "" {
+				return "its data is " + reason
+			}
+		}
+	}
+	return ""
+}
+
+// number reads a decoded number exactly.
+func number(v any) (*big.Rat, bool) {
+	n, ok := v.(json.Number)
+	if !ok || len(n) > 64 {
+		return nil, false
+	}
+	return ratio(n)
+}

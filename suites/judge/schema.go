@@ -1,0 +1,262 @@
+package judge
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+var schemaRules = []Rule{{Name: "schema", Requirements: schemaRequirements(), Judge: judgeSchema}}
+
+// finer names the requirement that a schema violation breaks where one says
+// more than that the message does not fit its definition. The first entry that
+// fits decides.
+var finer = []struct {
+	definition string // "" for any
+	pointer    string // suffix; "*" stands for one member or index
+	keyword    string // "" for any
+	id         string
+}{
+	{"InitializeRequest", "/params/protocolVersion", "required", "lifecycle.init.request-version"},
+	{"InitializeRequest", "/params/capabilities", "required", "lifecycle.init.request-capabilities"},
+	{"InitializeRequest", "/params/clientInfo", "required", "lifecycle.init.request-client-info"},
+	{"InitializeRequest", "/params/capabilities", "", "schema.client-capabilities"},
+	{"InitializeRequest", "/params/capabilities/*", "", "schema.client-capabilities"},
+	{"InitializeRequest", "/params/capabilities/*/*", "", "schema.client-capabilities"},
+	{"InitializeRequest", "/params/clientInfo", "", "schema.implementation"},
+	{"InitializeRequest", "/params/clientInfo/*", "", "schema.implementation"},
+	{"InitializeResult", "/protocolVersion", "", "lifecycle.init.result-version"},
+	{"InitializeResult", "/capabilities", "required", "lifecycle.init.result-capabilities"},
+	{"InitializeResult", "/serverInfo", "required", "lifecycle.init.result-server-info"},
+	{"InitializeResult", "/capabilities", "", "schema.server-capabilities"},
+	{"InitializeResult", "/capabilities/*", "", "schema.server-capabilities"},
+	{"InitializeResult", "/capabilities/*/*", "", "schema.server-capabilities"},
+	{"InitializeResult", "/serverInfo", "", "schema.implementation"},
+	{"InitializeResult", "/serverInfo/*", "", "schema.implementation"},
+	{"", "/_meta/progressToken", "", "progress.token.type"},
+	{"ProgressNotification", "/params/progressToken", "type", "progress.token.type"},
+	{"", "/_meta", "", "meta.object"},
+	{"", "/annotations/audience", "", "content.annotations.audience-roles"},
+	{"", "/annotations/audience/*", "", "content.annotations.audience-roles"},
+	{"", "/annotations/priority", "", "content.annotations.priority-range"},
+	{"CallToolResult", "/structuredContent", "type", "tools.structured-content.object"},
+	{"CompleteResult", "/completion/values", "maxItems", "completion.result.max-100"},
+	{"ElicitRequest", "/params/requestedSchema/properties/*", "", "elicitation.schema.primitive-types"},
+	{"ElicitRequest", "/params/requestedSchema/properties/*/type", "", "elicitation.schema.primitive-types"},
+	{"ElicitRequest", "/params/requestedSchema/properties/*/format", "", "elicitation.schema.formats"},
+	{"ElicitResult", "/action", "", "elicitation.action.values"},
+	{"ElicitResult", "/content/*", "", "elicitation.content.primitive-values"},
+}
+
+// unions are the places that hold one of several content blocks: a block of no
+// known kind, or one whose data is not base64, has a requirement of its own.
+var contentHolders = []string{"CallToolResult", "GetPromptResult", "CreateMessageResult", "CreateMessageRequest"}
+
+func schemaRequirements() []string {
+	var ids []string
+	add := func(id string) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, p := range []schema.Party{schema.Client, schema.Server} {
+		for _, m := range schema.Methods(p) {
+			def, _ := schema.Request(p, m)
+			add(schema.RequirementID(def))
+			add(schema.ResultRequirementID(m))
+		}
+		for _, m := range schema.NotificationMethods(p) {
+			def, _ := schema.Notification(p, m)
+			add(schema.RequirementID(def))
+		}
+	}
+	for _, f := range finer {
+		add(f.id)
+	}
+	for _, id := range []string{
+		"schema.client-request", "schema.server-request", "schema.client-notification", "schema.server-notification",
+		"content.block.known-type", "content.image.base64", "content.audio.base64", "resources.security.binary-encoded",
+		"ping.no-params", "ping.response-empty", "lifecycle.version.revision-name",
+	} {
+		add(id)
+	}
+	return ids
+}
+
+func judgeSchema(c *Conversation, o *Observer) {
+	revision, err := schema.Load()
+	if err != nil {
+		panic(err) // the schema is part of this program
+	}
+	for _, e := range c.Messages {
+		switch m := e.Msg; m.Kind {
+		case wire.Request, wire.Notification:
+			judgeCall(revision, e, o)
+		case wire.Result:
+			if x := c.Of(e); x != nil {
+				judgeResult(revision, x, e, o)
+			}
+		}
+	}
+}
+
+// judgeCall judges a request or notification by its method and direction.
+func judgeCall(revision *schema.Revision, e *wire.Event, o *Observer) {
+	sender := schema.Party(e.From)
+	kind, def, known, other := "request", "", false, false
+	if e.Msg.Kind == wire.Request {
+		def, known = schema.Request(sender, e.Msg.Method)
+		_, other = schema.Request(schema.Party(e.From.Peer()), e.Msg.Method)
+	} else {
+		kind = "notification"
+		def, known = schema.Notification(sender, e.Msg.Method)
+		_, other = schema.Notification(schema.Party(e.From.Peer()), e.Msg.Method)
+	}
+	direction := "schema." + string(e.From) + "-" + kind
+	if !known {
+		if other {
+			o.Violation(direction, e.From, "only a "+string(e.From.Peer())+" sends "+e.Msg.Method, e)
+		}
+		// A method that the revision does not know is not forbidden.
+		return
+	}
+	o.Exercised(direction, e.From)
+	if e.Msg.Has(wire.ParamsType) {
+		return // judged with the envelope
+	}
+	report(revision, def, schema.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, o)
+	if e.Msg.Method == "ping" {
+		params, _ := e.Msg.Params.(map[string]any)
+		o.Check(only(params, "_meta"), "ping.no-params", e.From, "a ping has no parameters", e)
+	}
+}
+
+// only reports whether an object has no members but the named one.
+func only(o map[string]any, name string) bool {
+	for k := range o {
+		if k != name {
+			return false
+		}
+	}
+	return true
+}
+
+func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, o *Observer) {
+	def, known := schema.Result(x.Method())
+	if !known || e.Msg.Has(wire.ResultType) {
+		return
+	}
+	if len(x.Request.Deliberate) > 0 {
+		// What answers a broken request may hold what was broken in it.
+		return
+	}
+	report(revision, def, schema.ResultRequirementID(x.Method()), e.Msg.Result, e, []*wire.Event{x.Request, e}, o)
+	if x.Method() == "ping" {
+		result, _ := e.Msg.Result.(map[string]any)
+		o.Check(only(result, "_meta"), "ping.response-empty", e.From, "the result of ping is not empty", x.Request, e)
+	}
+}
+
+// report judges one value by a definition and attributes what is wrong with it.
+func report(revision *schema.Revision, def, id string, value any, e *wire.Event, evidence []*wire.Event, o *Observer) {
+	clean := true
+	for _, v := range revision.Validate(def, value) {
+		broken := refine(def, id, v)
+		clean = clean && broken != id
+		if fractionalCount(v, value) {
+			o.Warning(broken, e.From, v.String(), evidence...)
+			continue
+		}
+		o.Violation(broken, e.From, v.String(), evidence...)
+	}
+	if object, ok := value.(map[string]any); ok && def == "EmptyResult" && id != schema.ResultRequirementID("ping") && !only(object, "_meta") {
+		clean = false
+		o.Warning(id, e.From, "the result has members where an empty one is due", evidence...)
+	}
+	if clean {
+		o.Exercised(id, e.From)
+	}
+	for _, part := range parts[def] {
+		if wire.At(value, part.path...) != nil {
+			o.Exercised(part.id, e.From)
+		}
+	}
+}
+
+// parts are members of messages whose form has an entry of its own.
+var parts = map[string][]struct {
+	path []string
+	id   string
+}{
+	"InitializeRequest": {
+		{[]string{"params", "capabilities"}, "schema.client-capabilities"}, {[]string{"params", "clientInfo"}, "schema.implementation"},
+	},
+	"InitializeResult": {{[]string{"capabilities"}, "schema.server-capabilities"}, {[]string{"serverInfo"}, "schema.implementation"}},
+}
+
+// fractionalCount reports whether the fault is a number with a fraction in place
+// of a count: the TypeScript source, which is the one that decides, has such
+// members as plain numbers.
+func fractionalCount(v schema.Violation, value any) bool {
+	switch v.Pointer {
+	case "/params/maxTokens", "/completion/total":
+	default:
+		if !suffix(v.Pointer, "/resources/*/size") {
+			return false
+		}
+	}
+	if v.Keyword != "type" {
+		return false
+	}
+	for _, step := range strings.Split(v.Pointer[1:], "/") {
+		if list, ok := value.([]any); ok {
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(list) {
+				return false
+			}
+			value = list[i]
+			continue
+		}
+		value = wire.At(value, step)
+	}
+	_, ok := value.(json.Number)
+	return ok
+}
+
+func refine(def, id string, v schema.Violation) string {
+	place := v.Pointer
+	if rest, ok := strings.CutPrefix(v.Message, `member "`); ok && v.Keyword == "required" {
+		name, _, _ := strings.Cut(rest, `"`)
+		place += "/" + name // the fault is reported at the object that lacks the member
+	}
+	for _, f := range finer {
+		if (f.definition == "" || f.definition == def) && (f.keyword == "" || f.keyword == v.Keyword) &&
+			suffix(place, f.pointer) {
+			return f.id
+		}
+	}
+	if slices.Contains(contentHolders, def) && strings.HasSuffix(v.Pointer, "/type") {
+		return "content.block.known-type"
+	}
+	return id
+}
+
+// suffix reports whether a pointer ends in a pattern, in which * stands for one
+// member or index.
+func suffix(pointer, pattern string) bool {
+	have, want := strings.Split(pointer, "/"), strings.Split(pattern[1:], "/")
+	if len(have) <= len(want)-1 {
+		return false
+	}
+	have = have[len(have)-len(want):]
+	for i := range want {
+		if want[i] != "*" && want[i] != have[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,165 @@
+package judge
+
+import (
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var stdioRules = []Rule{{
+	Name: "stdio",
+	Requirements: []string{
+		"stdio.server.stdout-clean", "stdio.client.stdin-clean", "stdio.message.newline-delimited",
+		"stdio.message.no-embedded-newlines", "stdio.server.stderr-logging", "stdio.server.reads-stdin",
+		"stdio.server.writes-stdout", "lifecycle.shutdown.stdio-server-exits",
+	},
+	Judge: judgeStdio,
+}}
+
+// basic/transports#stdio
+func judgeStdio(c *Conversation, o *Observer) {
+	if c.Transport != transport.NameStdio {
+		return
+	}
+	judgeLines(c, o)
+	for _, e := range c.Events {
+		if e.Kind == wire.KindStderr {
+			o.Exercised("stdio.server.stderr-logging", wire.Server)
+			if !utf8.Valid(e.Raw) {
+				o.Note("stdio.server.stderr-logging", wire.Server, "stderr holds bytes that are not UTF-8")
+			}
+		}
+	}
+	for _, x := range c.Exchanges {
+		if r := x.Response(); r != nil && x.From() == wire.Client {
+			o.Exercised("stdio.server.reads-stdin", wire.Server)
+			o.Exercised("stdio.server.writes-stdout", wire.Server)
+			break
+		}
+	}
+	judgeExit(c, o)
+}
+
+func judgeLines(c *Conversation, o *Observer) {
+	tries := maxTries
+	spread := 0 // the lines before this position belong to a message already judged
+	for i, e := range c.Messages {
+		clean := "stdio.server.stdout-clean"
+		if e.From == wire.Client {
+			clean = "stdio.client.stdin-clean"
+		}
+		switch {
+		case e.Dropped > 0:
+			o.Violation(clean, e.From, "a line that is longer than the limit does not end", e)
+		case e.Msg.Has(wire.TooDeep):
+			o.Note(clean, e.From, "a message nests deeper than mcpconform reads")
+		case e.Msg.Kind != wire.Invalid || e.Member:
+			o.Exercised(clean, e.From)
+			o.Exercised("stdio.message.no-embedded-newlines", e.From)
+			judgeDelimiter(e, o)
+		case i < spread && e.From == wire.Server:
+		default:
+			lines := pieces(c, i, &tries)
+			if len(lines) < 2 {
+				o.Violation(clean, e.From, "a line is no MCP message: "+faults(e.Msg), e)
+				continue
+			}
+			spread = i + len(lines)
+			o.Violation("stdio.message.no-embedded-newlines", e.From, "one message is spread over several lines", lines...)
+		}
+	}
+}
+
+func judgeDelimiter(e *wire.Event, o *Observer) {
+	const id = "stdio.message.newline-delimited"
+	if transport.Unterminated(e) {
+		o.Violation(id, e.From, "the last message lacks its newline", e)
+	} else {
+		o.Exercised(id, e.From)
+	}
+}
+
+func faults(m *wire.Message) string {
+	if len(m.Raw) == 0 {
+		return "it is empty"
+	}
+	text := ""
+	for _, i := range m.Issues {
+		if text != "" {
+			text += "; "
+		}
+		text += i.Detail
+	}
+	return text
+}
+
+// Bounds of the search for messages that are spread over lines.
+const (
+	maxPieces = 200
+	maxTries  = 20
+)
+
+// pieces returns the lines from the i-th message on that make up one JSON
+// object when they are put together, or nil.
+func pieces(c *Conversation, i int, tries *int) []*wire.Event {
+	first := c.Messages[i]
+	if *tries == 0 || !looksLikeMessage(first.Raw) || !first.Msg.Has(wire.NotJSON) {
+		return nil
+	}
+	*tries--
+	var text []byte
+	var lines []*wire.Event
+	for _, e := range c.Messages[i:min(len(c.Messages), i+maxPieces)] {
+		if e.From != first.From {
+			continue
+		}
+		if len(lines) > 0 && e.Msg.Kind != wire.Invalid || len(text) > 1<<20 {
+			return nil
+		}
+		lines = append(lines, e)
+		text = append(append(text, '\n'), e.Raw...)
+		if v, _, err := wire.Decode(text); err == nil {
+			if _, ok := v.(map[string]any); ok {
+				return lines
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// A server whose stdin was closed exits by itself: the shutdown of
+// basic/lifecycle#stdio has nothing else that would tell it to.
+func judgeExit(c *Conversation, o *Observer) {
+	const id = "lifecycle.shutdown.stdio-server-exits"
+	var closed, signalled, exited *wire.Event
+	for _, e := range c.Events {
+		switch {
+		case e.Kind == wire.KindClose && e.From == wire.Client && closed == nil:
+			closed = e
+		case e.Kind == wire.KindSignal && signalled == nil:
+			signalled = e
+		case e.Kind == wire.KindExit:
+			exited = e
+		}
+	}
+	if closed == nil || exited == nil || exited.Seq < closed.Seq {
+		return
+	}
+	if signalled != nil && signalled.Seq < exited.Seq {
+		if shortWait(closed, signalled) {
+			return // the harness did not wait long enough to tell
+		}
+		o.Violation(id, wire.Server, "the server was still running when its stdin had been closed for "+
+			(signalled.At-closed.At).Round(10e6).String(), closed, signalled, exited)
+		return
+	}
+	o.Exercised(id, wire.Server)
+}
+
+// shortWait reports whether less than a reasonable time passed between the end
+// of stdin and the signal.
+func shortWait(closed, signalled *wire.Event) bool {
+	return signalled.At-closed.At < transport.ReasonableExit
+}

@@ -1,0 +1,304 @@
+package judge
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var utilityRules = []Rule{
+	{
+		Name: "progress",
+		Requirements: []string{
+			"progress.token.unique", "progress.token.echo", "progress.value-increases", "progress.token.active-request",
+			"progress.in-progress", "progress.stop", "progress.token.type",
+		},
+		Judge: judgeProgress,
+	},
+	{
+		Name:         "cancellation",
+		Requirements: []string{"cancellation.same-direction", "cancellation.in-progress", "cancellation.not-initialize"},
+		Judge:        judgeCancellation,
+	},
+	{
+		Name:         "cancelled requests",
+		Requirements: []string{"cancellation.stop-processing", "cancellation.no-response", "progress.in-progress"},
+		Judge:        judgeCancelled,
+	},
+}
+
+// basic/utilities/progress
+func judgeProgress(c *Conversation, o *Observer) {
+	judgeTokens(c, o)
+	var asked map[wire.Party]map[string]*Exchange // requests by the text of their token
+	for _, e := range c.Messages {
+		if e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/progress" {
+			continue
+		}
+		if x := c.Of(e); x != nil {
+			judgeReference(x, e, o)
+			continue
+		}
+		if asked == nil {
+			asked = c.tokenTexts()
+		}
+		token := wire.At(e.Msg.Params, "progressToken")
+		if x := asked[e.From.Peer()][tokenText(token)]; x != nil && x.Request.Seq < e.Seq && wire.ReadID(token).Usable() {
+			o.Violation("progress.token.echo", e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token), x.Request, e)
+			continue
+		}
+		o.Violation("progress.token.active-request", e.From, "no request has the progress token "+wire.Show(token), e)
+	}
+	for _, x := range c.Exchanges {
+		judgeGrowth(x, o)
+	}
+}
+
+// tokenText returns a token without regard to its type.
+func tokenText(token any) string { return strings.Trim(tokenKey(token), `"`) }
+
+// tokenTexts returns the first request with each token.
+func (c *Conversation) tokenTexts() map[wire.Party]map[string]*Exchange {
+	texts := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}}
+	for _, x := range c.Exchanges {
+		if x.Token != nil && texts[x.From()][tokenText(x.Token)] == nil {
+			texts[x.From()][tokenText(x.Token)] = x
+		}
+	}
+	return texts
+}
+
+func judgeTokens(c *Conversation, o *Observer) {
+	latest := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}} // to end, by token
+	for _, x := range c.Exchanges {
+		if x.Token == nil {
+			continue
+		}
+		o.Exercised("progress.token.type", x.From())
+		key := tokenKey(x.Token)
+		y := latest[x.From()][key]
+		if y != nil && y.end() > x.Request.Seq {
+			o.Violation("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
+				y.Request, x.Request)
+		} else {
+			o.Exercised("progress.token.unique", x.From())
+		}
+		if y == nil || x.end() > y.end() {
+			latest[x.From()][key] = x
+		}
+	}
+}
+
+// end returns the position in the log up to which a request is under way.
+func (x *Exchange) end() int {
+	switch {
+	case x.Response() != nil:
+		return x.Response().Seq
+	case x.Cancelled != nil:
+		return x.Cancelled.Seq
+	}
+	return math.MaxInt
+}
+
+func judgeReference(x *Exchange, e *wire.Event, o *Observer) {
+	for _, id := range []string{"progress.token.active-request", "progress.token.echo", "progress.token.type"} {
+		o.Exercised(id, e.From)
+	}
+	answer := x.Response()
+	switch {
+	case answer == nil || e.Seq < answer.Seq:
+		o.Exercised("progress.in-progress", e.From)
+		if answer != nil {
+			o.Exercised("progress.stop", e.From)
+		}
+	case e.Stream == answer.Stream:
+		// On different streams the order of arrival says nothing.
+		o.Violation("progress.stop", e.From, "progress went on after the response", x.Request, answer, e)
+	}
+}
+
+// judgeGrowth judges that the progress value grows with each notification
+// (basic/utilities/progress#progress-flow).
+func judgeGrowth(x *Exchange, o *Observer) {
+	var last *big.Rat
+	var lastEvent *wire.Event
+	for _, e := range x.Progress {
+		n, ok := wire.At(e.Msg.Params, "progress").(json.Number)
+		if !ok || len(n) > 64 {
+			continue
+		}
+		value, ok := ratio(n)
+		if !ok {
+			continue
+		}
+		if lastEvent != nil && (e.Stream == lastEvent.Stream) {
+			o.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
+				"the progress value did not grow", lastEvent, e)
+		}
+		last, lastEvent = value, e
+	}
+}
+
+// ratio reads a number exactly; huge exponents are refused.
+func ratio(n json.Number) (*big.Rat, bool) {
+	f, err := n.Float64()
+	if err != nil || f > 1e300 || f < -1e300 || f != 0 && f < 1e-300 && f > -1e-300 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(string(n))
+}
+
+// basic/utilities/cancellation#behavior-requirements
+func judgeCancellation(c *Conversation, o *Observer) {
+	acted := map[wire.Party][]span{}
+	for _, e := range c.Messages {
+		if e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/cancelled" {
+			continue
+		}
+		id := wire.ReadID(wire.At(e.Msg.Params, "requestId"))
+		if !id.Usable() {
+			continue // the schema judges it
+		}
+		x := c.Cancels(e)
+		if x == nil {
+			o.Violation("cancellation.same-direction", e.From, "its sender made no request with the id "+id.String(), e)
+			continue
+		}
+		o.Exercised("cancellation.same-direction", e.From)
+		if x.Method() == "initialize" {
+			o.Violation("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
+		} else {
+			o.Exercised("cancellation.not-initialize", e.From)
+		}
+		if acted[e.From] == nil {
+			acted[e.From] = c.spans(e.From)
+		}
+		// Whether the sender knew of the response shows only if it has acted on
+		// the response in between.
+		if r := x.Response(); r != nil && r.Seq < e.Seq && within(acted[e.From], r.Seq) < e.Seq {
+			o.Violation("cancellation.in-progress", e.From, "the request had been answered long before", x.Request, r, e)
+		} else {
+			o.Exercised("cancellation.in-progress", e.From)
+		}
+	}
+}
+
+// A span is the time between a request and its response.
+type span struct{ begin, end int }
+
+// spans returns the answered requests of a party in the order of their
+// beginnings; each end is the earliest of its own and all later spans.
+func (c *Conversation) spans(p wire.Party) []span {
+	var list []span
+	for _, x := range c.Exchanges {
+		if x.From() == p && x.Response() != nil {
+			list = append(list, span{x.Request.Seq, x.Response().Seq})
+		}
+	}
+	for i := len(list) - 2; i >= 0; i-- {
+		list[i].end = min(list[i].end, list[i+1].end)
+	}
+	return list
+}
+
+// within returns the position at which the first request that was made after
+// a position was answered.
+func within(spans []span, after int) int {
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].begin > after })
+	if i == len(spans) {
+		return math.MaxInt
+	}
+	return spans[i].end
+}
+
+// What a receiver does for a request after it has read the cancellation
+// (basic/utilities/cancellation#behavior-requirements). That it has read it
+// shows when a later request was answered; that what it sends then was not on
+// its way already, when one more was.
+func judgeCancelled(c *Conversation, o *Observer) {
+	answered := map[wire.Party][]span{}
+	received := map[string]int{} // position of the HTTP response, by stream
+	if c.Transport != "stdio" {
+		for _, e := range c.Events {
+			if e.Kind == wire.KindHTTPResponse {
+				received[e.Stream] = e.Seq
+			}
+		}
+	}
+	for _, x := range c.Exchanges {
+		if x.Cancelled == nil || x.Method() == "initialize" {
+			continue
+		}
+		p := x.From()
+		if x.Response() != nil && x.Response().Seq < x.Cancelled.Seq {
+			continue // it came too late
+		}
+		sent := x.Cancelled.Seq
+		if c.Transport != "stdio" && p == wire.Client {
+			// Messages of their own exchanges may overtake each other.
+			seq, ok := received[x.Cancelled.Stream]
+			if !ok {
+				continue
+			}
+			sent = seq
+		}
+		if answered[p] == nil {
+			answered[p] = c.spans(p)
+		}
+		read := within(answered[p], sent)
+		if read != math.MaxInt {
+			read = within(answered[p], read)
+		}
+		judgeAfterCancellation(x, read, o)
+	}
+}
+
+// judgeAfterCancellation judges a cancelled request whose cancellation has
+// been dealt with at a position in the log.
+func judgeAfterCancellation(x *Exchange, read int, o *Observer) {
+	receiver := x.From().Peer()
+	const silent, stops = "cancellation.no-response", "cancellation.stop-processing"
+	switch r := x.Response(); {
+	case r != nil && tellsOfCancellation(r):
+		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
+	case r != nil && r.Seq > read:
+		o.Violation(silent, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
+	case r == nil && read != math.MaxInt:
+		o.Exercised(silent, receiver)
+	}
+	late := sort.Search(len(x.Progress), func(i int) bool { return x.Progress[i].Seq > read })
+	switch {
+	case late < len(x.Progress) && (x.Response() == nil || x.Progress[late].Seq < x.Response().Seq):
+		o.Violation(stops, receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+		// A receiver may be unable to cancel a request. It is then still in
+		// progress, though not for the one who was to be told.
+		o.Warning("progress.in-progress", receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+	case len(x.Progress) > 0 && read != math.MaxInt && x.Response() == nil:
+		o.Exercised(stops, receiver)
+	}
+}
+
+var cancelled = regexp.MustCompile(`(?i)\b(cancell?ed|cancell?ation|aborted)\b`)
+
+// tellsOfCancellation reports whether a failure gives the cancellation as its
+// reason: then it was made after the cancellation was read.
+func tellsOfCancellation(r *wire.Event) bool {
+	if r.Msg.Kind == wire.ErrorResponse {
+		return r.Msg.Error != nil && cancelled.MatchString(r.Msg.Error.Message)
+	}
+	if wire.At(r.Msg.Result, "isError") != true {
+		return false
+	}
+	blocks, _ := wire.At(r.Msg.Result, "content").([]any)
+	for _, block := range blocks {
+		if text, ok := wire.At(block, "text").(string); ok && len(text) < 400 && cancelled.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}

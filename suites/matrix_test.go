@@ -1,0 +1,306 @@
+package suites_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+var update = flag.Bool("update", false, "write docs/kill-matrix.md")
+
+const matrixFile = "../docs/kill-matrix.md"
+
+// purposes of the reference server's tools.
+var purposes = map[string]check.Call{
+	"error": {Tool: "test_error_handling"}, "progress": {Tool: "test_tool_with_progress"},
+	"slow": {Tool: "slow", Arguments: map[string]any{"seconds": 1}},
+	"log":  {Tool: "test_tool_with_logging"}, "log-levels": {Tool: "log_levels"},
+	"resource-link": {Tool: "resource_links"}, "resource-update": {Tool: "update_resource"},
+	"tools-change": {Tool: "toggle_tool"}, "resources-change": {Tool: "toggle_resource"}, "prompts-change": {Tool: "toggle_prompt"},
+	"structured": {Tool: "sum", Arguments: map[string]any{"a": 1, "b": 2}},
+	"image":      {Tool: "test_image_content"}, "audio": {Tool: "test_audio_content"},
+	"embedded-resource": {Tool: "test_embedded_resource"}, "mixed-content": {Tool: "test_multiple_content_types"},
+	"sampling":    {Tool: "test_sampling", Arguments: map[string]any{"prompt": "Say hello."}},
+	"elicitation": {Tool: "test_elicitation", Arguments: map[string]any{"message": "Who are you?"}},
+	"roots":       {Tool: "test_roots"},
+}
+
+// The limits of an answer with which a fault is tried: most faults that show
+// by silence show at once, and those that only seem to be silent because the
+// machine is busy get another chance.
+var timeouts = []time.Duration{400 * time.Millisecond, 4 * time.Second}
+
+// options of the server under test. Its slow tool is not as slow, so that
+// calling it without arguments does not hold up every run.
+func serverOptions() server.Options {
+	c := server.DefaultCatalogue()
+	for _, tool := range c.Tools {
+		if tool.Name() == "slow" {
+			serve := tool.Call
+			tool.Call = func(ctx context.Context, r *server.Request, arguments map[string]any) (any, *wire.Error) {
+				if _, ok := arguments["seconds"]; !ok {
+					arguments["seconds"] = json.Number("0.05")
+				}
+				return serve(ctx, r, arguments)
+			}
+		}
+	}
+	return server.Options{Catalogue: c}
+}
+
+// kill is what a run said about a faulty server.
+type kill struct {
+	fault mockserver.Fault
+	by    []string // checks and rules that found it
+	// problems say why the run is not as it should be.
+	problems []string
+}
+
+func conduct(t *testing.T, o server.Options, timeout, exitWait time.Duration) *result.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	run, _, err := suites.Server(ctx, suites.Options{
+		Dialer: &transport.Stdio{
+			Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}, ExitWait: exitWait,
+		},
+		Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes},
+		Timeout:  timeout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the run does not end")
+	}
+	return run
+}
+
+// judged compares a run with what the fault announces.
+func judged(f mockserver.Fault, run *result.Run) kill {
+	k := kill{fault: f}
+	killed := false
+	for _, q := range run.Requirements {
+		found := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
+		switch {
+		case q.ID == f.Requirement:
+			killed = q.Verdict == want(f)
+			if !killed {
+				k.problems = append(k.problems, fmt.Sprintf("%s is %s, not %s: %s", q.ID, q.Verdict, want(f), why(q)))
+			}
+			for _, finding := range q.Findings {
+				if !slices.Contains(k.by, finding.Check) {
+					k.by = append(k.by, finding.Check)
+				}
+			}
+		case found && !slices.Contains(f.Collateral, q.ID):
+			k.problems = append(k.problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, why(q)))
+		}
+	}
+	for _, h := range run.Harness {
+		k.problems = append(k.problems, "a message of mcpconform is at fault: "+h.Message)
+	}
+	slices.Sort(k.by)
+	return k
+}
+
+func want(f mockserver.Fault) result.Verdict {
+	if l := f.Level(); !f.Mild && (l == schema.Must || l == schema.MustNot) {
+		return result.Fail
+	}
+	return result.Warn
+}
+
+func why(q result.Requirement) string {
+	if len(q.Findings) == 0 {
+		return q.Reason
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", q.Findings[0].Check, q.Findings[0].Message)
+	for _, e := range q.Findings[0].Evidence {
+		fmt.Fprintf(&b, "\n        %s %s %.300s", e.Kind, e.From, e.Text)
+	}
+	return b.String()
+}
+
+// TestKillMatrix proves the checks and rules: each fault is caught, and
+// nothing but what the fault breaks is found.
+func TestKillMatrix(t *testing.T) {
+	var faults []mockserver.Fault
+	for _, f := range mockserver.Catalogue() {
+		if f.Shows(transport.NameStdio) {
+			faults = append(faults, f)
+		}
+	}
+	kills := make([]kill, len(faults))
+	slots := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+	t.Run("faults", func(t *testing.T) {
+		for i, f := range faults {
+			t.Run(f.ID, func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				var first []string
+				for _, timeout := range timeouts {
+					o := serverOptions()
+					f.Apply(&o)
+					wait := 100 * time.Millisecond
+					if o.Behaviour.Stdio.Linger {
+						wait = transport.ReasonableExit
+					}
+					kills[i] = judged(f, conduct(t, o, timeout, wait))
+					if len(kills[i].problems) == 0 {
+						break
+					}
+					first = kills[i].problems
+				}
+				_ = first
+				for _, p := range kills[i].problems {
+					t.Error(p)
+				}
+			})
+		}
+	})
+	if t.Failed() || testing.Short() {
+		return
+	}
+	text := matrix(kills)
+	if *update {
+		if err := os.WriteFile(matrixFile, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	written, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(written), string(text)); diff != "" {
+		t.Errorf("docs/kill-matrix.md is out of date; run go test ./suites -run TestKillMatrix -update (-file +now):\n%s", diff)
+	}
+}
+
+// TestReferenceServerIsClean is the control of the kill matrix: without a
+// fault nothing is found.
+func TestReferenceServerIsClean(t *testing.T) {
+	run := reference(t)
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+			t.Errorf("%s is %s: %s", q.ID, q.Verdict, why(q))
+		}
+	}
+	for _, h := range run.Harness {
+		t.Errorf("a message of mcpconform is at fault: %s", h.Message)
+	}
+}
+
+// reference returns the run against the server without a fault.
+func reference(t *testing.T) *result.Run {
+	t.Helper()
+	return conduct(t, serverOptions(), 10*time.Second, transport.ReasonableExit)
+}
+
+// TestEveryRequirementIsProved wants a fault for each requirement that passes
+// on the reference server: what no fault breaks may be a check that cannot fail.
+func TestEveryRequirementIsProved(t *testing.T) {
+	broken := make(map[string]bool)
+	for _, f := range mockserver.Catalogue() {
+		if f.Shows(transport.NameStdio) {
+			broken[f.Requirement] = true
+		}
+	}
+	excused := unproved(t)
+	for _, q := range reference(t).Requirements {
+		if q.Verdict != result.Pass {
+			continue
+		}
+		_, excepted := excused[q.ID]
+		switch {
+		case !broken[q.ID] && !excepted:
+			t.Errorf("no fault proves %s (%s)", q.ID, strings.Join(q.Checks, ", "))
+		case broken[q.ID] && excepted:
+			t.Errorf("%s is proved by a fault: take it out of mockserver/unproved.txt", q.ID)
+		}
+	}
+}
+
+// unproved reads the requirements for which no fault is asked.
+func unproved(t *testing.T) map[string]string {
+	t.Helper()
+	const file = "../mockserver/unproved.txt"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	excused := make(map[string]string)
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, reason, ok := strings.Cut(line, " ")
+		if _, known := schema.Lookup(id); !known || !ok || strings.TrimSpace(reason) == "" {
+			t.Errorf("%s: %q is no requirement with a reason", file, line)
+		}
+		excused[id] = strings.TrimSpace(reason)
+	}
+	return excused
+}
+
+// matrix renders the kill matrix.
+func matrix(kills []kill) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Kill matrix\n\n" +
+		"Each fault of the mock server, the requirement that it breaks, and the checks and passive rules that catch it.\n" +
+		"A fault that nothing catches fails the build, and so does a finding that a fault did not announce.\n" +
+		"`mcpconform mock --fault ID` serves a fault. Written by `go test ./suites -run TestKillMatrix -update`.\n")
+	page := ""
+	for _, k := range byPage(kills) {
+		if p := k.fault.Page(); p != page {
+			page = p
+			fmt.Fprintf(&b, "\n## %s\n\n| fault | on the wire | requirement | level | caught by |\n|---|---|---|---|---|\n", page)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", k.fault.ID, cell(k.fault.Summary), k.fault.Requirement, k.fault.Level(),
+			cell(strings.Join(k.by, ", ")))
+	}
+	return b.Bytes()
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// byPage orders kills as the catalogue of requirements has the pages.
+func byPage(kills []kill) []kill {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return kills
+	}
+	order := make(map[string]int)
+	for i, r := range catalogue {
+		if _, ok := order[r.Page]; !ok {
+			order[r.Page] = i
+		}
+	}
+	sorted := slices.Clone(kills)
+	slices.SortStableFunc(sorted, func(a, b kill) int { return order[a.fault.Page()] - order[b.fault.Page()] })
+	return sorted
+}

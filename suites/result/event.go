@@ -1,0 +1,137 @@
+package result
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// maxText is how many bytes of one event a report shows.
+const maxText = 2000
+
+// NewEvent returns a wire event as a report shows it.
+func NewEvent(e *wire.Event) Event {
+	out := Event{
+		Connection: e.Conn, Seq: e.Seq, Seconds: e.At.Seconds(), Kind: string(e.Kind),
+		From: string(e.From), Stream: e.Stream,
+	}
+	out.Text, out.Truncated = shorten(text(e))
+	out.Truncated = out.Truncated || e.Dropped > 0
+	return out
+}
+
+// NewEvents converts events in the order in which they happened.
+func NewEvents(events []*wire.Event) []Event {
+	var out []Event
+	seen := make(map[*wire.Event]bool)
+	for _, e := range events {
+		if e != nil && !seen[e] {
+			seen[e] = true
+			out = append(out, NewEvent(e))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Event) int {
+		switch {
+		case a.Seconds < b.Seconds:
+			return -1
+		case a.Seconds > b.Seconds:
+			return 1
+		}
+		return a.Seq - b.Seq
+	})
+	return out
+}
+
+func text(e *wire.Event) string {
+	var parts []string
+	if h := e.HTTP; h != nil {
+		parts = append(parts, head(h))
+	}
+	if s := e.SSE; s != nil && (s.Event != "" || s.HasID || s.Retry != "" || s.Comment != "") {
+		parts = append(parts, sse(s))
+	}
+	if e.Raw != nil {
+		parts = append(parts, printable(e.Raw))
+	}
+	if e.Exit != nil {
+		parts = append(parts, e.Exit.String())
+	}
+	if e.Note != "" {
+		parts = append(parts, e.Note)
+	}
+	return strings.Join(parts, "\n")
+}
+
+func head(h *wire.Head) string {
+	var b strings.Builder
+	if h.Method != "" {
+		b.WriteString(h.Method + " " + h.URL)
+	} else {
+		fmt.Fprintf(&b, "%d %s", h.Status, http.StatusText(h.Status))
+	}
+	names := make([]string, 0, len(h.Header))
+	for name := range h.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, v := range h.Header[name] {
+			b.WriteString("\n" + name + ": " + v)
+		}
+	}
+	return b.String()
+}
+
+func sse(s *wire.SSE) string {
+	var fields []string
+	if s.Event != "" {
+		fields = append(fields, "event: "+s.Event)
+	}
+	if s.HasID {
+		fields = append(fields, "id: "+s.ID)
+	}
+	if s.Retry != "" {
+		fields = append(fields, "retry: "+s.Retry)
+	}
+	if s.Comment != "" {
+		fields = append(fields, ": "+s.Comment)
+	}
+	return strings.Join(fields, "\n")
+}
+
+// printable returns bytes as UTF-8; those that are not are written as \xHH.
+func printable(raw []byte) string {
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	var b strings.Builder
+	for len(raw) > 0 {
+		r, size := utf8.DecodeRune(raw)
+		if r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\x%02X`, raw[0])
+		} else {
+			b.WriteRune(r)
+		}
+		raw = raw[size:]
+	}
+	return b.String()
+}
+
+// shorten cuts the middle out of a long text.
+func shorten(s string) (string, bool) {
+	if len(s) <= maxText {
+		return s, false
+	}
+	front, back := maxText*3/4, len(s)-maxText/4
+	for front > 0 && !utf8.RuneStart(s[front]) {
+		front--
+	}
+	for back < len(s) && !utf8.RuneStart(s[back]) {
+		back++
+	}
+	return fmt.Sprintf("%s … [%d bytes left out] … %s", s[:front], back-front, s[back:]), true
+}

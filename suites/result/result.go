@@ -1,0 +1,160 @@
+// Package result holds what a run found: one entry a requirement, with a
+// verdict in the terms of ISO/IEC 9646 and the wire events that prove it. It is
+// the contract between the engine, which fills it, and the reporters, which
+// render it. Its JSON form is versioned; docs/results.md describes it.
+package result
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Format is the version of the JSON form. It changes only when a reader of the
+// previous form would misread the new one.
+const Format = 1
+
+// Verdict of one requirement.
+type Verdict string
+
+// The verdicts, from best to worst for a certification.
+const (
+	Pass         Verdict = "pass"         // exercised, and never violated
+	Skip         Verdict = "skip"         // does not apply to this target or run
+	Inconclusive Verdict = "inconclusive" // applies, but nothing exercised it
+	Warn         Verdict = "warn"         // a SHOULD was broken
+	Fail         Verdict = "fail"         // a MUST was broken
+	Error        Verdict = "error"        // the harness could not tell
+)
+
+// Overall verdict of a run.
+type Overall string
+
+// The overall verdicts.
+const (
+	Conformant    Overall = "conformant"
+	NotConformant Overall = "not-conformant"
+	Incomplete    Overall = "incomplete" // nothing was exercised, or the run was cut short
+)
+
+// Run is one run against one target: the content of results.json.
+type Run struct {
+	Format    int       `json:"format"`
+	Tool      Tool      `json:"tool"`
+	Revision  string    `json:"revision"`
+	Role      string    `json:"role"`      // role of the target: "server" or "client"
+	Transport string    `json:"transport"` // "stdio", "http" or "sse"
+	Target    Target    `json:"target"`
+	Started   time.Time `json:"started"`
+	Seconds   float64   `json:"seconds"`
+	Verdict   Overall   `json:"verdict"`
+	// Strict says that a broken SHOULD made the run not conformant.
+	Strict bool `json:"strict,omitempty"`
+	// Reason says in one sentence why the run is incomplete.
+	Reason       string        `json:"reason,omitempty"`
+	Requirements []Requirement `json:"requirements"`
+	// Harness lists violations in messages of mcpconform itself that no check
+	// declared as deliberate. They are bugs of mcpconform, never of the target.
+	Harness []Finding `json:"harness,omitempty"`
+	// Notes are observations that no verdict depends on.
+	Notes []string `json:"notes,omitempty"`
+	// ExpectedFailures reports what became of each entry of the expected-failures file.
+	ExpectedFailures []ExpectedFailure `json:"expectedFailures,omitempty"`
+}
+
+// Tool that made the run.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Target of a run, as it was given and as it introduced itself.
+type Target struct {
+	Command []string `json:"command,omitempty"`
+	URL     string   `json:"url,omitempty"` // secrets redacted
+	// Name, Title and Version are the target's own serverInfo or clientInfo.
+	Name    string `json:"name,omitempty"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version,omitempty"`
+	// ProtocolVersion that the target answered to a request for the run's revision.
+	ProtocolVersion string          `json:"protocolVersion,omitempty"`
+	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
+}
+
+// Requirement is one requirement of the revision with its verdict. The first
+// six members repeat the catalogue's entry, so that a report stands alone.
+type Requirement struct {
+	ID      string `json:"id"`
+	Level   string `json:"level"` // MUST, MUST NOT, SHOULD, SHOULD NOT or MAY
+	Party   string `json:"party"` // server, client, both, host or authorization-server
+	Page    string `json:"page"`  // path under the revision's folder, no extension
+	Anchor  string `json:"anchor"`
+	Summary string `json:"summary"`
+	// Observable is false for a requirement that no peer can see; its verdict
+	// is then skip and its reason says why.
+	Observable bool    `json:"observable"`
+	Verdict    Verdict `json:"verdict"`
+	// Exercised counts how often the target was seen to meet or break it.
+	Exercised int       `json:"exercised"`
+	Reason    string    `json:"reason,omitempty"`
+	Checks    []string  `json:"checks,omitempty"` // names of the checks and rules that serve it
+	Findings  []Finding `json:"findings,omitempty"`
+	// Omitted counts further findings of the same kind that were not kept.
+	Omitted int `json:"omitted,omitempty"`
+	// Expected is the reason given in the expected-failures file, when that
+	// file covers this requirement's failure.
+	Expected string   `json:"expected,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// Finding is one violation, or one harness error, with its evidence.
+type Finding struct {
+	// Check is the check or passive rule that found it.
+	Check   string `json:"check,omitempty"`
+	Message string `json:"message"`
+	// Evidence holds the wire events that prove it, oldest first.
+	Evidence []Event `json:"evidence,omitempty"`
+}
+
+// Event is one event of the trace as a report shows it.
+type Event struct {
+	// Connection and Seq find the event in the trace file.
+	Connection string `json:"connection"`
+	Seq        int    `json:"seq"`
+	// Seconds since the run started.
+	Seconds float64 `json:"seconds"`
+	Kind    string  `json:"kind"`           // message, http-request, process-exit, …
+	From    string  `json:"from,omitempty"` // client or server
+	// Stream is where it travelled: stdin, stdout, stderr, post:3, get:1 …
+	Stream string `json:"stream,omitempty"`
+	// Text is the event in UTF-8, shortened in the middle if long; bytes that
+	// are not UTF-8 are written as \xHH.
+	Text string `json:"text,omitempty"`
+	// Truncated says that Text does not hold the whole event.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// ExpectedFailure tells what became of one entry of the expected-failures file.
+type ExpectedFailure struct {
+	ID      string `json:"id"`
+	Reason  string `json:"reason,omitempty"`
+	Expires string `json:"expires,omitempty"` // date, YYYY-MM-DD
+	// Status is "failed" (as expected), "passed" or "unmatched" (both stale),
+	// "expired" or "untested".
+	Status string `json:"status"`
+}
+
+// Counts of verdicts over the observable requirements of a run.
+func (r *Run) Counts() map[Verdict]int {
+	counts := make(map[Verdict]int)
+	for i := range r.Requirements {
+		if r.Requirements[i].Observable {
+			counts[r.Requirements[i].Verdict]++
+		}
+	}
+	return counts
+}
+
+// URL of the requirement's section in the published specification.
+func (q *Requirement) URL(revision string) string {
+	return "https://modelcontextprotocol.io/specification/" + revision + "/" + q.Page + "#" + q.Anchor
+}

@@ -1,0 +1,352 @@
+// Package suites runs the checks and the rules against a target and gives each
+// requirement of the revision its verdict.
+package suites
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/result"
+	"github.com/mcpconform/mcpconform/suites/server"
+)
+
+// Options of a run.
+type Options struct {
+	Dialer    transport.Dialer
+	Selection Selection
+	Settings  check.Settings
+	// Timeout of one answer; zero for the default.
+	Timeout time.Duration
+	// Parallel is how many connections of single checks are open at a time;
+	// zero for the default.
+	Parallel int
+	Strict   bool
+	Limits   wire.Limits // zero for the defaults
+	// Trace to record to, which may hold what went before; nil makes one.
+	Trace *wire.Trace
+	// Redactor takes secrets out of the report and of the trace as it is
+	// written; nil for none.
+	Redactor *transport.Redactor
+	Tool     result.Tool
+	Target   result.Target // command or URL, for the report
+	// Progress is told of each check that ends; nil for nobody.
+	Progress Progress
+	// Framework runs the specs; nil runs them one after the other. Ginkgo is one.
+	Framework Framework
+}
+
+// Progress is told how a run goes on. Its methods may be called by several
+// goroutines.
+type Progress interface {
+	Start(total int)
+	Done(name string, verdict result.Verdict, message string)
+	Stop()
+}
+
+// Spec is one entry of the suite: a check, or a requirement that only the
+// judge sees to.
+type Spec struct {
+	Page   string // path of the specification's page
+	Name   string
+	Labels []string // requirement ids, levels
+	// Run waits for the outcome and returns it in one line.
+	Run func() (result.Verdict, string)
+}
+
+// Framework runs specs in the order given.
+type Framework func(specs []Spec)
+
+// Server runs the server suites against a target. The run is complete in every
+// case: what could not be tried is inconclusive and says why.
+func Server(ctx context.Context, o Options) (*result.Run, *wire.Trace, error) {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Limits == (wire.Limits{}) {
+		o.Limits = wire.DefaultLimits
+	}
+	if o.Framework == nil {
+		o.Framework = oneByOne
+	}
+	trace := o.Trace
+	if trace == nil {
+		trace = wire.NewTrace(o.Limits)
+	}
+	if o.Redactor != nil {
+		trace.Redact = o.Redactor.Event
+	}
+	r := &serverRun{options: o, catalogue: catalogue, trace: trace}
+	r.engine = &check.Engine{Dialer: o.Dialer, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel, Settings: o.Settings}
+	return r.run(ctx), trace, nil
+}
+
+func oneByOne(specs []Spec) {
+	for _, s := range specs {
+		s.Run()
+	}
+}
+
+type serverRun struct {
+	options   Options
+	catalogue []schema.Requirement
+	trace     *wire.Trace
+	engine    *check.Engine
+	target    *check.Target
+	futures   []*check.Future
+	cause     error
+	result    *result.Run
+}
+
+func (r *serverRun) run(ctx context.Context) *result.Run {
+	r.target, r.cause = r.engine.Prepare(ctx)
+	if r.cause == nil {
+		r.cause = otherRevision(r.target)
+	}
+	checks := r.selected()
+	r.futures = r.engine.Start(ctx, checks, r.cause)
+	if p := r.options.Progress; p != nil {
+		p.Start(len(checks))
+		defer p.Stop()
+	}
+	specs := make([]Spec, 0, len(r.futures))
+	for _, f := range r.futures {
+		specs = append(specs, r.checkSpec(f))
+	}
+	specs = append(specs, r.judgeSpecs(ctx)...)
+	r.options.Framework(specs)
+	// With nothing selected but checks, or a framework that was interrupted.
+	r.conclude(ctx)
+	return r.result
+}
+
+var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+
+// otherRevision returns an error if the target settled on another revision,
+// by whose rules it would have to be judged.
+func otherRevision(t *check.Target) error {
+	v, ok := t.Init.Result()["protocolVersion"].(string)
+	if !ok || v == schema.Version || !revisionName.MatchString(v) {
+		return nil
+	}
+	return fmt.Errorf("the server answered with revision %s, and only %s is tested", wire.Quote(v, 40), schema.Version)
+}
+
+// selected returns the checks that serve a selected requirement.
+func (r *serverRun) selected() []*check.Check {
+	chosen := make(map[string]bool)
+	for _, q := range r.catalogue {
+		chosen[q.ID] = binds(q, wire.Server) && r.options.Selection.Includes(q)
+	}
+	var checks []*check.Check
+	for _, c := range server.Checks() {
+		if slices.ContainsFunc(c.Requirements, func(id string) bool { return chosen[id] }) {
+			checks = append(checks, c)
+		}
+	}
+	return checks
+}
+
+func (r *serverRun) checkSpec(f *check.Future) Spec {
+	main, _ := schema.Lookup(f.Check.Requirements[0])
+	return Spec{
+		Page: main.Page, Name: f.Check.Name, Labels: append([]string{string(main.Level)}, f.Check.Requirements...),
+		Run: func() (result.Verdict, string) {
+			o := f.Await()
+			v, message := summarise(o, main)
+			message = r.options.Redactor.String(message)
+			if r.options.Progress != nil {
+				r.options.Progress.Done(o.Check.Name, v, message)
+			}
+			return v, message
+		},
+	}
+}
+
+// summarise gives the verdict of one check in one line.
+func summarise(o check.Outcome, main schema.Requirement) (result.Verdict, string) {
+	switch o.Verdict {
+	case check.Failed:
+		message := o.Findings[0].Requirement + ": " + o.Findings[0].Message
+		for _, f := range o.Findings {
+			q, _ := schema.Lookup(f.Requirement)
+			if !f.Mild && (q.Level == schema.Must || q.Level == schema.MustNot) {
+				return result.Fail, message
+			}
+		}
+		return result.Warn, message
+	case check.Skipped:
+		return result.Skip, o.Reason
+	case check.Inconclusive:
+		return result.Inconclusive, o.Reason
+	case check.Broken:
+		return result.Error, o.Reason
+	}
+	return result.Pass, main.Summary
+}
+
+// judgeSpecs returns a spec for each selected requirement that rules serve.
+// The first of them waits for the end of the exchange and lets the judge work.
+func (r *serverRun) judgeSpecs(ctx context.Context) []Spec {
+	rules := ruleNames()
+	var specs []Spec
+	for _, q := range r.catalogue {
+		if len(rules[q.ID]) == 0 || !binds(q, wire.Server) || !r.options.Selection.Includes(q) {
+			continue
+		}
+		specs = append(specs, Spec{
+			Page: q.Page, Name: q.ID, Labels: []string{string(q.Level), q.ID},
+			Run: func() (result.Verdict, string) {
+				r.conclude(ctx)
+				for _, done := range r.result.Requirements {
+					if done.ID == q.ID {
+						return done.Verdict, done.Reason
+					}
+				}
+				return result.Error, "the requirement got no verdict"
+			},
+		})
+	}
+	return specs
+}
+
+// conclude waits for all checks, ends the sessions, judges the trace and
+// assembles the result. It does so once.
+func (r *serverRun) conclude(ctx context.Context) {
+	if r.result != nil {
+		return
+	}
+	v := &evidence{
+		role: wire.Server, transport: r.options.Dialer.Transport(), cause: r.cause, redactor: r.options.Redactor,
+	}
+	for _, f := range r.futures {
+		v.outcomes = append(v.outcomes, f.Await())
+	}
+	if r.cause == nil && ctx.Err() == nil {
+		// The target was alive until the end; if not, the judge sees why.
+		_ = r.engine.Alive(ctx)
+	}
+	r.engine.Finish(ctx)
+	if ctx.Err() != nil && r.cause == nil {
+		r.cause = errors.New("the run was interrupted")
+		v.cause = r.cause
+	}
+	v.report = judge.Judge(r.trace.Logs())
+	if r.target.Init != nil && r.target.Init.Result() != nil {
+		v.declared = func(p wire.Party, path []string) bool { return declared(r.target, path) }
+	}
+	r.answerless(v)
+	run := &result.Run{
+		Format: result.Format, Tool: r.options.Tool, Revision: schema.Version, Role: string(wire.Server),
+		Transport: v.transport, Target: r.describeTarget(), Started: r.trace.Start.UTC(),
+		Seconds: time.Since(r.trace.Start).Seconds(), Strict: r.options.Strict,
+		Requirements: v.assemble(r.catalogue, r.options.Selection), Harness: r.harnessFindings(v.report),
+	}
+	run.Verdict, run.Reason = verdict(run, r.cause)
+	redactRun(r.options.Redactor, run)
+	r.result = run
+}
+
+func declared(t *check.Target, path []string) bool {
+	v := wire.At(t.Capabilities(), path...)
+	if flag, ok := v.(bool); ok {
+		return flag
+	}
+	return v != nil
+}
+
+// answerless records what it means when the handshake itself failed.
+func (r *serverRun) answerless(v *evidence) {
+	var start *transport.StartError
+	if r.cause == nil || r.target.Init == nil || errors.As(r.cause, &start) {
+		return
+	}
+	var timeout *client.TimeoutError
+	var refused *client.RefusedError
+	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !r.saidSomething() {
+		return // it ended before it was there
+	}
+	if otherRevision(r.target) != nil {
+		return
+	}
+	v.outcomes = append(v.outcomes, check.Outcome{
+		Check:   &check.Check{Name: "lifecycle/handshake", Requirements: []string{"lifecycle.init.answered"}},
+		Verdict: check.Failed,
+		Findings: []check.Finding{{
+			Requirement: "lifecycle.init.answered", Message: r.cause.Error(), Evidence: r.lastWords(),
+		}},
+	})
+}
+
+// saidSomething reports whether the target sent anything at all.
+func (r *serverRun) saidSomething() bool {
+	for _, l := range r.trace.Logs() {
+		for _, e := range l.Events() {
+			if e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindHTTPResponse) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lastWords returns the beginning and the end of the first connection.
+func (r *serverRun) lastWords() []*wire.Event {
+	const most = 10
+	events := r.trace.Logs()[0].Events()
+	if len(events) <= most {
+		return events
+	}
+	return slices.Concat(events[:most/2], events[len(events)-most/2:])
+}
+
+// harnessFindings returns violations in messages of mcpconform itself.
+func (r *serverRun) harnessFindings(report judge.Report) []result.Finding {
+	var findings []result.Finding
+	for k, seen := range report {
+		if k.Party != wire.Client {
+			continue
+		}
+		for _, v := range seen.Violations {
+			findings = append(findings, result.Finding{
+				Check: "rule: " + v.Rule, Message: k.Requirement + ": " + v.Message, Evidence: shown(r.options.Redactor, v.Evidence),
+			})
+		}
+	}
+	slices.SortFunc(findings, func(a, b result.Finding) int {
+		if a.Message < b.Message {
+			return -1
+		}
+		return 1
+	})
+	return findings
+}
+
+func (r *serverRun) describeTarget() result.Target {
+	t := r.options.Target
+	if r.target.Init == nil {
+		return t
+	}
+	answer := r.target.Init.Result()
+	t.Name, _ = wire.At(answer, "serverInfo", "name").(string)
+	t.Title, _ = wire.At(answer, "serverInfo", "title").(string)
+	t.Version, _ = wire.At(answer, "serverInfo", "version").(string)
+	t.ProtocolVersion, _ = answer["protocolVersion"].(string)
+	if caps := answer["capabilities"]; caps != nil {
+		if raw, err := json.Marshal(caps); err == nil {
+			t.Capabilities = raw
+		}
+	}
+	return t
+}

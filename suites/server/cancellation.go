@@ -1,0 +1,197 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// cancel cancels a request of ours. A request that may have been answered
+// already is cancelled on purpose.
+func cancel(t *check.T, id wire.ID, opts ...client.Option) {
+	t.Notify("notifications/cancelled", map[string]any{
+		"requestId": json.RawMessage(id.String()), "reason": "mcpconform no longer needs it",
+	}, opts...)
+}
+
+// late declares a cancellation of what is over, or was never there.
+var late = client.Deliberately("cancellation.in-progress", "cancellation.same-direction")
+
+// basic/utilities/cancellation
+var cancellationChecks = []*check.Check{
+	{
+		Name:         "cancellation/unknown",
+		Requirements: []string{"cancellation.ignore-unknown"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// Ids that no request has had, of either type.
+			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-never-used","reason":"none"}}`)
+			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":987654321}}`)
+		},
+	},
+	{
+		Name:         "cancellation/completed",
+		Requirements: []string{"cancellation.ignore-completed"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// A request that has been answered, once and once more.
+			x := t.Call("ping", nil)
+			raw := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, x.Request.Msg.ID)
+			silent(t, raw)
+			silent(t, raw)
+		},
+	},
+	{
+		Name:         "cancellation/malformed",
+		Requirements: []string{"cancellation.ignore-malformed"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			for _, params := range []string{
+				``, `,"params":{}`, `,"params":{"reason":"no id"}`, `,"params":{"requestId":null}`, `,"params":{"requestId":true}`,
+				`,"params":{"requestId":[1]}`, `,"params":{"requestId":"x","reason":7}`,
+			} {
+				silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled"`+params+`}`)
+			}
+		},
+	},
+	{
+		Name:         "cancellation/race",
+		Requirements: []string{"cancellation.race", "cancellation.either-side"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// A cancellation right behind its request, and right behind the answer, over and over. Whether the request is
+			// answered is left to the race; those beside it are.
+			method := "ping"
+			if len(t.Target.Tools()) > 0 {
+				method = "tools/list"
+			}
+			const rounds = 20
+			var kept []*client.Pending
+			for range rounds {
+				gone := t.Start(method, nil)
+				cancel(t, gone.ID)
+				kept = append(kept, t.Start("ping", nil))
+				answered := t.Call(method, nil)
+				cancel(t, answered.Request.Msg.ID, late)
+			}
+			for _, p := range kept {
+				t.Result(t.Await(p))
+			}
+			t.Fence()
+		},
+	},
+	{
+		Name:         "cancellation/in-flight",
+		Requirements: []string{"cancellation.no-response"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
+			// to the first would have come. The judge tells a crossing answer from one that was made in spite of it.
+			call := purposed(t, "slow")
+			mark := t.Mark()
+			gone := t.Start("tools/call", withToken(call.Params(), "mcpconform-cancelled"))
+			t.Fence() // it is under way, and the server reads on
+			if finished(t, mark, gone) {
+				t.Inconclusive("the tool %q ended, or kept the server from reading, before it could be cancelled", call.Tool)
+			}
+			cancel(t, gone.ID)
+			cancel(t, gone.ID)
+			t.Fence()
+			control := t.Start("tools/call", call.Params())
+			awaitSlow(t, control)
+			t.Fence()
+			for _, e := range t.Since(mark) {
+				if answers(e, gone) {
+					t.Inconclusive("the cancelled request was answered; the judge says whether too late")
+				}
+			}
+		},
+	},
+	{
+		Name:         "cancellation/late-response",
+		Requirements: []string{"cancellation.late-response"},
+		Needs:        byHand,
+		Body: func(t *check.T) {
+			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
+			// cancels that, the answer comes too late.
+			tried := 0
+			for _, purpose := range []string{"sampling", "elicitation"} {
+				call, ok := purposeCall(t, purpose)
+				if !ok {
+					continue
+				}
+				method, reply := createMessage, generation(nil)
+				if purpose == "elicitation" {
+					method, reply = elicit, map[string]any{"action": "cancel"}
+				}
+				for _, outcome := range []map[string]any{reply, {"error": map[string]any{"code": -32603, "message": "Too late"}}} {
+					request := abandoned(t, call, method)
+					if request == nil {
+						break
+					}
+					tried++
+					respond(t, request, outcome, client.Deliberately("cancellation.no-response"))
+					t.Fence()
+				}
+			}
+			if tried == 0 {
+				t.Inconclusive("the server cancelled no request of its own when the call that needed it was cancelled; name tools that sample or elicit in the configuration")
+			}
+		},
+	},
+}
+
+// finished reports whether a request was answered by now.
+func finished(t *check.T, mark int, p *client.Pending) bool {
+	for _, e := range t.Since(mark) {
+		if answers(e, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitSlow waits for the answer of a call that may take longer than an answer
+// is allowed to: that is no fault, but then nothing can be said.
+func awaitSlow(t *check.T, p *client.Pending) {
+	_, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return answers(e, p) })
+	if err != nil && t.Context.Err() == nil {
+		cancel(t, p.ID)
+		t.Fence()
+		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
+	}
+	t.Must(err)
+}
+
+// abandoned makes a call, waits until the server asks something because of it,
+// and cancels the call. It returns the server's request if the server cancels
+// that in turn, or nil.
+func abandoned(t *check.T, call check.Call, method string) *wire.Event {
+	p := t.Start("tools/call", call.Params())
+	request, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
+		return asks(e, method) || answers(e, p)
+	})
+	t.Must(err)
+	if answers(request, p) {
+		return nil
+	}
+	cancel(t, p.ID)
+	waiting, stop := context.WithTimeout(t.Context, spontaneous)
+	defer stop()
+	_, err = t.Session.Log().Await(waiting, request.Seq+1, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/cancelled" &&
+			wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
+	})
+	if err != nil {
+		// It still waits: let it go on.
+		respond(t, request, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})
+		t.Fence()
+		return nil
+	}
+	t.Show(p.Request, request)
+	return request
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// maxCompleted bounds how many arguments of one server are completed.
+const maxCompleted = 20
+
+// server/utilities/completion
+var completionChecks = []*check.Check{
+	{
+		Name:         "completion/answered",
+		Requirements: []string{"completion.answered"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			for _, c := range completables(t) {
+				x := t.Call("completion/complete", c.params(""))
+				t.Result(x)
+				// One letter of a suggestion narrows the list; the judge counts the values.
+				if values := valuesOf(x); len(values) > 0 && values[0] != "" {
+					t.Result(t.Call("completion/complete", c.params(string([]rune(values[0])[:1]))))
+				}
+			}
+		},
+	},
+	{
+		Name:         "completion/context",
+		Requirements: []string{"completion.context.accepted"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			all := completables(t)
+			tried := 0
+			for _, c := range all {
+				if len(c.others) == 0 {
+					continue
+				}
+				tried++
+				without := t.Call("completion/complete", c.params(""))
+				params := c.params("")
+				value := "1"
+				if values := suggestions(t, c.ref, c.others[0], ""); len(values) > 0 {
+					value = values[0]
+				}
+				params["context"] = map[string]any{"arguments": map[string]any{c.others[0]: value}}
+				with := t.Call("completion/complete", params)
+				t.Require((without.Result() == nil) == (with.Result() == nil),
+					"without context the request gives %s, with context %s", check.Describe(without), check.Describe(with))
+			}
+			if tried == 0 {
+				// With a single argument nothing can be settled yet.
+				params := all[0].params("")
+				params["context"] = map[string]any{"arguments": map[string]any{}}
+				t.Result(t.Call("completion/complete", params))
+			}
+		},
+	},
+	{
+		Name:         "completion/undeclared",
+		Requirements: []string{"completion.error.unsupported-code", "completion.capability.declared"},
+		Body: func(t *check.T) {
+			if t.Session.Capability("completions") {
+				t.Exercised("completion.capability.declared")
+				t.Skip("the server declares completions")
+			}
+			c := completable{ref: map[string]any{"type": "ref/prompt", "name": noPrompt}, name: "argument"}
+			if all := listCompletables(t); len(all) > 0 {
+				c = all[0]
+			}
+			x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
+			if x.Result() != nil {
+				t.Violation("completion.capability.declared", "completion/complete was answered with a result although completions is not declared")
+				return
+			}
+			t.ErrorCode(x, -32601)
+		},
+	},
+	{
+		Name:         "completion/unknown-prompt",
+		Requirements: []string{"completion.error.invalid-prompt-code"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			c := completable{ref: map[string]any{"type": "ref/prompt", "name": noPrompt}, name: "argument"}
+			t.ErrorCode(t.Call("completion/complete", c.params("")), -32602)
+		},
+	},
+	{
+		Name:         "completion/missing-argument",
+		Requirements: []string{"completion.error.missing-argument-code"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			c := completables(t)[0]
+			t.ErrorCode(t.Call("completion/complete", map[string]any{"ref": c.ref}, client.Deliberately("*")), -32602)
+			t.ErrorCode(t.Call("completion/complete", map[string]any{"ref": c.ref, "argument": map[string]any{"value": ""}}, client.Deliberately("*")), -32602)
+		},
+	},
+	{
+		Name:         "completion/malformed",
+		Requirements: []string{"completion.security.validate-inputs"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			c := completables(t)[0]
+			argument := map[string]any{"name": c.name, "value": ""}
+			for _, bad := range []struct {
+				what   string
+				params map[string]any
+			}{
+				{"of an unknown type of ref", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
+				{"whose ref has no name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
+				{"whose value is no string", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
+			} {
+				x := t.Call("completion/complete", bad.params, client.Deliberately("*"))
+				if x.Result() != nil {
+					t.Violation("completion.security.validate-inputs", "a request "+bad.what+" was answered with a result", x.Events()...)
+				}
+			}
+			t.Call("completion/complete", c.params(""))
+		},
+	},
+}
+
+// completable is one argument of a prompt, or variable of a template.
+type completable struct {
+	ref    map[string]any
+	name   string
+	others []string // further arguments of the same
+}
+
+func (c completable) params(value string) map[string]any {
+	return map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": value}}
+}
+
+// completables returns what can be completed. If there is nothing, the check ends.
+func completables(t *check.T) []completable {
+	all := listCompletables(t)
+	if len(all) == 0 {
+		t.Inconclusive("the server lists neither a prompt with arguments nor a template with variables")
+	}
+	return all
+}
+
+func listCompletables(t *check.T) []completable {
+	var all []completable
+	add := func(ref map[string]any, names []string) {
+		for i, name := range names {
+			if len(all) == maxCompleted {
+				return
+			}
+			var others []string
+			for j, other := range names {
+				if i != j {
+					others = append(others, other)
+				}
+			}
+			all = append(all, completable{ref, name, others})
+		}
+	}
+	for _, p := range prompts(t) {
+		add(map[string]any{"type": "ref/prompt", "name": p["name"]}, argumentNames(p))
+	}
+	for _, template := range templates(t) {
+		add(map[string]any{"type": "ref/resource", "uri": template}, templateVariables(template))
+	}
+	return all
+}
+
+// suggestions returns what the server suggests for an argument; nothing if it
+// offers no completion.
+func suggestions(t *check.T, ref map[string]any, name, typed string) []string {
+	if !t.Session.Capability("completions") {
+		return nil
+	}
+	return valuesOf(t.Call("completion/complete", completable{ref: ref, name: name}.params(typed)))
+}
+
+func valuesOf(x *client.Exchange) []string {
+	var all []string
+	values, _ := wire.At(x.Result(), "completion", "values").([]any)
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+const elicit = "elicitation/create"
+
+// form returns content that fits what an elicitation asks for.
+func form(request *wire.Event) map[string]any {
+	content, _ := check.SampleValue(at(request.Msg.Params, "requestedSchema")).(map[string]any)
+	if content == nil {
+		content = map[string]any{}
+	}
+	return content
+}
+
+func accept(request *wire.Event) map[string]any {
+	return map[string]any{"action": "accept", "content": form(request)}
+}
+
+// client/elicitation
+var elicitationChecks = []*check.Check{
+	{
+		Name:         "elicitation/accept",
+		Requirements: []string{"elicitation.server.handle-accept"},
+		Needs:        byHand,
+		Body: func(t *check.T) {
+			// Data that fits the requested schema is what the server asked for: the call goes on.
+			call := purposed(t, "elicitation")
+			x, asked := converse(t, call, elicit, accept)
+			if len(asked) == 0 {
+				t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
+			}
+			if !worked(x) {
+				// Other reasons to fail are as good as any.
+				declined, _ := converse(t, call, elicit, always(map[string]any{"action": "decline"}))
+				t.Require(!worked(declined), "the tool %q fails with fitting data, but not when it is declined: %s", call.Tool, describeResult(x))
+				t.Inconclusive("the tool %q fails whatever it is answered", call.Tool)
+			}
+			t.Fence()
+		},
+	},
+	{
+		Name: "elicitation/refuse",
+		Requirements: []string{
+			"elicitation.server.handle-decline", "elicitation.server.handle-cancel", "elicitation.server.content-absent",
+		},
+		Needs: byHand,
+		Body: func(t *check.T) {
+			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there still.
+			call := purposed(t, "elicitation")
+			for _, action := range []string{"decline", "cancel"} {
+				x, asked := converse(t, call, elicit, always(map[string]any{"action": action}))
+				if len(asked) == 0 {
+					t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
+				}
+				if problem := x.Error(); problem != nil && (problem.Code == -32602 || problem.Code == -32700 || problem.Code == -32600) {
+					t.Violation("elicitation.server.content-absent", "the call is answered with "+check.Describe(x)+
+						", as if a result with the bare action "+action+" were malformed")
+				}
+			}
+			t.Fence()
+		},
+	},
+	{
+		Name:         "elicitation/refused-by-error",
+		Requirements: []string{"base.response.present"},
+		Needs:        byHand,
+		Body: func(t *check.T) {
+			// A client that cannot ask its user may answer with an error.
+			call := purposed(t, "elicitation")
+			_, asked := converse(t, call, elicit, always(map[string]any{"error": map[string]any{"code": -32603, "message": "No user is there"}}))
+			if len(asked) == 0 {
+				t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
+			}
+			t.Fence()
+		},
+	},
+	{
+		Name:         "elicitation/unfitting",
+		Requirements: []string{"elicitation.security.validate-content"},
+		Needs:        byHand,
+		Body: func(t *check.T) {
+			// Data that does not fit: a server that works on with it has not looked at it. The fitting twin is the control.
+			call := purposed(t, "elicitation")
+			control, asked := converse(t, call, elicit, accept)
+			if len(asked) == 0 || !worked(control) {
+				t.Inconclusive("the tool %q did not elicit, or it fails with fitting data too", call.Tool)
+			}
+			noticed := false
+			for _, v := range []struct {
+				when string
+				fill func(request *wire.Event) (content map[string]any, marker string)
+			}{{"a value of the wrong type", wrongType}, {"a required member missing", withoutRequired}} {
+				marker := ""
+				x, _ := converse(t, call, elicit, func(request *wire.Event) map[string]any {
+					content, m := v.fill(request)
+					marker = m
+					return map[string]any{"action": "accept", "content": content}
+				}, client.Deliberately("*"))
+				if marker != "" && used(x, marker) {
+					t.Violation("elicitation.security.validate-content", "the tool "+quote(call.Tool)+" worked on with "+v.when)
+				}
+				noticed = noticed || !worked(x)
+			}
+			t.Fence()
+			if !noticed {
+				t.Inconclusive("the results of tool %q do not show whether it looked at the data", call.Tool)
+			}
+		},
+	},
+}
+
+// wrongType fills in a form with one value of the wrong type, which the marker
+// shows again.
+func wrongType(request *wire.Event) (content map[string]any, marker string) {
+	content = form(request)
+	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		switch at(properties[name], "type") {
+		case "string":
+			const number = 471147114711
+			content[name] = number
+			return content, fmt.Sprint(number)
+		case "number", "integer", "boolean":
+			const text = "mcpconform-unfitting"
+			content[name] = text
+			return content, text
+		}
+	}
+	return content, ""
+}
+
+// withoutRequired leaves out what the form requires. No marker can show that.
+func withoutRequired(request *wire.Event) (content map[string]any, marker string) {
+	content = form(request)
+	required, _ := at(request.Msg.Params, "requestedSchema", "required").([]any)
+	for _, r := range required {
+		if name, ok := r.(string); ok {
+			delete(content, name)
+		}
+	}
+	return content, ""
+}

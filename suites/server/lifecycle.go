@@ -1,0 +1,252 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// A version that no implementation can support.
+const impossibleVersion = "1999-01-01"
+
+// basic/lifecycle
+var lifecycleChecks = []*check.Check{
+	{
+		Name:         "lifecycle/version-echoed",
+		Requirements: []string{"lifecycle.version.echo-supported", "lifecycle.version.revision-name"},
+		Body: func(t *check.T) {
+			// A server that supports the requested version answers with that one. The run goes on only if it does.
+			t.Show(t.Target.Init.Events()...)
+			t.Expect(t.Target.Init.Result()).To(haveMember("protocolVersion", client.Version))
+		},
+	},
+	{
+		Name:         "lifecycle/version-unsupported",
+		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
+		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Version: impossibleVersion}},
+		Body: func(t *check.T) {
+			// A version that the server cannot support is answered with one that it does.
+			x := t.Call("initialize", t.Session.InitializeParams())
+			if x.Error() != nil && x.Error().Code == -32602 {
+				// The page's own example does so, against its own text.
+				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
+				return
+			}
+			offered, _ := t.Result(x)["protocolVersion"].(string)
+			t.Require(offered != impossibleVersion, "the server claims to support version %s, which does not exist", impossibleVersion)
+			t.Require(published(offered), "the server offers %q, which names no protocol version", offered)
+		},
+	},
+	{
+		Name:         "lifecycle/version-latest-offered",
+		Requirements: []string{"lifecycle.version.offer-latest"},
+		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Version: impossibleVersion}},
+		Body: func(t *check.T) {
+			// What it offers instead is the latest that it supports: not older than the one under test.
+			x := t.Call("initialize", t.Session.InitializeParams())
+			offered, _ := x.Result()["protocolVersion"].(string)
+			if !published(offered) {
+				t.Inconclusive("the server offered no other version")
+			}
+			t.Require(offered >= client.Version, "the server offers %s although it supports %s", offered, client.Version)
+		},
+	},
+	{
+		Name:         "lifecycle/ping-before-initialize",
+		Requirements: []string{"lifecycle.init.client-early-ping"},
+		Needs:        check.Needs{Session: check.Raw},
+		Body: func(t *check.T) {
+			// Pings are allowed while initialize is unanswered: both are sent at once.
+			init := t.Start("initialize", t.Session.InitializeParams())
+			ping := t.Start("ping", nil)
+			t.Result(t.Await(init))
+			t.Await(ping)
+		},
+	},
+	{
+		Name: "lifecycle/unknown-capabilities",
+		Requirements: []string{
+			"lifecycle.capability.client-experimental", "lifecycle.capability.client-additional",
+		},
+		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
+			"experimental":        map[string]any{"com.example/feature": map[string]any{"level": 1}},
+			"mcpconform/unlisted": map[string]any{},
+		}}},
+		Body: func(t *check.T) {
+			// The set of capabilities is open: what the server does not know is no reason to refuse.
+			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Notify("notifications/initialized", nil)
+			t.Fence()
+		},
+	},
+	{
+		Name:         "lifecycle/no-capabilities",
+		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
+			for _, l := range t.Target.Lists {
+				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
+					t.Result(t.Call(l.Method, nil))
+				}
+			}
+			tempt(t)
+			t.Fence()
+		},
+	},
+	{
+		Name:         "lifecycle/older-revision",
+		Requirements: []string{"lifecycle.operation.version"},
+		Needs: check.Needs{Session: check.Raw, Options: client.Options{
+			Version: "2025-03-26", Capabilities: map[string]any{"roots": map[string]any{}, "sampling": map[string]any{}},
+			Answers: answersFor("roots", "sampling"),
+		}},
+		Body: func(t *check.T) {
+			// A server that agrees on an older revision does not ask for what came later: the judge sees whether it does.
+			x, err := t.Session.Initialize(t.Context)
+			t.Show(x.Events()...)
+			t.Must(err)
+			if x.Result()["protocolVersion"] != t.Session.Options.Version {
+				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
+			}
+			tempt(t)
+			t.Fence()
+		},
+	},
+	{
+		Name:         "lifecycle/exit",
+		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
+		Body: func(t *check.T) {
+			// Closing stdin is all that tells a stdio server to end. The judge sees whether it does.
+			t.Must(t.Session.Conn.Close(t.Context))
+		},
+	},
+}
+
+// refusals are the requests of features, to be refused where the feature is
+// not declared.
+var refusals = []struct {
+	capability, name string
+	calls            []check.RPC
+}{
+	{"tools", "tools", []check.RPC{{Method: "tools/list"}, {Method: "tools/call", Params: map[string]any{"name": "mcpconform-none", "arguments": map[string]any{}}}}},
+	{"prompts", "prompts", []check.RPC{{Method: "prompts/list"}, {Method: "prompts/get", Params: map[string]any{"name": "mcpconform-none"}}}},
+	{"resources", "resources", []check.RPC{
+		{Method: "resources/list"}, {Method: "resources/templates/list"},
+		{Method: "resources/read", Params: map[string]any{"uri": "mcpconform://none"}},
+	}},
+	{"resources.subscribe", "resource-subscriptions", []check.RPC{
+		{Method: "resources/subscribe", Params: map[string]any{"uri": "mcpconform://none"}},
+		{Method: "resources/unsubscribe", Params: map[string]any{"uri": "mcpconform://none"}},
+	}},
+	{"logging", "logging", []check.RPC{{Method: "logging/setLevel", Params: map[string]any{"level": "error"}}}},
+}
+
+// declaredBy names the requirement that a result to an undeclared feature's
+// request breaks.
+var declaredBy = map[string]string{
+	"tools": "tools.capability.declared", "prompts": "prompts.capability.declared",
+	"resources": "resources.capability.declared", "logging": "logging.capability.declared",
+	"resources.subscribe": "resources.capability.declared",
+}
+
+// offers are the capabilities of a client that a server may make use of.
+var offers = []string{"sampling", "roots", "elicitation"}
+
+// answersFor returns the standard answers of some of them.
+func answersFor(offers ...string) map[string]client.Answer {
+	answers := check.StandardAnswers()
+	maps.DeleteFunc(answers, func(method string, _ client.Answer) bool {
+		feature, _, _ := strings.Cut(method, "/")
+		return !slices.Contains(offers, feature)
+	})
+	return answers
+}
+
+// maxTempted bounds how many tools are called to see what they ask for.
+const maxTempted = 20
+
+// tempt calls the tools that may be called, all at once, so that the judge sees
+// what they ask the client for. What they answer is of no interest here, so
+// that calls which take long are cancelled.
+func tempt(t *check.T) {
+	var calls []check.Call
+	for _, purpose := range offers {
+		if call, ok := purposeCall(t, purpose); ok {
+			calls = append(calls, call)
+		}
+	}
+	for _, tool := range callable(t) {
+		if arguments, ok := shortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
+			calls = append(calls, check.Call{Tool: tool["name"].(string), Arguments: arguments})
+		}
+	}
+	var open []*client.Pending
+	for _, call := range calls {
+		open = append(open, t.Start("tools/call", call.Params()))
+	}
+	t.Fence()
+	limit, stop := context.WithTimeout(t.Context, patience)
+	defer stop()
+	for _, p := range open {
+		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return answers(e, p) }); err != nil {
+			cancel(t, p.ID)
+		}
+	}
+}
+
+// patience is how long tools are given to ask for something.
+const patience = 3 * time.Second
+
+func init() {
+	for _, offer := range offers {
+		undeclared := []string{}
+		for _, other := range offers {
+			if other != offer {
+				undeclared = append(undeclared, "lifecycle.capability.server-uses-"+other)
+			}
+		}
+		lifecycleChecks = append(lifecycleChecks, &check.Check{
+			Name:         "lifecycle/" + offer + "-alone",
+			Requirements: undeclared,
+			Needs: check.Needs{Session: check.Fresh, Options: client.Options{
+				Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer),
+			}},
+			Body: func(t *check.T) {
+				// What a client can do says nothing of what else it can do.
+				tempt(t)
+				t.Fence()
+			},
+		})
+	}
+	for _, r := range refusals {
+		refuses := "lifecycle.capability.server-refuses-" + r.name
+		lifecycleChecks = append(lifecycleChecks, &check.Check{
+			Name:         "lifecycle/undeclared-" + r.name,
+			Requirements: []string{refuses, declaredBy[r.capability]},
+			Body: func(t *check.T) {
+				// What was not negotiated is not served (basic/lifecycle#operation): the method is not available.
+				if t.Session.Capability(r.capability) {
+					t.Exercised(declaredBy[r.capability])
+					t.Skip("the server declares %s", r.capability)
+				}
+				for _, c := range r.calls {
+					x := t.Call(c.Method, c.Params, client.Deliberately("*"))
+					switch {
+					case x.Result() != nil:
+						t.Violation(declaredBy[r.capability], c.Method+" was answered with a result although "+r.capability+" is not declared")
+					case x.Error() != nil && x.Error().Code != -32601:
+						t.Warning(refuses, "the error for an undeclared feature is "+check.Describe(x)+", not -32601")
+					}
+				}
+			},
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+// server/utilities/logging
+var loggingChecks = []*check.Check{
+	{
+		Name:         "logging/set-level",
+		Requirements: []string{"logging.set-level.all-levels"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Body: func(t *check.T) {
+			for _, level := range judge.LogLevels {
+				t.Result(t.Call("logging/setLevel", map[string]any{"level": level}))
+			}
+		},
+	},
+	{
+		Name:         "logging/invalid-level",
+		Requirements: []string{"logging.error.invalid-level-code"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Body: func(t *check.T) {
+			for _, level := range []string{"mcpconform", ""} {
+				t.ErrorCode(t.Call("logging/setLevel", map[string]any{"level": level}, client.Deliberately("*")), -32602)
+			}
+		},
+	},
+	{
+		Name:         "logging/level-in-force",
+		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Body: func(t *check.T) {
+			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
+			call, ok := t.Target.Settings.Purposes["log-levels"]
+			if !ok {
+				call, ok = t.Target.Settings.Purposes["log"]
+			}
+			if !ok {
+				t.Inconclusive("no tool is known to log: name one for the purpose log-levels in the configuration")
+			}
+			first := logged(t, call, "debug", nil)
+			if len(first) == 0 {
+				t.Inconclusive("the tool %q logged nothing with the level at debug", call.Tool)
+			}
+			// The most severe level that was seen is let through by a setting of its own.
+			high := first[len(first)-1]
+			if missing := absent([]string{high}, logged(t, call, high, []string{high})); missing != "" {
+				t.Violation("logging.filter.all-above", "a message of level "+missing+" came with the level at debug and stays away with the level at "+high)
+			}
+			if missing := absent(first, logged(t, call, "debug", first)); missing != "" {
+				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug and stays away when that level is set again")
+			}
+			if high == "debug" {
+				// Nothing could have been held back: only a setting above all of it tells something.
+				logged(t, call, "emergency", nil)
+			}
+		},
+	},
+}
+
+// logged sets a level, makes the call and returns the levels of what was
+// logged, least severe first. The wanted levels are waited for.
+func logged(t *check.T, call check.Call, level string, wanted []string) []string {
+	t.Result(t.Call("logging/setLevel", map[string]any{"level": level}))
+	mark := t.Mark()
+	t.Result(t.Call("tools/call", call.Params()))
+	t.Fence()
+	var seen []string
+	note := func(e *wire.Event) {
+		if e.Kind != wire.KindMessage || e.From != wire.Server || e.Msg.Method != "notifications/message" {
+			return
+		}
+		if level, ok := at(e.Msg.Params, "level").(string); ok && !slices.Contains(seen, level) {
+			t.Show(e)
+			seen = append(seen, level)
+		}
+	}
+	complete := func(e *wire.Event) bool {
+		note(e)
+		return absent(wanted, seen) == ""
+	}
+	if len(wanted) == 0 {
+		for _, e := range t.Since(mark) {
+			note(e)
+		}
+	} else if _, err := t.Session.AwaitEvent(t.Context, mark, "log messages of level "+strings.Join(wanted, ", "), complete); err != nil {
+		if timeout := (*client.TimeoutError)(nil); !errors.As(err, &timeout) {
+			t.Must(err)
+		}
+	}
+	var ordered []string
+	for _, level := range judge.LogLevels {
+		if slices.Contains(seen, level) {
+			ordered = append(ordered, level)
+		}
+	}
+	return ordered
+}
+
+// absent returns the first of the wanted levels that was not seen, or "".
+func absent(wanted, seen []string) string {
+	for _, level := range wanted {
+		if !slices.Contains(seen, level) {
+			return level
+		}
+	}
+	return ""
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"reflect"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// lists are the operations that support pagination (server/utilities/pagination#operations-supporting-pagination).
+var lists = []struct{ method, member, key string }{
+	{"tools/list", "tools", "name"},
+	{"resources/list", "resources", "uri"},
+	{"resources/templates/list", "resourceTemplates", "uriTemplate"},
+	{"prompts/list", "prompts", "name"},
+}
+
+// server/utilities/pagination
+var paginationChecks = []*check.Check{
+	{
+		Name:         "pagination/ends",
+		Requirements: []string{"pagination.operations", "pagination.next-cursor.may-be-last"},
+		Body: func(t *check.T) {
+			// Following nextCursor leads to an end. A cursor that comes again never gets there.
+			read := 0
+			for _, l := range lists {
+				list := t.Target.List(l.method)
+				if len(list.Pages) == 0 {
+					continue
+				}
+				read++
+				for _, page := range list.Pages[max(0, len(list.Pages)-2):] {
+					t.Show(page.Events()...)
+				}
+				t.Require(!list.Endless, "%s does not end: after %d pages it still gives a cursor, or one that it gave before", l.method, len(list.Pages))
+			}
+			if read == 0 {
+				t.Skip("the server declares no feature with a list")
+			}
+		},
+	},
+	{
+		Name:         "pagination/stable-cursors",
+		Requirements: []string{"pagination.server.stable-cursors"},
+		Body: func(t *check.T) {
+			// A cursor leads to the same page when it is used again.
+			x, method, cursor := firstCursor(t)
+			again := t.Call(method, map[string]any{"cursor": cursor})
+			t.Show(x.Events()...)
+			t.Require(again.Result() != nil, "the cursor was served once and is refused the second time: %s", check.Describe(again))
+			for _, l := range lists {
+				if l.method == method {
+					t.Require(reflect.DeepEqual(keys(x, l.member, l.key), keys(again, l.member, l.key)),
+						"the same cursor leads to other items the second time")
+				}
+			}
+		},
+	},
+	{
+		Name:         "pagination/results-after",
+		Requirements: []string{"pagination.cursor.results-after"},
+		Body: func(t *check.T) {
+			// The page behind a cursor goes on after the page that gave it.
+			found := false
+			for _, l := range lists {
+				pages := t.Target.List(l.method).Pages
+				for i := 1; i < len(pages); i++ {
+					found = true
+					before := keys(pages[i-1], l.member, l.key)
+					after := keys(pages[i], l.member, l.key)
+					t.Show(pages[i-1].Response)
+					t.Show(pages[i].Events()...)
+					t.Require(len(before) == 0 || !reflect.DeepEqual(before, after), "the page behind the cursor is the page before it once more")
+				}
+			}
+			if !found {
+				t.Inconclusive("no list has more than one page")
+			}
+		},
+	},
+	{
+		Name:         "pagination/invalid-cursor",
+		Requirements: []string{"pagination.error.invalid-cursor-code"},
+		Body: func(t *check.T) {
+			for _, l := range lists {
+				if len(t.Target.List(l.method).Pages) == 0 {
+					continue
+				}
+				x := t.Call(l.method, map[string]any{"cursor": "mcpconform-no-such-cursor"}, client.Deliberately("*"))
+				if x.Result() != nil {
+					t.Violation("pagination.error.invalid-cursor-code", l.method+" accepted a cursor that it never gave")
+					continue
+				}
+				if x.Error() == nil || x.Error().Code != -32602 {
+					t.Violation("pagination.error.invalid-cursor-code", l.method+" refused an invalid cursor with "+check.Describe(x)+", not -32602")
+				}
+			}
+			if len(t.Target.Lists) == 0 {
+				t.Skip("the server declares no feature with a list")
+			}
+		},
+	},
+	{
+		Name:         "pagination/invalid-cursor-survived",
+		Requirements: []string{"pagination.server.invalid-cursor-graceful"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			for _, l := range lists {
+				if len(t.Target.List(l.method).Pages) == 0 {
+					continue
+				}
+				t.Call(l.method, map[string]any{"cursor": "\u0000\uffff'\";--"}, client.Deliberately("*"))
+				t.Call(l.method, map[string]any{"cursor": -1}, client.Deliberately("*"))
+				t.Result(t.Call(l.method, nil))
+			}
+			if len(t.Target.Lists) == 0 {
+				t.Skip("the server declares no feature with a list")
+			}
+		},
+	},
+}
+
+// firstCursor returns a page that was reached with a cursor.
+func firstCursor(t *check.T) (page *client.Exchange, method, cursor string) {
+	for _, l := range lists {
+		if pages := t.Target.List(l.method).Pages; len(pages) > 1 {
+			cursor, _ := pages[0].Result()["nextCursor"].(string)
+			return pages[1], l.method, cursor
+		}
+	}
+	t.Inconclusive("no list has more than one page")
+	return nil, "", ""
+}
+
+// keys returns what identifies the items of a page, in order.
+func keys(x *client.Exchange, member, key string) []any {
+	items, _ := x.Result()[member].([]any)
+	var all []any
+	for _, item := range items {
+		all = append(all, at(item, key))
+	}
+	return all
+}

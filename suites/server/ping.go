@@ -1,0 +1,43 @@
+package server
+
+import (
+	"time"
+
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// basic/utilities/ping
+var pingChecks = []*check.Check{
+	{
+		Name:         "ping/answered",
+		Requirements: []string{"ping.response-prompt", "ping.either-side"},
+		Body: func(t *check.T) {
+			t.Result(t.Call("ping", nil))
+		},
+	},
+	{
+		Name:         "ping/while-busy",
+		Requirements: []string{"ping.response-prompt"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// A slow call is no reason to leave a ping waiting.
+			call := purposed(t, "slow")
+			mark := t.Mark()
+			slow := t.Start("tools/call", call.Params())
+			t.Call("ping", nil) // so that the call has begun
+			ping := t.Call("ping", nil)
+			if finished(t, mark, slow) {
+				if first := t.Since(mark)[0]; ping.Response.At-slow.Request.At > busy && answers(first, slow) {
+					t.Fail("the ping was answered only when the slow call had ended, %v after that was made",
+						(ping.Response.At - slow.Request.At).Round(time.Millisecond))
+				}
+				t.Inconclusive("the tool %q is not slow enough", call.Tool)
+			}
+			cancel(t, slow.ID)
+			t.Fence()
+		},
+	},
+}
+
+// busy is how long a ping may wait behind a slow call before that is the reason.
+const busy = time.Second

@@ -1,0 +1,201 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// noPrompt is a name that no server gives a prompt.
+const noPrompt = "mcpconform-no-such-prompt"
+
+// maxPrompts bounds how many prompts of one server are got.
+const maxPrompts = 20
+
+// server/prompts
+var promptChecks = []*check.Check{
+	{
+		Name:         "prompts/list",
+		Requirements: []string{"prompts.list.answered"},
+		Needs:        check.Needs{Server: "prompts"},
+		Body:         func(t *check.T) { listed(t, "prompts/list") },
+	},
+	{
+		Name:         "prompts/get",
+		Requirements: []string{"prompts.get.answered"},
+		Needs:        check.Needs{Server: "prompts"},
+		Body: func(t *check.T) {
+			// A listed prompt is known under its name. Whether it likes the values made up for it is its own affair.
+			unknown := t.Call("prompts/get", map[string]any{"name": noPrompt})
+			got := 0
+			for _, p := range prompts(t) {
+				name := p["name"].(string)
+				x := t.Call("prompts/get", promptParams(t, p))
+				switch {
+				case x.Result() != nil:
+					got++
+				case x.Error() != nil && (x.Error().Code == -32601 || refusedAlike(x, unknown, noPrompt, name)):
+					t.Fail("the listed prompt %s is refused like one that does not exist: %s", wire.Quote(name, 60), check.Describe(x))
+				default:
+					t.Note("the listed prompt %s could not be got: %s", wire.Quote(name, 60), check.Describe(x))
+				}
+			}
+			if got == 0 {
+				t.Inconclusive("the server lists no prompt that takes the arguments that were made up")
+			}
+		},
+	},
+	{
+		Name:         "prompts/arguments-omitted",
+		Requirements: []string{"prompts.get.arguments-omitted"},
+		Needs:        check.Needs{Server: "prompts"},
+		Body: func(t *check.T) {
+			tried := 0
+			for _, p := range prompts(t) {
+				if len(requiredArguments(p)) > 0 {
+					continue
+				}
+				with := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": map[string]any{}})
+				if with.Result() == nil {
+					continue
+				}
+				tried++
+				without := t.Call("prompts/get", map[string]any{"name": p["name"]})
+				t.Require(without.Result() != nil, "prompt %s takes empty arguments, but without the member arguments it gives %s", quote(p["name"]), check.Describe(without))
+			}
+			if tried == 0 {
+				t.Inconclusive("the server lists no prompt without required arguments")
+			}
+		},
+	},
+	{
+		Name:         "prompts/unknown",
+		Requirements: []string{"prompts.error.invalid-name-code"},
+		Needs:        check.Needs{Server: "prompts"},
+		Body: func(t *check.T) {
+			t.ErrorCode(t.Call("prompts/get", map[string]any{"name": noPrompt}), -32602)
+		},
+	},
+	{
+		Name:         "prompts/missing-argument",
+		Requirements: []string{"prompts.error.missing-argument-code", "prompts.arguments.validated"},
+		Needs:        check.Needs{Server: "prompts"},
+		Body: func(t *check.T) {
+			// The complete twin is the control.
+			tried := 0
+			for _, p := range prompts(t) {
+				required := requiredArguments(p)
+				full := promptParams(t, p)
+				if len(required) == 0 || t.Call("prompts/get", full).Result() == nil {
+					continue
+				}
+				tried++
+				arguments := full["arguments"].(map[string]any)
+				less := make(map[string]any)
+				for name, v := range arguments {
+					if name != required[0] {
+						less[name] = v
+					}
+				}
+				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less}, client.Deliberately("*"))
+				if x.Result() != nil {
+					t.Violation("prompts.arguments.validated", "a prompt was returned although the required argument "+quote(required[0])+" is missing")
+				}
+				if x.Error() == nil || x.Error().Code != -32602 {
+					t.Violation("prompts.error.missing-argument-code", "without a required argument the server gives "+check.Describe(x)+", not error -32602")
+				}
+			}
+			if tried == 0 {
+				t.Inconclusive("the server lists no prompt with a required argument that takes the values that were made up")
+			}
+		},
+	},
+	{
+		Name:         "prompts/argument-type",
+		Requirements: []string{"prompts.arguments.validated"},
+		Needs:        check.Needs{Server: "prompts"},
+		Body: func(t *check.T) {
+			// The arguments of prompts are strings (schema#getpromptrequest).
+			tried := 0
+			for _, p := range prompts(t) {
+				full := promptParams(t, p)
+				arguments, _ := full["arguments"].(map[string]any)
+				if len(arguments) == 0 || t.Call("prompts/get", full).Result() == nil {
+					continue
+				}
+				tried++
+				wrong := make(map[string]any)
+				for name := range arguments {
+					wrong[name] = map[string]any{"not": []any{"a string"}}
+				}
+				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": wrong}, client.Deliberately("*"))
+				t.Require(x.Result() == nil, "a prompt was returned for arguments that are no strings")
+			}
+			if tried == 0 {
+				t.Inconclusive("the server lists no prompt with arguments that takes the values that were made up")
+			}
+		},
+	},
+	{
+		Name:         "prompts/list-changed",
+		Requirements: []string{"prompts.list-changed.sent"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "prompts.listChanged"},
+		Body:         func(t *check.T) { listChanged(t, "prompts-change", "prompts") },
+	},
+}
+
+// prompts returns the listed prompts that have names, up to a bound.
+func prompts(t *check.T) []map[string]any {
+	var all []map[string]any
+	for _, p := range t.Target.List("prompts/list").Items {
+		if _, ok := p["name"].(string); ok && len(all) < maxPrompts {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// requiredArguments returns the names of the arguments that a prompt requires.
+func requiredArguments(prompt map[string]any) []string {
+	var names []string
+	for _, name := range argumentNames(prompt) {
+		for _, a := range prompt["arguments"].([]any) {
+			if at(a, "name") == name && at(a, "required") == true {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// argumentNames returns the names of the arguments of a prompt.
+func argumentNames(prompt map[string]any) []string {
+	var names []string
+	arguments, _ := prompt["arguments"].([]any)
+	for _, a := range arguments {
+		if name, ok := at(a, "name").(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// promptParams returns params of prompts/get with a value for each argument: a
+// URI where the name asks for one, else a suggestion of the server, or else a
+// text that is a number as well.
+func promptParams(t *check.T, prompt map[string]any) map[string]any {
+	arguments := make(map[string]any)
+	for _, name := range argumentNames(prompt) {
+		ref := map[string]any{"type": "ref/prompt", "name": prompt["name"]}
+		lower := strings.ToLower(name)
+		if strings.Contains(lower, "uri") || strings.Contains(lower, "url") {
+			arguments[name] = append(resourceURIs(t, 1), "https://example.com/")[0]
+		} else {
+			arguments[name] = append(suggestions(t, ref, name, ""), "1")[0]
+		}
+	}
+	return map[string]any{"name": prompt["name"], "arguments": arguments}
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/generate"
+)
+
+// purposes says, by purpose, what the names of tools have in common that serve
+// it, and what they do. Only tools that may be called are guessed at.
+var purposes = map[string]struct {
+	name *regexp.Regexp
+	does string
+}{
+	"sampling":    {regexp.MustCompile(`(?i)sampl`), "ask for sampling"},
+	"elicitation": {regexp.MustCompile(`(?i)elicit`), "elicit"},
+	"roots":       {regexp.MustCompile(`(?i)roots`), "ask for the roots"},
+	"progress":    {regexp.MustCompile(`(?i)progress|long.?running`), "report progress"},
+	"slow":        {regexp.MustCompile(`(?i)slow|sleep|long.?running`), "take its time"},
+}
+
+// purposed returns the call that serves a purpose: the configured one or one of
+// a tool whose name suggests it. It ends the body if there is none.
+func purposed(t *check.T, purpose string) check.Call {
+	if call, ok := purposeCall(t, purpose); ok {
+		return call
+	}
+	t.Inconclusive("no tool that may be called is known to %s: name one for the purpose %q in the configuration", purposes[purpose].does, purpose)
+	return check.Call{}
+}
+
+func purposeCall(t *check.T, purpose string) (check.Call, bool) {
+	if call, ok := t.Target.Settings.Purposes[purpose]; ok {
+		return call, true
+	}
+	tools := slices.DeleteFunc(callable(t), func(tool map[string]any) bool {
+		return !purposes[purpose].name.MatchString(tool["name"].(string))
+	})
+	// The plainest name is likeliest to do just that.
+	slices.SortStableFunc(tools, func(a, b map[string]any) int {
+		return cmp.Compare(plainness(a["name"].(string)), plainness(b["name"].(string)))
+	})
+	for _, tool := range tools {
+		if arguments, ok := shortArguments(tool["inputSchema"]); ok {
+			return check.Call{Tool: tool["name"].(string), Arguments: arguments}, true
+		}
+	}
+	return check.Call{}, false
+}
+
+func plainness(name string) int {
+	n := len(name)
+	if strings.Contains(strings.ToLower(name), "url") {
+		n += 100 // the other mode of elicitation, of a later revision
+	}
+	return n
+}
+
+// shortArguments returns arguments for a tool that let it take two seconds
+// where one can tell it so.
+func shortArguments(input any) (map[string]any, bool) {
+	value, ok, _ := generate.Valid(input)
+	arguments, isObject := value.(map[string]any)
+	if !ok || !isObject {
+		return nil, false
+	}
+	properties, _ := at(input, "properties").(map[string]any)
+	for _, name := range []string{"duration", "seconds"} {
+		if _, ok := properties[name]; !ok {
+			continue
+		}
+		short := map[string]any{name: json.Number("2")}
+		for k, v := range arguments {
+			if k != name {
+				short[k] = v
+			}
+		}
+		if tool, err := schema.CompileTool(input); err == nil && len(tool.Validate(short)) == 0 {
+			return short, true
+		}
+	}
+	return arguments, true
+}
+
+// open leaves a request of the server to the body of the check.
+func open() client.Options {
+	answers := check.StandardAnswers()
+	for _, method := range []string{"sampling/createMessage", "elicitation/create"} {
+		answers[method] = nothing
+	}
+	return client.Options{Capabilities: check.AllCapabilities(), Answers: answers}
+}
+
+// nothing leaves a request open.
+func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
+
+// byHand is a session in which the body answers what the server asks.
+var byHand = check.Needs{Session: check.Fresh, Options: open()}
+
+// maxAsked bounds how often a tool may ask in one call.
+const maxAsked = 50
+
+// converse makes a call and answers each request of a method that comes before
+// its end with what reply returns. It returns the call and these requests.
+func converse(t *check.T, call check.Call, method string, reply func(request *wire.Event) map[string]any, opts ...client.Option) (*client.Exchange, []*wire.Event) {
+	p := t.Start("tools/call", call.Params())
+	var asked []*wire.Event
+	for from := p.Request.Seq + 1; ; {
+		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
+			return answers(e, p) || asks(e, method)
+		})
+		t.Must(err)
+		t.Show(e)
+		if answers(e, p) {
+			return &client.Exchange{Request: p.Request, Response: e}, asked
+		}
+		from = e.Seq + 1
+		if asked = append(asked, e); len(asked) > maxAsked {
+			t.Inconclusive("the tool %q asks without end", call.Tool)
+		}
+		respond(t, e, reply(e), opts...)
+	}
+}
+
+// respond answers a request of the server with a result or, as the member
+// error, with an error.
+func respond(t *check.T, request *wire.Event, outcome map[string]any, opts ...client.Option) {
+	message := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(request.Msg.ID.String())}
+	if problem, ok := outcome["error"]; ok {
+		message["error"] = problem
+	} else {
+		message["result"] = outcome
+	}
+	t.Send(string(client.Marshal(message)), opts...)
+}
+
+// answers reports whether an event is the response to a request.
+func answers(e *wire.Event, p *client.Pending) bool {
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key()
+}
+
+// asks reports whether an event is a request of the server.
+func asks(e *wire.Event, method string) bool {
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.Method == method && e.Msg.ID.Usable()
+}
+
+// worked reports whether a call of a tool succeeded.
+func worked(x *client.Exchange) bool { return x.Result() != nil && x.Result()["isError"] != true }
+
+// working makes a call whose requests are answered in the ordinary way and
+// ends the body if the tool does not ask or fails nonetheless.
+func working(t *check.T, call check.Call, method string, reply func(*wire.Event) map[string]any) *client.Exchange {
+	x, asked := converse(t, call, method, reply)
+	switch {
+	case len(asked) == 0:
+		t.Inconclusive("the tool %q did not send %s", call.Tool, method)
+	case !worked(x):
+		t.Inconclusive("the tool %q fails even with an ordinary answer: it gave %s", call.Tool, describeResult(x))
+	}
+	return x
+}
+
+// always is a reply that is the same each time.
+func always(outcome map[string]any) func(*wire.Event) map[string]any {
+	return func(*wire.Event) map[string]any { return outcome }
+}
+
+// texts returns the text of a tool's result.
+func texts(x *client.Exchange) string {
+	var b strings.Builder
+	blocks, _ := x.Result()["content"].([]any)
+	for _, block := range blocks {
+		if text, ok := at(block, "text").(string); ok {
+			b.WriteString(text)
+			b.WriteByte('\n')
+		}
+	}
+	if structured := x.Result()["structuredContent"]; structured != nil {
+		b.Write(client.Marshal(structured))
+	}
+	return b.String()
+}
+
+var complains = regexp.MustCompile(`(?i)invalid|not valid|error|fail|must|expected|wrong|unsupported|unknown`)
+
+// used reports whether the result of a tool shows that it worked with a text.
+func used(x *client.Exchange, marker string) bool {
+	return worked(x) && strings.Contains(texts(x), marker) && !complains.MatchString(texts(x))
+}

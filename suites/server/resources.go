@@ -1,0 +1,507 @@
+package server
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// noResource is a URI that no server has, of a scheme that none knows.
+const noResource = "mcpconform-none://no/such/resource"
+
+// Bounds of what is read on one server.
+const (
+	maxRead       = 20 // resources
+	maxTemplates  = 10
+	maxExpansions = 3 // of one template
+)
+
+// server/resources
+var resourceChecks = []*check.Check{
+	{
+		Name:         "resources/list",
+		Requirements: []string{"resources.list.answered"},
+		Needs:        check.Needs{Server: "resources"},
+		Body:         func(t *check.T) { listed(t, "resources/list") },
+	},
+	{
+		Name:         "resources/templates",
+		Requirements: []string{"resources.templates.answered"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			list := t.Target.List("resources/templates/list")
+			t.Must(list.Err)
+			if len(list.Pages) > 0 && list.Pages[0].Error() != nil && list.Pages[0].Error().Code == -32601 {
+				t.Show(list.Pages[0].Events()...)
+				t.Warning("resources.templates.answered", "the server declares resources and does not know resources/templates/list")
+				return
+			}
+			listed(t, "resources/templates/list")
+		},
+	},
+	{
+		Name:         "resources/read",
+		Requirements: []string{"resources.read.answered"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			// Blobs are read twice: a size is judged only if two reads agree.
+			unknown := t.Call("resources/read", map[string]any{"uri": noResource})
+			read := 0
+			for _, uri := range resourceURIs(t, maxRead) {
+				x := t.Call("resources/read", map[string]any{"uri": uri})
+				switch problem := x.Error(); {
+				case problem != nil && (problem.Code == -32601 || problem.Code == -32002 || refusedAlike(x, unknown, noResource, uri)):
+					t.Fail("the listed resource %s is refused like one that does not exist: %s", wire.Quote(uri, 60), check.Describe(x))
+				case problem != nil:
+					t.Note("the listed resource %s could not be read: %s", wire.Quote(uri, 60), check.Describe(x))
+				case x.Result() != nil:
+					read++
+					if contents, _ := x.Result()["contents"].([]any); len(contents) == 1 && at(contents[0], "blob") != nil {
+						t.Call("resources/read", map[string]any{"uri": uri})
+					}
+				}
+			}
+			if read == 0 {
+				t.Inconclusive("the server lists no resource that can be read")
+			}
+		},
+	},
+	{
+		Name:         "resources/template-expansions",
+		Requirements: []string{"resources.template.constructs-uris"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			// Only values that the server itself suggests are sure to fit; others may lead to nothing.
+			found := 0
+			for _, template := range templates(t) {
+				for _, uri := range expansions(t, template) {
+					if problem := schema.CheckFormat("uri", uri); problem != "" {
+						t.Fail("the template %s gives %s, which is %s", wire.Quote(template, 60), wire.Quote(uri, 60), problem)
+					}
+					if x := t.Call("resources/read", map[string]any{"uri": uri}); hasContents(x) {
+						found++
+					}
+				}
+			}
+			if found == 0 {
+				t.Inconclusive("no template could be filled in so that a resource was found")
+			}
+		},
+	},
+	{
+		Name:         "resources/template-mime-type",
+		Requirements: []string{"resources.template.mime-type-uniform"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			// A template's type holds for all resources that it matches.
+			compared := 0
+			for _, item := range t.Target.List("resources/templates/list").Items {
+				template, _ := item["uriTemplate"].(string)
+				stated, ok := item["mimeType"].(string)
+				if !ok || schema.CheckFormat("uri-template", template) != "" || compared > maxRead {
+					continue
+				}
+				for _, uri := range expansions(t, template) {
+					x := t.Call("resources/read", map[string]any{"uri": uri})
+					contents, _ := x.Result()["contents"].([]any)
+					// Several contents may be sub-resources that the template does not match.
+					if len(contents) != 1 || at(contents[0], "uri") != uri {
+						continue
+					}
+					if actual, ok := at(contents[0], "mimeType").(string); ok {
+						compared++
+						t.Require(essence(actual) == essence(stated), "the template states %s, but %s is %s", quote(stated), wire.Quote(uri, 60), quote(actual))
+					}
+				}
+			}
+			if compared == 0 {
+				t.Inconclusive("no template with a mimeType could be filled in so that a resource was found")
+			}
+		},
+	},
+	{
+		Name:         "resources/not-found",
+		Requirements: []string{"resources.error.not-found-code"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			x := t.Call("resources/read", map[string]any{"uri": noResource})
+			if hasContents(x) && anythingMatches(t) {
+				t.Inconclusive("a template of the server matches every URI")
+			}
+			t.ErrorCode(x, -32002)
+		},
+	},
+	{
+		Name:         "resources/any-scheme",
+		Requirements: []string{"resources.uri.any-protocol"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			// What a scheme means is up to the server, which may well find nothing.
+			x := t.Call("resources/read", map[string]any{"uri": noResource})
+			t.Require(x.Error() == nil || x.Error().Code != -32601, "a URI of an unknown scheme makes the server call resources/read an unknown method")
+		},
+	},
+	{
+		Name:         "resources/https-fetchable",
+		Requirements: []string{"resources.uri-scheme.https-client-fetchable"},
+		Needs:        check.Needs{Server: "resources"},
+		Body: func(t *check.T) {
+			for _, uri := range resourceURIs(t, 1<<16) {
+				if strings.HasPrefix(uri, "https:") {
+					t.Inconclusive("resources of scheme https are listed; this version does not load them from the web")
+				}
+			}
+			t.Skip("the server lists no resource of scheme https")
+		},
+	},
+	{
+		Name:         "resources/invalid-uris",
+		Requirements: []string{"resources.security.validate-uris"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "resources"},
+		Body: func(t *check.T) {
+			known := resourceURIs(t, 1<<16)
+			for _, uri := range slices.Concat([]string{"", "mcpconform no uri", "://", "../../../../etc/passwd"}, climbing(t), []string{"\u0000"}) {
+				if slices.Contains(known, uri) || anythingMatches(t) {
+					continue
+				}
+				x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
+				if hasContents(x) {
+					t.Violation("resources.security.validate-uris", "the server returned contents for "+wire.Quote(uri, 80), x.Events()...)
+				}
+			}
+			t.Fence()
+			// The control: what is in order is served still.
+			for _, uri := range known[:min(len(known), 1)] {
+				before := t.Call("resources/read", map[string]any{"uri": uri})
+				t.Require(before.Response != nil, "after invalid URIs a listed resource is no longer answered")
+			}
+		},
+	},
+	{
+		Name:         "resources/subscribe",
+		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "resources.subscribe"},
+		Body: func(t *check.T) {
+			uris := resourceURIs(t, 1)
+			if len(uris) == 0 {
+				t.Inconclusive("the server lists no resource to subscribe to")
+			}
+			params := map[string]any{"uri": uris[0]}
+			t.Result(t.Call("resources/subscribe", params))
+			if x := t.Call("resources/unsubscribe", params); x.Result() == nil {
+				t.Violation("resources.unsubscribe.accepted", "the end of the subscription was answered with "+check.Describe(x))
+			}
+		},
+	},
+	{
+		Name: "resources/updated",
+		Requirements: []string{
+			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
+		},
+		Needs: check.Needs{Session: check.Fresh, Server: "resources.subscribe"},
+		Body:  resourceUpdates,
+	},
+	{
+		Name:         "resources/list-changed",
+		Requirements: []string{"resources.list-changed.sent"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "resources.listChanged"},
+		Body:         func(t *check.T) { listChanged(t, "resources-change", "resources") },
+	},
+}
+
+// resourceUpdates changes a resource before, during and after a subscription.
+// Notifications at the wrong time are seen by the judge.
+func resourceUpdates(t *check.T) {
+	call, ok := t.Target.Settings.Purposes["resource-update"]
+	if !ok {
+		t.Inconclusive("no tool is known to change a resource: name one for the purpose resource-update in the configuration")
+	}
+	uris := resourceURIs(t, maxRead)
+	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
+		if uri, ok := call.Arguments[name].(string); ok && schema.CheckFormat("uri", uri) == "" {
+			uris = []string{uri} // the call names the resource
+			break
+		}
+	}
+	read := func() []any {
+		var all []any
+		for _, uri := range uris {
+			all = append(all, t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"])
+		}
+		return all
+	}
+	change := func() { t.Result(t.Call("tools/call", call.Params())) }
+
+	change()
+	t.Fence()
+	before := read()
+	var subscribed []string
+	for _, uri := range uris {
+		if t.Call("resources/subscribe", map[string]any{"uri": uri}).Result() != nil {
+			subscribed = append(subscribed, uri)
+		}
+	}
+	if len(subscribed) == 0 {
+		t.Inconclusive("no subscription was granted")
+	}
+	mark := t.Mark()
+	change()
+	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
+	t.Show(e)
+	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+		if reflect.DeepEqual(before, read()) {
+			t.Inconclusive("the tool %q changed none of the resources", call.Tool)
+		}
+		t.Fail("a resource under subscription changed, and no notifications/resources/updated came")
+	}
+	t.Must(err)
+	for _, uri := range subscribed {
+		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
+	}
+	change()
+	t.Fence()
+}
+
+// listed fails unless every page of a list was answered.
+func listed(t *check.T, method string) {
+	list := t.Target.List(method)
+	t.Must(list.Err)
+	for _, page := range list.Pages {
+		t.Show(page.Events()...)
+		t.Result(page)
+	}
+}
+
+// resourceURIs returns the URIs of listed resources, up to a bound.
+func resourceURIs(t *check.T, most int) []string {
+	var uris []string
+	for _, r := range t.Target.List("resources/list").Items {
+		if uri, ok := r["uri"].(string); ok && len(uris) < most && schema.CheckFormat("uri", uri) == "" {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+// templates returns the well-formed URI templates, up to a bound.
+func templates(t *check.T) []string {
+	var all []string
+	for _, item := range t.Target.List("resources/templates/list").Items {
+		if s, ok := item["uriTemplate"].(string); ok && len(all) < maxTemplates && schema.CheckFormat("uri-template", s) == "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// anythingMatches reports whether a template begins with a variable, so that
+// any URI may be one of its resources.
+func anythingMatches(t *check.T) bool {
+	return slices.ContainsFunc(templates(t), func(s string) bool { return strings.HasPrefix(s, "{") })
+}
+
+// hasContents reports whether a resource was found.
+func hasContents(x *client.Exchange) bool {
+	contents, _ := x.Result()["contents"].([]any)
+	return len(contents) > 0
+}
+
+// essence returns a media type without its parameters.
+func essence(mimeType string) string {
+	essence, _, _ := strings.Cut(mimeType, ";")
+	return strings.ToLower(strings.TrimSpace(essence))
+}
+
+// refusedAlike reports whether something known was refused in the words in
+// which an unknown thing is.
+func refusedAlike(x, unknown *client.Exchange, unknownName, name string) bool {
+	return x.Error() != nil && unknown.Error() != nil && x.Error().Code == unknown.Error().Code &&
+		strings.Contains(unknown.Error().Message, unknownName) &&
+		x.Error().Message == strings.ReplaceAll(unknown.Error().Message, unknownName, name)
+}
+
+// climbing returns URIs that lead out of what the server offers by dot
+// segments, to a file that every system has. Where a template takes whole
+// paths, any file may be offered.
+func climbing(t *check.T) []string {
+	const target = "../../../../../../../../etc/passwd"
+	var uris []string
+	for _, base := range slices.Concat(resourceURIs(t, 2), templates(t)[:min(len(templates(t)), 2)]) {
+		base, _, _ = strings.Cut(base, "{")
+		i := strings.LastIndex(base, "/")
+		if !strings.Contains(base, "://") || i < strings.Index(base, "://")+3 || takesPaths(t, base) {
+			continue
+		}
+		uris = append(uris, base[:i+1]+target, base[:i+1]+strings.ReplaceAll(target, "../", "%2e%2e%2f"))
+	}
+	return uris
+}
+
+// takesPaths reports whether a template of the same scheme takes a value with
+// slashes, as {+path} and {/path*} do.
+func takesPaths(t *check.T, uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	return slices.ContainsFunc(templates(t), func(s string) bool {
+		return strings.HasPrefix(s, scheme+":") && (strings.Contains(s, "{+") || strings.Contains(s, "{/") || strings.Contains(s, "{#") || strings.Contains(s, "*}"))
+	})
+}
+
+// expansions fills in a template: with what the server suggests for its
+// variables, and else with a plain value.
+func expansions(t *check.T, template string) []string {
+	names := templateVariables(template)
+	sets := make([]map[string]string, 1)
+	sets[0] = make(map[string]string)
+	for i, name := range names {
+		values := suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, name, "")
+		if len(values) == 0 {
+			values = []string{"1"}
+		}
+		if i == 0 {
+			// Only the first variable takes several values.
+			sets = sets[:0]
+			for _, v := range values[:min(len(values), maxExpansions)] {
+				sets = append(sets, map[string]string{name: v})
+			}
+			continue
+		}
+		for _, set := range sets {
+			set[name] = values[0]
+		}
+	}
+	var uris []string
+	for _, set := range sets {
+		uris = append(uris, expand(template, set))
+	}
+	return uris
+}
+
+// operators of RFC 6570, appendix A: what precedes the first value and what
+// separates the others, whether values are named, what follows the name of an
+// empty value, and whether reserved characters stay.
+var operators = map[byte]struct {
+	first, separator string
+	named            bool
+	ifEmpty          string
+	reserved         bool
+}{
+	0:   {"", ",", false, "", false},
+	'+': {"", ",", false, "", true},
+	'#': {"#", ",", false, "", true},
+	'.': {".", ".", false, "", false},
+	'/': {"/", "/", false, "", false},
+	';': {";", ";", true, "", false},
+	'?': {"?", "&", true, "=", false},
+	'&': {"&", "&", true, "=", false},
+}
+
+// expand fills a well-formed template with values that are plain strings.
+func expand(template string, values map[string]string) string {
+	var b strings.Builder
+	eachExpression(template, func(literal string) { b.WriteString(literal) }, func(operator byte, names []string) {
+		o := operators[operator]
+		before := o.first
+		for _, name := range names {
+			name, cut := prefixOf(name)
+			value, ok := values[name]
+			if !ok {
+				continue
+			}
+			if runes := []rune(value); cut >= 0 && cut < len(runes) {
+				value = string(runes[:cut])
+			}
+			b.WriteString(before)
+			before = o.separator
+			if o.named {
+				b.WriteString(name)
+				if value == "" {
+					b.WriteString(o.ifEmpty)
+					continue
+				}
+				b.WriteByte('=')
+			}
+			b.WriteString(escape(value, o.reserved))
+		}
+	})
+	return b.String()
+}
+
+// templateVariables returns the names of the variables in a template, each once.
+func templateVariables(template string) []string {
+	var all []string
+	eachExpression(template, func(string) {}, func(_ byte, names []string) {
+		for _, name := range names {
+			if name, _ := prefixOf(name); !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	})
+	return all
+}
+
+// eachExpression takes a well-formed template apart.
+func eachExpression(template string, literal func(string), expression func(operator byte, names []string)) {
+	for template != "" {
+		before, rest, found := strings.Cut(template, "{")
+		literal(before)
+		if !found {
+			return
+		}
+		inner, after, _ := strings.Cut(rest, "}")
+		var operator byte
+		if inner != "" && strings.IndexByte("+#./;?&", inner[0]) >= 0 {
+			operator, inner = inner[0], inner[1:]
+		}
+		expression(operator, strings.Split(inner, ","))
+		template = after
+	}
+}
+
+// prefixOf takes the modifier off a variable: the length of a prefix, or -1.
+func prefixOf(variable string) (name string, length int) {
+	name, digits, found := strings.Cut(strings.TrimSuffix(variable, "*"), ":")
+	if !found {
+		return name, -1
+	}
+	for _, d := range digits {
+		length = length*10 + int(d-'0')
+	}
+	return name, length
+}
+
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+// escape percent-encodes what may not stand in an expansion.
+func escape(value string, reserved bool) string {
+	keep := unreserved
+	if reserved {
+		keep += ":/?#[]@!$&'()*+,;="
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; strings.IndexByte(keep, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			const hex = "0123456789ABCDEF"
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// ownSchemes are those whose URIs a client can follow without the server: on
+// the web, on the same disk, or because the URI holds the data itself.
+var ownSchemes = map[string]bool{"https": true, "http": true, "ftp": true, "file": true, "data": true}
+
+// followable reports whether a client can get what a URI names by itself.
+func followable(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	return ownSchemes[strings.ToLower(scheme)]
+}

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+const listRoots = "roots/list"
+
+// rooted is a session whose roots a check sets.
+type rooted struct {
+	*client.Session
+	roots *atomic.Pointer[[]any]
+}
+
+// openRooted opens a session with roots.
+func openRooted(t *check.T, roots ...any) rooted {
+	current := new(atomic.Pointer[[]any])
+	current.Store(list(roots))
+	answers := check.StandardAnswers()
+	answers[listRoots] = func(context.Context, any) (any, *wire.Error) {
+		return map[string]any{"roots": *current.Load()}, nil
+	}
+	return rooted{t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: answers}), current}
+}
+
+// list returns roots as a list, be there none.
+func list(roots []any) *[]any {
+	roots = append([]any{}, roots...)
+	return &roots
+}
+
+// change sets the roots and tells the server.
+func (r rooted) change(t *check.T, roots ...any) {
+	r.roots.Store(list(roots))
+	t.Must(r.Notify(t.Context, "notifications/roots/list_changed", nil))
+}
+
+// asked counts the requests for the roots so far.
+func (r rooted) asked() int {
+	n := 0
+	for _, e := range r.Log().Events() {
+		if asks(e, listRoots) {
+			n++
+		}
+	}
+	return n
+}
+
+// awaitAsked waits until the server has asked more than n times.
+func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	seen := 0
+	_, err := r.Log().Await(ctx, 0, func(e *wire.Event) bool {
+		if asks(e, listRoots) {
+			seen++
+		}
+		return seen > n
+	})
+	return err == nil
+}
+
+// spontaneous is how long a server may take to ask for what nobody told it to
+// ask for. It decides nothing but whether a check is conclusive.
+const spontaneous = time.Second
+
+// use makes the server use the roots: it calls the tool that does, if there is
+// one, and reports whether the server has asked for them in this session.
+func (r rooted) use(t *check.T) bool {
+	if call, ok := purposeCall(t, "roots"); ok {
+		t.CallOn(r.Session, "tools/call", call.Params())
+	}
+	return r.asked() > 0 || r.awaitAsked(t.Context, 0, spontaneous)
+}
+
+func root(uri string, more map[string]any) map[string]any {
+	r := map[string]any{"uri": uri}
+	for name, v := range more {
+		r[name] = v
+	}
+	return r
+}
+
+// missingFolder is a path that exists nowhere.
+const missingFolder = "file:///mcpconform-no-such-folder/at/all"
+
+const noRootsAsked = "the server never asked for the roots: name a tool for the purpose \"roots\" in the configuration if one does"
+
+// client/roots
+var rootChecks = []*check.Check{
+	{
+		Name: "roots/kinds",
+		Requirements: []string{
+			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory", "roots.server.unavailable",
+			"meta.attach.objects",
+		},
+		Needs: check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// Roots of each kind, one after the other: with and without name, several, a file, a folder that is not there.
+			r := openRooted(t, root("file:///tmp", nil))
+			if !r.use(t) {
+				t.Inconclusive(noRootsAsked)
+			}
+			for _, v := range []struct {
+				id    string
+				roots []any
+			}{
+				{"roots.root.name-optional", []any{root("file:///tmp", map[string]any{"name": "Temporary files"})}},
+				{"roots.root.name-optional", []any{root("file:///tmp", nil)}},
+				{"roots.list.multiple", []any{root("file:///tmp", nil), root("file:///", map[string]any{"name": "All"})}},
+				{"roots.root.file-or-directory", []any{root("file:///etc/hosts", nil)}},
+				{"roots.server.unavailable", []any{root(missingFolder, map[string]any{"name": "Gone"})}},
+				{"meta.attach.objects", []any{root("file:///tmp", map[string]any{"_meta": map[string]any{"example.com/mcpconform": 1}})}},
+			} {
+				r.change(t, v.roots...)
+				r.use(t)
+				if _, err := r.Call(t.Context, "ping", nil); err != nil {
+					t.Violation(v.id, "after roots/list was answered with "+quote(v.roots)+": "+err.Error())
+					return
+				}
+			}
+		},
+	},
+	{
+		Name:         "roots/list-changed",
+		Requirements: []string{"roots.list-changed.refetch"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// A server that has fetched the roots fetches them again, at once or when it needs them next.
+			r := openRooted(t, root("file:///tmp", nil))
+			if !r.use(t) {
+				t.Inconclusive(noRootsAsked)
+			}
+			before := r.asked()
+			r.change(t, root("file:///tmp", nil), root("file:///", nil))
+			if r.awaitAsked(t.Context, before, spontaneous) {
+				return
+			}
+			r.use(t)
+			t.Require(r.awaitAsked(t.Context, before, r.Options.Timeout),
+				"the server had fetched the roots, but did not ask for them again after they had changed")
+		},
+	},
+	{
+		Name:         "roots/many-changes",
+		Requirements: []string{"roots.list-changed.graceful", "meta.attach.notification"},
+		Needs:        check.Needs{Session: check.Fresh},
+		Body: func(t *check.T) {
+			// Changes in quick succession, down to no root at all.
+			r := openRooted(t, root("file:///tmp", nil))
+			for range 5 {
+				r.change(t, root("file:///tmp", nil), root("file:///", nil))
+				r.change(t)
+			}
+			t.Must(r.Notify(t.Context, "notifications/roots/list_changed", map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
+			t.FenceOn(r.Session)
+			r.use(t)
+			t.FenceOn(r.Session)
+		},
+	},
+}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+const createMessage = "sampling/createMessage"
+
+// generation returns an ordinary sampling result, with other members in place.
+func generation(changes map[string]any) map[string]any {
+	result := map[string]any{
+		"role": "assistant", "model": "mcpconform", "stopReason": "endTurn",
+		"content": map[string]any{"type": "text", "text": "A sampled answer."},
+	}
+	for name, v := range changes {
+		if v == nil {
+			delete(result, name)
+		} else {
+			result[name] = v
+		}
+	}
+	return result
+}
+
+// client/sampling
+var samplingChecks = []*check.Check{
+	{
+		Name: "sampling/answers",
+		Requirements: []string{
+			"sampling.result.stop-reason-optional", "sampling.result.stop-reason-open", "sampling.max-tokens.fewer",
+			"sampling.preferences.advisory", "meta.attach.result",
+		},
+		Needs: byHand,
+		Body: func(t *check.T) {
+			// What the client may choose in its answer makes no difference to whether the server can use it.
+			call := purposed(t, "sampling")
+			ordinary := always(generation(nil))
+			control := working(t, call, createMessage, ordinary)
+			for _, v := range []struct {
+				id, when string
+				changes  map[string]any
+			}{
+				{"sampling.result.stop-reason-optional", "stopReason is left out", map[string]any{"stopReason": nil}},
+				{"sampling.result.stop-reason-open", "stopReason is none of the listed ones", map[string]any{"stopReason": "mcpconform/other"}},
+				{"sampling.max-tokens.fewer", "the generation is very short", map[string]any{"content": map[string]any{"type": "text", "text": "A"}}},
+				{"sampling.preferences.advisory", "the model fits no hint", map[string]any{"model": "no-model-that-was-hinted-at"}},
+				{"meta.attach.result", "the result has _meta", map[string]any{"_meta": map[string]any{"example.com/mcpconform": []any{}}}},
+			} {
+				x, _ := converse(t, call, createMessage, always(generation(v.changes)))
+				if !worked(x) && worked(working(t, call, createMessage, ordinary)) {
+					t.Violation(v.id, "the tool "+quote(call.Tool)+" works with an ordinary answer, but gives "+describeResult(x)+" when "+v.when,
+						append(control.Events(), x.Events()...)...)
+				}
+			}
+			t.Fence()
+		},
+	},
+	{
+		Name:         "sampling/invalid-content",
+		Requirements: []string{"sampling.security.validate-content"},
+		Needs:        byHand,
+		Body: func(t *check.T) {
+			// Content of no known kind, and data that is no base64: a server that hands it on has not looked at it.
+			call := purposed(t, "sampling")
+			working(t, call, createMessage, always(generation(nil)))
+			const marker = "~mcpconform~unchecked~"
+			noticed := false
+			for _, content := range []any{
+				map[string]any{"type": "mcpconform-unknown", "text": marker},
+				map[string]any{"type": "image", "mimeType": "image/png", "data": marker},
+			} {
+				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": content})), client.Deliberately("*"))
+				if used(x, marker) {
+					t.Violation("sampling.security.validate-content", "the tool "+quote(call.Tool)+" worked on with content of type "+quote(at(content, "type"))+" that is not valid")
+				}
+				noticed = noticed || !worked(x)
+			}
+			t.Fence()
+			if !noticed {
+				t.Inconclusive("the results of tool %q do not show whether it looked at the content", call.Tool)
+			}
+		},
+	},
+	{
+		Name:         "sampling/refused",
+		Requirements: []string{"base.response.present"},
+		Needs:        byHand,
+		Body: func(t *check.T) {
+			// Users may refuse: the call that asked gets its answer all the same, whatever it says.
+			call := purposed(t, "sampling")
+			for _, code := range []int{-1, -32603} {
+				_, asked := converse(t, call, createMessage, always(map[string]any{
+					"error": map[string]any{"code": code, "message": "User rejected sampling request"},
+				}))
+				if len(asked) == 0 {
+					t.Inconclusive("the tool %q did not send %s", call.Tool, createMessage)
+				}
+			}
+			t.Fence()
+		},
+	},
+}

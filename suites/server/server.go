@@ -1,0 +1,15 @@
+// Package server holds the checks of servers, one file a page of the
+// specification.
+package server
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// Checks returns all checks of servers in the order of the pages.
+func Checks() []*check.Check {
+	return slices.Concat(baseChecks, lifecycleChecks, metaChecks, stdioChecks, pingChecks, progressChecks, cancellationChecks, samplingChecks, rootChecks, elicitationChecks, toolChecks, paginationChecks,
+		resourceChecks, promptChecks, completionChecks, loggingChecks)
+}

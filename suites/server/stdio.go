@@ -1,0 +1,183 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// basic/transports#stdio
+var stdioChecks = []*check.Check{
+	{
+		Name:         "stdio/invalid-json",
+		Requirements: []string{"stdio.server.survives-invalid-json", "base.error.parse-survive", "base.error.parse-error"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// A line stands alone: one that is not JSON is answered with -32700 or not at all, and the next is served.
+			for _, raw := range []string{`this is not JSON`, `{"jsonrpc":"2.0","id":1,"method":`, `{"jsonrpc":"2.0",}`, `]`} {
+				survives(t, raw, -32700, "base.error.parse-error")
+			}
+		},
+	},
+	{
+		Name:         "stdio/non-message",
+		Requirements: []string{"stdio.server.survives-non-message"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// JSON that is no message, without an id that could be answered.
+			for _, raw := range []string{`42`, `"text"`, `null`, `{}`, `[]`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`} {
+				survives(t, raw, -32600, "")
+			}
+		},
+	},
+	{
+		Name:         "stdio/invalid-utf8",
+		Requirements: []string{"stdio.server.survives-invalid-utf8"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			survives(t, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/\xff\xfe\"}", 0, "")
+		},
+	},
+	{
+		Name:         "stdio/stray-response",
+		Requirements: []string{"stdio.server.survives-non-message"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// A response that nobody asked for is no reason to end.
+			survives(t, `{"jsonrpc":"2.0","id":"mcpconform-stray","result":{}}`, 0, "")
+			survives(t, `{"jsonrpc":"2.0","id":987654321,"error":{"code":-32603,"message":"stray"}}`, 0, "")
+		},
+	},
+	{
+		Name:         "stdio/crlf",
+		Requirements: []string{"stdio.message.crlf-accepted"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			framed(t, func(raw []byte) [][]byte { return [][]byte{append(raw, '\r', '\n')} })
+		},
+	},
+	{
+		Name:         "stdio/split-writes",
+		Requirements: []string{"stdio.message.split-writes"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// A pipe has no message boundaries: the pieces of a line may arrive one by one.
+			framed(t, func(raw []byte) [][]byte {
+				var pieces [][]byte
+				for _, b := range append(raw, '\n') {
+					pieces = append(pieces, []byte{b})
+				}
+				return pieces
+			})
+		},
+	},
+	{
+		Name:         "stdio/several-per-write",
+		Requirements: []string{"stdio.message.several-per-write"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// Three requests in one write are three requests.
+			conn := stdioConn(t)
+			var ids []wire.ID
+			var text []byte
+			mark := t.Mark()
+			for range 3 {
+				id := t.Session.NextID()
+				ids = append(ids, id)
+				raw := pingRaw(id)
+				text = append(append(text, raw...), '\n')
+			}
+			for i, line := range strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n") {
+				m := transport.Outgoing{Raw: []byte(strings.TrimSuffix(line, "\n"))}
+				var chunk [][]byte
+				if i == len(ids)-1 {
+					chunk = [][]byte{text}
+				}
+				_, err := conn.Write(t.Context, m, chunk...)
+				t.Must(err)
+			}
+			for _, id := range ids {
+				answered(t, mark, id)
+			}
+		},
+	},
+	{
+		Name:         "stdio/line-separators",
+		Requirements: []string{"stdio.message.only-newline-delimits"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here.
+			p, err := t.Session.StartID(t.Context, wire.StringID("a\u2028b\u2029c\u0085d"), "ping", nil)
+			t.Must(err)
+			t.Result(t.Await(p))
+		},
+	},
+	{
+		Name:         "stdio/large-message",
+		Requirements: []string{"stdio.message.large"},
+		Needs:        alone,
+		Body: func(t *check.T) {
+			// There is no limit on a message. A clean error is tolerated, as servers have to guard themselves.
+			x := t.Call("ping", map[string]any{"_meta": map[string]any{"example.com/filler": strings.Repeat("x", 1<<20)}})
+			if x.Error() != nil {
+				t.Note("a message of 1 MiB was refused with error %d", x.Error().Code)
+			}
+			t.Fence()
+		},
+	},
+}
+
+// alone is a session that a check may spoil.
+var alone = check.Needs{Session: check.Fresh, Transports: []string{transport.NameStdio}}
+
+// survives sends a line that is no valid message and wants a ping after it to be
+// answered. What answers the line itself is an error with the given code (0 for
+// any), with an id that is null or absent; silence is fine too.
+func survives(t *check.T, raw string, code int64, id string) {
+	mark := t.Mark()
+	t.Send(raw, client.Deliberately("*"))
+	t.Fence()
+	for _, e := range t.Since(mark) {
+		if e.Msg.Kind != wire.ErrorResponse || e.Msg.ID.Usable() {
+			continue
+		}
+		if code != 0 && id != "" && e.Msg.Error.HasCode && e.Msg.Error.Code != code {
+			t.Show(e)
+			t.Violation(id, "the error for it has code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+", not -32700")
+		}
+	}
+}
+
+func stdioConn(t *check.T) *transport.StdioConn {
+	conn, ok := t.Session.Conn.(*transport.StdioConn)
+	if !ok {
+		t.Skip("another transport")
+	}
+	return conn
+}
+
+func pingRaw(id wire.ID) []byte {
+	return []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"method":"ping"}`)
+}
+
+// framed sends a ping in the given writes and wants it answered.
+func framed(t *check.T, frame func(raw []byte) [][]byte) {
+	id := t.Session.NextID()
+	raw := pingRaw(id)
+	mark := t.Mark()
+	sent, err := stdioConn(t).Write(t.Context, transport.Outgoing{Raw: raw}, frame(raw[:len(raw):len(raw)])...)
+	t.Show(sent)
+	t.Must(err)
+	answered(t, mark, id)
+}
+
+// answered waits for the result with an id.
+func answered(t *check.T, mark int, id wire.ID) {
+	_, err := t.Session.AwaitEvent(t.Context, mark, "answer to ping", func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == id.Key()
+	})
+	t.Must(err)
+}

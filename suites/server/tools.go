@@ -1,0 +1,322 @@
+package server
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/generate"
+)
+
+// noTool is a name that no server gives a tool.
+const noTool = "mcpconform-no-such-tool"
+
+// Bounds of what is called on one server.
+const (
+	maxCalled    = 20 // tools
+	maxMutations = 6  // invalid calls of one tool
+	maxMutated   = 5  // tools with invalid calls
+)
+
+// server/tools
+var toolChecks = []*check.Check{
+	{
+		Name:         "tools/list",
+		Requirements: []string{"tools.list.answered"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			list := t.Target.List("tools/list")
+			t.Must(list.Err)
+			for _, page := range list.Pages {
+				t.Show(page.Events()...)
+				t.Result(page)
+			}
+		},
+	},
+	{
+		Name:         "tools/unknown-tool",
+		Requirements: []string{"tools.error.unknown-tool-protocol-error"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// An unknown tool is a protocol error, not a result that tells of one.
+			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			t.Require(x.Error() != nil, "a call of a tool that does not exist got %s instead of a JSON-RPC error", describeResult(x))
+		},
+	},
+	{
+		Name:         "tools/unknown-tool-code",
+		Requirements: []string{"tools.error.unknown-tool-code"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			if x.Error() == nil {
+				t.Inconclusive("the call of an unknown tool got no error whose code could be judged")
+			}
+			t.ErrorCode(x, -32602)
+		},
+	},
+	{
+		Name:         "tools/callable",
+		Requirements: []string{"tools.list.callable"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// A listed tool is known under its name. Whether it succeeds is its own affair.
+			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			called, answered := 0, 0
+			for _, tool := range callable(t) {
+				name := tool["name"].(string)
+				arguments, ok := t.Target.Arguments(tool)
+				if !ok {
+					t.Note("no arguments could be made for tool %q", name)
+					continue
+				}
+				if called++; called > maxCalled {
+					break
+				}
+				x := t.Attempt(map[string]any{"name": name, "arguments": arguments})
+				if x == nil {
+					t.Note("tool %q did not answer in time", name)
+					continue
+				}
+				answered++
+				if x.Error() != nil && (x.Error().Code == -32601 || sameRefusal(x, unknown, name)) {
+					t.Fail("the listed tool %q is refused like one that does not exist: %s", name, check.Describe(x))
+				}
+			}
+			if called == 0 {
+				t.Inconclusive(nothingCallable)
+			}
+			t.Require(answered > 0, "no tool call was answered in time")
+		},
+	},
+	{
+		Name:         "tools/arguments-omitted",
+		Requirements: []string{"tools.call.arguments-omitted"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// The member arguments is optional: a tool that requires none can be called without it.
+			for _, tool := range callable(t) {
+				if required, _ := at(tool, "inputSchema", "required").([]any); len(required) > 0 {
+					continue
+				}
+				with := t.Attempt(map[string]any{"name": tool["name"], "arguments": map[string]any{}})
+				if with == nil {
+					continue
+				}
+				without := t.Attempt(map[string]any{"name": tool["name"]})
+				if without != nil && with.Result() != nil && with.Result()["isError"] != true {
+					t.Require(without.Result() != nil && without.Result()["isError"] != true,
+						"tool %q serves empty arguments, but without the member arguments it gives %s", tool["name"], describeResult(without))
+					return
+				}
+			}
+			t.Inconclusive("no tool that may be called works without arguments; " + nothingCallable)
+		},
+	},
+	{
+		Name:         "tools/invalid-arguments",
+		Requirements: []string{"tools.security.validate-inputs", "tools.error.invalid-arguments-form"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// Arguments that break the tool's own schema, one rule at a time. The valid twin is the control: a tool
+			// that refuses everything proves nothing.
+			tried := 0
+			for _, tool := range callable(t) {
+				if tried >= maxMutated {
+					break
+				}
+				arguments, ok := t.Target.Arguments(tool)
+				mutations := objects(generate.Invalid(tool["inputSchema"]))
+				if !ok || len(mutations) == 0 {
+					continue
+				}
+				control := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments})
+				if control == nil || control.Result() == nil || control.Result()["isError"] == true {
+					continue
+				}
+				tried++
+				for _, m := range mutations[:min(len(mutations), maxMutations)] {
+					x := t.Attempt(map[string]any{"name": tool["name"], "arguments": m.Value}, client.Deliberately("*"))
+					if x == nil {
+						break
+					}
+					if x.Result() != nil && x.Result()["isError"] != true {
+						t.Violation("tools.security.validate-inputs", "tool "+quote(tool["name"])+" accepted arguments that break its schema: "+m.Detail,
+							append(control.Events(), x.Events()...)...)
+						break
+					}
+					if x.Error() != nil && x.Error().Code != -32602 {
+						t.Warning("tools.error.invalid-arguments-form", "invalid arguments were refused with "+check.Describe(x)+"; the standard code is -32602")
+					}
+				}
+			}
+			if tried == 0 {
+				t.Inconclusive("no tool that may be called takes arguments and succeeds with generated ones; " + nothingCallable)
+			}
+		},
+	},
+	{
+		Name:         "tools/execution-error",
+		Requirements: []string{"tools.error.execution-as-result"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// A failure inside a tool is something the model should see.
+			call, ok := t.Target.Settings.Purposes["error"]
+			if !ok {
+				t.Inconclusive("no tool is known to fail")
+			}
+			x := t.Call("tools/call", call.Params())
+			t.Expect(t.Result(x)).To(haveMember("isError", true))
+		},
+	},
+	{
+		Name:         "tools/list-changed",
+		Requirements: []string{"tools.list-changed.sent"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "tools.listChanged"},
+		Body:         func(t *check.T) { listChanged(t, "tools-change", "tools") },
+	},
+	{
+		Name:         "tools/content-kinds",
+		Requirements: []string{"tools.list.callable"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// The calls that the configuration names show the judge results of each kind.
+			called := 0
+			for _, purpose := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
+				if call, ok := t.Target.Settings.Purposes[purpose]; ok {
+					t.Result(t.Call("tools/call", call.Params()))
+					called++
+				}
+			}
+			if called == 0 {
+				t.Inconclusive("no tool is named for a kind of content: name tools for the purposes structured, image, audio, " +
+					"resource-link, embedded-resource and mixed-content in the configuration")
+			}
+		},
+	},
+	{
+		Name:         "tools/resource-links",
+		Requirements: []string{"tools.resource-link.resolvable"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			tried := 0
+			for _, uri := range linked(t) {
+				if followable(uri) || tried == maxRead {
+					continue
+				}
+				tried++
+				read := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
+				if read.Result() != nil {
+					continue
+				}
+				subscribed := t.Call("resources/subscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
+				t.Require(subscribed.Result() != nil, "the link to %s can neither be read (%s) nor subscribed to (%s)",
+					wire.Quote(uri, 60), check.Describe(read), check.Describe(subscribed))
+				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
+			}
+			if tried == 0 {
+				t.Inconclusive("no tool returned a link that only the server can follow: name one for the purpose resource-link in the configuration")
+			}
+		},
+	},
+}
+
+const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
+
+// callable returns the tools that may be called, with their names.
+func callable(t *check.T) []map[string]any {
+	var tools []map[string]any
+	for _, tool := range t.Target.Callable() {
+		if _, ok := tool["name"].(string); ok {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// objects returns the mutations that are objects still: whatever else stands
+// in arguments is refused by the schema of the request already.
+func objects(all []generate.Mutation) []generate.Mutation {
+	var kept []generate.Mutation
+	for _, m := range all {
+		if _, ok := m.Value.(map[string]any); ok {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// sameRefusal reports whether a tool was refused in the words in which an
+// unknown one is.
+func sameRefusal(x, unknown *client.Exchange, name string) bool {
+	return unknown.Error() != nil && x.Error().Code == unknown.Error().Code &&
+		x.Error().Message != "" && x.Error().Message == strings.ReplaceAll(unknown.Error().Message, noTool, name) &&
+		strings.Contains(unknown.Error().Message, noTool)
+}
+
+// describeResult is check.Describe that tells failed tools apart.
+func describeResult(x *client.Exchange) string {
+	switch {
+	case x.Result() == nil:
+		return check.Describe(x)
+	case x.Result()["isError"] == true:
+		return "a result with isError"
+	}
+	return "a plain result"
+}
+
+// linked returns the URIs of the links in the result of the call that the
+// configuration names, or of tools that may be called and speak of links.
+func linked(t *check.T) []string {
+	var calls []map[string]any
+	if call, ok := t.Target.Settings.Purposes["resource-link"]; ok {
+		calls = append(calls, call.Params())
+	} else {
+		for _, tool := range callable(t) {
+			name := tool["name"].(string)
+			arguments, ok := t.Target.Arguments(tool)
+			if ok && strings.Contains(strings.ToLower(name), "link") {
+				calls = append(calls, map[string]any{"name": name, "arguments": arguments})
+			}
+		}
+	}
+	var uris []string
+	for _, params := range calls[:min(len(calls), maxCalled)] {
+		blocks, _ := t.Call("tools/call", params).Result()["content"].([]any)
+		for _, block := range blocks {
+			if uri, ok := at(block, "uri").(string); ok && at(block, "type") == "resource_link" {
+				uris = append(uris, uri)
+			}
+		}
+	}
+	return uris
+}
+
+// listChanged calls the tool that changes a list and wants the notification,
+// provided that the list is another one afterwards.
+func listChanged(t *check.T, purpose, feature string) {
+	call, ok := t.Target.Settings.Purposes[purpose]
+	if !ok {
+		t.Inconclusive("no tool is known to change the list: name one for the purpose %s in the configuration", purpose)
+	}
+	before := check.ReadList(t.Context, t.Session, feature+"/list")
+	mark := t.Mark()
+	t.Result(t.Call("tools/call", call.Params()))
+	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+	t.Show(e)
+	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+		after := check.ReadList(t.Context, t.Session, feature+"/list")
+		t.Must(after.Err)
+		if reflect.DeepEqual(before.Items, after.Items) {
+			t.Inconclusive("the tool %q did not change the list", call.Tool)
+		}
+		for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
+			t.Show(page.Events()...)
+		}
+		t.Fail("the list is another one after the call, and no notifications/%s/list_changed came", feature)
+	}
+	t.Must(err)
+}
