@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -190,7 +191,8 @@ func (v *evidence) undeclared(r schema.Requirement) string {
 	return fmt.Sprintf("the %s does not declare %s", party, path)
 }
 
-// verdict returns the overall verdict of a run.
+// verdict returns the overall verdict of a run. Failures that were expected do
+// not count, and expected ones that did not come do.
 func verdict(run *result.Run, cause error) (result.Overall, string) {
 	passed, broken := 0, ""
 	for _, q := range run.Requirements {
@@ -208,6 +210,8 @@ func verdict(run *result.Run, cause error) (result.Overall, string) {
 	switch {
 	case cause != nil:
 		return result.Incomplete, cause.Error()
+	case expected.Stale(run):
+		return result.NotConformant, ""
 	case broken != "":
 		return result.Incomplete, "mcpconform could not tell whether " + broken + " is met"
 	case passed == 0:

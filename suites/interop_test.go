@@ -5,31 +5,37 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var updateFindings = flag.Bool("update-findings", false, "add new findings on the interop targets to the file, without their reasons")
+var updateFindings = flag.Bool("update-findings", false, "write the findings on the interop targets, without reasons for new ones")
 
 const findingsFile = "../fixtures/targets/findings.yaml"
 
-// finding is what a run finds on a real server, with why the specification
-// bears it out.
-type finding struct {
-	ID      string         `yaml:"id"`
-	Verdict result.Verdict `yaml:"verdict"`
-	Why     string         `yaml:"why"`
+// findings is the content of findings.yaml: what runs find on real servers.
+type findings struct {
+	// Reasons say for each requirement why the text bears its findings out.
+	Reasons map[string]string `yaml:"reasons"`
+	// Timing lists, by target, requirements whose findings depend on which of
+	// two things happens first in the target; they may come or not.
+	Timing map[string][]string `yaml:"timing"`
+	// Targets holds, by target and transport, the verdicts that are not good.
+	Targets map[string]map[string]result.Verdict `yaml:"targets"`
 }
 
 // TestInterop runs the suites against real servers, installed by
@@ -45,42 +51,27 @@ func TestInterop(t *testing.T) {
 		t.Skip("left out with -short: real servers")
 	}
 	targets := buildTargets(t)
-	recorded := make(map[string][]finding)
+	var known findings
 	raw, err := os.ReadFile(findingsFile)
 	if err == nil {
-		err = yaml.Unmarshal(raw, &recorded)
+		err = yaml.Unmarshal(raw, &known)
 	}
 	if err != nil && !*updateFindings {
 		t.Fatal(err)
 	}
-	for _, name := range stdioServers(t, targets) {
-		t.Run(name, func(t *testing.T) {
-			run := runTarget(t, targets, name)
-			var found []finding
-			for _, q := range run.Requirements {
-				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
-					found = append(found, finding{ID: q.ID, Verdict: q.Verdict, Why: whyOf(recorded[name], q.ID)})
-				}
-			}
-			for _, h := range run.Harness {
-				t.Errorf("mcpconform itself: %s", h.Message)
-			}
-			if *updateFindings {
-				recorded[name] = found
-				return
-			}
-			if diff := cmp.Diff(recorded[name], found); diff != "" {
-				t.Errorf("findings differ from %s (-recorded +found):\n%s", findingsFile, diff)
-			}
-			for _, f := range found {
-				if f.Why == "" {
-					t.Errorf("%s has no reason in %s", f.ID, findingsFile)
-				}
-			}
-		})
+	if known.Targets == nil {
+		known.Targets = make(map[string]map[string]result.Verdict)
+	}
+	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
+		for _, target := range servers(t, targets, over) {
+			key := target + " " + over
+			t.Run(key, func(t *testing.T) {
+				known.Targets[key] = known.check(t, key, runTarget(t, targets, target, over))
+			})
+		}
 	}
 	if *updateFindings {
-		raw, err := yaml.Marshal(recorded)
+		raw, err := yaml.Marshal(known)
 		if err == nil {
 			err = os.WriteFile(findingsFile, raw, 0o644)
 		}
@@ -90,13 +81,53 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-func whyOf(recorded []finding, id string) string {
-	for _, f := range recorded {
-		if f.ID == id {
-			return f.Why
+// check compares what a run found with what is known, and returns it.
+func (k *findings) check(t *testing.T, key string, run *result.Run) map[string]result.Verdict {
+	t.Helper()
+	found := make(map[string]result.Verdict)
+	known := maps.Clone(k.Targets[key])
+	timing := make(map[string]bool)
+	for _, id := range k.Timing[key] {
+		timing[id] = true
+	}
+	for _, h := range run.Harness {
+		t.Errorf("mcpconform itself: %s", h.Message)
+	}
+	if run.Verdict == result.Incomplete {
+		t.Errorf("the run is incomplete: %s", run.Reason)
+	}
+	for _, q := range run.Requirements {
+		if q.Verdict != result.Fail && q.Verdict != result.Warn && q.Verdict != result.Error {
+			continue
+		}
+		if !timing[q.ID] {
+			found[q.ID] = q.Verdict
+		}
+		if k.Reasons[q.ID] == "" && !*updateFindings {
+			t.Errorf("%s: no reason stands in %s", q.ID, findingsFile)
+		}
+		if known[q.ID] != q.Verdict && !timing[q.ID] && !*updateFindings {
+			t.Errorf("%s is %s, %s has %q: %s", q.ID, q.Verdict, findingsFile, known[q.ID], shown(q))
+		}
+		delete(known, q.ID)
+	}
+	for id, v := range known {
+		if !*updateFindings {
+			t.Errorf("%s is no longer %s", id, v)
 		}
 	}
-	return ""
+	return found
+}
+
+func shown(q result.Requirement) string {
+	var b strings.Builder
+	for _, f := range q.Findings {
+		fmt.Fprintf(&b, "\n  %s: %s", f.Check, f.Message)
+		for _, e := range f.Evidence {
+			fmt.Fprintf(&b, "\n    %s %s %s", e.From, e.Kind, e.Text)
+		}
+	}
+	return b.String() + q.Reason
 }
 
 // buildTargets builds the command that knows the targets.
@@ -109,9 +140,9 @@ func buildTargets(t *testing.T) string {
 	return path
 }
 
-func stdioServers(t *testing.T, targets string) []string {
+func servers(t *testing.T, targets, over string) []string {
 	t.Helper()
-	cmd := exec.Command(targets, "list", "-kind", "server", "-transport", "stdio")
+	cmd := exec.Command(targets, "list", "-kind", "server", "-transport", over)
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {
@@ -124,14 +155,21 @@ func stdioServers(t *testing.T, targets string) []string {
 		}
 	}
 	if len(names) == 0 {
-		t.Fatal("there are no targets")
+		t.Fatalf("there are no targets over %s", over)
 	}
 	return names
 }
 
-func runTarget(t *testing.T, targets, name string) *result.Run {
+// shownTarget is what "targets show" prints.
+type shownTarget struct {
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env"`
+	URL     string            `json:"url"`
+}
+
+func runTarget(t *testing.T, targets, name, over string) *result.Run {
 	t.Helper()
-	cmd := exec.Command(targets, "show", "-tmp", t.TempDir(), name, transport.NameStdio)
+	cmd := exec.Command(targets, "show", "-tmp", t.TempDir(), "-port", freePort(t), name, over)
 	cmd.Dir = ".."
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -139,36 +177,60 @@ func runTarget(t *testing.T, targets, name string) *result.Run {
 	if err != nil {
 		t.Fatalf("show %s: %v\n%s", name, err, stderr.String())
 	}
-	var shown struct {
-		Command []string          `json:"command"`
-		Env     map[string]string `json:"env"`
-	}
-	if err := json.Unmarshal(out, &shown); err != nil {
+	var target shownTarget
+	if err := json.Unmarshal(out, &target); err != nil {
 		t.Fatal(err)
 	}
 	env := os.Environ()
-	for k, v := range shown.Env {
+	for k, v := range target.Env {
 		env = append(env, k+"="+v)
 	}
-	run, _, err := suites.Server(t.Context(), suites.Options{
-		Dialer:   &transport.Stdio{Launcher: transport.Command{Args: shown.Command, Env: env}},
-		Settings: check.Settings{CallTools: check.CallSafe},
-	})
+	o := suites.Options{Settings: check.Settings{CallTools: check.CallSafe}, Trace: wire.NewTrace(wire.DefaultLimits)}
+	command := transport.Command{Args: target.Command, Env: env}
+	if over == transport.NameStdio {
+		o.Dialer = &transport.Stdio{Launcher: command}
+	} else {
+		server, err := transport.Start{
+			Command: command, Endpoint: transport.Endpoint{URL: target.URL}, Log: o.Trace.Connect(over, "server process"),
+		}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Stop(t.Context())
+		if over == transport.NameHTTP {
+			o.Dialer = &transport.HTTP{Endpoint: server.Endpoint}
+		} else {
+			o.Dialer = &transport.SSE{Endpoint: server.Endpoint}
+		}
+	}
+	run, _, err := suites.Server(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := processesOf(shown.Command); left != "" {
-		t.Errorf("left behind: %s", left)
+	if over == transport.NameStdio {
+		if left := processesOf(target.Command); left != "" {
+			t.Errorf("left behind: %s", left)
+		}
 	}
 	t.Log(summary(run))
 	return run
 }
 
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
 func summary(run *result.Run) string {
 	c := run.Counts()
-	return fmt.Sprintf("%s %s in %.1fs: %d pass, %d fail, %d warn, %d inconclusive, %d skip, %d error; %s",
+	return fmt.Sprintf("%s %s in %.1fs: %d pass, %d fail, %d warn, %d inconclusive, %d skip, %d error; %s %s",
 		run.Target.Name, run.Target.Version, run.Seconds, c[result.Pass], c[result.Fail], c[result.Warn],
-		c[result.Inconclusive], c[result.Skip], c[result.Error], run.Verdict)
+		c[result.Inconclusive], c[result.Skip], c[result.Error], run.Verdict, run.Reason)
 }
 
 // processesOf returns the command lines of processes that still run a command.

@@ -85,7 +85,7 @@ func conduct(t *testing.T, o server.Options, timeout, exitWait time.Duration) *r
 			Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}, ExitWait: exitWait,
 		},
 		Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes},
-		Timeout:  timeout,
+		Timeout:  timeout, Progress: hook,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -304,3 +304,5 @@ func byPage(kills []kill) []kill {
 	slices.SortStableFunc(sorted, func(a, b kill) int { return order[a.fault.Page()] - order[b.fault.Page()] })
 	return sorted
 }
+
+var hook suites.Progress

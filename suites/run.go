@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 	"github.com/mcpconform/mcpconform/suites/server"
@@ -32,6 +33,8 @@ type Options struct {
 	// zero for the default.
 	Parallel int
 	Strict   bool
+	// Expected are the failures that do not count, for the time being.
+	Expected []expected.Entry
 	Limits   wire.Limits // zero for the defaults
 	// Trace to record to, which may hold what went before; nil makes one.
 	Trace *wire.Trace
@@ -40,6 +43,9 @@ type Options struct {
 	Redactor *transport.Redactor
 	Tool     result.Tool
 	Target   result.Target // command or URL, for the report
+	// Restart brings back a target over HTTP that has stopped to answer; nil
+	// when that is not possible.
+	Restart func(context.Context) error
 	// Progress is told of each check that ends; nil for nobody.
 	Progress Progress
 	// Framework runs the specs; nil runs them one after the other. Ginkgo is one.
@@ -88,7 +94,7 @@ func Server(ctx context.Context, o Options) (*result.Run, *wire.Trace, error) {
 		trace.Redact = o.Redactor.Event
 	}
 	r := &serverRun{options: o, catalogue: catalogue, trace: trace}
-	r.engine = &check.Engine{Dialer: o.Dialer, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel, Settings: o.Settings}
+	r.engine = &check.Engine{Dialer: o.Dialer, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel, Settings: o.Settings, Restart: o.Restart}
 	return r.run(ctx), trace, nil
 }
 
@@ -253,7 +259,18 @@ func (r *serverRun) conclude(ctx context.Context) {
 		Seconds: time.Since(r.trace.Start).Seconds(), Strict: r.options.Strict,
 		Requirements: v.assemble(r.catalogue, r.options.Selection), Harness: r.harnessFindings(v.report),
 	}
-	run.Verdict, run.Reason = verdict(run, r.cause)
+	if r.target.Profile != "" {
+		run.Notes = append(run.Notes, "the server was recognised as "+r.target.Profile+", whose tools are known to be safe to call")
+	}
+	expected.Apply(run, r.options.Expected, r.trace.Start)
+	cause := r.cause
+	if cause == nil {
+		cause = r.engine.Dead()
+	}
+	if n := r.engine.Restarts(); n > 0 {
+		run.Notes = append(run.Notes, fmt.Sprintf("the server stopped to answer and was started again, %d times in this run", n))
+	}
+	run.Verdict, run.Reason = verdict(run, cause)
 	redactRun(r.options.Redactor, run)
 	r.result = run
 }
@@ -274,7 +291,8 @@ func (r *serverRun) answerless(v *evidence) {
 	}
 	var timeout *client.TimeoutError
 	var refused *client.RefusedError
-	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !r.saidSomething() {
+	overHTTP := r.options.Dialer.Transport() != transport.NameStdio // there it was reached, else it is a StartError
+	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !overHTTP && !r.saidSomething() {
 		return // it ended before it was there
 	}
 	if otherRevision(r.target) != nil {
@@ -301,10 +319,15 @@ func (r *serverRun) saidSomething() bool {
 	return false
 }
 
-// lastWords returns the beginning and the end of the first connection.
+// lastWords returns the beginning and the end of the shared session.
 func (r *serverRun) lastWords() []*wire.Event {
 	const most = 10
-	events := r.trace.Logs()[0].Events()
+	var events []*wire.Event
+	for _, l := range r.trace.Logs() {
+		if l.Label == check.SharedLabel {
+			events = l.Events()
+		}
+	}
 	if len(events) <= most {
 		return events
 	}

@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serverCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
+	root.AddCommand(serverCommand(), initCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
 	return root
 }
 

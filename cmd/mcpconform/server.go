@@ -19,6 +19,7 @@ import (
 // runFlags are shared by all commands that run something.
 type runFlags struct {
 	reports  reportFlags
+	config   configFlags
 	selects  []string
 	skips    []string
 	timeout  time.Duration
@@ -32,6 +33,7 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.reports.register(cmd)
+	f.config.register(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
 	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
@@ -51,6 +53,10 @@ func serverCommand() *cobra.Command {
 		Use:   "server [flags] [-- COMMAND [ARG...]]",
 		Short: "Test a server; without a target, the embedded reference server",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := f.configure(cmd, &h, args)
+			if err != nil {
+				return err
+			}
 			o, err := f.options()
 			if err != nil {
 				return err
@@ -93,8 +99,9 @@ func (f *runFlags) options() (suites.Options, error) {
 	}
 	return suites.Options{
 		Selection: suites.Selection{Select: f.selects, Skip: f.skips},
-		Settings:  check.Settings{CallTools: mode},
-		Timeout:   f.timeout, Parallel: f.parallel, Strict: f.strict,
+		Settings:  check.Settings{CallTools: mode, Purposes: f.config.purposes},
+		Expected:  f.config.expected, Limits: f.config.limits,
+		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}, nil
 }

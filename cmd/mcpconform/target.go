@@ -114,6 +114,13 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 			return stop, nil
 		}
 		stop = func() { server.Stop(ctx) }
+		o.Restart = func(ctx context.Context) error {
+			again, err := server.Restart(ctx, o.Trace.Connect(name, "server process"))
+			if err == nil {
+				server = again
+			}
+			return err
+		}
 		e = server.Endpoint
 		o.Target.URL = e.String()
 	}

@@ -50,7 +50,6 @@ type Session struct {
 	Init *Exchange
 
 	nextID  atomic.Int64
-	open    atomic.Int64 // requests whose answer is awaited
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }

@@ -400,6 +400,10 @@ func (s *Stream) Next(ctx context.Context) (*wire.Event, error) {
 	return e, nil
 }
 
+// Request returns the first event of the exchange: the message that was sent,
+// or the head of the request.
+func (s *Stream) Request() *wire.Event { return s.x.sent }
+
 // LastEventID returns the id of the last event that had one, or "".
 func (s *Stream) LastEventID() string {
 	if id := s.x.lastID.Load(); id != nil {

@@ -46,6 +46,7 @@ const (
 type Started struct {
 	Endpoint Endpoint // with the port filled in
 
+	start    Start // with the port filled in
 	name     string
 	exitWait time.Duration
 	proc     Process
@@ -104,7 +105,7 @@ func (s Start) run(ctx context.Context) (server *Started, err error) {
 		return nil, err
 	}
 	server = &Started{
-		Endpoint: s.Endpoint, name: s.launcher().String(), exitWait: s.ExitWait,
+		Endpoint: s.Endpoint, start: s, name: s.launcher().String(), exitWait: s.ExitWait,
 		proc: proc, log: log, done: make(chan struct{}),
 	}
 	if server.exitWait == 0 {
@@ -277,6 +278,15 @@ func (t *tail) bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Clone(t.kept)
+}
+
+// Restart stops what is left of the server and starts it anew, at the same
+// endpoint. The log, unless nil, records the new process.
+func (s *Started) Restart(ctx context.Context, log *wire.Log) (*Started, error) {
+	s.Stop(ctx)
+	again := s.start
+	again.Log = log
+	return again.Run(ctx)
 }
 
 // Done is closed when the server has exited and its output was read.

@@ -25,7 +25,7 @@ const (
 type Stdio struct {
 	Launcher Launcher
 	// ExitWait is how long a server may take to exit after its stdin was
-	// closed, and again after SIGTERM, before the next step. Zero: 2 s.
+	// closed, and again after SIGTERM, before the next step. Zero: ReasonableExit.
 	ExitWait time.Duration
 
 	// stubborn is set once a server has outlived the closing of its stdin:
@@ -35,7 +35,7 @@ type Stdio struct {
 
 // ReasonableExit is how long a server that was told to exit may take before
 // that counts against it (basic/lifecycle#stdio gives no figure).
-const ReasonableExit = 2 * time.Second
+const ReasonableExit = 5 * time.Second
 
 const (
 	stubbornWait = 50 * time.Millisecond

@@ -43,6 +43,7 @@ type Session uint8
 // The kinds of session.
 const (
 	Shared Session = iota // initialised, used by other checks at the same time
+	Own                   // initialised without options; other checks may have used it before, but none at the time
 	Fresh                 // initialised, of this check alone
 	Raw                   // a connection on which nothing was sent yet
 )

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -27,11 +28,14 @@ type Engine struct {
 	Parallel int
 	// Settings say what may be called and for which purpose.
 	Settings Settings
+	// Restart brings back a target that all connections share and that has
+	// stopped to answer. Nil: that is not possible.
+	Restart func(context.Context) error
 
+	health  health
 	target  *Target
 	shared  *client.Session
 	closers sync.WaitGroup
-	slots   chan struct{}
 }
 
 // Future is a check that has been started.
@@ -50,6 +54,12 @@ func (f *Future) Await() Outcome {
 
 // Done is closed when the outcome is there.
 func (f *Future) Done() <-chan struct{} { return f.done }
+
+// SharedLabel is the label of the shared session's log.
+const SharedLabel = "shared session"
+
+// OwnLabel is the label of the logs in which checks took turns.
+const OwnLabel = "checks in turn"
 
 // checkTime bounds a whole check, in answers that may time out.
 const checkTime = 6
@@ -85,9 +95,8 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Parallel == 0 {
 		e.Parallel = 2 * runtime.GOMAXPROCS(0)
 	}
-	e.slots = make(chan struct{}, e.Parallel)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
-	s, err := e.connect(ctx, "shared session", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
+	s, err := e.connect(ctx, SharedLabel, client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
 	if err != nil {
 		return e.target, err
 	}
@@ -120,6 +129,42 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 			own = append(own, f)
 		}
 	}
+	if e.Dialer.Transport() == transport.NameStdio {
+		e.startApart(ctx, shared, own)
+	} else {
+		e.startTogether(ctx, shared, own)
+	}
+	return futures
+}
+
+// startApart starts checks of a target that is a process of its own for each
+// connection: what one check does to it cannot harm the others, except in the
+// shared session.
+func (e *Engine) startApart(ctx context.Context, shared, own []*Future) {
+	// A shared session that has gone silent would hold up every other check.
+	var silent atomic.Bool
+	_ = e.startAll(ctx, shared, own, func(f *Future, s *client.Session) bool {
+		switch {
+		case s == nil:
+			e.runAlone(ctx, f)
+			close(f.done)
+			return true
+		case s == e.shared && silent.Load():
+			return false
+		case e.run(ctx, f, s) || ctx.Err() != nil:
+			close(f.done)
+			return true
+		case s == e.shared && e.shared.Fence(ctx) != nil:
+			silent.Store(true)
+		}
+		return false // again, in a session of its own
+	})
+}
+
+// startAll runs the shared checks in the shared session and all others, with
+// those of the shared ones that do returns false for, without one. The function
+// that it returns waits for all of them.
+func (e *Engine) startAll(ctx context.Context, shared, own []*Future, do func(*Future, *client.Session) bool) (wait func()) {
 	queue := make(chan *Future, len(own)+len(shared))
 	for _, f := range own {
 		queue <- f
@@ -130,10 +175,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		sharing.Go(func() {
 			sharedSlots <- struct{}{}
 			defer func() { <-sharedSlots }()
-			if e.run(ctx, f, e.shared) {
-				close(f.done)
-			} else {
-				queue <- f // again, in a session of its own
+			if !do(f, e.shared) {
+				queue <- f
 			}
 		})
 	}
@@ -141,15 +184,61 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		sharing.Wait()
 		close(queue)
 	})
+	var workers sync.WaitGroup
 	for range e.Parallel {
-		e.closers.Go(func() {
+		workers.Go(func() {
+			w := worker{engine: e}
+			defer w.drop(ctx)
 			for f := range queue {
-				e.runAlone(ctx, f)
-				close(f.done)
+				if s := w.session(ctx, f.Check); s != nil {
+					done := do(f, s)
+					if !done || f.outcome.Verdict != Passed {
+						w.drop(ctx)
+					}
+					if done {
+						continue
+					}
+				}
+				do(f, nil)
 			}
 		})
 	}
-	return futures
+	e.closers.Go(workers.Wait)
+	return workers.Wait
+}
+
+// worker runs checks one after the other. Those that want a session to
+// themselves, but not one of which nothing was asked before, get the same one
+// as long as all goes well: a new process for each is what takes the time.
+type worker struct {
+	engine *Engine
+	own    *client.Session
+}
+
+// session returns the session for a check that can do with a used one, or nil.
+func (w *worker) session(ctx context.Context, c *Check) *client.Session {
+	if c.Needs.Session != Own {
+		return nil
+	}
+	if w.own == nil {
+		s, err := w.engine.connect(ctx, OwnLabel, c.Needs.Options)
+		if err != nil {
+			return nil
+		}
+		if _, err := s.Initialize(ctx); err != nil {
+			w.engine.close(ctx, s)
+			return nil
+		}
+		w.own = s
+	}
+	return w.own
+}
+
+func (w *worker) drop(ctx context.Context) {
+	if w.own != nil {
+		w.engine.close(ctx, w.own)
+		w.own = nil
+	}
 }
 
 func (f *Future) finish(v Verdict, reason string) {
@@ -168,8 +257,9 @@ func (e *Engine) inapplicable(c *Check) string {
 	return ""
 }
 
-// runAlone runs a check in a session of its own.
-func (e *Engine) runAlone(ctx context.Context, f *Future) {
+// runAlone runs a check in a session of its own. It reports whether whatever
+// was due from the server came.
+func (e *Engine) runAlone(ctx context.Context, f *Future) bool {
 	o := f.Check.Needs.Options
 	if f.Check.Needs.Session == Shared {
 		o.Capabilities, o.Answers = AllCapabilities(), StandardAnswers()
@@ -183,13 +273,13 @@ func (e *Engine) runAlone(ctx context.Context, f *Future) {
 	}
 	if err != nil {
 		f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: "no session for it: " + err.Error()}
-		return
+		return false
 	}
-	e.run(ctx, f, s)
+	return e.run(ctx, f, s)
 }
 
-// run executes the body. It reports false when no answer came on the shared
-// session, which another check may have spoiled.
+// run executes the body. It reports false when something that was due from the
+// server did not come, for which another check may be the cause.
 func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 	limit, cancel := context.WithTimeoutCause(ctx, checkTime*e.Timeout, errCheckTime)
 	defer cancel()
@@ -198,14 +288,11 @@ func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 	for _, extra := range t.extra {
 		e.close(ctx, extra)
 	}
-	if t.noAnswer && s == e.shared && ctx.Err() == nil {
-		return false
-	}
 	f.outcome = t.outcome
 	if f.outcome.Verdict == Passed {
 		f.outcome.Exercised = append(f.outcome.Exercised, f.Check.Requirements...)
 	}
-	return true
+	return !t.noAnswer
 }
 
 // body runs the check's body to its verdict; a panic is a fault of the harness.
@@ -234,6 +321,9 @@ func (e *Engine) Finish(ctx context.Context) {
 func (e *Engine) Alive(ctx context.Context) error {
 	if e.shared == nil {
 		return transport.ErrClosed
+	}
+	if e.health.hasDied() {
+		return e.probe(ctx) // the shared session died with the target
 	}
 	return e.shared.Fence(ctx)
 }

@@ -68,3 +68,13 @@ func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bo
 	arguments, isObject := value.(map[string]any)
 	return arguments, ok && isObject
 }
+
+// Known reports whether the user or a profile names a tool for a purpose.
+func (t *Target) Known(tool map[string]any) bool {
+	for _, c := range t.Settings.Purposes {
+		if c.Tool == tool["name"] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,12 +1,25 @@
 package check
 
-import "github.com/mcpconform/mcpconform/suites/generate"
+import (
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/generate"
+)
 
-// SampleValue returns a value that fits a schema, as far as one can be made.
-func SampleValue(schema any) any {
-	value, ok, _ := generate.Full(schema)
-	if !ok {
-		return "sample"
+// Form fills in a requested schema of an elicitation as far as that can be
+// done. What a form cannot hold, objects and arrays, is left out, even if the
+// schema asks for it (client/elicitation#request-schema).
+func Form(schema any) map[string]any {
+	content := make(map[string]any)
+	properties, _ := wire.At(schema, "properties").(map[string]any)
+	for name, property := range properties {
+		value, ok, _ := generate.Full(property)
+		switch value.(type) {
+		case nil, []any, map[string]any:
+		default:
+			if ok {
+				content[name] = value
+			}
+		}
 	}
-	return value
+	return content
 }

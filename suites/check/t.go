@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type T struct {
 	evidence []*wire.Event
 	outcome  Outcome
 	noAnswer bool // the check ended because an answer did not come
+	about    string
 }
 
 // stop unwinds the body of a check that has come to its verdict.
@@ -77,9 +79,14 @@ func (t *T) finding(f Finding, events []*wire.Event) {
 	t.outcome.Findings = append(t.outcome.Findings, f)
 }
 
-// Fail records that the check's first requirement is broken and ends the body.
+// About names the requirement that a failure from here on breaks. Without it,
+// that is the check's first one.
+func (t *T) About(id string) { t.about = id }
+
+// Fail records that the requirement that the body is about is broken and ends
+// the body.
 func (t *T) Fail(format string, args ...any) {
-	t.Violation(t.check.Requirements[0], fmt.Sprintf(format, args...))
+	t.Violation(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...))
 	panic(stop{})
 }
 
@@ -90,7 +97,7 @@ func (t *T) Require(ok bool, format string, args ...any) {
 	}
 }
 
-// Expect makes a gomega assertion whose failure breaks the check's first requirement.
+// Expect makes a gomega assertion whose failure is one of Fail.
 func (t *T) Expect(actual any, extra ...any) gomega.Assertion {
 	g := gomega.NewGomega(func(message string, _ ...int) { t.Fail("%s", message) })
 	return g.Expect(actual, extra...)
@@ -128,6 +135,8 @@ func (t *T) Must(err error) {
 		t.noAnswer = true
 		t.Show(t.lastWords()...)
 		t.Fail("%s", err)
+	case errors.Is(context.Cause(t.Context), errCheckTime):
+		t.end(Inconclusive, errCheckTime.Error())
 	case t.Context.Err() != nil:
 		t.end(Inconclusive, "the run was interrupted")
 	default:

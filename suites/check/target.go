@@ -135,19 +135,9 @@ func StandardAnswers() map[string]client.Answer {
 			}, nil
 		},
 		"elicitation/create": func(_ context.Context, params any) (any, *wire.Error) {
-			return map[string]any{"action": "accept", "content": elicited(wire.At(params, "requestedSchema"))}, nil
+			return map[string]any{"action": "accept", "content": Form(wire.At(params, "requestedSchema"))}, nil
 		},
 	}
-}
-
-// elicited fills in a requested schema.
-func elicited(schema any) map[string]any {
-	content := make(map[string]any)
-	properties, _ := wire.At(schema, "properties").(map[string]any)
-	for name, p := range properties {
-		content[name] = SampleValue(p)
-	}
-	return content
 }
 
 // RPC is a method with its params.

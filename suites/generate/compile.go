@@ -332,7 +332,7 @@ func (g *generator) survey() {
 }
 
 // matching is what it costs to match a text with patterns of a total size.
-func matching(text string, size int) int { return len(text) * size / 32 }
+func matching(text string, size int) int { return len(text) * size / 16 }
 
 // comparison is what comparing a value with the constants of a schema costs.
 func comparison(s *jsonschema.Schema) int {

@@ -220,7 +220,7 @@ func checkDocument(t *testing.T, document any) (found bool) {
 }
 
 func TestRandomSchemas(t *testing.T) {
-	const schemas = 400
+	const schemas = 300
 	found := 0
 	for seed := range uint64(schemas) {
 		document := randomDocument(seed)

@@ -460,8 +460,8 @@ func (b *breaker) patterns(s spot) {
 	}
 	b.replace("pattern-mismatch", s, func(yield func(any) bool) {
 		for _, word := range []string{"!", "~", " ", "example", "0", "A", "-", "@", "", "\n", old + "!", "!" + old} {
-			if n := t.min - len([]rune(word)); n > 0 {
-				word += strings.Repeat(word[:min(1, len(word))], n)
+			if r := []rune(word); len(r) > 0 && len(r) < t.min {
+				word += strings.Repeat(string(r[:1]), t.min-len(r))
 			}
 			b.g.spend(len(word))
 			if !yield(word) {

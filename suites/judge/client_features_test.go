@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -55,6 +56,9 @@ func record(t *testing.T, lines string) *wire.Log {
 		}
 	}
 	l.End()
+	for i, e := range l.Events() {
+		e.At = time.Duration(i) * 100 * time.Millisecond
+	}
 	return l
 }
 
@@ -122,6 +126,7 @@ func TestSampling(t *testing.T) {
 	nested := sample(hello, generated)
 	runAsk(t, []askCase{
 		{id: "sampling.capability.honoured", party: wire.Client, good: nested, bad: sample(hello, "-32601")},
+		{id: "lifecycle.capability.client-refuses-sampling", party: wire.Client, caps: `{}`, mild: true, good: sample(hello, "-32601"), bad: sample(hello, "-32602")},
 		{id: "sampling.message.content-kinds", party: wire.Server, good: nested, bad: sample(list, "-32602")},
 		{id: "sampling.message.content-kinds", party: wire.Client, good: nested, bad: sample(hello, result(`{"type":"resource"}`))},
 		{id: "sampling.preferences.priority-range", party: wire.Server, good: prefer("1.0"), bad: prefer("1.01")},
@@ -197,6 +202,7 @@ func TestElicitation(t *testing.T) {
 	}
 	runAsk(t, []askCase{
 		{id: "elicitation.capability.honoured", party: wire.Client, good: text, bad: schema("", "", "-32601")},
+		{id: "lifecycle.capability.client-refuses-elicitation", party: wire.Client, caps: `{}`, mild: true, good: schema("", "", "-32601"), bad: schema("", "", "-32602")},
 		{id: "elicitation.request.no-sensitive", party: wire.Server, good: schema(`"userName":{"type":"string"},"maxTokens":{"type":"integer"}`, "", `{"action":"cancel"}`), bad: schema(`"apiKey":{"type":"string"}`, "", `{"action":"cancel"}`)},
 		{name: "title", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, bad: property(`{"type":"string","title":"Your Password"}`)},
 		{name: "description", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, mild: true, bad: property(`{"type":"string","description":"a credit card number"}`)},

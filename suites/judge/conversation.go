@@ -13,7 +13,7 @@ type Conversation struct {
 	Messages  []*wire.Event // the events that hold messages, in order
 	Exchanges []*Exchange   // requests in order
 	// Stray holds responses that belong to no request.
-	Stray []*wire.Event
+	Stray []Stray
 
 	// Init is the first initialize exchange; nil when there was none.
 	Init *Exchange
@@ -24,8 +24,30 @@ type Conversation struct {
 	// Capabilities are those declared in the handshake, by party.
 	Capabilities map[wire.Party]map[string]any
 
-	open map[wire.Party]map[string]*Exchange // newest request by sender and id
-	all  map[*wire.Event]*Exchange           // by request and by response
+	open      map[wire.Party]map[string]*Exchange // newest request by sender and id
+	loose     map[wire.Party]map[string]*Exchange // the same without regard to the id's type
+	all       map[*wire.Event]*Exchange           // by request and by response
+	http      []*httpExchange                     // see httpExchanges
+	hasLegacy *bool                               // see legacy
+	heads     map[string]*wire.Event              // first HTTP response by stream
+
+	listed    []*tool     // what tools returns, once it was asked
+	signalled *wire.Event // first signal to the process, or nil
+
+	// What a party has sent so far, and when the log is read to the end.
+	last       map[wire.Party]*wire.Event
+	waiting    map[wire.Party]int            // requests without a response
+	unreadable map[wire.Party]int            // position of the first message with a fault
+	invalid    map[wire.Party]map[string]int // the same by the id of the message
+}
+
+// Stray is a response that belongs to no request.
+type Stray struct {
+	Event *wire.Event
+	// Cause is the newest message of the peer before it, or nil.
+	Cause *wire.Event
+	// Awaited says that a request of the peer was open then.
+	Awaited bool
 }
 
 // Exchange is a request with everything that refers to it.
@@ -74,14 +96,27 @@ func NewConversation(l *wire.Log) *Conversation {
 		Log: l, Transport: l.Transport, Events: l.Events(),
 		Capabilities: make(map[wire.Party]map[string]any),
 		open:         map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}},
+		loose:        map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}},
 		all:          make(map[*wire.Event]*Exchange),
+		heads:        make(map[string]*wire.Event),
+		last:         make(map[wire.Party]*wire.Event),
+		waiting:      make(map[wire.Party]int),
+		unreadable:   make(map[wire.Party]int),
+		invalid:      map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
 	}
 	tokens := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}}
 	for _, e := range c.Events {
+		if e.Kind == wire.KindSignal && c.signalled == nil {
+			c.signalled = e
+		}
+		if e.Kind == wire.KindHTTPResponse && c.heads[e.Stream] == nil {
+			c.heads[e.Stream] = e
+		}
 		if e.Kind != wire.KindMessage {
 			continue
 		}
 		c.Messages = append(c.Messages, e)
+		c.fault(e)
 		switch m := e.Msg; {
 		case m.Kind == wire.Request:
 			c.request(e, tokens[e.From])
@@ -90,16 +125,34 @@ func NewConversation(l *wire.Log) *Conversation {
 		case m.Kind == wire.Notification:
 			c.notification(e, tokens)
 		}
+		c.last[e.From] = e
 	}
 	return c
+}
+
+// fault remembers the first message of a party that the peer may fail to read.
+func (c *Conversation) fault(e *wire.Event) {
+	if len(e.Msg.Issues) == 0 && e.Msg.Kind != wire.Invalid {
+		return
+	}
+	if _, known := c.unreadable[e.From]; !known {
+		c.unreadable[e.From] = e.Seq
+	}
+	if key := e.Msg.ID.Key(); e.Msg.ID.Usable() {
+		if _, known := c.invalid[e.From][key]; !known {
+			c.invalid[e.From][key] = e.Seq
+		}
+	}
 }
 
 func (c *Conversation) request(e *wire.Event, tokens map[string]*Exchange) {
 	x := &Exchange{Request: e}
 	c.Exchanges = append(c.Exchanges, x)
 	c.all[e] = x
+	c.waiting[e.From]++
 	if e.Msg.ID.Usable() {
 		c.open[e.From][e.Msg.ID.Key()] = x
+		c.loose[e.From][e.Msg.ID.Loose()] = x
 	}
 	if x.Token = wire.At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
 		tokens[tokenKey(x.Token)] = x
@@ -114,11 +167,15 @@ func (c *Conversation) response(e *wire.Event) {
 	asked := c.open[e.From.Peer()]
 	x, ok := asked[e.Msg.ID.Key()]
 	if !ok {
-		x, ok = c.resembling(e, asked)
+		x, ok = c.resembling(e)
 	}
 	if !ok {
-		c.Stray = append(c.Stray, e)
+		peer := e.From.Peer()
+		c.Stray = append(c.Stray, Stray{Event: e, Cause: c.last[peer], Awaited: c.waiting[peer] > 0})
 		return
+	}
+	if len(x.Responses) == 0 {
+		c.waiting[x.From()]--
 	}
 	x.Responses = append(x.Responses, e)
 	c.all[e] = x
@@ -130,17 +187,16 @@ func (c *Conversation) response(e *wire.Event) {
 
 // resembling finds the unanswered request whose id differs from the response's
 // only in its type.
-func (c *Conversation) resembling(e *wire.Event, asked map[string]*Exchange) (*Exchange, bool) {
+func (c *Conversation) resembling(e *wire.Event) (*Exchange, bool) {
 	if !e.Msg.ID.Usable() {
 		return nil, false
 	}
-	for _, x := range asked {
-		if len(x.Responses) == 0 && x.Request.Msg.ID.Resembles(e.Msg.ID) {
-			x.Resembling = true
-			return x, true
-		}
+	x := c.loose[e.From.Peer()][e.Msg.ID.Loose()]
+	if x == nil || len(x.Responses) > 0 {
+		return nil, false
 	}
-	return nil, false
+	x.Resembling = true
+	return x, true
 }
 
 func (c *Conversation) notification(e *wire.Event, tokens map[wire.Party]map[string]*Exchange) {

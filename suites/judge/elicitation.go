@@ -24,6 +24,7 @@ var elicitationRules = []Rule{{
 		"elicitation.schema.number-bounds", "elicitation.action.values", "elicitation.content.with-accept",
 		"elicitation.content.only-with-accept", "elicitation.content.matches-schema",
 		"elicitation.content.primitive-values", "elicitation.security.validate-content",
+		"lifecycle.capability.client-refuses-elicitation",
 	},
 	Judge: judgeElicitation,
 }}
@@ -31,6 +32,7 @@ var elicitationRules = []Rule{{
 var elicitation = feature{
 	"elicitation", "elicitation/create",
 	"elicitation.capability.declared", "elicitation.capability.honoured", "elicitation.request.nested",
+	"lifecycle.capability.client-refuses-elicitation",
 }
 
 // client/elicitation
@@ -100,7 +102,7 @@ func judgeElicitRequest(e *wire.Event, o *Observer) {
 func judgeProperty(name string, property map[string]any, e *wire.Event, o *Observer) {
 	about := "property " + wire.Quote(name, 60)
 	kind, _ := property["type"].(string)
-	nested := kind == "object" || kind == "array" || property["properties"] != nil || property["items"] != nil
+	nested := composite(property)
 	o.Check(!nested, "elicitation.schema.flat", wire.Server, about+" is an object or an array", e)
 	if nested {
 		return
@@ -124,6 +126,12 @@ func judgeProperty(name string, property map[string]any, e *wire.Event, o *Obser
 		o.Exercised("elicitation.schema.formats", wire.Server)
 	}
 	judgeMembers(about, property, members, e, o)
+}
+
+// composite reports whether a property is an object or an array.
+func composite(property any) bool {
+	kind := wire.At(property, "type")
+	return kind == "object" || kind == "array" || wire.At(property, "properties") != nil || wire.At(property, "items") != nil
 }
 
 // judgeMembers judges that a schema has no members but those of its definition.
@@ -234,15 +242,17 @@ func judgeElicited(x *Exchange, requested, content map[string]any, fractional bo
 // unfitting says what in elicited content does not fit the requested schema,
 // or "", and whether it lies outside the bounds of a number.
 func unfitting(requested, content map[string]any) (reason string, outside bool) {
+	properties, _ := requested["properties"].(map[string]any)
 	required, _ := requested["required"].([]any)
 	for _, r := range required {
-		if name, ok := r.(string); ok {
-			if _, has := content[name]; !has {
-				return "the required property " + wire.Quote(name, 60) + " is missing", false
-			}
+		name, ok := r.(string)
+		if !ok || composite(properties[name]) {
+			continue // no form can have it
+		}
+		if _, has := content[name]; !has {
+			return "the required property " + wire.Quote(name, 60) + " is missing", false
 		}
 	}
-	properties, _ := requested["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(content)) {
 		property, ok := properties[name].(map[string]any)
 		if !ok {

@@ -1,7 +1,11 @@
 package judge
 
 import (
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // envelope maps the faults of a message's text and envelope to the requirement
@@ -69,14 +73,17 @@ var envelopeRules = []Rule{{
 
 func judgeEnvelope(c *Conversation, o *Observer) {
 	for _, e := range c.Messages {
-		broken := make(map[string]bool)
+		var broken map[string]bool
+		if len(e.Msg.Issues) > 0 {
+			broken = make(map[string]bool)
+		}
 		report := func(id, message string) {
 			broken[id] = true
 			o.Violation(id, e.From, message, e)
 		}
 		for _, issue := range e.Msg.Issues {
 			switch id := envelopeRequirement(c, e, issue.Code); {
-			case id == "":
+			case id == "", c.cutShort(e):
 			case isOtherText(c, e, issue.Code):
 				// Text that was never meant as a message breaks the purity of
 				// stdout, not the form of messages: stdio.go judges it.
@@ -85,15 +92,22 @@ func judgeEnvelope(c *Conversation, o *Observer) {
 			}
 		}
 		judgeErrorCode(e, o)
-		for _, id := range append(exercisedByKind[e.Msg.Kind], exercisedByAny...) {
-			if !broken[id] && e.Msg.Kind != wire.Invalid {
-				o.Exercised(id, e.From)
+		if e.Msg.Kind != wire.Invalid {
+			for _, ids := range [...][]string{exercisedByKind[e.Msg.Kind], exercisedByAny} {
+				for _, id := range ids {
+					if !broken[id] {
+						o.Exercised(id, e.From)
+					}
+				}
 			}
+		}
+		if isRequestMethod(e.Msg) {
+			o.Violation("base.request.id-present", e.From, e.Msg.Method+" is a request, and it has no id", e)
 		}
 		if e.Msg.Params != nil && !broken["base.jsonrpc.params-object"] {
 			o.Exercised("base.jsonrpc.params-object", e.From)
 		}
-		if len(e.Msg.Method) > 4 && e.Msg.Method[:4] == "rpc." {
+		if strings.HasPrefix(e.Msg.Method, "rpc.") {
 			o.Violation("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved", e)
 		} else if e.Msg.Method != "" {
 			o.Exercised("base.jsonrpc.rpc-prefix", e.From)
@@ -124,12 +138,25 @@ func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) st
 			return "base.request.id-type"
 		}
 		return "base.response.id-echo"
-	case wire.NotJSON, wire.IsBatch, wire.NotObject:
-		if e.Member && code == wire.IsBatch {
-			return ""
-		}
 	}
 	return envelope[code]
+}
+
+// isRequestMethod reports whether a message without an id has the method of a
+// request.
+func isRequestMethod(m *wire.Message) bool {
+	if m.Kind != wire.Notification {
+		return false
+	}
+	_, byClient := schema.Request(schema.Client, m.Method)
+	_, byServer := schema.Request(schema.Server, m.Method)
+	return byClient || byServer
+}
+
+// cutShort reports whether it is mcpconform that has not read a message to its
+// end: because of a limit, or because it was ending the process.
+func (c *Conversation) cutShort(e *wire.Event) bool {
+	return e.Dropped > 0 || transport.Unterminated(e) && c.signalled != nil && c.signalled.Seq < e.Seq
 }
 
 // lostID returns what a response without a usable id breaks. JSON-RPC 2.0
@@ -150,12 +177,8 @@ func lostID(c *Conversation, e *wire.Event) string {
 
 // refusedStatus reports whether the message came as the body of an HTTP error.
 func refusedStatus(c *Conversation, e *wire.Event) bool {
-	for i := e.Seq - 1; i >= 0; i-- {
-		if h := c.Events[i]; h.Kind == wire.KindHTTPResponse && h.Stream == e.Stream {
-			return h.HTTP.Status >= 400
-		}
-	}
-	return false
+	head := c.heads[e.Stream]
+	return head != nil && head.Seq < e.Seq && head.HTTP.Status >= 400
 }
 
 // isOtherText reports whether a line on stdout is text that was never meant as

@@ -54,12 +54,13 @@ func judgeResponses(c *Conversation, o *Observer) {
 			judgeEcho(x, responder, o)
 		}
 	}
+	told := make(map[*Exchange]bool)
 	for _, e := range c.Events {
 		if e.Kind != wire.KindTimeout {
 			continue
 		}
 		// A tool may take longer than anybody wants to wait.
-		if x := c.unanswered(e); x != nil && x.Method() != "tools/call" {
+		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" {
 			o.Violation("base.response.present", e.From, "no response came in time", x.Request, e)
 		}
 	}
@@ -86,15 +87,16 @@ func judgeEcho(x *Exchange, responder wire.Party, o *Observer) {
 }
 
 // unanswered returns the request that a timeout tells of, if it stayed without
-// any response.
-func (c *Conversation) unanswered(timeout *wire.Event) *Exchange {
+// any response: the first one of its method that no timeout has told of yet.
+func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) *Exchange {
 	method, ok := strings.CutPrefix(timeout.Note, "answer to ")
 	if !ok {
 		return nil
 	}
 	for _, x := range c.Exchanges {
-		if x.Method() == method && x.From() != timeout.From && len(x.Responses) == 0 &&
+		if x.Method() == method && x.From() != timeout.From && len(x.Responses) == 0 && !told[x] &&
 			(x.Cancelled == nil || x.Cancelled.Seq > timeout.Seq) && x.Request.Seq < timeout.Seq && x.Request.Msg.ID.Usable() {
+			told[x] = true
 			return x
 		}
 	}
@@ -103,16 +105,20 @@ func (c *Conversation) unanswered(timeout *wire.Event) *Exchange {
 
 // judgeStray attributes responses that belong to no request of the peer.
 func judgeStray(c *Conversation, o *Observer) {
-	for _, e := range c.Stray {
-		cause := c.lastFrom(e.From.Peer(), e)
+	for _, stray := range c.Stray {
+		e, cause := stray.Event, stray.Cause
 		switch {
 		case c.answersInvalid(e):
 			// A message that is no request, but whose id could be read.
 		case !e.Msg.ID.Usable():
 			// judgeEnvelope has looked at the missing id. Whether it answers a
 			// notification shows in what came before.
-			if cause != nil && cause.Msg.Kind == wire.Notification && !c.awaited(e) && !refusedStatus(c, e) {
+			if cause != nil && cause.Msg.Kind == wire.Notification && !stray.Awaited &&
+				!c.answersUnreadable(e) && !refusedStatus(c, e) {
 				o.Violation("base.notification.no-response", e.From, "a notification was answered", cause, e)
+			}
+			if c.answersUnreadable(e) {
+				o.Exercised("base.error.undetectable-id", e.From)
 			}
 		case c.answersUnreadable(e):
 			o.Violation("base.error.undetectable-id", e.From,
@@ -131,47 +137,13 @@ func before(cause, e *wire.Event) []*wire.Event {
 	return []*wire.Event{cause, e}
 }
 
-// lastFrom returns the newest message of a party before an event, or nil.
-func (c *Conversation) lastFrom(p wire.Party, e *wire.Event) *wire.Event {
-	for i := e.Seq - 1; i >= 0; i-- {
-		if m := c.Events[i]; m.Kind == wire.KindMessage && m.From == p {
-			return m
-		}
-	}
-	return nil
-}
-
-// awaited reports whether the peer had a request open when the event happened,
-// which a response without an id may have been meant for.
-func (c *Conversation) awaited(e *wire.Event) bool {
-	for _, x := range c.Exchanges {
-		if x.From() != e.From && x.Request.Seq < e.Seq && (len(x.Responses) == 0 || x.Responses[0].Seq > e.Seq) {
-			return true
-		}
-	}
-	return c.answersUnreadable(e)
-}
-
 // answersUnreadable reports whether an error can be the answer to something
-// that was no readable request.
+// that was no readable request. A receiver may fail to find out what a message
+// with any fault is: then its answer, if there is one, has no id to carry.
 func (c *Conversation) answersUnreadable(e *wire.Event) bool {
-	if e.Msg.Kind != wire.ErrorResponse {
-		return false
-	}
-	for _, m := range c.Messages {
-		if m.Seq >= e.Seq {
-			return false
-		}
-		if m.From != e.From && unreadable(m.Msg) {
-			return true
-		}
-	}
-	return false
+	first, ok := c.unreadable[e.From.Peer()]
+	return ok && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
 }
-
-// unreadable reports whether a receiver may fail to find out what a message is:
-// then its answer, if any, has no id to carry.
-func unreadable(m *wire.Message) bool { return len(m.Issues) > 0 || m.Kind == wire.Invalid }
 
 // answersInvalid reports whether an error carries the id of a message of the
 // peer that was no valid request.
@@ -179,13 +151,6 @@ func (c *Conversation) answersInvalid(e *wire.Event) bool {
 	if e.Msg.Kind != wire.ErrorResponse || !e.Msg.ID.Usable() {
 		return false
 	}
-	for _, m := range c.Messages {
-		if m.Seq >= e.Seq {
-			return false
-		}
-		if m.From != e.From && len(m.Msg.Issues) > 0 && m.Msg.ID.Key() == e.Msg.ID.Key() {
-			return true
-		}
-	}
-	return false
+	first, ok := c.invalid[e.From.Peer()][e.Msg.ID.Key()]
+	return ok && first < e.Seq
 }

@@ -48,6 +48,7 @@ type Report map[Key]*Observed
 const (
 	maxViolations = 5
 	maxNotes      = 5
+	maxEvidence   = 10 // events of one violation: a peer can make them many
 )
 
 // Observer collects what one rule reports.
@@ -93,7 +94,7 @@ func (o *Observer) violation(id string, p wire.Party, v Violation) {
 		seen.Omitted++
 		return
 	}
-	v.Rule = o.rule
+	v.Rule, v.Evidence = o.rule, v.Evidence[:min(len(v.Evidence), maxEvidence)]
 	seen.Violations = append(seen.Violations, v)
 }
 
@@ -121,7 +122,7 @@ func (o *Observer) Note(id string, p wire.Party, text string) {
 func Rules() []Rule {
 	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
 		utilityRules, samplingRules, rootRules, elicitationRules, toolRules, contentRules, resourceRules,
-		promptRules, completionRules, loggingRules)
+		promptRules, completionRules, loggingRules, httpRules, httpStreamRules, sseRules)
 }
 
 // Judge applies all rules to the connections of a trace.

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -16,7 +17,7 @@ var lifecycleRules = []Rule{
 			"lifecycle.init.request-capabilities", "lifecycle.init.request-client-info", "lifecycle.init.initialized-sent",
 			"lifecycle.init.initialized-after-result", "lifecycle.init.initialized-before-operation",
 			"lifecycle.init.client-waits", "lifecycle.init.server-waits", "base.support.lifecycle",
-			"lifecycle.version.disconnect", "lifecycle.init.result-version",
+			"lifecycle.init.result-version",
 		},
 		Judge: judgeHandshake,
 	},
@@ -54,6 +55,10 @@ func judgeHandshake(c *Conversation, o *Observer) {
 		c.judgeEarly(x, answer, o)
 	}
 	if !c.Handshaken() {
+		if c.Initialized != nil && !c.initializedLater() {
+			o.Violation("lifecycle.init.initialized-after-result", wire.Client,
+				"notifications/initialized was sent although initialize has not succeeded", c.Init.Request, c.Initialized)
+		}
 		return
 	}
 	o.Exercised("base.support.lifecycle", wire.Client)
@@ -65,6 +70,17 @@ func judgeHandshake(c *Conversation, o *Observer) {
 	}
 	o.Exercised("lifecycle.init.result-server-info", wire.Server)
 	c.judgeInitialized(answer, o)
+}
+
+// initializedLater reports whether a further initialize succeeded after the
+// first one had not.
+func (c *Conversation) initializedLater() bool {
+	for _, x := range c.Exchanges {
+		if x != c.Init && x.Method() == "initialize" && x.Result() != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // firstMeaningful returns the first message that is at least recognisable.
@@ -159,7 +175,9 @@ var gates = []gate{
 func gateRequirements() []string {
 	var ids []string
 	for _, g := range gates {
-		ids = append(ids, g.requirement)
+		if !slices.Contains(ids, g.requirement) {
+			ids = append(ids, g.requirement)
+		}
 	}
 	return ids
 }

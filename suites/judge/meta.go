@@ -1,6 +1,9 @@
 package judge
 
 import (
+	"bytes"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -19,13 +22,17 @@ var metaRules = []Rule{{
 // The format of _meta keys is in basic/index#meta.
 func judgeMeta(c *Conversation, o *Observer) {
 	for _, e := range c.Messages {
+		// Most messages have none; \u may spell it.
+		if !bytes.Contains(e.Msg.Raw, []byte("_meta")) && !bytes.Contains(e.Msg.Raw, []byte(`\u`)) {
+			continue
+		}
 		walkMeta(payload(e.Msg), 0, func(meta any) {
 			object, ok := meta.(map[string]any)
 			if !ok {
 				return // the schema judges it
 			}
 			o.Exercised("meta.object", e.From)
-			for key := range object {
+			for _, key := range slices.Sorted(maps.Keys(object)) {
 				judgeMetaKey(key, e, o)
 			}
 		})
@@ -53,12 +60,18 @@ func walkMeta(v any, depth int, visit func(any)) {
 	}
 	switch v := v.(type) {
 	case map[string]any:
+		var names []string // in a fixed order
 		for name, member := range v {
-			switch {
-			case name == "_meta":
-				visit(member)
-			case !free[name]:
-				walkMeta(member, depth+1, visit)
+			if !scalar(member) && !free[name] || name == "_meta" {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if name == "_meta" {
+				visit(v[name])
+			} else {
+				walkMeta(v[name], depth+1, visit)
 			}
 		}
 	case []any:
@@ -68,9 +81,21 @@ func walkMeta(v any, depth int, visit func(any)) {
 	}
 }
 
+func scalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
 func judgeMetaKey(key string, e *wire.Event, o *Observer) {
-	about := "the _meta key " + wire.Quote(key, 80) + " "
-	check := func(ok bool, id, message string) { o.Check(ok, id, e.From, about+message, e) }
+	check := func(ok bool, id, message string) {
+		if !ok {
+			message = "the _meta key " + wire.Quote(key, 80) + " " + message
+		}
+		o.Check(ok, id, e.From, message, e)
+	}
 	prefix, name, prefixed := strings.Cut(key, "/")
 	if !prefixed {
 		prefix, name = "", key

@@ -15,6 +15,7 @@ var samplingRules = []Rule{{
 		"sampling.capability.declared", "sampling.capability.honoured", "sampling.request.nested",
 		"sampling.message.content-kinds", "sampling.preferences.priority-range", "sampling.result.role-assistant",
 		"sampling.result.model-named", "sampling.max-tokens.limit", "sampling.security.validate-content",
+		"lifecycle.capability.client-refuses-sampling",
 	},
 	Judge: judgeSampling,
 }}
@@ -23,6 +24,7 @@ var samplingRules = []Rule{{
 type feature struct {
 	capability, method         string
 	declared, honoured, nested string // requirements; "" for none
+	refused                    string
 }
 
 // judgeFeature judges how a client answers the requests for a feature, and
@@ -64,16 +66,25 @@ func judgeOffer(f feature, declared bool, x *Exchange, o *Observer) {
 	if answer.Kind == wire.Result {
 		o.Check(declared, f.declared, wire.Client, x.Method()+" got a result although the client has not declared "+f.capability, x.Events()...)
 	}
+	unknown := answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.Code == -32601
 	if !declared {
+		switch {
+		case f.refused == "":
+		case unknown:
+			o.Exercised(f.refused, wire.Client)
+		case answer.Kind == wire.ErrorResponse:
+			// basic/lifecycle#operation names no code.
+			o.Warning(f.refused, wire.Client, "the error for an undeclared feature is not -32601", x.Events()...)
+		}
 		return
 	}
-	unknown := answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.Code == -32601
 	o.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but does not know "+x.Method(), x.Events()...)
 }
 
 var sampling = feature{
 	"sampling", "sampling/createMessage",
 	"sampling.capability.declared", "sampling.capability.honoured", "sampling.request.nested",
+	"lifecycle.capability.client-refuses-sampling",
 }
 
 // client/sampling

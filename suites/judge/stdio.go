@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -52,29 +53,42 @@ func judgeLines(c *Conversation, o *Observer) {
 		switch {
 		case e.Dropped > 0:
 			o.Violation(clean, e.From, "a line that is longer than the limit does not end", e)
-		case e.Msg.Has(wire.TooDeep):
-			o.Note(clean, e.From, "a message nests deeper than mcpconform reads")
-		case e.Msg.Kind != wire.Invalid || e.Member:
+		case e.Msg.Has(wire.TooDeep, wire.TooLarge):
+			o.Note(clean, e.From, "a message is larger or nests deeper than mcpconform reads")
+		case e.Member:
+		case e.Msg.Kind != wire.Invalid:
 			o.Exercised(clean, e.From)
 			o.Exercised("stdio.message.no-embedded-newlines", e.From)
 			judgeDelimiter(e, o)
-		case i < spread && e.From == wire.Server:
+		case i < spread && e.From == wire.Server, c.cutShort(e):
+		case sharesLine(e):
+			o.Violation("stdio.message.newline-delimited", e.From, "two messages share one line", e)
 		default:
-			lines := pieces(c, i, &tries)
+			lines, end := pieces(c, i, &tries)
 			if len(lines) < 2 {
 				o.Violation(clean, e.From, "a line is no MCP message: "+faults(e.Msg), e)
 				continue
 			}
-			spread = i + len(lines)
+			spread = end
 			o.Violation("stdio.message.no-embedded-newlines", e.From, "one message is spread over several lines", lines...)
 		}
 	}
 }
 
+// sharesLine reports whether a line holds one message right after another.
+func sharesLine(e *wire.Event) bool {
+	_, _, err := wire.Decode(e.Raw)
+	var syntax *wire.SyntaxError
+	if !errors.As(err, &syntax) {
+		return false
+	}
+	return wire.Parse(e.Raw[:syntax.Offset]).Kind != wire.Invalid && looksLikeMessage(e.Raw[syntax.Offset:])
+}
+
 func judgeDelimiter(e *wire.Event, o *Observer) {
 	const id = "stdio.message.newline-delimited"
 	if transport.Unterminated(e) {
-		o.Violation(id, e.From, "the last message lacks its newline", e)
+		o.Warning(id, e.From, "the last message lacks its newline", e)
 	} else {
 		o.Exercised(id, e.From)
 	}
@@ -101,32 +115,67 @@ const (
 )
 
 // pieces returns the lines from the i-th message on that make up one JSON
-// object when they are put together, or nil.
-func pieces(c *Conversation, i int, tries *int) []*wire.Event {
+// object when they are put together, and the position after the last of them;
+// nil if there are none.
+func pieces(c *Conversation, i int, tries *int) ([]*wire.Event, int) {
 	first := c.Messages[i]
 	if *tries == 0 || !looksLikeMessage(first.Raw) || !first.Msg.Has(wire.NotJSON) {
-		return nil
+		return nil, 0
 	}
 	*tries--
 	var text []byte
 	var lines []*wire.Event
-	for _, e := range c.Messages[i:min(len(c.Messages), i+maxPieces)] {
+	var b brackets
+	for at, e := range c.Messages[i:] {
 		if e.From != first.From {
 			continue
 		}
-		if len(lines) > 0 && e.Msg.Kind != wire.Invalid || len(text) > 1<<20 {
-			return nil
+		if len(lines) > 0 && e.Msg.Kind != wire.Invalid || len(lines) == maxPieces || len(text) > 1<<20 {
+			return nil, 0
 		}
 		lines = append(lines, e)
-		text = append(append(text, '\n'), e.Raw...)
-		if v, _, err := wire.Decode(text); err == nil {
-			if _, ok := v.(map[string]any); ok {
-				return lines
-			}
-			return nil
+		if b.inString {
+			text = append(text, `\n`...) // a line break that should have been escaped
+		} else {
+			text = append(text, '\n')
+		}
+		text = append(text, e.Raw...)
+		b.read(e.Raw)
+		if b.depth > 0 {
+			continue
+		}
+		v, _, err := wire.Decode(text)
+		if _, ok := v.(map[string]any); err != nil || !ok {
+			return nil, 0
+		}
+		return lines, i + at + 1
+	}
+	return nil, 0
+}
+
+// brackets follows the nesting of a JSON text from line to line, so that it
+// need be decoded only where it can end.
+type brackets struct {
+	depth            int
+	inString, escape bool
+}
+
+func (b *brackets) read(text []byte) {
+	for _, c := range text {
+		switch {
+		case b.escape:
+			b.escape = false
+		case b.inString:
+			b.escape = c == '\\'
+			b.inString = c != '"'
+		case c == '"':
+			b.inString = true
+		case c == '{' || c == '[':
+			b.depth++
+		case c == '}' || c == ']':
+			b.depth--
 		}
 	}
-	return nil
 }
 
 // A server whose stdin was closed exits by itself: the shutdown of

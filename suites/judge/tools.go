@@ -2,7 +2,9 @@ package judge
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -36,50 +38,138 @@ var toolRules = []Rule{
 	},
 }
 
-// tool is a tool as a list showed it.
+// tool is a tool as a list showed it, with its schemas compiled.
 type tool struct {
-	listed *wire.Event
-	output *schema.Tool
+	name       string
+	definition map[string]any
+	listed     *wire.Event
+	schemas    []compiled
 }
 
-// maxTools bounds how many tools of a conversation are compiled.
-const maxTools = 20_000
+type compiled struct {
+	member string // inputSchema or outputSchema
+	schema *schema.Tool
+	err    error
+}
 
-// tools reads the tool lists of a conversation; visit sees each definition.
-func (c *Conversation) tools(visit func(name string, definition map[string]any, e *wire.Event)) {
+// Bounds of what is compiled in one conversation.
+const (
+	maxTools       = 20_000
+	maxSchemaBytes = 4 << 20
+)
+
+// tools returns the tools that were listed, in order. A tool that is listed
+// again as it was counts once.
+func (c *Conversation) tools() []*tool {
+	if c.listed != nil {
+		return c.listed
+	}
+	c.listed = []*tool{}
+	latest := make(map[string]*tool)
+	bytes := 0
 	for _, x := range c.Exchanges {
-		if x.Method() != "tools/list" {
+		if x.Method() != "tools/list" || x.From() != wire.Client {
 			continue
 		}
 		items, _ := x.Result()["tools"].([]any)
-		for _, item := range items[:min(len(items), maxTools)] {
-			if definition, ok := item.(map[string]any); ok {
-				name, _ := definition["name"].(string)
-				visit(name, definition, x.Response())
+		for _, item := range items {
+			definition, ok := item.(map[string]any)
+			if !ok {
+				continue
 			}
+			name, _ := definition["name"].(string)
+			if before := latest[name]; before != nil && equal(before.definition, definition) {
+				continue
+			}
+			if bytes += size(definition); len(c.listed) >= maxTools || bytes > maxSchemaBytes {
+				return c.listed
+			}
+			t := &tool{name: name, definition: definition, listed: x.Response()}
+			t.compile()
+			latest[name] = t
+			c.listed = append(c.listed, t)
+		}
+	}
+	return c.listed
+}
+
+// equal reports whether two decoded values are the same to the spelling of
+// their numbers.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name, v := range a {
+			if w, has := b[name]; !has || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+// size estimates the bytes of a decoded value.
+func size(v any) int {
+	n := 4
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case []any:
+		for _, item := range v {
+			n += size(item)
+		}
+	case map[string]any:
+		for name, member := range v {
+			n += len(name) + size(member)
+		}
+	}
+	return n
+}
+
+func (t *tool) compile() {
+	for _, member := range []string{"inputSchema", "outputSchema"} {
+		// What is absent or no object, the schema of the message judges.
+		if document, ok := t.definition[member].(map[string]any); ok {
+			s, err := schema.CompileTool(document)
+			t.schemas = append(t.schemas, compiled{member, s, err})
 		}
 	}
 }
 
+// output returns the compiled output schema, or nil.
+func (t *tool) output() *schema.Tool {
+	for _, s := range t.schemas {
+		if s.member == "outputSchema" {
+			return s.schema
+		}
+	}
+	return nil
+}
+
 func judgeToolLists(c *Conversation, o *Observer) {
-	judged := make(map[string]any) // definitions by name, to judge each once
-	c.tools(func(name string, definition map[string]any, e *wire.Event) {
-		if before, ok := judged[name]; ok && reflect.DeepEqual(before, definition) {
-			return
-		}
-		judged[name] = definition
-		for _, member := range []struct{ name, id string }{
-			{"inputSchema", "tools.input-schema.valid"}, {"outputSchema", "tools.output-schema.valid"},
-		} {
-			document, ok := definition[member.name].(map[string]any)
-			if !ok {
-				continue // absent, or the schema of the message judges it
+	ids := map[string]string{"inputSchema": "tools.input-schema.valid", "outputSchema": "tools.output-schema.valid"}
+	for _, t := range c.tools() {
+		for _, s := range t.schemas {
+			what := s.member + " of tool " + wire.Quote(t.name, 60)
+			var problem *schema.ToolSchemaError
+			if errors.As(s.err, &problem) && problem.Unsupported {
+				o.Note(ids[s.member], wire.Server, what+" was not judged: "+problem.Error())
+				continue
 			}
-			_, err := schema.CompileTool(document)
-			o.Check(err == nil, member.id, wire.Server,
-				member.name+" of tool "+wire.Quote(name, 60)+" is no valid JSON Schema: "+reason(err), e)
+			o.Check(s.err == nil, ids[s.member], wire.Server, what+" is no valid JSON Schema: "+reason(s.err), t.listed)
 		}
-	})
+	}
 	judgeUnique(c, o, "tools/list", "tools", "name", "tools.name.unique")
 }
 
@@ -134,34 +224,23 @@ func judgeUnique(c *Conversation, o *Observer, method, member, key, id string) {
 }
 
 func judgeToolResults(c *Conversation, o *Observer) {
-	var listed map[string]tool // read only if there are results to judge
+	var listed map[string]*tool // read only if there are results to judge
 	for _, x := range c.Exchanges {
-		if x.Method() != "tools/call" || x.Result() == nil {
+		if x.Method() != "tools/call" || x.From() != wire.Client || x.Result() == nil {
 			continue
 		}
 		if listed == nil {
-			listed = c.outputs()
+			listed = make(map[string]*tool)
+			for _, t := range c.tools() {
+				listed[t.name] = t
+			}
 		}
 		judgeToolResult(c, x, listed, o)
 	}
 }
 
-// outputs compiles the output schemas of the tools that were listed.
-func (c *Conversation) outputs() map[string]tool {
-	listed := make(map[string]tool)
-	c.tools(func(name string, definition map[string]any, e *wire.Event) {
-		t := tool{listed: e}
-		if document, ok := definition["outputSchema"].(map[string]any); ok {
-			// A schema that does not compile is judged with the list.
-			t.output, _ = schema.CompileTool(document)
-		}
-		listed[name] = t
-	})
-	return listed
-}
-
 // server/tools#structured-content and #output-schema
-func judgeToolResult(c *Conversation, x *Exchange, listed map[string]tool, o *Observer) {
+func judgeToolResult(c *Conversation, x *Exchange, listed map[string]*tool, o *Observer) {
 	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
 	result := x.Result()
 	failed, _ := result["isError"].(bool)
@@ -173,17 +252,12 @@ func judgeToolResult(c *Conversation, x *Exchange, listed map[string]tool, o *Ob
 				"no text block repeats the structured content as JSON", x.Events()...)
 		}
 	}
-	if t, ok := listed[name]; ok && t.output != nil && !failed {
+	if t := listed[name]; t != nil && t.output() != nil && !failed {
+		events := []*wire.Event{t.listed, x.Request, x.Response()}
 		o.Check(has, "tools.output-schema.structured-present", wire.Server,
-			"the tool "+wire.Quote(name, 60)+" lists an output schema, but its result has no structuredContent",
-			t.listed, x.Request, x.Response())
+			"the tool "+wire.Quote(name, 60)+" lists an output schema, but its result has no structuredContent", events...)
 		if has {
-			broken := t.output.Validate(structured)
-			message := ""
-			if len(broken) > 0 {
-				message = "structuredContent does not fit the tool's output schema: " + broken[0].String()
-			}
-			o.Check(len(broken) == 0, "tools.output-schema.conforms", wire.Server, message, t.listed, x.Request, x.Response())
+			judgeConforms(t.output().Validate(structured), events, o)
 		}
 	}
 	blocks, _ := result["content"].([]any)
@@ -195,14 +269,27 @@ func judgeToolResult(c *Conversation, x *Exchange, listed map[string]tool, o *Ob
 	}
 }
 
+func judgeConforms(broken []schema.Violation, events []*wire.Event, o *Observer) {
+	const id = "tools.output-schema.conforms"
+	switch {
+	case len(broken) == 0:
+		o.Exercised(id, wire.Server)
+	case broken[0].Keyword == schema.Undecided:
+		o.Note(id, wire.Server, broken[0].Message)
+	default:
+		o.Violation(id, wire.Server, "structuredContent does not fit the tool's output schema: "+broken[0].String(), events...)
+	}
+}
+
 // copied reports whether a text block of the result holds the structured
 // content as JSON. Numbers are compared by value.
 func copied(result, structured map[string]any) bool {
+	want := plain(structured)
 	blocks, _ := result["content"].([]any)
 	for _, block := range blocks {
 		text, _ := wire.At(block, "text").(string)
 		var v any
-		if json.Unmarshal([]byte(text), &v) == nil && same(v, structured) {
+		if json.Unmarshal([]byte(text), &v) == nil && reflect.DeepEqual(v, want) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -76,10 +77,15 @@ func (c *Conversation) tokenTexts() map[wire.Party]map[string]*Exchange {
 func judgeTokens(c *Conversation, o *Observer) {
 	latest := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}} // to end, by token
 	for _, x := range c.Exchanges {
+		if meta, _ := wire.At(x.Request.Msg.Params, "_meta").(map[string]any); meta != nil {
+			if token, has := meta["progressToken"]; has {
+				o.Check(wire.ReadID(token).Usable(), "progress.token.type", x.From(),
+					"the progress token is "+wire.Show(token)+", neither a string nor an integer", x.Request)
+			}
+		}
 		if x.Token == nil {
 			continue
 		}
-		o.Exercised("progress.token.type", x.From())
 		key := tokenKey(x.Token)
 		y := latest[x.From()][key]
 		if y != nil && y.end() > x.Request.Seq {
@@ -194,7 +200,7 @@ type span struct{ begin, end int }
 // spans returns the answered requests of a party in the order of their
 // beginnings; each end is the earliest of its own and all later spans.
 func (c *Conversation) spans(p wire.Party) []span {
-	var list []span
+	list := []span{} // not nil: it was looked for
 	for _, x := range c.Exchanges {
 		if x.From() == p && x.Response() != nil {
 			list = append(list, span{x.Request.Seq, x.Response().Seq})
@@ -258,6 +264,9 @@ func judgeCancelled(c *Conversation, o *Observer) {
 	}
 }
 
+// crossing is how long a message of a busy receiver may have been on its way.
+const crossing = 200 * time.Millisecond
+
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log.
 func judgeAfterCancellation(x *Exchange, read int, o *Observer) {
@@ -266,12 +275,14 @@ func judgeAfterCancellation(x *Exchange, read int, o *Observer) {
 	switch r := x.Response(); {
 	case r != nil && tellsOfCancellation(r):
 		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
-	case r != nil && r.Seq > read:
+	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= crossing:
 		o.Violation(silent, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt:
 		o.Exercised(silent, receiver)
 	}
-	late := sort.Search(len(x.Progress), func(i int) bool { return x.Progress[i].Seq > read })
+	late := sort.Search(len(x.Progress), func(i int) bool {
+		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= crossing
+	})
 	switch {
 	case late < len(x.Progress) && (x.Response() == nil || x.Progress[late].Seq < x.Response().Seq):
 		o.Violation(stops, receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])

@@ -15,7 +15,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.request.string-id-served", "base.response.id-echo"},
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
-			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "2"} {
+			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "20250618"} {
 				p, err := t.Session.StartID(t.Context, wire.StringID(id), "ping", nil)
 				t.Must(err)
 				t.Result(t.Await(p))
@@ -33,7 +33,7 @@ var baseChecks = []*check.Check{
 				t.Result(t.Await(p))
 			}
 		},
-		Needs: check.Needs{Session: check.Fresh},
+		Needs: check.Needs{Session: check.Own},
 	},
 	{
 		Name:         "base/unknown-method",
@@ -61,7 +61,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/invalid-request",
 		Requirements: []string{"base.error.invalid-request", "stdio.server.survives-non-message"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Own, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// JSON that is no request, but with an id that an answer can carry. Silence is tolerated, a result is not.
 			for i, raw := range []string{
@@ -92,12 +92,12 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/mcpconform/no-such"}`)
 		},
-		Needs: check.Needs{Session: check.Fresh},
+		Needs: check.Needs{Session: check.Own},
 	},
 	{
 		Name:         "base/malformed-notification",
 		Requirements: []string{"base.notification.malformed-no-response"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"not":"an id"}}}`)
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
@@ -106,7 +106,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/batch",
 		Requirements: []string{"base.batch.not-served"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// The revision removed batches: whatever comes back, it is no answer to the members.
 			mark := t.Mark()
@@ -126,12 +126,21 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: what the revision does not define is no reason to refuse a request.
-			t.Result(t.Call("ping", map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
+			methods := []string{"ping"}
 			for _, l := range t.Target.Lists {
 				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
-					t.Result(t.Call(l.Method, nil))
-					t.Result(t.Call(l.Method, map[string]any{}))
-					t.Result(t.Call(l.Method, map[string]any{"mcpconform": true, "_meta": map[string]any{"example.com/k": 1}}))
+					methods = append(methods, l.Method)
+				}
+			}
+			for _, method := range methods {
+				t.About("base.params.omitted")
+				t.Result(t.Call(method, nil))
+				t.Result(t.Call(method, map[string]any{}))
+				t.About("meta.attach.request")
+				t.Result(t.Call(method, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
+				if method != "ping" {
+					t.About("base.params.open")
+					t.Result(t.Call(method, map[string]any{"mcpconform": true}))
 				}
 			}
 		},
@@ -140,10 +149,17 @@ var baseChecks = []*check.Check{
 		Name:         "base/meta-keys",
 		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions"},
 		Body: func(t *check.T) {
-			t.Result(t.Call("ping", map[string]any{"_meta": map[string]any{
-				"plain": 1, "with-hyphen_and.dot": true, "com.example/name": nil, "com.example/": "empty name",
-				"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}},
-			}}, client.Deliberately("meta.key.prefix-reserved")))
+			for _, v := range []struct {
+				id   string
+				meta map[string]any
+			}{
+				{"meta.key.name-characters", map[string]any{"plain": 1, "with-hyphen_and.dot": true, "com.example/name": nil}},
+				{"meta.key.name-empty", map[string]any{"com.example/": "empty name"}},
+				{"meta.reserved.no-assumptions", map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
+			} {
+				t.About(v.id)
+				t.Result(t.Call("ping", map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved")))
+			}
 		},
 	},
 	{
@@ -175,6 +191,7 @@ var baseChecks = []*check.Check{
 // silent sends a notification and fails if anything answers it before a ping
 // that follows it is answered.
 func silent(t *check.T, raw string) {
+	t.Fence() // what answers something before is not mistaken for an answer to this
 	mark := t.Mark()
 	sent := t.Send(raw, client.Deliberately("*"))
 	t.Fence()

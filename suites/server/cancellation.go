@@ -69,11 +69,16 @@ var cancellationChecks = []*check.Check{
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
 			}
-			const rounds = 20
+			t.About("cancellation.either-side")
+			cancel(t, t.Start(method, nil).ID)
+			t.Fence()
+			t.About("cancellation.race")
+			const rounds, burst = 10, 4
 			var kept []*client.Pending
 			for range rounds {
-				gone := t.Start(method, nil)
-				cancel(t, gone.ID)
+				for range burst {
+					cancel(t, t.Start(method, nil).ID)
+				}
 				kept = append(kept, t.Start("ping", nil))
 				answered := t.Call(method, nil)
 				cancel(t, answered.Request.Msg.ID, late)
@@ -100,7 +105,8 @@ var cancellationChecks = []*check.Check{
 			}
 			cancel(t, gone.ID)
 			cancel(t, gone.ID)
-			t.Fence()
+			t.Fence() // it has read the cancellation
+			t.Fence() // and nothing of before that is on its way
 			control := t.Start("tools/call", call.Params())
 			awaitSlow(t, control)
 			t.Fence()

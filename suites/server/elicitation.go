@@ -14,11 +14,7 @@ const elicit = "elicitation/create"
 
 // form returns content that fits what an elicitation asks for.
 func form(request *wire.Event) map[string]any {
-	content, _ := check.SampleValue(at(request.Msg.Params, "requestedSchema")).(map[string]any)
-	if content == nil {
-		content = map[string]any{}
-	}
-	return content
+	return check.Form(at(request.Msg.Params, "requestedSchema"))
 }
 
 func accept(request *wire.Event) map[string]any {
@@ -57,6 +53,7 @@ var elicitationChecks = []*check.Check{
 			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there still.
 			call := purposed(t, "elicitation")
 			for _, action := range []string{"decline", "cancel"} {
+				t.About("elicitation.server.handle-" + action)
 				x, asked := converse(t, call, elicit, always(map[string]any{"action": action}))
 				if len(asked) == 0 {
 					t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)

@@ -32,7 +32,12 @@ var lifecycleChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Version: impossibleVersion}},
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
-			x := t.Call("initialize", t.Session.InitializeParams())
+			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams())
+			t.Show(x.Events()...)
+			if err != nil {
+				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
+			}
+			t.Must(err)
 			if x.Error() != nil && x.Error().Code == -32602 {
 				// The page's own example does so, against its own text.
 				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
@@ -70,12 +75,21 @@ var lifecycleChecks = []*check.Check{
 		},
 	},
 	{
-		Name: "lifecycle/unknown-capabilities",
-		Requirements: []string{
-			"lifecycle.capability.client-experimental", "lifecycle.capability.client-additional",
-		},
+		Name:         "lifecycle/experimental-capabilities",
+		Requirements: []string{"lifecycle.capability.client-experimental"},
 		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
-			"experimental":        map[string]any{"com.example/feature": map[string]any{"level": 1}},
+			"experimental": map[string]any{"com.example/feature": map[string]any{"level": 1}},
+		}}},
+		Body: func(t *check.T) {
+			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Notify("notifications/initialized", nil)
+			t.Fence()
+		},
+	},
+	{
+		Name:         "lifecycle/unknown-capabilities",
+		Requirements: []string{"lifecycle.capability.client-additional"},
+		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
 			"mcpconform/unlisted": map[string]any{},
 		}}},
 		Body: func(t *check.T) {
@@ -88,14 +102,17 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/no-capabilities",
 		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Raw},
 		Body: func(t *check.T) {
 			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
+			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Notify("notifications/initialized", nil)
 			for _, l := range t.Target.Lists {
 				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
 					t.Result(t.Call(l.Method, nil))
 				}
 			}
+			t.About("lifecycle.error.missing-capability")
 			tempt(t)
 			t.Fence()
 		},
@@ -183,7 +200,11 @@ func tempt(t *check.T) {
 			calls = append(calls, call)
 		}
 	}
+	slow, _ := purposeCall(t, "slow")
 	for _, tool := range callable(t) {
+		if tool["name"] == slow.Tool || t.Target.Known(tool) {
+			continue // it was taken for its purpose, or does nothing but wait
+		}
 		if arguments, ok := shortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
 			calls = append(calls, check.Call{Tool: tool["name"].(string), Arguments: arguments})
 		}
@@ -221,6 +242,7 @@ func init() {
 			}},
 			Body: func(t *check.T) {
 				// What a client can do says nothing of what else it can do.
+				t.About("lifecycle.error.missing-capability")
 				tempt(t)
 				t.Fence()
 			},

@@ -103,7 +103,7 @@ var paginationChecks = []*check.Check{
 	{
 		Name:         "pagination/invalid-cursor-survived",
 		Requirements: []string{"pagination.server.invalid-cursor-graceful"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			for _, l := range lists {
 				if len(t.Target.List(l.method).Pages) == 0 {

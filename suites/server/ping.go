@@ -12,7 +12,11 @@ var pingChecks = []*check.Check{
 		Name:         "ping/answered",
 		Requirements: []string{"ping.response-prompt", "ping.either-side"},
 		Body: func(t *check.T) {
-			t.Result(t.Call("ping", nil))
+			x := t.Call("ping", nil)
+			if x.Error() != nil && x.Error().Code == -32601 {
+				t.Violation("ping.either-side", "a ping was refused: "+check.Describe(x))
+			}
+			t.Result(x)
 		},
 	},
 	{

@@ -60,7 +60,7 @@ var progressChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A tool that reports progress, with tokens that are easily mistaken for one another. What comes back is for the judge to see.
 			call := purposed(t, "progress")
-			t.Result(t.Call("tools/call", call.Params()))
+			control := t.Call("tools/call", call.Params())
 			tokens := append([]any{"7", 7}, oddTokens...)
 			var calls []*client.Pending
 			mark := t.Mark()
@@ -69,11 +69,14 @@ var progressChecks = []*check.Check{
 			}
 			for i, p := range calls {
 				x := t.Await(p)
-				if x.Result() == nil {
+				if x.Result() == nil && control.Result() != nil {
 					t.Violation("progress.token.any-means", "tools/call with the progress token "+quote(jsonValue(tokens[i]))+" got "+check.Describe(x), x.Events()...)
 				}
 			}
 			t.Fence() // no progress may follow the answers
+			if control.Result() == nil {
+				t.Note("without a progress token, the tool %q gives %s", call.Tool, check.Describe(control))
+			}
 			for _, e := range t.Since(mark) {
 				if e.Msg.Method == "notifications/progress" {
 					return

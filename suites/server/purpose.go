@@ -116,9 +116,13 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 	var asked []*wire.Event
 	for from := p.Request.Seq + 1; ; {
 		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
-			return answers(e, p) || asks(e, method)
+			return answers(e, p) || asks(e, method) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 		})
 		t.Must(err)
+		if e.Kind == wire.KindStreamEnd {
+			t.Await(p) // says how it ended without an answer
+			return &client.Exchange{Request: p.Request}, asked
+		}
 		t.Show(e)
 		if answers(e, p) {
 			return &client.Exchange{Request: p.Request, Response: e}, asked
@@ -145,7 +149,7 @@ func respond(t *check.T, request *wire.Event, outcome map[string]any, opts ...cl
 
 // answers reports whether an event is the response to a request.
 func answers(e *wire.Event, p *client.Pending) bool {
-	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key()
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID)
 }
 
 // asks reports whether an event is a request of the server.

@@ -1,0 +1,310 @@
+package mockserver
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// requested changes the requested schema of elicitations.
+func requested(change func(schema object)) apply {
+	return params("elicitation/create", func(params object) {
+		if schema, ok := params["requestedSchema"].(object); ok {
+			change(schema)
+		}
+	})
+}
+
+// property changes one property of the requested schema.
+func property(name string, change func(property object)) apply {
+	return requested(func(schema object) {
+		if properties, ok := schema["properties"].(object); ok {
+			if p, ok := properties[name].(object); ok {
+				change(p)
+			}
+		}
+	})
+}
+
+// asking adds a property to the requested schema.
+func asking(name string, schema object) apply {
+	return requested(func(requested object) {
+		if properties, ok := requested["properties"].(object); ok {
+			properties[name] = copied(schema)
+		}
+	})
+}
+
+// never leaves the call of a tool unanswered when the client's answer fits.
+func hangingOn(fits func(result object) bool) apply {
+	return deafenedBy(func(_ *server.Session, m *wire.Message) bool {
+		result, ok := m.Result.(object)
+		return ok && m.Kind == wire.Result && fits(result)
+	})
+}
+
+// action fits elicitation results.
+func action(name string) func(result object) bool {
+	return func(result object) bool { return result["action"] == name }
+}
+
+// rooted fits results of roots/list.
+func rooted(fits func(roots list) bool) func(result object) bool {
+	return func(result object) bool {
+		roots, ok := result["roots"].(list)
+		return ok && fits(roots)
+	}
+}
+
+// What a server asks of its client: sampling, roots and elicitation.
+var clientFaults = []Fault{
+	{
+		ID: "sampling.resource-content", Requirement: "sampling.message.content-kinds",
+		Summary:    "A sampling message holds a resource.",
+		Collateral: []string{"content.block.known-type", "schema.create-message-request"},
+		Apply: params("sampling/createMessage", func(params object) {
+			params["messages"].(list)[0].(object)["content"] = object{
+				"type": "resource", "resource": object{"uri": "test://static-text", "mimeType": "text/plain", "text": "x"},
+			}
+		}),
+	},
+	{
+		ID: "sampling.no-max-tokens", Requirement: "schema.create-message-request",
+		Summary: "sampling/createMessage has no maxTokens.",
+		Apply:   params("sampling/createMessage", lacking("maxTokens")),
+	},
+	{
+		ID: "sampling.messages-string", Requirement: "schema.create-message-request",
+		Summary: "sampling/createMessage has a prompt in place of messages.",
+		Apply: params("sampling/createMessage", func(params object) {
+			params["prompt"] = "Say hello."
+			delete(params, "messages")
+		}),
+	},
+	{
+		ID: "sampling.priority-percent", Requirement: "sampling.preferences.priority-range",
+		Summary:    "A priority among the model preferences is 50.",
+		Collateral: []string{"schema.create-message-request"},
+		Apply:      params("sampling/createMessage", having("modelPreferences", object{"costPriority": 50})),
+	},
+	{
+		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content",
+		Summary: "The content of a sampling result is used without looking at it.",
+		Apply: wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if !r.Session.ClientHas("sampling") {
+				return next(ctx, r)
+			}
+			result, err := r.Call(ctx, "sampling/createMessage", object{
+				"messages":  list{object{"role": "user", "content": object{"type": "text", "text": member(r.Params, "prompt")}}},
+				"maxTokens": 100,
+			})
+			if err != nil {
+				return object{"content": textOf(err.Error()), "isError": true}, nil
+			}
+			raw, _ := json.Marshal(wire.At(result, "content"))
+			return object{"content": textOf("LLM response: " + string(raw))}, nil
+		})),
+	},
+	{
+		ID: "sampling.stop-reason-required", Requirement: "sampling.result.stop-reason-optional",
+		Summary: "A sampling result without stopReason makes the tool fail.",
+		Apply: failingOn("test_sampling", func(result object) bool {
+			return result["model"] != nil && result["stopReason"] == nil
+		}),
+	},
+	{
+		ID: "sampling.stop-reason-closed", Requirement: "sampling.result.stop-reason-open",
+		Summary: "An unknown stopReason makes the tool fail.",
+		Apply: failingOn("test_sampling", func(result object) bool {
+			reason, ok := result["stopReason"].(string)
+			return ok && reason != "endTurn"
+		}),
+	},
+	{
+		ID: "sampling.short-answer-refused", Requirement: "sampling.max-tokens.fewer",
+		Summary: "A very short generation makes the tool fail.",
+		Apply: failingOn("test_sampling", func(result object) bool {
+			text, ok := wire.At(result, "content", "text").(string)
+			return ok && len(text) < 5
+		}),
+	},
+	{
+		ID: "sampling.model-refused", Requirement: "sampling.preferences.advisory",
+		Summary: "A model that was not hinted at makes the tool fail.",
+		Apply: failingOn("test_sampling", func(result object) bool {
+			model, ok := result["model"].(string)
+			return ok && model != "mcpconform"
+		}),
+	},
+	{
+		ID: "roots.params-array", Requirement: "base.jsonrpc.params-object",
+		Summary: "The params of roots/list are an empty array.",
+		Apply:   messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} }),
+	},
+	{
+		ID: "roots.meta", Requirement: "meta.object",
+		Summary: "The _meta of roots/list is an array.",
+		Apply:   params("roots/list", having("_meta", list{})),
+	},
+	{
+		ID: "roots.not-refetched", Requirement: "roots.list-changed.refetch",
+		Summary: "The roots are fetched once, and never again.",
+		Apply: all(
+			receiving(func(_ *server.Session, m *wire.Message, next func()) {
+				if m.Method != "notifications/roots/list_changed" {
+					next()
+				}
+			}),
+			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+				if fetched.Swap(true) {
+					return object{"content": textOf("the same roots")}, nil
+				}
+				return next(ctx, r)
+			})),
+		),
+	},
+	{
+		ID: "roots.name-required", Requirement: "roots.root.name-optional",
+		Summary: "After a root without a name nothing is answered any more.",
+		Apply: hangingOn(rooted(func(roots list) bool {
+			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" && wire.At(roots[0], "_meta") == nil
+		})),
+	},
+	{
+		ID: "roots.only-one", Requirement: "roots.list.multiple",
+		Summary:    "After several roots nothing is answered any more.",
+		Collateral: []string{"roots.list-changed.graceful", "roots.list-changed.refetch"},
+		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) > 1 })),
+	},
+	{
+		ID: "roots.file-unexpected", Requirement: "roots.root.file-or-directory",
+		Summary: "After a root that is a file nothing is answered any more.",
+		Apply: hangingOn(rooted(func(roots list) bool {
+			return len(roots) > 0 && wire.At(roots[0], "uri") == "file:///etc/hosts"
+		})),
+	},
+	{
+		ID: "roots.missing-folder", Requirement: "roots.server.unavailable",
+		Summary: "After a root that does not exist nothing is answered any more.",
+		Apply: hangingOn(rooted(func(roots list) bool {
+			return len(roots) > 0 && wire.At(roots[0], "name") == "Gone"
+		})),
+	},
+	{
+		ID: "roots.none-left", Requirement: "roots.list-changed.graceful",
+		Summary: "After a list of no roots nothing is answered any more.",
+		Apply:   hangingOn(rooted(func(roots list) bool { return len(roots) == 0 })),
+	},
+	{
+		ID: "elicitation.password", Requirement: "elicitation.request.no-sensitive",
+		Summary: "An elicitation asks for a password.",
+		Apply:   asking("password", object{"type": "string", "title": "Password"}),
+	},
+	{
+		ID: "elicitation.nested-object", Requirement: "elicitation.schema.flat",
+		Summary:    "A requested property is an object.",
+		Collateral: []string{"elicitation.schema.primitive-types"},
+		Apply:      asking("address", object{"type": "object", "properties": object{"city": object{"type": "string"}}}),
+	},
+	{
+		ID: "elicitation.array", Requirement: "elicitation.schema.flat",
+		Summary:    "A requested property is an array.",
+		Collateral: []string{"elicitation.schema.primitive-types"},
+		Apply:      asking("tags", object{"type": "array", "items": object{"type": "string"}}),
+	},
+	{
+		ID: "elicitation.type-null", Requirement: "elicitation.schema.primitive-types",
+		Summary: "A requested property has a list of types.",
+		Apply:   asking("age", object{"type": list{"integer", "null"}}),
+	},
+	{
+		ID: "elicitation.no-type", Requirement: "elicitation.schema.primitive-types",
+		Summary: "A requested property has no type.",
+		Apply:   asking("age", object{"description": "How old you are"}),
+	},
+	{
+		ID: "elicitation.pattern", Requirement: "elicitation.schema.no-advanced",
+		Summary: "A requested property has a pattern.",
+		Apply:   property("username", having("pattern", "^[a-z]+$")),
+	},
+	{
+		ID: "elicitation.one-of", Requirement: "elicitation.schema.no-advanced",
+		Summary: "The requested schema has anyOf.",
+		Apply:   requested(having("anyOf", list{object{"required": list{"username"}}})),
+	},
+	{
+		ID: "elicitation.format-uuid", Requirement: "elicitation.schema.formats",
+		Summary: "A requested property has the format uuid.",
+		Apply:   asking("key", object{"type": "string", "format": "uuid"}),
+	},
+	{
+		ID: "elicitation.enum-names-short", Requirement: "elicitation.schema.enum-names",
+		Summary: "An enum has fewer names than values.",
+		Apply:   asking("colour", object{"type": "string", "enum": list{"red", "green"}, "enumNames": list{"Red"}}),
+	},
+	{
+		ID: "elicitation.no-message", Requirement: "schema.elicit-request",
+		Summary: "An elicitation has no message.",
+		Apply:   params("elicitation/create", lacking("message")),
+	},
+	{
+		ID: "elicitation.schema-misnamed", Requirement: "schema.elicit-request",
+		Summary: "An elicitation has schema in place of requestedSchema.",
+		Apply: params("elicitation/create", func(params object) {
+			params["schema"] = params["requestedSchema"]
+			delete(params, "requestedSchema")
+		}),
+		Collateral: nil,
+	},
+	{
+		ID: "elicitation.accept-fails", Requirement: "elicitation.server.handle-accept",
+		Summary:    "A call hangs when the elicitation is accepted.",
+		Collateral: []string{"base.response.present"},
+		Apply:      hangingOn(action("accept")),
+	},
+	{
+		ID: "elicitation.decline-hangs", Requirement: "elicitation.server.handle-decline",
+		Summary: "A call hangs when the elicitation is declined.",
+		Apply:   hangingOn(action("decline")),
+	},
+	{
+		ID: "elicitation.cancel-hangs", Requirement: "elicitation.server.handle-cancel",
+		Summary: "A call hangs when the elicitation is cancelled.",
+		Apply:   hangingOn(action("cancel")),
+	},
+	{
+		ID: "elicitation.content-required", Requirement: "elicitation.server.content-absent",
+		Summary: "A declined elicitation without content is an invalid answer for the server.",
+		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := failing(func(result object) bool {
+				return result["action"] == "decline" && result["content"] == nil
+			})(ctx, r, next)
+			if o, ok := result.(object); ok && o["isError"] == true {
+				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: content is missing"}
+			}
+			return result, problem
+		}))),
+	},
+	{
+		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
+		Summary: "Elicited content is used without looking at it.",
+		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			var content any
+			result, problem := failing(func(answer object) bool {
+				content = answer["content"]
+				return false
+			})(ctx, r, next)
+			if content != nil {
+				raw, _ := json.Marshal(content)
+				return object{"content": textOf("User response: accept, " + string(raw))}, nil
+			}
+			return result, problem
+		}))),
+	},
+}
+
+type rootsKey struct{}

@@ -1,0 +1,131 @@
+package mockserver
+
+import (
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// suggested changes the completion object of results.
+func suggested(change func(completion object)) apply {
+	return results("completion/complete", func(result object) {
+		if completion, ok := result["completion"].(object); ok {
+			change(completion)
+		}
+	})
+}
+
+func nothingSuggested() object {
+	return object{"completion": object{"values": list{}, "total": 0, "hasMore": false}}
+}
+
+// server/utilities/completion
+var completionFaults = []Fault{
+	{
+		ID: "completion.undeclared", Requirement: "completion.capability.declared",
+		Summary: "Completions are served, but not declared.",
+		Apply:   undeclared("completions"),
+	},
+	{
+		ID: "completion.undeclared-code", Requirement: "completion.error.unsupported-code",
+		Summary: "A server without completions refuses completion/complete with -32600.",
+		Apply:   all(without("completions"), refusing("completion/complete", server.InvalidRequest, always)),
+	},
+	{
+		ID: "completion.refused", Requirement: "completion.answered",
+		Summary: "Completing the variable of a template is refused with -32603.",
+		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+			return wire.At(r.Params, "ref", "uri") == "test://notes/{name}"
+		}),
+	},
+	{
+		ID: "completion.context-refused", Requirement: "completion.context.accepted",
+		Summary: "A completion with context is refused.",
+		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+			return r.Params["context"] != nil
+		}),
+	},
+	{
+		ID: "completion.too-many-values", Requirement: "completion.result.max-100",
+		Summary: "A completion has 150 values.",
+		Apply: suggested(func(completion object) {
+			if completion["hasMore"] == true {
+				values := completion["values"].(list)
+				for i := len(values); i < 150; i++ {
+					values = append(values, fmt.Sprint(i))
+				}
+				completion["values"], completion["hasMore"] = values, false
+			}
+		}),
+	},
+	{
+		ID: "completion.total-zero", Requirement: "completion.result.total-meaning",
+		Summary: "total is 0 whatever the number of values.",
+		Apply:   suggested(having("total", 0)),
+	},
+	{
+		ID: "completion.has-more-always", Requirement: "completion.result.has-more-meaning",
+		Summary: "hasMore is true although all values are there.",
+		Apply:   suggested(having("hasMore", true)),
+	},
+	{
+		ID: "completion.has-more-never", Requirement: "completion.result.has-more-meaning",
+		Summary: "hasMore is false although total is larger than the number of values.",
+		Apply:   suggested(having("hasMore", false)),
+	},
+	{
+		ID: "completion.unknown-prompt-code", Requirement: "completion.error.invalid-prompt-code",
+		Summary: "Completing an argument of an unknown prompt is refused with -32603.",
+		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+			return wire.At(r.Params, "ref", "name") == "mcpconform-no-such-prompt"
+		}),
+	},
+	{
+		ID: "completion.unknown-prompt-empty", Requirement: "completion.error.invalid-prompt-code",
+		Summary: "Completing an argument of an unknown prompt suggests nothing.",
+		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+			return wire.At(r.Params, "ref", "name") == "mcpconform-no-such-prompt"
+		}),
+	},
+	{
+		ID: "completion.missing-argument-code", Requirement: "completion.error.missing-argument-code",
+		Summary: "A completion without argument is refused with -32603.",
+		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
+			return r.Params["ref"] != nil && r.Params["argument"] == nil
+		}),
+	},
+	{
+		ID: "completion.anything-completed", Requirement: "completion.security.validate-inputs",
+		Summary: "A reference of unknown type gets a result.",
+		Apply:   answering("completion/complete", nothingSuggested(), unknownRef),
+	},
+	{
+		ID: "completion.value-unchecked", Requirement: "completion.security.validate-inputs",
+		Summary: "A value that is no string gets a result.",
+		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+			_, isArray := wire.At(r.Params, "argument", "value").(list)
+			return isArray
+		}),
+	},
+	{
+		ID: "completion.values-objects", Requirement: "schema.complete-result",
+		Summary: "The values of a completion are objects.",
+		Apply: suggested(func(completion object) {
+			values := completion["values"].(list)
+			for i, v := range values {
+				values[i] = object{"value": v}
+			}
+		}),
+	},
+	{
+		ID: "completion.flat", Requirement: "schema.complete-result",
+		Summary: "The values stand in the result itself, not in completion.",
+		Apply: results("completion/complete", func(result object) {
+			for name, v := range result["completion"].(object) {
+				result[name] = v
+			}
+			delete(result, "completion")
+		}),
+	},
+}

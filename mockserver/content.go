@@ -1,0 +1,115 @@
+package mockserver
+
+// media changes the image or audio blocks of a tool's results.
+func media(tool string, change func(block object)) apply {
+	return blocks(tool, func(block object) {
+		if block["type"] == "image" || block["type"] == "audio" {
+			change(block)
+		}
+	})
+}
+
+// embedded changes the resource in the blocks of a tool's results.
+func embedded(tool string, change func(resource object)) apply {
+	return blocks(tool, func(block object) {
+		if inner, ok := block["resource"].(object); ok {
+			change(inner)
+		}
+	})
+}
+
+// annotated changes the annotations of a tool's blocks.
+func annotated(change func(annotations object)) apply {
+	return blocks("annotated_content", func(block object) {
+		if annotations, ok := block["annotations"].(object); ok {
+			change(annotations)
+		}
+	})
+}
+
+// The content of tool results, prompts and resources.
+var contentFaults = []Fault{
+	{
+		ID: "content.image-data-url", Requirement: "content.image.base64",
+		Summary: "The data of an image is a data URL.",
+		Apply:   media("test_image_content", having("data", "data:image/png;base64,iVBORw0KGgo=")),
+	},
+	{
+		ID: "content.image-base64url", Requirement: "content.image.base64",
+		Summary: "The data of an image is in the alphabet for URLs.",
+		Apply:   media("test_image_content", having("data", "_-8=")),
+	},
+	{
+		ID: "content.image-unpadded", Requirement: "content.image.base64",
+		Summary: "The data of an image lacks the padding of base64.",
+		Apply:   media("test_image_content", having("data", "aGVsbG8")),
+	},
+	{
+		ID: "content.audio-line-breaks", Requirement: "content.audio.base64",
+		Summary: "The data of audio is base64 with line breaks.",
+		Apply:   media("test_audio_content", having("data", "UklG\nRg==")),
+	},
+	{
+		ID: "content.image-mime-type-missing", Requirement: "content.image.mime-type",
+		Summary:    "An image has no mimeType.",
+		Collateral: []string{"schema.call-tool-result"},
+		Apply:      media("test_image_content", lacking("mimeType")),
+	},
+	{
+		ID: "content.image-mime-type-short", Requirement: "content.image.mime-type",
+		Summary: `The mimeType of an image is "png".`,
+		Apply:   media("test_image_content", having("mimeType", "png")),
+	},
+	{
+		ID: "content.audio-mime-type-short", Requirement: "content.audio.mime-type",
+		Summary: `The mimeType of audio is "wav".`,
+		Apply:   media("test_audio_content", having("mimeType", "wav")),
+	},
+	{
+		ID: "content.embedded-uri-path", Requirement: "content.embedded.uri-valid",
+		Summary: "The uri of an embedded resource is a path.",
+		Apply:   embedded("test_embedded_resource", having("uri", "/etc/hosts")),
+	},
+	{
+		ID: "content.prompt-resource-untyped", Requirement: "content.embedded.mime-type-present",
+		Summary: "A resource embedded in a prompt has no mimeType.",
+		Apply: spoken("test_prompt_with_embedded_resource", func(message object) {
+			if inner, ok := message["content"].(object)["resource"].(object); ok {
+				delete(inner, "mimeType")
+			}
+		}),
+	},
+	{
+		ID: "content.unknown-type", Requirement: "content.block.known-type",
+		Summary: "A block has the type video.",
+		Apply:   blocks("test_simple_text", having("type", "video")),
+	},
+	{
+		ID: "content.json-type", Requirement: "content.block.known-type",
+		Summary: "A block has the type json.",
+		Apply: blocks("test_simple_text", func(block object) {
+			block["type"], block["json"] = "json", object{}
+			delete(block, "text")
+		}),
+	},
+	{
+		ID: "content.audience-system", Requirement: "content.annotations.audience-roles",
+		Summary: "An audience names the role system.",
+		Apply:   annotated(having("audience", list{"system"})),
+	},
+	{
+		ID: "content.audience-string", Requirement: "content.annotations.audience-roles",
+		Summary: "An audience is a string.",
+		Apply:   annotated(having("audience", "user")),
+	},
+	{
+		ID: "content.priority-over-one", Requirement: "content.annotations.priority-range",
+		Summary: "A priority is 10.",
+		Apply:   annotated(having("priority", 10)),
+	},
+	{
+		ID: "content.last-modified-unix", Requirement: "content.annotations.last-modified-format",
+		Summary: "lastModified is a date as HTTP writes it.",
+		Apply:   annotated(having("lastModified", "Wed, 18 Jun 2025 09:00:00 GMT")),
+	},
+}

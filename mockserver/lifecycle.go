@@ -1,0 +1,296 @@
+package mockserver
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// capability changes one declared capability.
+func capability(name string, change func(capability object)) apply {
+	return results("initialize", func(result object) {
+		if declared, ok := result["capabilities"].(object)[name].(object); ok {
+			change(declared)
+		}
+	})
+}
+
+// asked reports the version that initialize asks for.
+func asked(r *server.Request) string {
+	version, _ := r.Params["protocolVersion"].(string)
+	return version
+}
+
+func unsupported(r *server.Request) bool {
+	return !strings.HasPrefix(asked(r), "202")
+}
+
+// declares fits initialize requests that declare a capability.
+func declares(name string) func(r *server.Request) bool {
+	return func(r *server.Request) bool { return wire.At(r.Params, "capabilities", name) != nil }
+}
+
+// bare fits initialize requests without any capability.
+func bare(r *server.Request) bool {
+	declared, _ := r.Params["capabilities"].(object)
+	return len(declared) == 0
+}
+
+// uninvited sends a request for something that the client has not declared.
+func uninvited(capability, method string, params object) apply {
+	return ready(func(s *server.Session) {
+		if !s.ClientHas(capability) {
+			_, _ = s.Call(s.Context(), method, params)
+		}
+	})
+}
+
+// choosing answers initialize with a version of its own.
+func choosing(version func(asked string) string) apply {
+	return func(o *server.Options) { o.Behaviour.Lifecycle.Version = version }
+}
+
+// basic/lifecycle
+var lifecycleFaults = []Fault{
+	{
+		ID: "lifecycle.initialize-refused", Requirement: "lifecycle.init.answered",
+		Summary: "initialize is refused with -32603.",
+		Apply:   refusing("initialize", server.InternalError, always),
+	},
+	{
+		ID: "lifecycle.initialize-ignored", Requirement: "lifecycle.init.answered",
+		Summary:    "initialize is never answered.",
+		Collateral: []string{"base.response.present"},
+		Apply:      answering("initialize", server.NoAnswer, always),
+	},
+	{
+		ID: "lifecycle.no-version", Requirement: "lifecycle.init.result-version",
+		Summary:    "The answer to initialize names no protocol version.",
+		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
+		Apply:      results("initialize", lacking("protocolVersion")),
+	},
+	{
+		ID: "lifecycle.version-number", Requirement: "lifecycle.init.result-version",
+		Summary:    "The protocol version in the answer to initialize is a number.",
+		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
+		Apply:      results("initialize", having("protocolVersion", 20250618)),
+	},
+	{
+		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.result-capabilities",
+		Summary:    "The answer to initialize has no capabilities.",
+		Collateral: undeclaredAll,
+		Apply:      results("initialize", lacking("capabilities")),
+	},
+	{
+		ID: "lifecycle.no-server-info", Requirement: "lifecycle.init.result-server-info",
+		Summary: "The answer to initialize has no serverInfo.",
+		Apply:   results("initialize", lacking("serverInfo")),
+	},
+	{
+		ID: "lifecycle.own-version", Requirement: "lifecycle.version.echo-supported",
+		Summary:    "initialize is answered with the version of the server in place of the protocol's.",
+		Collateral: []string{"lifecycle.version.revision-name", "lifecycle.version.offer-other"},
+		Apply:      choosing(func(string) string { return "1.0.0" }),
+	},
+	{
+		ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
+		Summary:    "The protocol version is spelled 2025/06/18.",
+		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},
+		Apply:      choosing(func(string) string { return "2025/06/18" }),
+	},
+	{
+		ID: "lifecycle.any-version", Requirement: "lifecycle.version.offer-other",
+		Summary: "Whatever version is asked for is echoed.",
+		Apply:   choosing(func(asked string) string { return asked }),
+	},
+	{
+		ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", Mild: true,
+		Summary: "A version that is not supported is refused with -32602.",
+		Apply:   refusing("initialize", server.InvalidParams, unsupported),
+	},
+	{
+		ID: "lifecycle.version-internal-error", Requirement: "lifecycle.version.offer-other",
+		Summary: "A version that is not supported is refused with -32603.",
+		Apply:   refusing("initialize", server.InternalError, unsupported),
+	},
+	{
+		ID: "lifecycle.oldest-version", Requirement: "lifecycle.version.offer-latest",
+		Summary: "For a version that is not supported the oldest is offered.",
+		Apply: choosing(func(asked string) string {
+			if strings.HasPrefix(asked, "202") {
+				return asked
+			}
+			return "2024-11-05"
+		}),
+	},
+	{
+		ID: "lifecycle.version-kills", Requirement: "lifecycle.error.version-mismatch",
+		Summary:    "A version that is not supported ends the process.",
+		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest"},
+		Apply:      dyingOf(`"protocolVersion":"1999-01-01"`),
+	},
+	{
+		ID: "lifecycle.early-ping-ignored", Requirement: "lifecycle.init.client-early-ping",
+		Summary:    "A ping before notifications/initialized gets no response.",
+		Collateral: []string{"base.response.present"},
+		Apply: answering("ping", server.NoAnswer, func(r *server.Request) bool {
+			return !r.Session.Initialized()
+		}),
+	},
+	{
+		ID: "lifecycle.roots-too-early", Requirement: "lifecycle.init.server-waits",
+		Summary: "roots/list follows right after the answer to initialize.",
+		Apply: sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+			sent := []*server.Outgoing{out}
+			if out.Kind == wire.Result && out.Session.ClientHas("roots") {
+				sent = append(sent, &server.Outgoing{Session: out.Session, Message: object{"jsonrpc": "2.0", "id": "early", "method": "roots/list"}})
+			}
+			return sent
+		})),
+	},
+	{
+		ID: "lifecycle.experimental-refused", Requirement: "lifecycle.capability.client-experimental",
+		Summary: "A client that declares experimental capabilities is refused.",
+		Apply:   refusing("initialize", server.InvalidParams, declares("experimental")),
+	},
+	{
+		ID: "lifecycle.unknown-capability-refused", Requirement: "lifecycle.capability.client-additional",
+		Summary: "A client that declares unknown capabilities is refused.",
+		Apply:   refusing("initialize", server.InvalidParams, declares("mcpconform/unlisted")),
+	},
+	{
+		ID: "lifecycle.bare-client-refused", Requirement: "base.support.other-components",
+		Summary: "A client that declares no capability is refused.",
+		Apply:   refusing("initialize", server.InvalidParams, bare),
+	},
+	{
+		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
+		Summary: "After a call that needs sampling, nothing is answered to a client that lacks it.",
+
+		Apply: deafenedBy(func(s *server.Session, m *wire.Message) bool {
+			return m.Method == "tools/call" && wire.At(m.Params, "name") == "test_sampling" && !s.ClientHas("sampling")
+		}),
+	},
+	{
+		ID: "lifecycle.sampling-undeclared", Requirement: "lifecycle.capability.server-uses-sampling",
+		Summary: "sampling/createMessage goes to clients that have not declared sampling.",
+		Apply: uninvited("sampling", "sampling/createMessage", object{
+			"messages": list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}}, "maxTokens": 10,
+		}),
+	},
+	{
+		ID: "lifecycle.roots-undeclared", Requirement: "lifecycle.capability.server-uses-roots",
+		Summary: "roots/list goes to clients that have not declared roots.",
+		Apply:   uninvited("roots", "roots/list", nil),
+	},
+	{
+		ID: "lifecycle.elicitation-undeclared", Requirement: "lifecycle.capability.server-uses-elicitation",
+		Summary:    "elicitation/create goes to clients that have not declared elicitation.",
+		Collateral: []string{"lifecycle.operation.version"},
+		Apply: uninvited("elicitation", "elicitation/create", object{
+			"message": "Who are you?", "requestedSchema": object{"type": "object", "properties": object{}},
+		}),
+	},
+	{
+		ID: "lifecycle.tools-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-tools-list-changed",
+		Summary: "notifications/tools/list_changed is sent although tools.listChanged is not declared.",
+		Apply:   capability("tools", lacking("listChanged")),
+	},
+	{
+		ID: "lifecycle.prompts-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-prompts-list-changed",
+		Summary: "notifications/prompts/list_changed is sent although prompts.listChanged is false.",
+		Apply:   capability("prompts", having("listChanged", false)),
+	},
+	{
+		ID: "lifecycle.resources-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-resources-list-changed",
+		Summary: "notifications/resources/list_changed is sent although resources.listChanged is not declared.",
+		Apply:   capability("resources", lacking("listChanged")),
+	},
+	{
+		ID: "lifecycle.updates-undeclared", Requirement: "lifecycle.capability.server-emits-resource-updates",
+		Summary:    "notifications/resources/updated is sent although resources.subscribe is not declared.",
+		Collateral: []string{"resources.updated.only-subscribed"},
+		Apply: all(without("resources.subscribe"), ready(func(s *server.Session) {
+			s.Notify("notifications/resources/updated", object{"uri": "test://static-text"})
+		})),
+	},
+	{
+		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools", Mild: true,
+		Summary: "A server without tools refuses tools/list with -32600.",
+		Apply:   all(without("tools"), refusing("*", server.InvalidRequest, ofFeature("tools/"))),
+	},
+	{
+		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts", Mild: true,
+		Summary: "A server without prompts refuses prompts/list with -32600.",
+		Apply:   all(without("prompts"), refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
+	},
+	{
+		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources", Mild: true,
+		Summary:    "A server without resources refuses resources/list with -32600.",
+		Collateral: []string{"lifecycle.capability.server-refuses-resource-subscriptions", "tools.embedded-resource.resources-capability", "tools.resource-link.resolvable"},
+		Apply:      all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
+	},
+	{
+		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions", Mild: true,
+		Summary: "A server without subscriptions refuses resources/subscribe with -32600.",
+		Apply:   all(without("resources.subscribe"), refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
+	},
+	{
+		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging", Mild: true,
+		Summary: "A server without logging refuses logging/setLevel with -32600.",
+		Apply:   all(without("logging"), refusing("*", server.InvalidRequest, ofFeature("logging/"))),
+	},
+	{
+		ID: "lifecycle.later-revision", Requirement: "lifecycle.operation.version",
+		Summary: "A notification of a later revision is sent.",
+		Apply: ready(func(s *server.Session) {
+			s.Notify("notifications/elicitation/complete", object{"elicitationId": "1"})
+		}),
+	},
+	{
+		ID: "lifecycle.unagreed-extension", Requirement: "lifecycle.capability.experimental-gated",
+		Summary: "A request of an extension that nobody agreed on is sent.",
+		Apply:   ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "com.example/telemetry", nil) }),
+	},
+	{
+		ID: "lifecycle.farewell", Requirement: "lifecycle.shutdown.by-transport",
+		Summary: "A notification notifications/shutdown is sent.",
+		Apply:   ready(func(s *server.Session) { s.Notify("notifications/shutdown", nil) }),
+	},
+	{
+		ID: "lifecycle.lingers", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: stdio,
+		Summary: "The process runs on when its stdin is closed.",
+		Apply:   func(o *server.Options) { o.Behaviour.Stdio.Linger = true },
+	},
+}
+
+var stdio = []string{"stdio"}
+
+// undeclaredAll are the requirements that a server breaks whose capabilities
+// are lost on the way, and which serves them all the same.
+var undeclaredAll = []string{
+	"tools.capability.declared", "prompts.capability.declared", "resources.capability.declared",
+	"logging.capability.declared", "completion.capability.declared",
+}
+
+// ofFeature fits requests whose method begins like this.
+func ofFeature(prefix string) func(r *server.Request) bool {
+	return func(r *server.Request) bool { return strings.HasPrefix(r.Method, prefix) }
+}
+
+// deafenedBy leaves everything unanswered from the first message on that fits.
+func deafenedBy(fits func(s *server.Session, m *wire.Message) bool) apply {
+	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		deaf := s.Value(deafKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+		if fits(s, m) {
+			deaf.Store(true)
+		}
+		if !deaf.Load() {
+			next()
+		}
+	})
+}
+
+type deafKey struct{}

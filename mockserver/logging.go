@@ -1,0 +1,127 @@
+package mockserver
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// setting fits logging/setLevel with one of the levels.
+func setting(levels ...string) func(r *server.Request) bool {
+	return func(r *server.Request) bool {
+		level, _ := r.Params["level"].(string)
+		return slices.Contains(levels, level)
+	}
+}
+
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// server/utilities/logging
+var loggingFaults = []Fault{
+	{
+		ID: "logging.undeclared", Requirement: "logging.capability.declared",
+		Summary: "Log messages are sent, but logging is not declared.",
+		Apply:   undeclared("logging"),
+	},
+	{
+		ID: "logging.set-level-only-undeclared", Requirement: "logging.capability.declared",
+		Summary: "logging/setLevel is served, but logging is not declared.",
+		Apply:   all(undeclared("logging"), dropping("notifications/message")),
+	},
+	{
+		ID: "logging.notice-refused", Requirement: "logging.set-level.all-levels",
+		Summary: "The levels notice, alert and emergency are refused.",
+		Apply:   refusing("logging/setLevel", server.InvalidParams, setting("notice", "alert", "emergency")),
+	},
+	{
+		ID: "logging.first-level-stays", Requirement: "logging.set-level.replaces",
+		Summary: "A level that is less severe than the one before has no effect.",
+		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			name, _ := r.Params["level"].(string)
+			level := slices.Index(logLevels, name)
+			most := r.Session.Value(levelKey{}, func() any { return new(int) }).(*int)
+			if level < 0 || level >= *most {
+				*most = max(level, *most)
+				return next(ctx, r)
+			}
+			return object{}, nil
+		}),
+	},
+	{
+		ID: "logging.level-ignored", Requirement: "logging.filter.none-below",
+		Summary: "All messages are sent, whatever the level.",
+		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if slices.Contains(logLevels, member(r.Params, "level")) {
+				r.Params["level"] = "debug"
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "logging.levels-reversed", Requirement: "logging.filter.none-below",
+		Summary:    "Messages that are more severe than the level are held back, not the others.",
+		Collateral: []string{"logging.filter.all-above", "logging.set-level.replaces"},
+		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if i := slices.Index(logLevels, member(r.Params, "level")); i >= 0 {
+				r.Params["level"] = logLevels[len(logLevels)-1-i]
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
+		Summary: "Messages of the level itself are held back.",
+		Apply: sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+			if set, _ := out.Session.Value(setKey{}, func() any { return new(string) }).(*string); *set == out.Params()["level"] && *set != "debug" {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+		Collateral: nil,
+	},
+	{
+		ID: "logging.invalid-level-code", Requirement: "logging.error.invalid-level-code",
+		Summary: "An unknown level is refused with -32603.",
+		Apply:   refusing("logging/setLevel", server.InternalError, setting("mcpconform", "")),
+	},
+	{
+		ID: "logging.invalid-level-accepted", Requirement: "logging.error.invalid-level-code",
+		Summary: "An unknown level is accepted.",
+		Apply:   answering("logging/setLevel", object{}, setting("mcpconform", "")),
+	},
+	{
+		ID: "logging.warn", Requirement: "schema.logging-message-notification",
+		Summary: `The level of log messages is "warn".`,
+		Apply: params("notifications/message", func(params object) {
+			if params["level"] == "info" {
+				params["level"] = "warn"
+			}
+		}),
+		Collateral: nil,
+	},
+	{
+		ID: "logging.message-for-data", Requirement: "schema.logging-message-notification",
+		Summary: "Log messages have message in place of data.",
+		Apply: params("notifications/message", func(params object) {
+			params["message"] = params["data"]
+			delete(params, "data")
+		}),
+	},
+	{
+		ID: "logging.set-level-members", Requirement: "schema.set-level-result", Mild: true,
+		Summary: "The result of logging/setLevel repeats the level.",
+		Apply:   results("logging/setLevel", having("level", "info")),
+	},
+}
+
+type (
+	levelKey struct{}
+	setKey   struct{}
+)
+
+func member(o object, name string) string {
+	s, _ := o[name].(string)
+	return s
+}

@@ -1,0 +1,155 @@
+package mockserver
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// metaKey puts metadata with one key into list results.
+func metaKey(key string) apply { return results("tools/list", having("_meta", object{key: true})) }
+
+// metaOf returns the keys of a request's metadata.
+func metaOf(r *server.Request) []string {
+	var keys []string
+	meta, _ := r.Params["_meta"].(object)
+	for key := range meta {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func anyKey(fits func(key string) bool) func(r *server.Request) bool {
+	return func(r *server.Request) bool {
+		for _, key := range metaOf(r) {
+			if fits(key) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// dyingOf ends the process when a line holds a text.
+func dyingOf(text string) apply {
+	return dying(func(line []byte) bool { return bytes.Contains(line, []byte(text)) })
+}
+
+// dying ends the process at a line.
+func dying(fits func(line []byte) bool) apply {
+	return func(o *server.Options) {
+		o.Behaviour.Stdio.ExitCode = 1
+		before := o.Behaviour.Stdio.Quit
+		o.Behaviour.Stdio.Quit = func(n int, line []byte) bool { return fits(line) || before != nil && before(n, line) }
+	}
+}
+
+// basic/index#meta
+var metaFaults = []Fault{
+	{
+		ID: "meta.not-an-object", Requirement: "meta.object",
+		Summary: "The _meta of results is a string.",
+		Apply:   results("prompts/list", having("_meta", "v1")),
+	},
+	{
+		ID: "meta.null", Requirement: "meta.object",
+		Summary: "The _meta of tools is null.",
+		Apply:   items("tools/list", "tools", having("_meta", nil)),
+	},
+	{
+		ID: "meta.two-slashes", Requirement: "meta.key.segments",
+		Summary: "A _meta key has two slashes.",
+		Apply:   metaKey("example.com/trace/id"),
+	},
+	{
+		ID: "meta.empty-label", Requirement: "meta.key.prefix-form",
+		Summary: "The prefix of a _meta key has two dots in a row.",
+		Apply:   metaKey("com..example/key"),
+	},
+	{
+		ID: "meta.label-starts-with-digit", Requirement: "meta.key.label-start",
+		Summary: "A label in the prefix of a _meta key begins with a digit.",
+		Apply:   metaKey("com.1example/key"),
+	},
+	{
+		ID: "meta.label-ends-with-hyphen", Requirement: "meta.key.label-end",
+		Summary: "A label in the prefix of a _meta key ends with a hyphen.",
+		Apply:   metaKey("com.example-/key"),
+	},
+	{
+		ID: "meta.label-with-underscore", Requirement: "meta.key.label-interior",
+		Summary: "A label in the prefix of a _meta key has an underscore.",
+		Apply:   metaKey("com.my_example/key"),
+	},
+	{
+		ID: "meta.reserved-prefix", Requirement: "meta.key.prefix-reserved",
+		Summary: "A _meta key has the prefix mcp.dev/, which is kept for MCP.",
+		Apply:   metaKey("mcp.dev/key"),
+	},
+	{
+		ID: "meta.name-starts-with-underscore", Requirement: "meta.key.name-start",
+		Summary: "The name of a _meta key begins with an underscore.",
+		Apply:   metaKey("_trace"),
+	},
+	{
+		ID: "meta.name-ends-with-dot", Requirement: "meta.key.name-end",
+		Summary: "The name of a _meta key ends with a dot.",
+		Apply:   metaKey("trace."),
+	},
+	{
+		ID: "meta.name-with-colon", Requirement: "meta.key.name-interior",
+		Summary: "The name of a _meta key has a colon.",
+		Apply:   metaKey("trace:id"),
+	},
+	{
+		ID: "meta.request-refused", Requirement: "meta.attach.request",
+		Summary: "Requests with _meta are refused.",
+		Apply: refusing("*", server.InvalidParams, anyKey(func(key string) bool {
+			return key == "example.com/mcpconform"
+		})),
+	},
+	{
+		ID: "meta.notification-answered", Requirement: "meta.attach.notification",
+		Summary: "A notification with _meta is answered with an error.",
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Kind == wire.Notification && wire.At(m.Params, "_meta") != nil {
+				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidParams, "Unexpected _meta")})
+			}
+		}),
+		Collateral: []string{"base.notification.no-response", "base.response.id-echo", "lifecycle.init.initialized-sent"},
+	},
+	{
+		ID: "meta.result-refused", Requirement: "meta.attach.result",
+		Summary: "A result of the client that has _meta is taken for malformed.",
+		Apply: wrapping("tools/call", server.Named("test_sampling", failing(func(result object) bool {
+			return result["_meta"] != nil
+		}))),
+	},
+	{
+		ID: "meta.root-kills", Requirement: "meta.attach.objects",
+		Summary: "A root with _meta ends the process.",
+		Apply:   dyingOf(`"roots":[{"_meta"`),
+	},
+	{
+		ID: "meta.hyphen-refused", Requirement: "meta.key.name-characters",
+		Summary: "Requests whose _meta keys have other characters than letters are refused.",
+		Apply: refusing("ping", server.InvalidParams, anyKey(func(key string) bool {
+			return strings.ContainsAny(key, "-_")
+		})),
+	},
+	{
+		ID: "meta.empty-name-refused", Requirement: "meta.key.name-empty",
+		Summary: "Requests with a _meta key without a name are refused.",
+		Apply:   refusing("ping", server.InvalidParams, anyKey(func(key string) bool { return strings.HasSuffix(key, "/") })),
+	},
+	{
+		ID: "meta.reserved-refused", Requirement: "meta.reserved.no-assumptions",
+		Summary: "Requests with an unknown _meta key of MCP's own prefix are refused.",
+		Apply: refusing("ping", server.InvalidParams, anyKey(func(key string) bool {
+			return strings.HasPrefix(key, "modelcontextprotocol.io/")
+		})),
+	},
+}

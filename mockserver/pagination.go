@@ -1,0 +1,116 @@
+package mockserver
+
+import (
+	"context"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// invalidCursor fits list requests with a cursor that was never given.
+func refusedCursor(code int64) apply {
+	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := next(ctx, r)
+		if _, paged := r.Params["cursor"]; paged && problem != nil {
+			problem = &wire.Error{Code: code, Message: "Invalid cursor"}
+		}
+		return result, problem
+	})
+}
+
+// fromStart answers requests that fit as if they had no cursor.
+func fromStart(method string, fits func(r *server.Request) bool) apply {
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if fits(r) {
+			delete(r.Params, "cursor")
+		}
+		return next(ctx, r)
+	})
+}
+
+// server/utilities/pagination
+var paginationFaults = []Fault{
+	{
+		ID: "pagination.cursor-loops", Requirement: "pagination.operations",
+		Summary:    "The last page of prompts/list leads back to the first.",
+		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique", "pagination.server.stable-cursors"},
+		Apply: all(
+			fromStart("prompts/list", func(r *server.Request) bool { return r.Params["cursor"] == "start" }),
+			results("prompts/list", func(result object) {
+				if result["nextCursor"] == nil {
+					result["nextCursor"] = "start"
+				}
+			}),
+		),
+	},
+	{
+		ID: "pagination.cursor-never-ends", Requirement: "pagination.operations",
+		Summary: "An empty last page gives the same cursor again.",
+		Apply: all(
+			answering("prompts/list", object{"prompts": list{}, "nextCursor": "more"}, func(r *server.Request) bool { return r.Params["cursor"] == "more" }),
+			results("prompts/list", func(result object) {
+				if result["nextCursor"] == nil {
+					result["nextCursor"] = "more"
+				}
+			}),
+		),
+	},
+	{
+		ID: "pagination.cursor-ignored", Requirement: "pagination.cursor.results-after",
+		Summary: "resources/templates/list ignores the cursor.",
+		Collateral: []string{
+			"pagination.operations", "pagination.error.invalid-cursor-code",
+		},
+		Apply: fromStart("resources/templates/list", always),
+	},
+	{
+		ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors",
+		Summary: "A cursor of tools/list is refused the second time.",
+		Apply: refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
+			cursor, ok := r.Params["cursor"].(string)
+			return ok && len(cursor) > 30 && !once(r.Session, cursor)
+		}),
+	},
+	{
+		ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors",
+		Summary: "A cursor of tools/list leads to fewer items the second time.",
+		Apply: wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
+			cursor, ok := r.Params["cursor"].(string)
+			if all, _ := result["tools"].(list); ok && len(all) > 1 && !once(r.Session, cursor) {
+				result["tools"] = all[1:]
+			}
+		})),
+	},
+	{
+		ID: "pagination.invalid-cursor-accepted", Requirement: "pagination.error.invalid-cursor-code",
+		Summary: "For an invalid cursor the first page is returned.",
+		Apply: fromStart("tools/list", func(r *server.Request) bool {
+			cursor, ok := r.Params["cursor"].(string)
+			return ok && len(cursor) < 30
+		}),
+	},
+	{
+		ID: "pagination.invalid-cursor-code", Requirement: "pagination.error.invalid-cursor-code",
+		Summary: "An invalid cursor is refused with -32603.",
+		Apply:   refusedCursor(server.InternalError),
+	},
+	{
+		ID: "pagination.invalid-cursor-kills", Requirement: "pagination.server.invalid-cursor-graceful",
+		Summary: "A cursor that is a number ends the process.",
+		Apply:   dyingOf(`"cursor":-1`),
+	},
+	{
+		ID: "pagination.next-cursor-null", Requirement: "schema.list-prompts-result",
+		Summary: "The last page has a nextCursor that is null.",
+		Apply: results("prompts/list", func(result object) {
+			if result["nextCursor"] == nil {
+				result["nextCursor"] = nil
+			}
+		}),
+	},
+	{
+		ID: "pagination.next-cursor-number", Requirement: "schema.list-resource-templates-result",
+		Summary: "The nextCursor is a number.",
+		Apply:   results("resources/templates/list", having("nextCursor", 2)),
+	},
+}

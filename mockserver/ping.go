@@ -1,0 +1,72 @@
+package mockserver
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// pinging sends a ping after the handshake.
+func pinging(message object) apply {
+	return ready(func(s *server.Session) {
+		ping := copied(message)
+		ping["jsonrpc"], ping["method"] = "2.0", "ping"
+		s.Send(&server.Outgoing{Session: s, Message: ping})
+	})
+}
+
+// basic/utilities/ping
+var pingFaults = []Fault{
+	{
+		ID: "ping.not-empty", Requirement: "ping.response-empty",
+		Summary: `The result of ping is {"message": "pong"}.`,
+		Apply:   results("ping", having("message", "pong")),
+	},
+	{
+		ID: "ping.refused", Requirement: "ping.response-prompt",
+		Summary:    "Pings are refused with -32600.",
+		Collateral: pinged,
+		Apply:      refusing("ping", server.InvalidRequest, always),
+	},
+	{
+		ID: "ping.unknown", Requirement: "ping.either-side",
+		Summary:    "Pings are refused with -32601.",
+		Collateral: append([]string{"ping.response-prompt"}, pinged...),
+		Apply:      refusing("ping", server.MethodNotFound, always),
+	},
+	{
+		ID: "ping.behind-slow-call", Requirement: "ping.response-prompt",
+		Summary: "Pings wait until the calls before them have ended.",
+		Apply: wrapping("ping", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			r.Detach()
+			for busy(r.Session) && ctx.Err() == nil {
+				_ = r.Sleep(ctx, 5*time.Millisecond)
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "ping.params", Requirement: "ping.no-params",
+		Summary: "The server's pings have params of their own.",
+		Apply:   pinging(object{"id": "p", "params": object{"timestamp": 0}}),
+	},
+}
+
+// pinged are the requirements that are tried with pings.
+var pinged = []string{
+	"base.request.string-id-served", "base.request.integer-id-served", "base.params.omitted", "base.message.utf8-accepted",
+	"base.request.id-space-per-side", "meta.key.name-characters", "stdio.message.crlf-accepted", "stdio.message.split-writes",
+	"stdio.message.several-per-write", "stdio.message.only-newline-delimits", "progress.request", "cancellation.race",
+}
+
+// busy reports whether a tool is at work.
+func busy(s *server.Session) bool {
+	for _, r := range s.Running() {
+		if r.Method == "tools/call" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package mockserver
+
+import (
+	"github.com/mcpconform/mcpconform/reference/server"
+)
+
+// prompt changes the listed entry of a prompt.
+func prompt(name string, change func(entry object)) apply {
+	return item("prompts/list", "prompts", "name", name, change)
+}
+
+// spoken changes the messages of a prompt.
+func spoken(name string, change func(message object)) apply {
+	return wrapping("prompts/get", server.Named(name, server.EditItems("messages", change)))
+}
+
+func hello() object {
+	return object{"messages": list{object{"role": "user", "content": object{"type": "text", "text": "undefined"}}}}
+}
+
+// server/prompts
+var promptFaults = []Fault{
+	{
+		ID: "prompts.undeclared", Requirement: "prompts.capability.declared",
+		Summary:    "Prompts are served, but not declared.",
+		Collateral: []string{"lifecycle.capability.server-emits-prompts-list-changed"},
+		Apply:      undeclared("prompts"),
+	},
+	{
+		ID: "prompts.list-refused", Requirement: "prompts.list.answered",
+		Summary: "prompts/list is refused with -32603.",
+		Apply:   refusing("prompts/list", server.InternalError, always),
+	},
+	{
+		ID: "prompts.get-no-method", Requirement: "prompts.get.answered",
+		Summary: "Getting a listed prompt is refused with -32601.",
+		Apply:   refusing("prompts/get", server.MethodNotFound, calling("prompt_with_audio")),
+	},
+	{
+		ID: "prompts.arguments-required", Requirement: "prompts.get.arguments-omitted",
+		Summary: "prompts/get without the member arguments is refused.",
+		Apply: refusing("prompts/get", server.InvalidParams, func(r *server.Request) bool {
+			_, given := r.Params["arguments"]
+			return !given && r.Params["name"] == "test_simple_prompt"
+		}),
+	},
+	{
+		ID: "prompts.change-unannounced", Requirement: "prompts.list-changed.sent",
+		Summary: "The list changes without notifications/prompts/list_changed.",
+		Apply:   dropping("notifications/prompts/list_changed"),
+	},
+	{
+		ID: "prompts.duplicate-name", Requirement: "prompts.name.unique",
+		Summary: "A prompt is listed twice.",
+		Apply:   duplicated("prompts/list", "prompts"),
+	},
+	{
+		ID: "prompts.role-system", Requirement: "prompts.message.role-speaker",
+		Summary:    "A prompt message has the role system.",
+		Collateral: []string{"schema.get-prompt-result"},
+		Apply:      spoken("test_simple_prompt", having("role", "system")),
+	},
+	{
+		ID: "prompts.unknown-code", Requirement: "prompts.error.invalid-name-code",
+		Summary: "An unknown prompt is refused with -32603.",
+		Apply:   refusing("prompts/get", server.InternalError, calling("mcpconform-no-such-prompt")),
+	},
+	{
+		ID: "prompts.unknown-accepted", Requirement: "prompts.error.invalid-name-code",
+		Summary: "An unknown prompt has messages.",
+		Apply:   answering("prompts/get", object{"messages": list{}}, calling("mcpconform-no-such-prompt")),
+	},
+	{
+		ID: "prompts.missing-argument-code", Requirement: "prompts.error.missing-argument-code",
+		Summary: "A missing argument is refused with -32603.",
+		Apply: refusing("prompts/get", server.InternalError, func(r *server.Request) bool {
+			given, ok := r.Params["arguments"].(object)
+			return ok && r.Params["name"] == "travel" && given["country"] == nil
+		}),
+	},
+	{
+		ID: "prompts.missing-argument-accepted", Requirement: "prompts.arguments.validated",
+		Summary:    "A required argument may be missing.",
+		Collateral: []string{"prompts.error.missing-argument-code"},
+		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+			given, ok := r.Params["arguments"].(object)
+			return ok && r.Params["name"] == "travel" && given["country"] == nil
+		}),
+	},
+	{
+		ID: "prompts.argument-types-unchecked", Requirement: "prompts.arguments.validated",
+		Summary: "Arguments that are no strings are accepted.",
+		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+			given, _ := r.Params["arguments"].(object)
+			for _, v := range given {
+				if _, ok := v.(string); !ok {
+					return true
+				}
+			}
+			return false
+		}),
+	},
+	{
+		ID: "prompts.messages-missing", Requirement: "schema.get-prompt-result",
+		Summary: "A prompt has prompt in place of messages.",
+		Apply: wrapping("prompts/get", server.Named("test_simple_prompt", server.Edit(func(_ *server.Request, result map[string]any) {
+			result["prompt"] = "This is a simple prompt."
+			delete(result, "messages")
+		}))),
+	},
+	{
+		ID: "prompts.content-string", Requirement: "schema.get-prompt-result",
+		Summary: "The content of a prompt message is a string.",
+		Apply:   spoken("test_simple_prompt", having("content", "This is a simple prompt.")),
+	},
+	{
+		ID: "prompts.content-array", Requirement: "schema.get-prompt-result",
+		Summary: "The content of a prompt message is an array.",
+		Apply: spoken("test_simple_prompt", func(message object) {
+			message["content"] = list{message["content"]}
+		}),
+	},
+	{
+		ID: "prompts.arguments-schema", Requirement: "schema.list-prompts-result",
+		Summary: "The arguments of a prompt are a JSON Schema, not an array.",
+		Apply:   prompt("travel", having("arguments", object{"type": "object", "properties": object{"country": object{"type": "string"}}})),
+	},
+	{
+		ID: "prompts.required-string", Requirement: "schema.list-prompts-result",
+		Summary: "required of a prompt argument is a string.",
+		Apply: prompt("travel", func(entry object) {
+			entry["arguments"].(list)[1].(object)["required"] = "no"
+		}),
+	},
+	{
+		ID: "prompts.name-missing", Requirement: "schema.list-prompts-result",
+		Summary: "A prompt has no name.",
+		Apply:   prompt("prompt_with_audio", lacking("name")),
+	},
+	{
+		ID: "prompts.list-changed-params", Requirement: "schema.prompt-list-changed-notification",
+		Summary: "The params of notifications/prompts/list_changed are the new list.",
+		Apply:   messages("notifications/prompts/list_changed", func(out *server.Outgoing) { out.Message["params"] = list{"travel"} }),
+	},
+}

@@ -1,0 +1,304 @@
+package mockserver
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// resource changes the listed entry of a resource.
+func resource(uri string, change func(entry object)) apply {
+	return item("resources/list", "resources", "uri", uri, change)
+}
+
+// contents changes what reading a resource returns.
+func contents(uri string, change func(contents object)) apply {
+	return wrapping("resources/read", server.Named(uri, server.EditItems("contents", change)))
+}
+
+// reading fits reads of a URI.
+func reading(uri string) func(r *server.Request) bool {
+	return func(r *server.Request) bool { return r.Params["uri"] == uri }
+}
+
+// foreign fits requests with a URI of a scheme that is not the server's.
+func foreign(r *server.Request) bool {
+	uri, _ := r.Params["uri"].(string)
+	return strings.HasPrefix(uri, "mcpconform")
+}
+
+func passwd() object {
+	return object{"contents": list{object{"uri": "file:///etc/passwd", "mimeType": "text/plain", "text": "root:x:0:0::/root:/bin/sh\n"}}}
+}
+
+// server/resources
+var resourceFaults = []Fault{
+	{
+		ID: "resources.undeclared", Requirement: "resources.capability.declared",
+		Summary: "Resources are served, but not declared.",
+		Collateral: []string{
+			"lifecycle.capability.server-emits-resources-list-changed", "tools.embedded-resource.resources-capability",
+		},
+		Apply: undeclared("resources"),
+	},
+	{
+		ID: "resources.subscriptions-undeclared", Requirement: "resources.capability.declared",
+		Summary: "Subscriptions are granted, but not declared.",
+		Apply:   all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}), pardoned("resources/unsubscribe", object{})),
+	},
+	{
+		ID: "resources.list-refused", Requirement: "resources.list.answered",
+		Summary:    "resources/list is refused with -32603.",
+		Collateral: nil,
+		Apply:      refusing("resources/list", server.InternalError, always),
+	},
+	{
+		ID: "resources.read-unknown", Requirement: "resources.read.answered",
+		Summary: "A listed resource cannot be found.",
+		Apply:   refusing("resources/read", server.ResourceNotFound, reading("test://empty")),
+	},
+	{
+		ID: "resources.read-no-method", Requirement: "resources.read.answered",
+		Summary: "Reading a listed resource is refused with -32601.",
+		Apply:   refusing("resources/read", server.MethodNotFound, reading("test://empty")),
+	},
+	{
+		ID: "resources.templates-refused", Requirement: "resources.templates.answered",
+		Summary: "resources/templates/list is refused with -32603.",
+		Apply:   refusing("resources/templates/list", server.InternalError, always),
+	},
+	{
+		ID: "resources.templates-unknown", Requirement: "resources.templates.answered", Mild: true,
+		Summary: "resources/templates/list is an unknown method.",
+		Apply:   refusing("resources/templates/list", server.MethodNotFound, always),
+	},
+	{
+		ID: "resources.template-malformed", Requirement: "resources.template.rfc6570",
+		Summary: "An expression in a URI template is not closed.",
+		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("uriTemplate", "test://notes/{name")),
+	},
+	{
+		ID: "resources.template-braces", Requirement: "resources.template.rfc6570",
+		Summary: "A URI template has double braces.",
+		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("uriTemplate", "test://notes/{{name}}")),
+	},
+	{
+		ID: "resources.template-not-found", Requirement: "resources.template.constructs-uris",
+		Summary: "What a template leads to cannot be found.",
+		Apply: refusing("resources/read", server.ResourceNotFound, func(r *server.Request) bool {
+			uri, _ := r.Params["uri"].(string)
+			return strings.HasPrefix(uri, "test://notes/") || strings.HasPrefix(uri, "test://letters/") ||
+				strings.HasPrefix(uri, "test://lists/") || strings.HasPrefix(uri, "test://drafts/") || strings.HasPrefix(uri, "test://template/") && !strings.Contains(uri, "/7/")
+		}),
+	},
+	{
+		ID: "resources.template-no-uri", Requirement: "resources.template.constructs-uris",
+		Summary: "A URI template fills in to something without a scheme.",
+		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("uriTemplate", "/notes/{name}")),
+	},
+	{
+		ID: "resources.template-mime-type", Requirement: "resources.template.mime-type-uniform",
+		Summary: "A template states another MIME type than its resources have.",
+		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("mimeType", "text/markdown")),
+	},
+	{
+		ID: "resources.change-unannounced", Requirement: "resources.list-changed.sent",
+		Summary: "The list changes without notifications/resources/list_changed.",
+		Apply:   dropping("notifications/resources/list_changed"),
+	},
+	{
+		ID: "resources.subscribe-refused", Requirement: "resources.subscribe.accepted",
+		Summary: "resources/subscribe is refused with -32601 although it is declared.",
+		Apply:   refusing("resources/subscribe", server.MethodNotFound, always),
+	},
+	{
+		ID: "resources.unsubscribe-refused", Requirement: "resources.unsubscribe.accepted",
+		Summary: "resources/unsubscribe is refused with -32601.",
+		Apply:   refusing("resources/unsubscribe", server.MethodNotFound, always),
+	},
+	{
+		ID: "resources.update-unannounced", Requirement: "resources.updated.sent",
+		Summary: "A resource under subscription changes without a notification.",
+		Apply:   dropping("notifications/resources/updated"),
+	},
+	{
+		ID: "resources.update-unasked", Requirement: "resources.updated.only-subscribed",
+		Summary: "Updates are sent although nobody has subscribed.",
+		Apply: ready(func(s *server.Session) {
+			s.Notify("notifications/resources/updated", object{"uri": watched})
+		}),
+	},
+	{
+		ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
+		Summary: "Updates go on after resources/unsubscribe.",
+		Apply:   wrapping("resources/unsubscribe", server.Always(object{})),
+	},
+	{
+		ID: "resources.duplicate-uri", Requirement: "resources.uri.unique",
+		Summary: "A resource is listed twice on the same page.",
+		Apply:   duplicated("resources/list", "resources"),
+	},
+	{
+		ID: "resources.duplicate-over-pages", Requirement: "resources.uri.unique",
+		Summary: "A resource is listed on every page.",
+		Apply:   everyPage("resources/list", "resources", object{"uri": "test://static-text", "name": "static-text"}),
+	},
+	{
+		ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986",
+		Summary:    "A URI has a space.",
+		Apply:      resource("test://empty", having("uri", "test://an empty one")),
+		Collateral: nil,
+	},
+	{
+		ID: "resources.uri-relative", Requirement: "resources.uri.rfc3986",
+		Summary: "A URI has no scheme.",
+		Apply:   resource("test://empty", having("uri", "empty.txt")),
+	},
+	{
+		ID: "resources.scheme-with-underscore", Requirement: "resources.uri-scheme.custom-rfc3986",
+		Summary:    "The scheme of a URI has an underscore.",
+		Collateral: []string{"resources.uri.rfc3986"},
+		Apply:      resource("test://empty", having("uri", "my_notes://empty")),
+	},
+	{
+		ID: "resources.mime-type-extension", Requirement: "resources.mime-type.syntax",
+		Summary: "The MIME type of a resource is a file name extension.",
+		Apply:   resource("test://empty", having("mimeType", "txt")),
+	},
+	{
+		ID: "resources.text-and-blob", Requirement: "resources.contents.text-or-blob",
+		Summary: "Contents have both text and blob.",
+		Apply:   contents("test://static-text", having("blob", "dGV4dA==")),
+	},
+	{
+		ID: "resources.neither-text-nor-blob", Requirement: "resources.contents.text-or-blob",
+		Summary:    "Contents have neither text nor blob.",
+		Collateral: []string{"schema.read-resource-result"},
+		Apply:      contents("test://static-text", lacking("text")),
+	},
+	{
+		ID: "resources.blob-hexadecimal", Requirement: "resources.security.binary-encoded",
+		Summary: "A blob is hexadecimal with colons in place of base64.",
+		Apply:   contents("test://static-binary", having("blob", "89:50:4e:47")),
+	},
+	{
+		ID: "resources.blob-data-url", Requirement: "resources.security.binary-encoded",
+		Summary: "A blob is a data URL.",
+		Apply:   contents("test://static-binary", having("blob", "data:image/png;base64,iVBORw0KGgo=")),
+	},
+	{
+		ID: "resources.size-of-base64", Requirement: "resources.size.raw-bytes",
+		Summary: "The size of a resource counts its base64 text.",
+		Apply:   resource("test://static-binary", func(entry object) { entry["size"] = 96 }),
+	},
+	{
+		ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",
+		Summary: "A resource that does not exist is refused with -32602.",
+		Apply:   recoding("resources/read", server.ResourceNotFound, server.InvalidParams),
+	},
+	{
+		ID: "resources.not-found-empty", Requirement: "resources.error.not-found-code",
+		Summary: "A resource that does not exist has empty contents.",
+		Apply:   answering("resources/read", object{"contents": list{}}, foreign),
+	},
+	{
+		ID: "resources.scheme-unknown-method", Requirement: "resources.uri.any-protocol",
+		Summary:    "A URI of an unknown scheme is refused with -32601.",
+		Collateral: []string{"resources.error.not-found-code"},
+		Apply:      refusing("resources/read", server.MethodNotFound, foreign),
+	},
+	{
+		ID: "resources.scheme-kills", Requirement: "resources.uri.any-protocol",
+		Summary: "A URI of an unknown scheme ends the process.",
+		Apply:   dyingOf(`"uri":"mcpconform+any:`),
+	},
+	{
+		ID: "resources.path-traversal", Requirement: "resources.security.validate-uris",
+		Summary: "Dot segments in a URI lead to any file.",
+		Apply: answering("resources/read", passwd(), func(r *server.Request) bool {
+			uri, _ := r.Params["uri"].(string)
+			return strings.Contains(uri, "../etc/passwd")
+		}),
+	},
+	{
+		ID: "resources.escaped-traversal", Requirement: "resources.security.validate-uris",
+		Summary: "Escaped dot segments in a URI lead to any file.",
+		Apply: answering("resources/read", passwd(), func(r *server.Request) bool {
+			uri, _ := r.Params["uri"].(string)
+			return strings.Contains(uri, "%2e%2e%2f")
+		}),
+	},
+	{
+		ID: "resources.no-uri-read", Requirement: "resources.security.validate-uris",
+		Summary: "The empty URI has contents.",
+		Apply: answering("resources/read", object{"contents": list{object{"uri": "test://empty", "text": ""}}},
+			func(r *server.Request) bool { return r.Params["uri"] == "" }),
+	},
+	{
+		ID: "resources.contents-block", Requirement: "schema.read-resource-result",
+		Summary: "The contents of a resource are one object, not an array.",
+		Apply: wrapping("resources/read", server.Named("test://empty", server.Edit(func(_ *server.Request, result map[string]any) {
+			result["contents"] = object{"uri": "test://empty", "text": ""}
+		}))),
+	},
+	{
+		ID: "resources.contents-without-uri", Requirement: "schema.read-resource-result",
+		Summary: "The contents of a resource have no uri.",
+		Apply:   contents("test://static-text", lacking("uri")),
+	},
+	{
+		ID: "resources.name-missing", Requirement: "schema.list-resources-result",
+		Summary: "A resource has no name.",
+		Apply:   resource("test://empty", lacking("name")),
+	},
+	{
+		ID: "resources.size-string", Requirement: "schema.list-resources-result",
+		Summary: "The size of a resource is a string.",
+		Apply:   resource("test://empty", having("size", "0 bytes")),
+	},
+	{
+		ID: "resources.mime-type-null", Requirement: "schema.list-resources-result",
+		Summary: "The mimeType of a resource is null.",
+		Apply:   resource("test://empty", having("mimeType", nil)),
+	},
+	{
+		ID: "resources.template-uri", Requirement: "schema.list-resource-templates-result",
+		Summary: "A template has uri in place of uriTemplate.",
+		Apply: item("resources/templates/list", "resourceTemplates", "name", "notes", func(entry object) {
+			entry["uri"] = entry["uriTemplate"]
+			delete(entry, "uriTemplate")
+		}),
+	},
+	{
+		ID: "resources.subscribe-null", Requirement: "schema.subscribe-result", Mild: true,
+		Summary: "The result of resources/subscribe repeats the uri.",
+		Apply:   results("resources/subscribe", having("uri", "test://static-text")),
+	},
+	{
+		ID: "resources.unsubscribe-members", Requirement: "schema.unsubscribe-result", Mild: true,
+		Summary: "The result of resources/unsubscribe has a member success.",
+		Apply:   results("resources/unsubscribe", having("success", true)),
+	},
+	{
+		ID: "resources.updated-without-uri", Requirement: "schema.resource-updated-notification",
+		Summary: "notifications/resources/updated does not say which resource.",
+		Apply:   params("notifications/resources/updated", lacking("uri")),
+	},
+	{
+		ID: "resources.list-changed-meta", Requirement: "schema.resource-list-changed-notification",
+		Summary: "The params of notifications/resources/list_changed are a string.",
+		Apply:   messages("notifications/resources/list_changed", func(out *server.Outgoing) { out.Message["params"] = "all" }),
+	},
+}
+
+const watched = "test://watched-resource"
+
+// pardoned answers refused requests of a method with a result.
+func pardoned(method string, result object) apply { return wrapping(method, pardoning(result)) }
+
+var (
+	_ = context.Background
+	_ wire.ID
+)

@@ -1,0 +1,245 @@
+package mockserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// frames changes the lines of a method's messages.
+func frames(method string, change func(frame []byte) []byte) apply {
+	return framing(func(out *server.Outgoing, frame []byte) []byte {
+		if out.Method == method {
+			return change(frame)
+		}
+		return frame
+	})
+}
+
+// chunks changes what each read of stdin yields.
+func chunks(change func(chunk []byte) []byte) apply {
+	return func(o *server.Options) {
+		o.Behaviour.Stdio.Stdin = func(r io.Reader) io.Reader { return &chunked{from: r, change: change} }
+	}
+}
+
+// chunked is a reader that changes the result of each read.
+type chunked struct {
+	from   io.Reader
+	change func([]byte) []byte
+	left   []byte
+	err    error
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	for len(c.left) == 0 {
+		if c.err != nil {
+			return 0, c.err
+		}
+		chunk := make([]byte, 64<<10)
+		var n int
+		n, c.err = c.from.Read(chunk)
+		c.left = c.change(chunk[:n:n])
+	}
+	n := copy(p, c.left)
+	c.left = c.left[n:]
+	return n, nil
+}
+
+// firstLine returns what precedes the second line.
+func firstLine(chunk []byte) []byte {
+	if i := bytes.IndexByte(chunk, '\n'); i >= 0 {
+		return chunk[:i+1]
+	}
+	return chunk
+}
+
+// basic/transports#stdio
+var stdioFaults = []Fault{
+	{
+		ID: "stdio.shared-line", Requirement: "stdio.message.newline-delimited", Transports: stdio,
+		Summary: "Log messages are not ended by a newline.",
+		Apply: frames("notifications/message", func(frame []byte) []byte {
+			return append(bytes.TrimSuffix(frame, []byte("\n")), frame...)
+		}),
+	},
+	{
+		ID: "stdio.pretty-printed", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
+		Summary: "Log messages are indented JSON over several lines.",
+		Apply: frames("notifications/message", func(frame []byte) []byte {
+			var b bytes.Buffer
+			_ = json.Indent(&b, frame, "", "  ")
+			return b.Bytes()
+		}),
+	},
+	{
+		ID: "stdio.raw-newline-in-string", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
+		Summary: "A newline in the text of log messages is not escaped.",
+		Apply: frames("notifications/message", func(frame []byte) []byte {
+			return bytes.Replace(frame, []byte(`"logger":"`), []byte("\"logger\":\"\n"), 1)
+		}),
+	},
+	{
+		ID: "stdio.banner", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		Summary: "A banner is printed on stdout at the start.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.Stdio.Start = func(stdout, _ io.Writer) { _, _ = fmt.Fprintln(stdout, "MCP server running on stdio") }
+		},
+	},
+	{
+		ID: "stdio.log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		Summary: "Log lines are written to stdout between the messages.",
+		Apply: responses("tools/call", func(out *server.Outgoing) {
+			out.Raw = []byte("[INFO] tools/call done\n" + text(out.Message))
+		}),
+	},
+	{
+		ID: "stdio.json-log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		Summary:    "Log lines in JSON are written to stdout between the messages.",
+		Collateral: []string{"base.jsonrpc.version", "schema.jsonrpc-message"},
+		Apply: responses("tools/call", func(out *server.Outgoing) {
+			out.Raw = []byte(`{"level":"info","msg":"tools/call done"}` + "\n" + text(out.Message))
+		}),
+	},
+	{
+		ID: "stdio.blank-lines", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		Summary: "Messages have a blank line between them.",
+		Apply:   framing(func(_ *server.Outgoing, frame []byte) []byte { return append(frame, '\n') }),
+	},
+	{
+		ID: "stdio.bad-json-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		Summary: "A line that is not JSON ends the process.",
+		Apply:   dying(func(line []byte) bool { return !json.Valid(line) && line[0] != '{' && utf8.Valid(line) }),
+	},
+	{
+		ID: "stdio.broken-message-kills", Requirement: "base.error.parse-survive", Transports: stdio,
+		Summary: "A message that is broken off ends the process.",
+		Apply:   dying(func(line []byte) bool { return !json.Valid(line) && line[0] == '{' && utf8.Valid(line) }),
+	},
+	{
+		ID: "stdio.bad-json-deafens", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		Summary:    "After a line that is not JSON nothing is answered any more.",
+		Collateral: []string{"base.error.parse-survive", "base.response.present"},
+		Apply: func(o *server.Options) {
+			o.Behaviour.Stdio.Stdin = func(r io.Reader) io.Reader { return &deaf{from: r} }
+		},
+	},
+	{
+		ID: "stdio.null-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		Summary: "A line with JSON null ends the process.",
+		Apply:   dying(func(line []byte) bool { return string(line) == "null" }),
+	},
+	{
+		ID: "stdio.batch-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		Summary:    "A line with an array ends the process.",
+		Collateral: []string{"base.batch.not-served"},
+		Apply:      dying(func(line []byte) bool { return json.Valid(line) && line[0] == '[' }),
+	},
+	{
+		ID: "stdio.stray-response-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		Summary: "A response that nobody asked for ends the process.",
+		Apply:   dyingOf(`"mcpconform-stray"`),
+	},
+	{
+		ID: "stdio.bad-utf8-kills", Requirement: "stdio.server.survives-invalid-utf8", Transports: stdio,
+		Summary: "A line that is not UTF-8 ends the process.",
+		Apply:   dying(func(line []byte) bool { return !utf8.Valid(line) }),
+	},
+	{
+		ID: "stdio.crlf-refused", Requirement: "stdio.message.crlf-accepted", Transports: stdio,
+		Summary: "A line that ends with a carriage return is dropped.",
+		Apply: inbound(func(raw []byte) []byte {
+			if bytes.HasSuffix(raw, []byte("\r")) {
+				return nil
+			}
+			return raw
+		}),
+	},
+	{
+		ID: "stdio.chunk-is-message", Requirement: "stdio.message.split-writes", Transports: stdio,
+		Summary:    "Each read of stdin is taken for a whole message.",
+		Collateral: []string{"stdio.message.large"},
+		Apply: chunks(func(chunk []byte) []byte {
+			if len(chunk) > 0 && !bytes.HasSuffix(chunk, []byte("\n")) {
+				return append(chunk, '\n')
+			}
+			return chunk
+		}),
+	},
+	{
+		ID: "stdio.first-line-only", Requirement: "stdio.message.several-per-write", Transports: stdio,
+		Summary: "Of each read of stdin only the first line is served.",
+		Apply:   chunks(firstLine),
+	},
+	{
+		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
+		Summary:    "U+2028 and U+0085 end a line, too.",
+		Collateral: []string{"base.request.string-id-served", "progress.token.any-means"},
+		Apply: inbound(func(raw []byte) []byte {
+			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\u0085", "\n").Replace(string(raw)))
+		}),
+	},
+	{
+		ID: "stdio.long-line-kills", Requirement: "stdio.message.large", Transports: stdio,
+		Summary: "A line longer than 64 KiB ends the process.",
+		Apply:   dying(func(line []byte) bool { return len(line) > 64<<10 }),
+	},
+	{
+		ID: "stdio.long-line-dropped", Requirement: "stdio.message.large", Transports: stdio,
+		Summary: "A line longer than 512 KiB is dropped without an answer.",
+		Apply: inbound(func(raw []byte) []byte {
+			if len(raw) > 512<<10 {
+				return nil
+			}
+			return raw
+		}),
+		Collateral: []string{"base.response.present"},
+	},
+}
+
+// inbound changes the lines that are read.
+func inbound(change func(raw []byte) []byte) apply {
+	return func(o *server.Options) {
+		before := o.Behaviour.Inbound
+		o.Behaviour.Inbound = func(raw []byte) []byte {
+			if before != nil {
+				raw = before(raw)
+			}
+			if raw == nil {
+				return nil
+			}
+			return change(raw)
+		}
+	}
+}
+
+// deaf is a reader that yields nothing more after a line that is not JSON, and
+// reads on all the same.
+type deaf struct {
+	from io.Reader
+	gone bool
+}
+
+func (d *deaf) Read(p []byte) (int, error) {
+	for {
+		n, err := d.from.Read(p)
+		for line := range bytes.Lines(p[:n]) {
+			// What is cut off by the end of the read may go on.
+			if bytes.HasSuffix(line, []byte("\n")) && wire.Parse(bytes.TrimSpace(line)).Has(wire.NotJSON) && utf8.Valid(line) && len(line) < 1000 {
+				d.gone = true
+			}
+		}
+		if !d.gone || err != nil {
+			if d.gone {
+				n = 0
+			}
+			return n, err
+		}
+	}
+}

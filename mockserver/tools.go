@@ -1,0 +1,371 @@
+package mockserver
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// tool changes the definition of one tool.
+func tool(name string, change func(tool object)) apply {
+	return item("tools/list", "tools", "name", name, change)
+}
+
+// calling fits calls of a tool.
+func calling(name string) func(r *server.Request) bool {
+	return func(r *server.Request) bool { return r.Params["name"] == name }
+}
+
+// unknownTool fits calls of tools that do not exist.
+func unknownTool(r *server.Request) bool {
+	name, _ := r.Params["name"].(string)
+	return !slices.ContainsFunc(server.DefaultCatalogue().Tools, func(t *server.Tool) bool { return t.Name() == name })
+}
+
+// failing turns results that fit into errors: it hands the client's answers to
+// the server's requests through, and fails the call if one fits.
+func failing(fits func(result object) bool) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		seen := r.Session.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
+		for len(seen) > 0 {
+			<-seen
+		}
+		result, problem := next(ctx, r)
+		for {
+			select {
+			case answer := <-seen:
+				if fits(answer) {
+					return object{"content": list{object{"type": "text", "text": "unusable answer"}}, "isError": true}, nil
+				}
+			default:
+				return result, problem
+			}
+		}
+	}
+}
+
+type answersKey struct{}
+
+// overhearing keeps the client's results for failing.
+func overhearing() apply {
+	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		if result, ok := m.Result.(object); ok && m.Kind == wire.Result {
+			seen := s.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
+			select {
+			case seen <- result:
+			default:
+			}
+		}
+		next()
+	})
+}
+
+// failingOn makes a tool fail when the client answers it in a way that fits.
+func failingOn(name string, fits func(result object) bool) apply {
+	return all(overhearing(), wrapping("tools/call", server.Named(name, failing(fits))))
+}
+
+// duplicated repeats the first item of a list at its end.
+func duplicated(method, member string) apply {
+	return results(method, func(result object) {
+		if all, ok := result[member].(list); ok && len(all) > 0 && result["nextCursor"] == nil {
+			result[member] = append(slices.Clip(all), all[0])
+		}
+	})
+}
+
+// everyPage puts an item on every page of a list.
+func everyPage(method, member string, extra object) apply {
+	return results(method, func(result object) {
+		if all, ok := result[member].(list); ok {
+			result[member] = append(list{copied(extra)}, all...)
+		}
+	})
+}
+
+func textOf(s string) list { return list{object{"type": "text", "text": s}} }
+
+// server/tools
+var toolFaults = []Fault{
+	{
+		ID: "tools.undeclared", Requirement: "tools.capability.declared",
+		Summary: "Tools are served, but not declared.",
+		Collateral: []string{
+			"lifecycle.capability.server-emits-tools-list-changed",
+		},
+		Apply: undeclared("tools"),
+	},
+	{
+		ID: "tools.list-refused", Requirement: "tools.list.answered",
+		Summary: "tools/list is refused with -32603.",
+		Apply:   refusing("tools/list", server.InternalError, always),
+	},
+	{
+		ID: "tools.second-page-refused", Requirement: "tools.list.answered",
+		Summary:    "The second page of tools/list is refused.",
+		Collateral: nil,
+		Apply: refusing("tools/list", server.InternalError, func(r *server.Request) bool {
+			cursor, ok := r.Params["cursor"].(string)
+			return ok && len(cursor) > 30
+		}),
+	},
+	{
+		ID: "tools.listed-but-unknown", Requirement: "tools.list.callable",
+		Summary: "A tool is listed, and unknown when it is called.",
+		Apply: offering(func(c *server.Catalogue) {
+			for _, t := range c.Tools {
+				if t.Name() == "resource_links" || t.Name() == "annotated_content" {
+					t.Call = func(_ context.Context, r *server.Request, _ map[string]any) (any, *wire.Error) {
+						name, _ := r.Params["name"].(string)
+						return nil, &wire.Error{Code: server.InvalidParams, Message: "Unknown tool: " + name}
+					}
+				}
+			}
+		}),
+		Collateral: nil,
+	},
+	{
+		ID: "tools.listed-but-no-method", Requirement: "tools.list.callable",
+		Summary: "Calling a listed tool is refused with -32601.",
+		Apply:   refusing("tools/call", server.MethodNotFound, calling("annotated_content")),
+	},
+	{
+		ID: "tools.change-unannounced", Requirement: "tools.list-changed.sent",
+		Summary: "The list changes without notifications/tools/list_changed.",
+		Apply:   dropping("notifications/tools/list_changed"),
+	},
+	{
+		ID: "tools.duplicate-name", Requirement: "tools.name.unique",
+		Summary: "A tool is listed twice on the same page.",
+		Apply:   duplicated("tools/list", "tools"),
+	},
+	{
+		ID: "tools.duplicate-over-pages", Requirement: "tools.name.unique",
+		Summary: "A tool is listed on every page.",
+		Apply: everyPage("tools/list", "tools", object{
+			"name": "test_simple_text", "inputSchema": object{"type": "object"},
+		}),
+	},
+	{
+		ID: "tools.input-schema-type", Requirement: "tools.input-schema.valid",
+		Summary: `An input schema has a property of the type "str".`,
+		Apply: tool("echo", having("inputSchema", object{
+			"type": "object", "properties": object{"text": object{"type": "str"}}, "required": list{"text"},
+		})),
+	},
+	{
+		ID: "tools.input-schema-required", Requirement: "tools.input-schema.valid",
+		Summary: "In an input schema, required stands in the property as a boolean.",
+		Apply: tool("echo", having("inputSchema", object{
+			"type": "object", "properties": object{"text": object{"type": "string", "required": true}},
+		})),
+	},
+	{
+		ID: "tools.output-schema-type", Requirement: "tools.output-schema.valid",
+		Summary: `An output schema has a property of the type "float".`,
+		Apply: tool("sum", having("outputSchema", object{
+			"type": "object", "properties": object{"sum": object{"type": "float"}}, "required": list{"sum"},
+		})),
+	},
+	{
+		ID: "tools.dangling-link", Requirement: "tools.resource-link.resolvable",
+		Summary: "A tool returns a link to a resource that cannot be read.",
+		Apply: blocks("resource_links", func(block object) {
+			if block["uri"] == "test://static-text" {
+				block["uri"] = "test://nowhere"
+			}
+		}),
+	},
+	{
+		ID: "tools.resources-undeclared", Requirement: "tools.embedded-resource.resources-capability",
+		Summary:    "Tools embed resources, but the server offers no resources.",
+		Collateral: []string{"tools.resource-link.resolvable"},
+		Apply:      without("resources"),
+	},
+	{
+		ID: "tools.structured-array", Requirement: "tools.structured-content.object",
+		Summary:    "structuredContent is an array.",
+		Collateral: []string{"tools.output-schema.conforms"},
+		Apply:      called("sum", func(result object) { result["structuredContent"] = list{result["structuredContent"]} }),
+	},
+	{
+		ID: "tools.structured-string", Requirement: "tools.structured-content.object",
+		Summary:    "structuredContent is JSON in a string.",
+		Collateral: []string{"tools.output-schema.conforms"},
+		Apply:      called("sum", having("structuredContent", `{"sum":3}`)),
+	},
+	{
+		ID: "tools.structured-without-text", Requirement: "tools.structured-content.text-copy",
+		Summary: "Structured content is not repeated as text.",
+		Apply:   called("sum", having("content", textOf("Done."))),
+	},
+	{
+		ID: "tools.structured-missing", Requirement: "tools.output-schema.structured-present",
+		Summary: "A tool with an output schema returns text only.",
+		Apply:   called("sum", lacking("structuredContent")),
+	},
+	{
+		ID: "tools.structured-wrong-type", Requirement: "tools.output-schema.conforms",
+		Summary: "A number of the output schema comes as a string.",
+		Apply: called("sum", func(result object) {
+			result["structuredContent"] = object{"sum": "3"}
+			result["content"] = textOf(`{"sum":"3"}`)
+		}),
+	},
+	{
+		ID: "tools.structured-misnamed", Requirement: "tools.output-schema.conforms",
+		Summary: "A required member of the output schema has another name in the result.",
+		Apply: called("sum", func(result object) {
+			result["structuredContent"] = object{"result": 3}
+			result["content"] = textOf(`{"result":3}`)
+		}),
+	},
+	{
+		ID: "tools.unknown-as-result", Requirement: "tools.error.unknown-tool-protocol-error",
+		Summary: "The call of an unknown tool gets a result with isError.",
+		Apply:   answering("tools/call", object{"content": textOf("Unknown tool"), "isError": true}, unknownNamed),
+	},
+	{
+		ID: "tools.unknown-as-success", Requirement: "tools.error.unknown-tool-protocol-error",
+		Summary: "The call of an unknown tool gets a plain result.",
+		Apply:   answering("tools/call", object{"content": textOf("")}, unknownNamed),
+	},
+	{
+		ID: "tools.unknown-code-method", Requirement: "tools.error.unknown-tool-code",
+		Summary: "The call of an unknown tool is refused with -32601.",
+		Apply:   refusing("tools/call", server.MethodNotFound, unknownNamed),
+	},
+	{
+		ID: "tools.unknown-code-internal", Requirement: "tools.error.unknown-tool-code",
+		Summary: "The call of an unknown tool is refused with -32603.",
+		Apply:   refusing("tools/call", server.InternalError, unknownNamed),
+	},
+	{
+		ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form", Mild: true,
+		Summary: "Arguments that do not fit are refused with -32603.",
+		Apply:   wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, server.InternalError))),
+	},
+	{
+		ID: "tools.arguments-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "Arguments are not checked against the input schema.",
+		Apply:   wrapping("tools/call", server.Named("echo", pardoning(object{"content": textOf("undefined")}))),
+	},
+	{
+		ID: "tools.missing-argument-accepted", Requirement: "tools.security.validate-inputs",
+		Summary: "A required argument may be missing.",
+		Apply: answering("tools/call", object{"content": textOf("NaN"), "structuredContent": object{"sum": 0}}, func(r *server.Request) bool {
+			given, ok := r.Params["arguments"].(object)
+			_, a := given["a"]
+			_, b := given["b"]
+			return ok && r.Params["name"] == "sum" && !(a && b)
+		}),
+		Collateral: []string{"tools.structured-content.text-copy"},
+	},
+	{
+		ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",
+		Summary: "A call without the member arguments is refused.",
+		Apply: refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
+			return r.Params["arguments"] == nil && !unknownTool(r)
+		}),
+	},
+	{
+		ID: "tools.failure-as-error", Requirement: "tools.error.execution-as-result",
+		Summary: "A failure inside a tool is reported as a JSON-RPC error.",
+		Apply:   refusing("tools/call", server.InternalError, calling("test_error_handling")),
+	},
+	{
+		ID: "tools.failure-unmarked", Requirement: "tools.error.execution-as-result",
+		Summary: "A failure inside a tool is reported without isError.",
+		Apply:   called("test_error_handling", lacking("isError")),
+	},
+	{
+		ID: "tools.content-missing", Requirement: "schema.call-tool-result",
+		Summary: "A tool result has no content.",
+		Apply:   called("annotated_content", lacking("content")),
+	},
+	{
+		ID: "tools.content-string", Requirement: "schema.call-tool-result",
+		Summary: "The content of a tool result is a string.",
+		Apply:   called("annotated_content", having("content", "plain text")),
+	},
+	{
+		ID: "tools.content-block", Requirement: "schema.call-tool-result",
+		Summary: "The content of a tool result is one block, not an array.",
+		Apply:   called("annotated_content", having("content", object{"type": "text", "text": "x"})),
+	},
+	{
+		ID: "tools.is-error-string", Requirement: "schema.call-tool-result",
+		Summary: `isError is the string "false".`,
+		Apply:   called("annotated_content", having("isError", "false")),
+	},
+	{
+		ID: "tools.text-number", Requirement: "schema.call-tool-result",
+		Summary: "The text of a block is a number.",
+		Apply:   blocks("annotated_content", having("text", 42)),
+	},
+	{
+		ID: "tools.name-missing", Requirement: "schema.list-tools-result",
+		Summary: "A tool has no name.",
+		Apply:   tool("annotated_content", lacking("name")),
+	},
+	{
+		ID: "tools.input-schema-missing", Requirement: "schema.list-tools-result",
+		Summary: "A tool has no inputSchema.",
+		Apply:   tool("annotated_content", lacking("inputSchema")),
+	},
+	{
+		ID: "tools.input-schema-empty", Requirement: "schema.list-tools-result",
+		Summary: "An inputSchema is empty, without a type.",
+		Apply:   tool("annotated_content", having("inputSchema", object{})),
+	},
+	{
+		ID: "tools.input-schema-array", Requirement: "schema.list-tools-result",
+		Summary: "An inputSchema has another type than object.",
+		Apply:   tool("annotated_content", having("inputSchema", object{"type": "array"})),
+	},
+	{
+		ID: "tools.hint-string", Requirement: "schema.list-tools-result",
+		Summary: "The annotation readOnlyHint is a string.",
+		Apply: tool("annotated_content", func(tool object) {
+			tool["annotations"].(object)["readOnlyHint"] = "true"
+		}),
+	},
+	{
+		ID: "tools.description-null", Requirement: "schema.list-tools-result",
+		Summary: "The description of a tool is null.",
+		Apply:   tool("annotated_content", having("description", nil)),
+	},
+	{
+		ID: "tools.object-by-name", Requirement: "schema.list-tools-result",
+		Summary:    "The tools are an object by name, not an array.",
+		Collateral: nil,
+		Apply: results("tools/list", func(result object) {
+			byName := object{}
+			all, _ := result["tools"].(list)
+			for _, t := range all {
+				name, _ := t.(object)["name"].(string)
+				byName[name] = t
+			}
+			result["tools"] = byName
+		}),
+	},
+}
+
+// unknownNamed fits well-formed calls of tools that do not exist.
+func unknownNamed(r *server.Request) bool {
+	name, ok := r.Params["name"].(string)
+	return ok && name != "extra" && unknownTool(r)
+}
+
+// pardoning answers refused calls with a result.
+func pardoning(result object) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		given, problem := next(ctx, r)
+		if problem != nil {
+			return copied(result), nil
+		}
+		return given, problem
+	}
+}

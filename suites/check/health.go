@@ -1,0 +1,178 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+)
+
+// health is what the engine knows of a target that all connections share.
+type health struct {
+	mu       sync.Mutex // held during a probe
+	down     bool       // it did not answer when it was last tried
+	died     bool
+	restarts int
+	dead     error // it cannot be brought back
+	suspects []string
+	again    []*Future // checks that got no answer, to be run again one by one
+}
+
+const (
+	// maxRestarts bounds how often a target is brought back.
+	maxRestarts = 20
+	// maxSilent is after how many checks in a row that get no answer from a
+	// target that is alive the others are not repeated any more.
+	maxSilent = 3
+)
+
+func (h *health) hasDied() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.died
+}
+
+// Dead returns why the target could not be tried to the end, or nil.
+func (e *Engine) Dead() error {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	return e.health.dead
+}
+
+// Restarts returns how often the target was brought back.
+func (e *Engine) Restarts() int {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	return e.health.restarts
+}
+
+// startTogether starts checks of a target that serves all connections: when it
+// dies of one check, the others that run at the time get no answer either.
+// Checks without an answer are therefore repeated at the end, one by one.
+func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
+	wait := e.startAll(ctx, shared, own, func(f *Future, s *client.Session) bool {
+		answered := false
+		switch {
+		case e.isDown():
+		case s == nil:
+			answered = e.runAlone(ctx, f)
+		default:
+			answered = e.run(ctx, f, s)
+		}
+		if answered || ctx.Err() != nil {
+			close(f.done)
+			return true
+		}
+		e.unanswered(ctx, f)
+		return true
+	})
+	e.closers.Go(func() {
+		wait()
+		e.repeat(ctx)
+	})
+}
+
+func (e *Engine) isDown() bool {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	return e.health.down
+}
+
+// unanswered puts a check aside and finds out whether the target still lives.
+func (e *Engine) unanswered(ctx context.Context, f *Future) {
+	h := &e.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.again = append(h.again, f)
+	if h.down {
+		return
+	}
+	h.suspects = append(h.suspects, f.Check.Name)
+	if e.probe(ctx) != nil && ctx.Err() == nil {
+		h.down, h.died = true, true
+	}
+}
+
+// probe opens a session and closes it again. The error says that the target
+// does not answer; one that refuses is alive.
+func (e *Engine) probe(ctx context.Context) error {
+	s, err := e.connect(ctx, "whether the server is alive", client.Options{})
+	if err != nil {
+		return err
+	}
+	defer e.close(ctx, s)
+	_, err = s.Initialize(ctx)
+	var refused *client.RefusedError
+	if errors.As(err, &refused) {
+		return nil
+	}
+	return err
+}
+
+// repeat runs the checks that got no answer again, one by one.
+func (e *Engine) repeat(ctx context.Context) {
+	h := &e.health
+	h.mu.Lock()
+	again := h.again
+	h.mu.Unlock()
+	silent := 0
+	for _, f := range again {
+		err := e.revive(ctx)
+		switch {
+		case ctx.Err() != nil:
+			f.finish(Inconclusive, "the run was interrupted")
+			continue
+		case err != nil:
+			f.finish(Inconclusive, err.Error())
+			continue
+		case silent >= maxSilent && !h.hasDied():
+			close(f.done) // as it was
+			continue
+		}
+		if e.runAlone(ctx, f) {
+			silent = 0
+		} else {
+			silent++
+		}
+		close(f.done)
+	}
+}
+
+// revive makes sure that the target answers, and restarts it where that is
+// possible.
+func (e *Engine) revive(ctx context.Context) error {
+	h := &e.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dead != nil {
+		return h.dead
+	}
+	err := e.probe(ctx)
+	if err == nil || ctx.Err() != nil {
+		h.down = false
+		return nil
+	}
+	h.down, h.died = true, true
+	if e.Restart != nil && h.restarts < maxRestarts {
+		h.restarts++
+		problem := e.Restart(ctx)
+		if problem == nil {
+			if problem = e.probe(ctx); problem == nil {
+				h.down = false
+				return nil
+			}
+		}
+		err = fmt.Errorf("it was started again without success: %w", problem)
+	}
+	suspects := h.suspects
+	if len(suspects) > maxSuspects {
+		suspects = append(suspects[:maxSuspects:maxSuspects], "others")
+	}
+	h.dead = fmt.Errorf("the server no longer answers an initialize, since %s: %w", strings.Join(suspects, ", "), err)
+	return h.dead
+}
+
+const maxSuspects = 5

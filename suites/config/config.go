@@ -1,0 +1,218 @@
+// Package config reads mcpconform.yaml: what a project says of the target that
+// it tests, and of how. fixtures/config/mcpconform.schema.json describes the
+// same file for editors.
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/internal/yamlfile"
+	"github.com/mcpconform/mcpconform/suites/profile"
+	"github.com/mcpconform/mcpconform/suites/source"
+)
+
+// DefaultFile is read from the current directory when no other file is named.
+const DefaultFile = "mcpconform.yaml"
+
+// Config is the content of the file. What the file leaves out is zero.
+type Config struct {
+	Target Target `yaml:"target"`
+	// Revision of the specification; only one is known yet.
+	Revision  string         `yaml:"revision"`
+	CallTools check.CallMode `yaml:"callTools"`
+	// Purposes names, by purpose, a call that serves it. Arguments are decoded JSON.
+	Purposes map[string]Call `yaml:"purposes"`
+	Limits   Limits          `yaml:"limits"`
+	Select   []string        `yaml:"select"`
+	Skip     []string        `yaml:"skip"`
+	Strict   bool            `yaml:"strict"`
+	Expected Expected        `yaml:"expectedFailures"`
+}
+
+// Target is the server under test: a command over stdio or a URL.
+type Target struct {
+	Command []string `yaml:"command"`
+	URL     string   `yaml:"url"`
+	// Headers of each HTTP request, with variables expanded.
+	Headers map[string]string `yaml:"headers"`
+	// Env is added to the environment, with variables expanded.
+	Env map[string]string `yaml:"env"`
+	// Cwd is the working directory, relative to that of the file until Load
+	// has made it relative to ours.
+	Cwd string `yaml:"cwd"`
+	// Start is a shell command that starts the server at the URL.
+	Start string `yaml:"start"`
+}
+
+// Call is a tool with the arguments to call it with.
+type Call struct {
+	Tool      string         `yaml:"tool"`
+	Arguments map[string]any `yaml:"arguments"`
+}
+
+// Limits bound what the target may send and how long it may take. Zero is the default.
+type Limits struct {
+	Message int           `yaml:"message"` // bytes of one message
+	Total   int64         `yaml:"total"`   // bytes of the whole run
+	Timeout time.Duration `yaml:"timeout"` // of one answer
+}
+
+// Expected are the expected failures: a file's name or the entries themselves.
+// After Load the entries of the file are there as well.
+type Expected struct {
+	File    string
+	Entries []expected.Entry
+}
+
+// UnmarshalYAML reads either form.
+func (e *Expected) UnmarshalYAML(read func(any) error) error {
+	var file any
+	if err := read(&file); err != nil {
+		return err
+	}
+	if name, ok := file.(string); ok {
+		e.File = name
+		return nil
+	}
+	return read(&e.Entries)
+}
+
+var _ yaml.InterfaceUnmarshaler = (*Expected)(nil)
+
+// Load reads a file. Faults in it are told with line and column. Variables
+// are expanded with lookup; see source.Expand.
+func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
+	f, err := yamlfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Config)
+	if err := f.Decode(c); err != nil {
+		return nil, err
+	}
+	for _, settle := range []func(*yamlfile.File) error{
+		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settlePurposes, c.settleSelection,
+	} {
+		if err := settle(f); err != nil {
+			return nil, err
+		}
+	}
+	dir := filepath.Dir(name)
+	if c.Target.Cwd != "" && !filepath.IsAbs(c.Target.Cwd) {
+		c.Target.Cwd = filepath.Join(dir, c.Target.Cwd)
+	}
+	return c, c.settleExpected(f, dir)
+}
+
+func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) error {
+	at := func(member ...any) []any { return append([]any{"target"}, member...) }
+	switch {
+	case len(t.Command) > 0 && t.URL != "":
+		return f.Errorf(at("url"), "the target has a command, which is a server over stdio, and a url, which is one over HTTP: only one of them can be meant (start: starts a server over HTTP)")
+	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
+		return f.Errorf(at("command"), "the command names no program")
+	case t.Start != "" && t.URL == "":
+		return f.Errorf(at("start"), "start is for a server over HTTP: the url is missing")
+	case len(t.Headers) > 0 && t.URL == "":
+		return f.Errorf(at("headers"), "headers are for a server over HTTP: the url is missing")
+	}
+	for member, values := range map[string]map[string]string{"headers": t.Headers, "env": t.Env} {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			v, err := source.Expand(values[name], lookup)
+			if err != nil {
+				return f.Errorf(at(member, name), "%s", err)
+			}
+			values[name] = v
+		}
+	}
+	return nil
+}
+
+func (c *Config) settleRun(f *yamlfile.File) error {
+	switch {
+	case c.Revision != "" && c.Revision != schema.Version:
+		return f.Errorf([]any{"revision"}, "revision %q is not known; %s is", c.Revision, schema.Version)
+	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll}, c.CallTools):
+		return f.Errorf([]any{"callTools"}, "callTools is %q; it takes none, safe or all", c.CallTools)
+	}
+	for member, positive := range map[string]bool{
+		"message": c.Limits.Message > 0, "total": c.Limits.Total > 0, "timeout": c.Limits.Timeout > 0,
+	} {
+		if at := []any{"limits", member}; f.Has(at...) && !positive {
+			return f.Errorf(at, "the limit has to be more than nothing")
+		}
+	}
+	return nil
+}
+
+func (c *Config) settlePurposes(f *yamlfile.File) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Purposes)) {
+		at, call := []any{"purposes", name}, c.Purposes[name]
+		switch {
+		case !profile.Known(name):
+			var names []string
+			for _, p := range profile.Purposes() {
+				names = append(names, p.Name)
+			}
+			return f.Errorf(at, "there is no purpose %q; the purposes are %s", name, strings.Join(names, ", "))
+		case call.Tool == "":
+			return f.Errorf(at, "the purpose %s names no tool", name)
+		case call.Arguments == nil:
+			continue
+		}
+		arguments, err := yamlfile.JSON(call.Arguments)
+		if err != nil {
+			return f.Errorf(append(at, "arguments"), "%s", err)
+		}
+		call.Arguments = arguments.(map[string]any)
+		c.Purposes[name] = call
+	}
+	return nil
+}
+
+func (c *Config) settleSelection(f *yamlfile.File) error {
+	for member, patterns := range map[string][]string{"select": c.Select, "skip": c.Skip} {
+		for i, p := range patterns {
+			if _, err := path.Match(p, ""); err != nil || p == "" {
+				return f.Errorf([]any{member, i}, "%q is no pattern of requirement ids, pages or levels", p)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) settleExpected(f *yamlfile.File, dir string) error {
+	if c.Expected.File == "" {
+		return expected.Validate(c.Expected.Entries, f, "expectedFailures")
+	}
+	file := c.Expected.File
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	entries, err := expected.Load(file)
+	if err != nil {
+		return fmt.Errorf("%w (named by %w)", err, f.Errorf([]any{"expectedFailures"}, "expectedFailures"))
+	}
+	c.Expected.Entries = entries
+	return nil
+}
+
+// Calls returns the purposes as the settings of a run have them.
+func (c *Config) Calls() map[string]check.Call {
+	calls := make(map[string]check.Call, len(c.Purposes))
+	for name, call := range c.Purposes {
+		calls[name] = check.Call(call)
+	}
+	return calls
+}

@@ -1,0 +1,227 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/profile"
+)
+
+const schemaFile = "../../fixtures/config/mcpconform.schema.json"
+
+const full = `
+target:
+  command: [./server, --stdio]
+  env: {TOKEN: "${T}", MODE: "${NONE:-test}"}
+  cwd: sub
+revision: "2025-06-18"
+callTools: all
+purposes:
+  slow: {tool: wait, arguments: {seconds: 1, list: [a, 0.5]}}
+  error: {tool: fail}
+limits: {message: 1024, total: 4096, timeout: 2s500ms}
+select: [tools.*, MUST]
+skip: [server/prompts]
+strict: true
+expectedFailures:
+  - id: tools.list.*
+    reason: known
+    expires: 2099-12-31
+`
+
+func lookup(name string) (string, bool) { return "secret", name == "T" }
+
+func load(t *testing.T, text string) (string, *Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"mcpconform.yaml": text,
+		"known.yaml":      "- {id: a.b, reason: r}\n",
+		"bad.yaml":        "- {id: a.b}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Load(filepath.Join(dir, "mcpconform.yaml"), lookup)
+	return dir, c, err
+}
+
+func TestLoad(t *testing.T) {
+	dir, got, err := load(t, full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Target: Target{
+			Command: []string{"./server", "--stdio"}, Env: map[string]string{"TOKEN": "secret", "MODE": "test"},
+			Cwd: filepath.Join(dir, "sub"),
+		},
+		Revision: "2025-06-18", CallTools: check.CallAll,
+		Purposes: map[string]Call{
+			"slow":  {Tool: "wait", Arguments: map[string]any{"seconds": json.Number("1"), "list": []any{"a", json.Number("0.5")}}},
+			"error": {Tool: "fail"},
+		},
+		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond},
+		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
+		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if c := got.Calls()["slow"]; c.Tool != "wait" || len(c.Arguments) != 2 {
+		t.Errorf("the call is %+v", c)
+	}
+}
+
+func TestLoadFile(t *testing.T) {
+	_, got, err := load(t, "target: {url: 'http://localhost/mcp', headers: {A: 'x ${T}'}, start: ./run}\nexpectedFailures: known.yaml\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Target:   Target{URL: "http://localhost/mcp", Headers: map[string]string{"A": "x secret"}, Start: "./run"},
+		Expected: Expected{File: "known.yaml", Entries: []expected.Entry{{ID: "a.b", Reason: "r"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// faults are files that are refused. With schema, the schema refuses them too.
+var faults = []struct {
+	name, text, want string
+	schema           bool
+}{
+	{"unknown member", "targets: {}\n", `:1:1: unknown field "targets"`, true},
+	{"unknown member below", "target:\n  cmd: [a]\n", `:2:3: unknown field "cmd"`, true},
+	{"member twice", "strict: true\nstrict: true\n", `:2:1: mapping key "strict" already defined`, false},
+	{"wrong type", "strict: 7\n", ":1:9: cannot unmarshal", true},
+	{"command as text", "target: {command: ./server}\n", ":1:19: ", true},
+	{"command and url", "target:\n  command: [a]\n  url: http://x\n", ":3:8: the target has a command", true},
+	{"no program", "target:\n  command: []\n", ":2:12: the command names no program", true},
+	{"start without url", "target: {start: a}\n", ":1:17: start is for a server over HTTP", true},
+	{"headers without url", "target: {headers: {A: b}}\n", ":1:19: headers are for a server over HTTP", true},
+	{"variable that is not set", "target:\n  env:\n    A: ${NONE}\n", ":3:8: the environment variable NONE is not set", false},
+	{"revision", "revision: '2024-11-05'\n", `:1:11: revision "2024-11-05" is not known`, true},
+	{"callTools", "callTools: some\n", `:1:12: callTools is "some"`, true},
+	{"unknown purpose", "purposes:\n  fast: {tool: a}\n", `:2:9: there is no purpose "fast"; the purposes are structured, `, true},
+	{"purpose without tool", "purposes:\n  slow: {arguments: {}}\n", ":2:9: the purpose slow names no tool", true},
+	{"arguments that are no JSON", "purposes:\n  slow: {tool: a, arguments: {a: .inf}}\n", ":2:30: +Inf is no number", false},
+	{"limit of nothing", "limits: {message: 0}\n", ":1:19: the limit has to be more than nothing", true},
+	{"timeout of nothing", "limits: {timeout: -1s}\n", ":1:19: the limit has to be more than nothing", true},
+	{"timeout without unit", "limits: {timeout: 10}\n", ":1:19: ", true},
+	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is no pattern`, false},
+	{"entry without reason", "expectedFailures:\n  - id: a\n", ":2:5: the entry for a gives no reason", true},
+	{"unknown member of an entry", "expectedFailures:\n  - id: a\n    reason: b\n    why: c\n", `:4:5: unknown field "why"`, true},
+	{"fault in the other file", "expectedFailures: bad.yaml\n", "bad.yaml:1:3: the entry for a.b gives no reason (named by ", false},
+	{"other file missing", "expectedFailures: none.yaml\n", ":1:19: expectedFailures", false},
+}
+
+func TestFaults(t *testing.T) {
+	for _, tt := range faults {
+		t.Run(tt.name, func(t *testing.T) {
+			_, c, err := load(t, tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %+v and error %v, want %s", c, err, tt.want)
+			}
+		})
+	}
+}
+
+// The schema and the reader agree on good and bad files.
+func TestSchemaAgrees(t *testing.T) {
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	s, err := compiler.Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := func(text string) error {
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			return err
+		}
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+		if err != nil {
+			return err
+		}
+		return s.Validate(v)
+	}
+	for _, good := range []string{
+		full, "{}", "target: {url: http://x, headers: {A: b}, start: c}\n", "expectedFailures: file.yaml\n", "limits: {timeout: 1m30s}\n",
+	} {
+		if err := valid(good); err != nil {
+			t.Errorf("the schema refuses\n%s\n%v", good, err)
+		}
+	}
+	for _, tt := range faults {
+		if err := valid(tt.text); tt.schema && err == nil {
+			t.Errorf("%s: the schema allows\n%s", tt.name, tt.text)
+		}
+	}
+}
+
+// The schema and the structs have the same members.
+func TestSchemaMembers(t *testing.T) {
+	raw, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s map[string]any
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	at := func(path ...string) []string {
+		var v any = s
+		for _, p := range path {
+			v = v.(map[string]any)[p]
+		}
+		var names []string
+		for name := range v.(map[string]any) {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	tags := func(v any) []string {
+		var names []string
+		for f := range reflect.TypeOf(v).Fields() {
+			names = append(names, f.Tag.Get("yaml"))
+		}
+		slices.Sort(names)
+		return names
+	}
+	var purposes []string
+	for _, p := range profile.Purposes() {
+		purposes = append(purposes, p.Name)
+	}
+	slices.Sort(purposes)
+	for _, tt := range []struct {
+		name            string
+		schema, structs []string
+	}{
+		{"top", at("properties"), tags(Config{})},
+		{"target", at("properties", "target", "properties"), tags(Target{})},
+		{"limits", at("properties", "limits", "properties"), tags(Limits{})},
+		{"call", at("$defs", "call", "properties"), tags(Call{})},
+		{"expected failure", at("$defs", "expectedFailure", "properties"), tags(expected.Entry{})},
+		{"purposes", at("properties", "purposes", "properties"), purposes},
+	} {
+		if diff := cmp.Diff(tt.structs, tt.schema); diff != "" {
+			t.Errorf("%s (-structs +schema):\n%s", tt.name, diff)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/profile"
+)
+
+const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/fixtures/config/mcpconform.schema.json"
+
+// maxShown bounds the tools that Initial lists.
+const maxShown = 200
+
+// Initial returns a file for a target, with comments that say what discovery
+// learned of it and what remains to be filled in. Values of environment
+// variables are not written: the file refers to the variables. found is nil if
+// there was nothing to discover.
+func Initial(target Target, found *check.Target) []byte {
+	var b bytes.Buffer
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	p("# yaml-language-server: $schema=%s", schemaURL)
+	p("# Configuration of mcpconform. Flags on the command line win over this file.")
+	p("")
+	writeTarget(p, target)
+	p("")
+	p("# Which tools may be called: none, safe (those annotated read-only, those named")
+	p("# below and those of known test servers) or all. Real tools have real effects.")
+	p("callTools: safe")
+	if found != nil {
+		p("")
+		writeTools(p, found)
+	}
+	p("")
+	writePurposes(p, found)
+	p("")
+	p("# Failures that are accepted for the time being. An entry that fails no longer")
+	p("# has to be removed: the run says so and exits with 1.")
+	p("# expectedFailures:")
+	p("#   - id: tools.error.unknown-tool-code")
+	p("#     reason: https://example.com/issues/1")
+	p("#     expires: 2030-12-31")
+	p("")
+	p("# limits:")
+	p("#   timeout: 10s  # of one answer")
+	p("# select: []      # only these requirements: ids, globs, pages, levels")
+	p("# skip: []")
+	p("# strict: true    # a broken SHOULD counts")
+	return b.Bytes()
+}
+
+type printer func(format string, args ...any)
+
+func writeTarget(p printer, t Target) {
+	switch {
+	case len(t.Command) > 0:
+		p("target:")
+		p("  command: %s", flow(t.Command))
+	case t.URL != "":
+		p("target:")
+		p("  url: %s", flow(t.URL))
+		if t.Start != "" {
+			p("  start: %s", flow(t.Start))
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
+			p("  # headers: {%s: \"${VARIABLE}\"}", comment(name))
+		}
+	default:
+		p("# target:")
+		p("#   command: [./my-server, --stdio]  # or url: http://localhost:8080/mcp")
+		return
+	}
+	if len(t.Env) > 0 {
+		p("  env:")
+		for _, name := range slices.Sorted(maps.Keys(t.Env)) {
+			p("    %s: %s", flow(name), flow("${"+name+"}"))
+		}
+	}
+	if t.Cwd != "" {
+		p("  cwd: %s", flow(t.Cwd))
+	}
+}
+
+func writeTools(p printer, found *check.Target) {
+	tools := found.Tools()
+	if len(tools) == 0 {
+		p("# The server lists no tools.")
+		return
+	}
+	p("# The server's tools, and whether they are called with callTools: safe:")
+	for i, tool := range tools {
+		if i == maxShown {
+			p("#   and %d more", len(tools)-maxShown)
+			break
+		}
+		how := "no: it is not annotated read-only"
+		if found.Settings.Allowed(tool) {
+			how = "yes: it is annotated read-only or known"
+		}
+		p("#   %-30s %s", comment(fmt.Sprint(tool["name"])), how)
+	}
+}
+
+func writePurposes(p printer, found *check.Target) {
+	var known map[string]check.Call
+	p("# Some requirements can only be tried with a tool that does a certain thing.")
+	p("# What is named here may be called.")
+	if found != nil {
+		known = found.Settings.Purposes
+		if found.Profile != "" {
+			p("# This server is known as %s;", comment(found.Profile))
+			p("# for the purposes that are marked with * there is a tool already.")
+		}
+	}
+	p("# purposes:")
+	for _, purpose := range profile.Purposes() {
+		if call, ok := known[purpose.Name]; ok {
+			p("#   # * a tool that %s", purpose.Does)
+			p("#   %s: {tool: %s, arguments: %s}", purpose.Name, flow(call.Tool), flow(call.Params()["arguments"]))
+			continue
+		}
+		p("#   # a tool that %s%s", purpose.Does, candidates(purpose.Name, found))
+		p("#   %s: {tool: NAME, arguments: {}}", purpose.Name)
+	}
+}
+
+// candidates names tools that may serve a purpose, going by their names and
+// what they declare.
+func candidates(purpose string, found *check.Target) string {
+	if found == nil {
+		return ""
+	}
+	word, _, _ := strings.Cut(purpose, "-")
+	var names []string
+	for _, tool := range found.Tools() {
+		name, ok := tool["name"].(string)
+		if !ok || len(names) == 5 {
+			continue
+		}
+		if strings.Contains(strings.ToLower(name), word) || purpose == "structured" && tool["outputSchema"] != nil {
+			names = append(names, comment(name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; perhaps " + strings.Join(names, ", ")
+}
+
+// flow writes a value as JSON on one line, which is YAML as well.
+func flow(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return `""`
+	}
+	// YAML forbids some characters that JSON lets stand.
+	return strings.Map(func(r rune) rune {
+		if r == 0x7f || r >= 0x80 && r < 0xa0 && r != 0x85 {
+			return '?'
+		}
+		return r
+	}, strings.TrimSpace(b.String()))
+}
+
+// comment makes a name from a peer fit for a comment: one line, not too long.
+func comment(s string) string {
+	const most = 60
+	clean := []rune(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfffd || r == 0xfeff {
+			return '?'
+		}
+		return r
+	}, s))
+	if len(clean) > most {
+		clean = append(clean[:most], '…')
+	}
+	return string(clean)
+}

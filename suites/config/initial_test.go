@@ -1,0 +1,85 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+func discovered() *check.Target {
+	return &check.Target{
+		Profile: "a known\nserver",
+		Settings: check.Settings{CallTools: check.CallSafe, Purposes: map[string]check.Call{
+			"error": {Tool: "fail: \"#\u0085\x7f", Arguments: map[string]any{"a": []any{"<b>"}}},
+		}},
+		Lists: map[string]*check.List{"tools/list": {Items: []map[string]any{
+			{"name": "read", "annotations": map[string]any{"readOnlyHint": true}},
+			{"name": "erase\ncallTools: all\u2028strict: true", "outputSchema": map[string]any{}},
+			{"name": strings.Repeat("x", 100_000)},
+			{},
+		}}},
+	}
+}
+
+// What is written can be read again, whatever the target calls its tools, and
+// says the same of the target; its values stay out.
+func TestInitial(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		target Target
+		found  *check.Target
+		want   Target
+	}{
+		{"nothing", Target{}, nil, Target{}},
+		{
+			"command", Target{Command: []string{"./a b", "#c\n", "{d"}, Env: map[string]string{"T": "hidden"}, Cwd: "/srv"}, discovered(),
+			Target{Command: []string{"./a b", "#c\n", "{d"}, Env: map[string]string{"T": "secret"}, Cwd: "/srv"},
+		},
+		{
+			"url", Target{URL: "http://localhost:{port}/mcp", Start: "./run --port {port}", Headers: map[string]string{"A": "hidden"}}, discovered(),
+			Target{URL: "http://localhost:{port}/mcp", Start: "./run --port {port}"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := string(Initial(tt.target, tt.found))
+			_, got, err := load(t, text)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			want := &Config{Target: tt.want, CallTools: check.CallSafe}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s\n%s", diff, text)
+			}
+			if strings.Contains(text, "hidden") {
+				t.Errorf("a value is written:\n%s", text)
+			}
+		})
+	}
+}
+
+// The purposes in the comments are right once the comment signs are gone.
+func TestInitialPurposes(t *testing.T) {
+	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered())), "# purposes:\n")
+	section, _, _ := strings.Cut(rest, "\n\n")
+	_, got, err := load(t, "purposes:\n"+strings.ReplaceAll("\n"+section, "\n#", "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Call{Tool: "fail: \"#\u0085?", Arguments: map[string]any{"a": []any{"<b>"}}}
+	if diff := cmp.Diff(want, got.Purposes["error"]); diff != "" {
+		t.Error(diff)
+	}
+	if got.Purposes["slow"].Tool != "NAME" {
+		t.Errorf("slow is %+v", got.Purposes["slow"])
+	}
+	for _, wanted := range []string{
+		"#   read                           yes: ", "structured content; perhaps erase?callTools: all?strict: true", "# This server is known as a known?server;",
+	} {
+		if text := string(Initial(Target{}, discovered())); !strings.Contains(text, wanted) {
+			t.Errorf("%q is missing in\n%s", wanted, text)
+		}
+	}
+}

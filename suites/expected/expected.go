@@ -1,0 +1,157 @@
+// Package expected reads lists of failures that are known and accepted for the
+// time being, and holds a run against them. An entry that no longer fails is
+// stale and makes the run not conformant, so that a list cannot outlive its reasons.
+package expected
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/yamlfile"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// The statuses of an entry after a run, as result.ExpectedFailure has them.
+const (
+	Failed    = "failed"    // as expected
+	Passed    = "passed"    // stale: nothing that it covers fails
+	Unmatched = "unmatched" // stale: the revision has no such requirement
+	Expired   = "expired"   // it fails still, and counts again
+	Untested  = "untested"  // this run did not try what it covers
+)
+
+// Entry is one accepted failure.
+type Entry struct {
+	// ID is a requirement's id or a glob of ids, in the syntax of path.Match.
+	ID string `yaml:"id"`
+	// Reason why the failure is accepted. Never empty.
+	Reason string `yaml:"reason"`
+	// Expires is the last day, YYYY-MM-DD, on which it is; "" for no end.
+	Expires string `yaml:"expires"`
+}
+
+// Load reads a file of entries: a YAML list. Errors within the file give line
+// and column.
+func Load(name string) ([]Entry, error) {
+	f, err := yamlfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	if err := f.Decode(&entries); err != nil {
+		return nil, err
+	}
+	return entries, Validate(entries, f)
+}
+
+// Placer gives an error its place in the file in which something stands.
+type Placer interface {
+	Errorf(path []any, format string, args ...any) error
+}
+
+// Validate returns the first fault of entries that stand in a file at a path.
+func Validate(entries []Entry, f Placer, at ...any) error {
+	for i, e := range entries {
+		place := func(member string) []any { return append(append([]any{}, at...), i, member) }
+		if e.ID == "" {
+			return f.Errorf(place("id"), "the entry names no requirement: its id is missing")
+		}
+		if _, err := path.Match(e.ID, ""); err != nil {
+			return f.Errorf(place("id"), "%q is no pattern: %s", e.ID, err)
+		}
+		if strings.TrimSpace(e.Reason) == "" {
+			return f.Errorf(place("reason"), "the entry for %s gives no reason", e.ID)
+		}
+		if _, err := time.Parse(time.DateOnly, e.Expires); e.Expires != "" && err != nil {
+			return f.Errorf(place("expires"), "%q is no date: it is written YYYY-MM-DD", e.Expires)
+		}
+	}
+	return nil
+}
+
+// Apply gives the requirements of a run that fail as expected their reason and
+// tells in the run what became of each entry. The verdict of the run is the
+// caller's to find again. What only warns is covered like what fails.
+func Apply(run *result.Run, entries []Entry, today time.Time) {
+	day := today.Format(time.DateOnly)
+	for _, e := range entries {
+		status := judge(run, e)
+		if status == Failed && e.Expires != "" && e.Expires < day {
+			status = Expired
+		}
+		if status == Failed {
+			cover(run, e)
+		}
+		run.ExpectedFailures = append(run.ExpectedFailures, result.ExpectedFailure{
+			ID: e.ID, Reason: e.Reason, Expires: e.Expires, Status: status,
+		})
+	}
+}
+
+func judge(run *result.Run, e Entry) string {
+	passed, unknown, matched := false, false, false
+	for i := range run.Requirements {
+		q := &run.Requirements[i]
+		if !e.matches(q.ID) {
+			continue
+		}
+		matched = true
+		switch q.Verdict {
+		case result.Fail, result.Warn:
+			return Failed
+		case result.Pass:
+			passed = true
+		case result.Skip: // says nothing either way
+		default:
+			unknown = true
+		}
+	}
+	switch {
+	case passed && !unknown:
+		return Passed
+	case matched || e.elsewhere():
+		return Untested
+	}
+	return Unmatched
+}
+
+// elsewhere reports whether an entry covers requirements that are not part of
+// this run: they were not selected, or bind the other party.
+func (e Entry) elsewhere() bool {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return true // nothing is known, so nothing is held against it
+	}
+	for _, r := range catalogue {
+		if e.matches(r.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+func cover(run *result.Run, e Entry) {
+	for i := range run.Requirements {
+		q := &run.Requirements[i]
+		if (q.Verdict == result.Fail || q.Verdict == result.Warn) && q.Expected == "" && e.matches(q.ID) {
+			q.Expected = e.Reason
+		}
+	}
+}
+
+func (e Entry) matches(id string) bool {
+	ok, err := path.Match(e.ID, id)
+	return ok && err == nil
+}
+
+// Stale reports whether a run has entries that have to be removed or corrected.
+func Stale(run *result.Run) bool {
+	for _, x := range run.ExpectedFailures {
+		if x.Status == Passed || x.Status == Unmatched {
+			return true
+		}
+	}
+	return false
+}

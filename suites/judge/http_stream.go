@@ -1,0 +1,358 @@
+package judge
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var httpStreamRules = []Rule{
+	{
+		Name: "event streams",
+		Requirements: []string{
+			"http.server.sse-event-data", "http.server.sse-response-sent", "http.server.sse-no-early-close",
+			"http.server.sse-close-after-response", "http.server.sse-own-response", "http.server.sse-related-messages",
+			"http.server.get-no-response", "http.server.get-unrelated", "http.server.no-broadcast",
+			"http.client.messages-before-response", "http.client.get-stream-messages",
+		},
+		Judge: judgeStreams,
+	},
+	{
+		Name: "event ids",
+		Requirements: []string{
+			"http.server.event-id-unique", "http.server.replay-same-stream", "http.server.event-id-cursor",
+			"http.client.last-event-id",
+		},
+		Judge: judgeEventIDs,
+	},
+}
+
+// basic/transports#sending-messages-to-the-server, #listening-for-messages-from-the-server, #multiple-connections
+func judgeStreams(c *Conversation, o *Observer) {
+	if c.Transport != transport.NameHTTP {
+		return
+	}
+	byName := make(map[string]*httpExchange)
+	for _, x := range c.httpExchanges() {
+		byName[x.name] = x
+		if x.mediaType() != typeEvents || !x.ok() {
+			continue
+		}
+		judgeEventData(x, o)
+		if m := x.message(); m != nil && m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0 && x.method() == http.MethodPost {
+			c.judgeRequestStream(x, m, o)
+		}
+		if x.method() == http.MethodGet && !x.resumes() {
+			c.judgeListening(x, o)
+		}
+	}
+	c.judgeServerMessages(byName, o)
+}
+
+func judgeEventData(x *httpExchange, o *Observer) {
+	const id = "http.server.sse-event-data"
+	for _, e := range x.messages {
+		switch {
+		case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
+		case e.Msg.Kind == wire.Invalid:
+			o.Violation(id, wire.Server, "the data of an event is no JSON-RPC message: "+faults(e.Msg), x.evidence(e)...)
+		case e.Msg.Kind == wire.Batch:
+			o.Violation(id, wire.Server, "the data of an event is an array of messages", x.evidence(e)...)
+		default:
+			o.Exercised(id, wire.Server)
+		}
+	}
+	for _, e := range x.others {
+		if e.Kind != wire.KindSSE || e.SSE == nil {
+			continue
+		}
+		if e.Note != "" {
+			o.Note(id, wire.Server, "about the event streams: "+e.Note)
+		}
+		if len(e.Raw) > 0 && e.SSE.Event != "" {
+			o.Note(id, wire.Server, "an event of type "+wire.Quote(e.SSE.Event, 40)+" carries no message")
+		}
+	}
+}
+
+// judgeRequestStream judges the stream that answers a request.
+func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Observer) {
+	request := c.Of(m)
+	var answer *wire.Event
+	for _, e := range x.messages {
+		if !e.Msg.IsResponse() {
+			continue
+		}
+		if r := c.Of(e); r != nil && r != request {
+			o.Violation("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another one", x.evidence(e)...)
+			continue
+		}
+		if c.Of(e) == request && answer == nil {
+			answer = e
+			o.Exercised("http.server.sse-own-response", wire.Server)
+		}
+	}
+	if answer != nil {
+		o.Exercised("http.server.sse-response-sent", wire.Server)
+		o.Exercised("http.server.sse-no-early-close", wire.Server)
+		if x.complete() {
+			o.Exercised("http.server.sse-close-after-response", wire.Server)
+		}
+		return
+	}
+	// A cancelled request needs no response, and nothing is sent in a session that has ended.
+	if request == nil || request.Cancelled != nil || x.end == nil || x.end.From != wire.Server || c.dying(x.end) {
+		return
+	}
+	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.evidence(x.end)...)
+	if len(request.Responses) == 0 {
+		o.Violation("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.evidence(x.end)...)
+	}
+}
+
+// dying reports whether the session was being ended when the event happened.
+func (c *Conversation) dying(e *wire.Event) bool {
+	for _, x := range c.httpExchanges() {
+		if x.method() == http.MethodDelete && x.request.Seq < e.Seq {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeListening judges a GET stream that resumes none: responses belong on
+// the streams of their requests.
+func (c *Conversation) judgeListening(x *httpExchange, o *Observer) {
+	const id = "http.server.get-no-response"
+	for _, e := range x.messages {
+		if e.Msg.IsResponse() {
+			o.Violation(id, wire.Server, "a response came on a listening stream", x.evidence(e)...)
+			return
+		}
+	}
+	// Something was answered elsewhere while the stream was open.
+	for _, r := range c.Exchanges {
+		if answer := r.Response(); answer != nil && r.From() == wire.Client && r.Request.Seq > x.head.Seq &&
+			(x.end == nil || answer.Seq < x.end.Seq) {
+			o.Exercised(id, wire.Server)
+			return
+		}
+	}
+}
+
+// judgeServerMessages judges on which streams the server's own messages travel.
+func (c *Conversation) judgeServerMessages(streams map[string]*httpExchange, o *Observer) {
+	type place struct {
+		event *wire.Event
+		x     *httpExchange
+	}
+	requests := make(map[string]place) // of the server, by id
+	progress := make(map[string]place)
+	open := c.openStreams()
+	for _, e := range c.Messages {
+		x := streams[e.Stream]
+		if e.From != wire.Server || e.Member || x == nil || x.head == nil || e.Msg.IsResponse() || x.mediaType() != typeEvents {
+			continue
+		}
+		key, seen := "", map[string]place(nil)
+		switch {
+		case e.Msg.Kind == wire.Request && e.Msg.ID.Usable():
+			key, seen = e.Msg.ID.Key(), requests
+			c.judgeServerRequest(x, e, o)
+		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/progress":
+			key, seen = string(e.Raw), progress
+			c.judgeProgressStream(streams, x, e, open[e], o)
+		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/cancelled":
+			if r := c.Cancels(e); r != nil && x.method() == http.MethodPost {
+				o.Check(r.Request.Stream == e.Stream || streams[r.Request.Stream] == nil || streams[r.Request.Stream].method() == http.MethodGet,
+					"http.server.sse-related-messages", wire.Server,
+					"the stream of a request carries the cancellation of what was sent with another", r.Request, e)
+			}
+		}
+		if seen != nil && !x.resumes() {
+			if before, again := seen[key]; again && before.x != x && before.event.Raw != nil && string(before.event.Raw) == string(e.Raw) && !before.x.resumes() {
+				o.Violation("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event, e)
+				continue
+			}
+			seen[key] = place{e, x}
+		}
+		if open[e] > 1 {
+			o.Exercised("http.server.no-broadcast", wire.Server)
+		}
+	}
+}
+
+// openStreams returns how many event streams were open when each message of
+// the server came.
+func (c *Conversation) openStreams() map[*wire.Event]int {
+	streaming := make(map[string]bool)
+	for _, x := range c.httpExchanges() {
+		streaming[x.name] = x.ok() && x.mediaType() == typeEvents
+	}
+	open := make(map[*wire.Event]int)
+	n := 0
+	for _, e := range c.Events {
+		switch {
+		case !streaming[e.Stream]:
+		case e.Kind == wire.KindHTTPResponse:
+			n++
+		case e.Kind == wire.KindStreamEnd:
+			n--
+		case e.Kind == wire.KindMessage && e.From == wire.Server:
+			open[e] = n
+		}
+	}
+	return open
+}
+
+// judgeServerRequest counts a request of the server that the client answered.
+func (c *Conversation) judgeServerRequest(x *httpExchange, e *wire.Event, o *Observer) {
+	r := c.Of(e)
+	if r == nil || r.Response() == nil {
+		return
+	}
+	if x.method() == http.MethodGet {
+		o.Exercised("http.client.get-stream-messages", wire.Client)
+	} else {
+		o.Exercised("http.client.messages-before-response", wire.Client)
+	}
+}
+
+// judgeProgressStream judges where the progress of a request travels: a token
+// shows the request that it belongs to (docs/positions.md, related-messages).
+func (c *Conversation) judgeProgressStream(streams map[string]*httpExchange, x *httpExchange, e *wire.Event, open int, o *Observer) {
+	const own, listening = "http.server.sse-related-messages", "http.server.get-unrelated"
+	r := c.Of(e)
+	if r == nil || r.From() != wire.Client || x.resumes() {
+		return
+	}
+	switch {
+	case e.Stream == r.Request.Stream:
+		o.Exercised(own, wire.Server)
+		if open > 1 {
+			o.Exercised(listening, wire.Server)
+		}
+	case x.method() == http.MethodPost:
+		o.Violation(own, wire.Server, "the stream of a request carries progress of another one", r.Request, x.request, e)
+	case r.Response() == nil || r.Response().Seq > e.Seq:
+		o.Violation(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.request, e)
+	}
+}
+
+// idEvent is an event with an id, where it was first seen.
+type idEvent struct {
+	event    *wire.Event
+	stream   string
+	position int
+}
+
+// basic/transports#resumability-and-redelivery
+func judgeEventIDs(c *Conversation, o *Observer) {
+	if c.Transport != transport.NameHTTP {
+		return
+	}
+	seen := make(map[string]idEvent)
+	bound := make(map[string]*httpExchange)   // by stream: the exchange that it resumes, at the end of the chain
+	history := make(map[string][]*wire.Event) // events with ids by the stream that they belong to
+	streams := make(map[string]*httpExchange)
+	lastOn := make(map[string]string)
+	for _, x := range c.httpExchanges() {
+		streams[x.name] = x
+	}
+	for _, e := range c.Events {
+		x := streams[e.Stream]
+		if x == nil {
+			continue
+		}
+		if e == x.request && x.resumes() {
+			last := x.request.HTTP.Header.Get(headerLast)
+			known, ok := seen[last]
+			if ok && x.method() == http.MethodGet {
+				bound[x.name] = streams[known.stream]
+			}
+			// Any stream that broke off with this id may be meant.
+			o.Check(ok && lastOn[known.stream] == last, "http.client.last-event-id", wire.Client,
+				"Last-Event-ID is not the last event id that was received on a stream", x.evidence()...)
+		}
+		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.From != wire.Server {
+			continue
+		}
+		owner := x.name
+		if b := bound[x.name]; b != nil {
+			owner = b.name
+		}
+		before, again := seen[e.SSE.ID]
+		lastOn[owner] = e.SSE.ID
+		switch {
+		case !again:
+			seen[e.SSE.ID] = idEvent{e, owner, len(history[owner])}
+			history[owner] = append(history[owner], e)
+			if len(seen) > 1 {
+				o.Exercised("http.server.event-id-unique", wire.Server)
+			}
+		case x.resumes() && string(before.event.Raw) == string(e.Raw):
+			// Replayed: judged below.
+		default:
+			o.Violation("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80), before.event, e)
+		}
+	}
+	for _, x := range c.httpExchanges() {
+		if b := bound[x.name]; b != nil && x.ok() && !x.deliberate() {
+			c.judgeReplay(x, b, seen, history[b.name], o)
+		}
+	}
+}
+
+// judgeReplay judges what a resumed stream brings: events of the stream that
+// it resumes, from the named one on.
+func (c *Conversation) judgeReplay(x, original *httpExchange, seen map[string]idEvent, history []*wire.Event, o *Observer) {
+	const same, cursor = "http.server.replay-same-stream", "http.server.event-id-cursor"
+	from := seen[x.request.HTTP.Header.Get(headerLast)]
+	expected := from.position + 1
+	replayed := false
+	for _, e := range slices.Concat(x.messages, x.others) {
+		if c.foreign(e, original) {
+			o.Violation(same, wire.Server, "the resumed stream brings a message of another stream", x.request, from.event, e)
+			return
+		}
+		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.Kind != wire.KindMessage {
+			continue
+		}
+		known := seen[e.SSE.ID]
+		switch {
+		case known.stream != original.name:
+			o.Violation(same, wire.Server, "the resumed stream brings an event of another stream", x.request, from.event, known.event, e)
+			return
+		case known.position <= from.position:
+			o.Violation(cursor, wire.Server, "the resumed stream repeats an event that came before the named one, or that one", x.request, from.event, e)
+			return
+		case known.position > expected && expected < len(history) && history[expected].Kind == wire.KindMessage:
+			o.Violation(cursor, wire.Server, "the resumed stream leaves out an event after the named one", x.request, from.event, history[expected], e)
+			return
+		}
+		expected = known.position + 1
+		replayed = true
+	}
+	if replayed {
+		o.Exercised(same, wire.Server)
+		o.Exercised(cursor, wire.Server)
+	}
+}
+
+// foreign reports whether a message provably belongs to the stream of another
+// request.
+func (c *Conversation) foreign(e *wire.Event, original *httpExchange) bool {
+	if e.Kind != wire.KindMessage {
+		return false
+	}
+	r := c.Of(e)
+	if r == nil || r.From() != wire.Client {
+		return false
+	}
+	if original.method() == http.MethodGet && e.Msg.Kind == wire.Notification {
+		return false
+	}
+	return r.Request.Stream != original.name
+}

@@ -1,0 +1,248 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// basic/transports#session-management, #protocol-version-header
+var httpSessionChecks = []*check.Check{
+	{
+		Name:         "http/session-missing",
+		Requirements: []string{"http.server.session-missing-400"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// A server that cannot do without the session id says so with 400. One that can is within its rights.
+			const id = "http.server.session-missing-400"
+			sessionID(t)
+			served(t, t.Do(pingRequest(t)), id)
+			without := http.Header{headerSession: nil}
+			requests := []transport.Request{pingRequest(t), {Body: []byte(strangeNotification)}}
+			if listens(t) {
+				requests = append(requests, transport.Request{Method: http.MethodGet})
+			}
+			refused := 0
+			for _, r := range requests {
+				t.Clear()
+				r.Header, r.Deliberate = without, []string{"*"}
+				switch got := t.Do(r); {
+				case got.Status/100 == 2:
+					t.Note("a request without session id is served")
+				case got.Status != http.StatusBadRequest:
+					t.Violation(id, fmt.Sprintf("a request without session id was refused with HTTP status %d, not with 400", got.Status))
+				default:
+					refused++
+				}
+			}
+			if refused == 0 {
+				t.Skip("the server serves requests without a session id")
+			}
+		},
+	},
+	{
+		Name:         "http/session-ended",
+		Requirements: []string{"http.server.session-ended-404", "http.server.delete-session"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// DELETE ends the session or is turned down with 405. In an ended session nothing is served any more.
+			const ended, deletes = "http.server.session-ended-404", "http.server.delete-session"
+			sessionID(t)
+			listening := listens(t)
+			served(t, t.Do(pingRequest(t)), ended)
+			t.Clear()
+			r := t.Do(transport.Request{Method: http.MethodDelete})
+			if r.Status/100 != 2 {
+				t.Exercised(deletes)
+				undeleted(t, r)
+				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", r.Status)
+			}
+			requests := []transport.Request{pingRequest(t), {Body: []byte(strangeNotification)}}
+			if listening {
+				requests = append(requests, transport.Request{Method: http.MethodGet})
+			}
+			for i, r := range requests {
+				r.Deliberate = []string{"*"}
+				switch got := t.Do(r); {
+				case got.Status == http.StatusNotFound:
+				case got.Status/100 == 2 && i == 0:
+					t.Violation(deletes, "the DELETE was answered with success, but the session goes on")
+					t.Violation(ended, "a request of the ended session is served")
+				default:
+					t.Violation(ended, fmt.Sprintf("a request of an ended session was answered with HTTP status %d, not with 404", got.Status))
+				}
+			}
+		},
+	},
+	{
+		Name:         "http/initialize-again",
+		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// New sessions are opened while another lives, and each gets an id of its own.
+			ids := map[string]bool{t.HTTP().SessionID(): true}
+			for range 3 {
+				s := t.Connect(client.Options{})
+				x, err := s.Initialize(t.Context)
+				t.Show(x.Events()...)
+				if x.Head != nil && x.Head.HTTP.Status == http.StatusBadRequest && x.Result() == nil {
+					t.Fail("an initialize without session id was refused with HTTP status 400")
+				}
+				t.Must(err)
+				id := s.Conn.(*transport.HTTPConn).SessionID()
+				if id != "" && ids[id] {
+					t.Violation("http.server.session-id-unique", "two sessions got the same id")
+				}
+				ids[id] = true
+			}
+			if len(ids) == 1 {
+				t.Exercised("http.server.initialize-without-session")
+				t.Skip("the server assigns no session ids")
+			}
+		},
+	},
+	{
+		Name:         "http/session-isolation",
+		Requirements: []string{"http.server.session-isolation"},
+		Needs:        overHTTP,
+		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
+	},
+	{
+		Name:         "http/version-missing",
+		Requirements: []string{"http.server.version-header-missing"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// Without the header the server knows the version from the initialization, or assumes 2025-03-26.
+			r := pingRequest(t)
+			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{"http.client.version-header"}
+			served(t, t.Do(r), "http.server.version-header-missing")
+			for method, l := range t.Target.Lists {
+				if len(l.Pages) == 0 || l.Pages[0].Result() == nil {
+					continue
+				}
+				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method, "method": method})
+				served(t, t.Do(r), "http.server.version-header-missing")
+			}
+		},
+	},
+	{
+		Name:         "http/version-invalid",
+		Requirements: []string{"http.server.version-header-invalid-400"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			for _, version := range []string{"not-a-version", "2025-06-18-beta"} {
+				wrongVersion(t, "http.server.version-header-invalid-400", version)
+			}
+		},
+	},
+	{
+		Name:         "http/version-unsupported",
+		Requirements: []string{"http.server.version-header-unsupported-400"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			wrongVersion(t, "http.server.version-header-unsupported-400", impossibleVersion)
+		},
+	},
+}
+
+// sessionID ends the body if the server has assigned no session id.
+func sessionID(t *check.T) string {
+	id := t.HTTP().SessionID()
+	if id == "" {
+		t.Skip("the server assigns no session ids")
+	}
+	return id
+}
+
+// listens reports whether the server accepted the GET stream of the session.
+func listens(t *check.T) bool {
+	for _, e := range t.Session.Log().Events() {
+		if e.Kind == wire.KindHTTPResponse && e.Stream == "get:1" {
+			return e.HTTP.Status == http.StatusOK
+		}
+	}
+	return false
+}
+
+// undeleted judges a DELETE that was turned down.
+func undeleted(t *check.T, r *transport.Response) {
+	const id = "http.server.delete-session"
+	switch {
+	case r.Status == http.StatusMethodNotAllowed:
+		if again := t.Do(pingRequest(t)); result(again) == nil {
+			t.Violation(id, "the DELETE was answered with 405, but the session is gone: a ping got "+describeHTTP(again))
+		}
+	case r.Status/100 == 4:
+		t.Warning(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))
+	default:
+		t.Violation(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))
+	}
+}
+
+// wrongVersion sends a version header that the server has to refuse, and the
+// right one as control.
+func wrongVersion(t *check.T, id, version string) {
+	t.Clear()
+	served(t, t.Do(pingRequest(t)), id)
+	requests := []transport.Request{pingRequest(t), {Body: []byte(strangeNotification)}}
+	if listens(t) {
+		requests = append(requests, transport.Request{Method: http.MethodGet})
+	}
+	for _, r := range requests {
+		t.Clear()
+		r.Header, r.Deliberate = http.Header{headerVersion: {version}}, []string{"*"}
+		if got := t.Do(r); got.Status != http.StatusBadRequest {
+			t.Violation(id, fmt.Sprintf("a request with the version header %q was answered with HTTP status %d, not with 400", version, got.Status))
+			return
+		}
+	}
+}
+
+// isolated runs two clients at once whose requests have the same ids. One is
+// due a result each time, the other one an error.
+func isolated(t *check.T, id string) {
+	other := t.Connect(client.Options{})
+	if _, err := other.Initialize(t.Context); err != nil {
+		t.Inconclusive("the server does not serve a second client: %v", err)
+	}
+	for i := range 5 {
+		same := wire.StringID(fmt.Sprintf("mcpconform-same-%d", i))
+		right, err := t.Session.StartID(t.Context, same, "ping", nil)
+		t.Must(err)
+		wrong, err := other.StartID(t.Context, same, "mcpconform/no-such-method", nil, client.Deliberately("lifecycle.capability.experimental-gated"))
+		t.Must(err)
+		a := t.Await(right)
+		b, err := wrong.Await(t.Context)
+		t.Show(b.Response)
+		t.Must(err)
+		if a.Error() != nil {
+			t.Fail("a client got the error that another client's request with the same id was due")
+		}
+		if b.Result() != nil {
+			t.Violation(id, "a client got the result that another client's request with the same id was due")
+			return
+		}
+	}
+	t.FenceOn(other)
+	for _, s := range []*client.Session{t.Session, other} {
+		for _, e := range s.Log().Events() {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Usable() && !asked(s, e) {
+				t.Violation(id, "a client got a response to something that it never asked", e)
+			}
+		}
+	}
+}
+
+// asked reports whether a session has sent a request with the id of a response.
+func asked(s *client.Session, response *wire.Event) bool {
+	for _, e := range s.Log().Events()[:response.Seq] {
+		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.ID.Resembles(response.Msg.ID) {
+			return true
+		}
+	}
+	return false
+}

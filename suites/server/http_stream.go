@@ -1,0 +1,224 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// basic/transports#listening-for-messages-from-the-server, #multiple-connections, #resumability-and-redelivery
+var httpStreamChecks = []*check.Check{
+	{
+		Name:         "http/get-closed",
+		Requirements: []string{"http.server.get-close-tolerated"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// A client may hang up on the listening stream and open it again.
+			const id = "http.server.get-close-tolerated"
+			if !listens(t) {
+				t.Skip("the server offers no listening stream")
+			}
+			for range 2 {
+				s, err := t.OpenStream(transport.Request{Method: http.MethodGet})
+				if err != nil {
+					t.Inconclusive("a GET is not answered before there is something to send: %v", err)
+				}
+				s.Close()
+				if !served(t, t.Do(pingRequest(t)), id) {
+					return
+				}
+			}
+		},
+	},
+	{
+		Name:         "http/multiple-streams",
+		Requirements: []string{"http.server.multiple-streams"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// While one request is still being answered and a listening stream is open, others are served.
+			const id = "http.server.multiple-streams"
+			call := purposed(t, "slow")
+			slow := t.Start("tools/call", call.Params())
+			for range 2 {
+				x := t.Call("ping", nil)
+				if x.Result() == nil {
+					t.Fail("a ping beside another request was answered with %s", check.Describe(x))
+				}
+			}
+			before := t.Mark()
+			done := t.Await(slow)
+			if done.Response != nil && done.Response.Seq < before {
+				t.Inconclusive("the tool %q answers at once: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
+			}
+		},
+	},
+	{
+		Name:         "http/disconnect",
+		Requirements: []string{"http.disconnect.survived"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// Connections break at any moment: in the middle of an answer as well as of a listening stream.
+			for _, r := range []transport.Request{pingRequest(t), {Method: http.MethodGet}} {
+				if r.Method == http.MethodGet && !listens(t) {
+					continue
+				}
+				if s, err := t.OpenStream(r); err == nil {
+					s.Close()
+				}
+				t.Clear()
+				served(t, t.Do(pingRequest(t)), "http.disconnect.survived")
+			}
+			fresh := t.Open(client.Options{})
+			t.FenceOn(fresh)
+		},
+	},
+	{
+		Name:         "http/stream-ends",
+		Requirements: []string{"http.server.sse-close-after-response"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// A stream that has brought the response has done its work.
+			requests := []transport.Request{pingRequest(t)}
+			if call, ok := purposeCall(t, "progress"); ok {
+				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
+			}
+			streams := 0
+			for _, r := range requests {
+				s, err := t.OpenStream(r)
+				t.Must(err)
+				if !check.Streams(s.Head.HTTP.Header) {
+					s.Close()
+					continue
+				}
+				streams++
+				// Whether it is the response that is missing is for the judge to see.
+				if answer, ended := readTo(t, s); answer != nil && !ended {
+					t.Violation("http.server.sse-close-after-response", "the stream of the request is still open long after the response")
+				}
+				s.Close()
+			}
+			if streams == 0 {
+				t.Inconclusive("no answer came as an event stream: name a tool for the purpose %q in the configuration", "progress")
+			}
+		},
+	},
+	{
+		Name:         "http/resume",
+		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor", "http.server.disconnect-not-cancel"},
+		Needs:        overHTTP,
+		Body:         resume,
+	},
+}
+
+// callRequest returns the POST of a tools/call that asks for progress.
+func callRequest(t *check.T, call check.Call, token string) transport.Request {
+	return transport.Request{Body: client.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": token + "-" + t.Session.NextID().String(), "method": "tools/call", "params": withToken(call.Params(), token),
+	})}
+}
+
+// readTo reads a stream until it ends or the limit of an answer is over. It
+// returns the first response, of whatever id.
+func readTo(t *check.T, s *transport.Stream) (answer *wire.Event, ended bool) {
+	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer cancel()
+	for {
+		e, err := s.Next(ctx)
+		if err != nil {
+			return answer, ctx.Err() == nil
+		}
+		if e.Msg != nil && e.Msg.IsResponse() && answer == nil {
+			answer = e
+			t.Show(e)
+		}
+	}
+}
+
+// firstID reads a stream until an event with an id has come that is no
+// response; it returns "" when the response or the end comes before.
+func firstID(t *check.T, s *transport.Stream) string {
+	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer cancel()
+	for {
+		e, err := s.Next(ctx)
+		if err != nil || e.Msg != nil && e.Msg.IsResponse() {
+			return ""
+		}
+		if id := s.LastEventID(); id != "" {
+			return id
+		}
+	}
+}
+
+// resume runs two requests at once, drops the stream of one and resumes it. To
+// drop it is no cancellation; what the resumed stream brings, the judge
+// compares with what belongs to it.
+func resume(t *check.T) {
+	const cancelled = "http.server.disconnect-not-cancel"
+	call, ok := purposeCall(t, "progress")
+	if !ok {
+		call = purposed(t, "slow")
+	}
+	dropped, err := t.OpenStream(callRequest(t, call, "mcpconform-dropped"))
+	t.Must(err)
+	defer dropped.Close()
+	if !check.Streams(dropped.Head.HTTP.Header) {
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the purpose %q in the configuration", call.Tool, "progress")
+	}
+	kept, err := t.OpenStream(callRequest(t, call, "mcpconform-kept"))
+	t.Must(err)
+	defer kept.Close()
+	last := firstID(t, dropped)
+	dropped.Close()
+	_, _ = readTo(t, kept)
+	if last == "" {
+		t.Inconclusive("the server gives no event ids before the response, so that there is nothing to resume")
+	}
+	resumed, err := t.HTTP().Resume(t.Context, dropped.LastEventID())
+	t.Must(err)
+	defer resumed.Close()
+	t.Show(resumed.Request(), resumed.Head)
+	if resumed.Head.HTTP.Status != http.StatusOK {
+		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d", resumed.Head.HTTP.Status)
+	}
+	answer := responseOn(t, resumed)
+	switch {
+	case answer == nil:
+		t.Inconclusive("the resumed stream brought no response: the server replays nothing")
+	case answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
+		t.Violation(cancelled, "the request whose connection was dropped was answered as cancelled", answer)
+	}
+	if last != dropped.LastEventID() {
+		return
+	}
+	// Once more from the same place: the position does not move by being used.
+	again, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
+	if err == nil {
+		if again.Head.HTTP.Status == http.StatusOK {
+			_ = responseOn(t, again)
+		}
+		again.Close()
+	}
+}
+
+var cancels = regexp.MustCompile(`(?i)cancel|abort|disconnect`)
+
+// responseOn waits for a response on a stream.
+func responseOn(t *check.T, s *transport.Stream) *wire.Event {
+	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer cancel()
+	for {
+		e, err := s.Next(ctx)
+		if err != nil {
+			return nil
+		}
+		if e.Msg != nil && e.Msg.IsResponse() {
+			return e
+		}
+	}
+}

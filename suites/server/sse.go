@@ -1,0 +1,77 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// overSSE is a session over HTTP+SSE that a check may spoil.
+var overSSE = check.Needs{Session: check.Fresh, Transports: []string{transport.NameSSE}}
+
+// basic/transports#backwards-compatibility, with the page of 2024-11-05 that it refers to
+var sseChecks = []*check.Check{
+	{
+		Name:         "sse/session-isolation",
+		Requirements: []string{"sse.server.session-isolation"},
+		Needs:        overSSE,
+		Body:         func(t *check.T) { isolated(t, "sse.server.session-isolation") },
+	},
+	{
+		Name:         "sse/origin",
+		Requirements: []string{"sse.server.origin-foreign"},
+		Needs:        overSSE,
+		Body: func(t *check.T) {
+			for _, origin := range foreignOrigins {
+				refuseLegacyOrigin(t, "sse.server.origin-foreign", origin)
+			}
+			t.Fence()
+		},
+	},
+	{
+		Name:         "sse/origin-null",
+		Requirements: []string{"sse.server.origin-null"},
+		Needs:        overSSE,
+		Body: func(t *check.T) {
+			refuseLegacyOrigin(t, "sse.server.origin-null", "null")
+			t.Fence()
+		},
+	},
+	{
+		Name:         "sse/bind-localhost",
+		Requirements: []string{"sse.server.bind-localhost"},
+		Needs:        check.Needs{Transports: []string{transport.NameSSE}},
+		Body:         func(t *check.T) { boundToLoopback(t) },
+	},
+}
+
+// refuseLegacyOrigin opens a stream and posts a message in the name of a
+// foreign page. The session of the check is the control: it has no Origin.
+func refuseLegacyOrigin(t *check.T, id, origin string) {
+	t.Clear()
+	header := http.Header{"Origin": {origin}}
+	s, err := t.DialSSE(header)
+	switch {
+	case err == nil:
+		t.Violation(id, "a stream was opened for a foreign origin")
+		_ = s.Conn.Close(t.Context)
+	case check.Unreached(errors.Unwrap(err)):
+		t.Must(err)
+	}
+	t.Clear()
+	posted, err := t.Session.Send(t.Context, pingRaw(t.Session.NextID()), func(m *transport.Outgoing) { m.Header = header }, client.Deliberately("*"))
+	t.Must(err)
+	head, err := t.Session.AwaitEvent(t.Context, posted.Seq, "head of the response", func(e *wire.Event) bool {
+		return e.Kind == wire.KindHTTPResponse && e.Stream == posted.Stream
+	})
+	t.Must(err)
+	t.Show(posted, head)
+	if head.HTTP.Status < 400 {
+		t.Violation(id, fmt.Sprintf("a message with a foreign origin was answered with HTTP status %d", head.HTTP.Status))
+	}
+}
