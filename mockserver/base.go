@@ -2,7 +2,6 @@ package mockserver
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -218,37 +217,35 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.params-required", Requirement: "base.params.omitted",
-		Summary: "tools/list without params is refused.",
-		Collateral: []string{
-			"tools.list.answered",
-		},
-		Apply: refusing("resources/templates/list", server.InvalidParams, func(r *server.Request) bool { return r.Message.Params == nil }),
+		Summary: "A list request with empty params is refused.",
+		Apply: refusing("resources/list", server.InvalidParams, func(r *server.Request) bool {
+			return r.Message.Params != nil && len(r.Params) == 0
+		}),
 	},
 	{
 		ID: "base.request-without-id", Requirement: "base.request.id-present",
-		Summary:    "roots/list is sent without an id.",
-		Collateral: []string{"base.notification.no-id"},
-		Apply:      messages("roots/list", func(out *server.Outgoing) { delete(out.Message, "id") }),
+		Summary: "The server's pings have no id.",
+		Apply:   pinging(object{}),
 	},
 	{
 		ID: "base.request-id-fraction", Requirement: "base.request.id-type",
 		Summary: "The ids of the server's requests have a fraction.",
-		Apply:   requestIDs(func(id string) any { return json.Number(id + ".5") }),
+		Apply:   pinging(object{"id": json.Number("1.5")}),
 	},
 	{
 		ID: "base.request-id-object", Requirement: "base.request.id-type",
 		Summary: "The ids of the server's requests are objects.",
-		Apply:   requestIDs(func(id string) any { return object{"n": json.Number(id)} }),
+		Apply:   pinging(object{"id": object{"n": 1}}),
 	},
 	{
 		ID: "base.request-id-null", Requirement: "base.request.id-not-null",
 		Summary: "The ids of the server's requests are null.",
-		Apply:   requestIDs(func(string) any { return nil }),
+		Apply:   pinging(object{"id": nil}),
 	},
 	{
 		ID: "base.request-id-reused", Requirement: "base.request.id-unique",
-		Summary: "All requests of the server have the id 1.",
-		Apply:   ready(func(s *server.Session) { pingTwice(s) }),
+		Summary: "Two pings of the server have the same id.",
+		Apply:   all(pinging(object{"id": "ping"}), pinging(object{"id": "ping"})),
 	},
 	{
 		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side",
@@ -277,12 +274,12 @@ var baseFaults = []Fault{
 		Apply:      answering("*", server.NoAnswer, func(r *server.Request) bool { return r.ID.String() == "0" }),
 	},
 	{
-		ID: "base.large-id-rounded", Requirement: "base.response.id-echo",
-		Summary:    "Ids beyond 32 bits are cut to 32 bits in the response.",
-		Collateral: []string{"base.request.integer-id-served", "base.response.present", "base.response.only-to-requests"},
+		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served",
+		Summary:    "Ids are cut to 32 bits in the response.",
+		Collateral: []string{"base.response.present", "base.response.only-to-requests"},
 		Apply: responses("*", func(out *server.Outgoing) {
-			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil {
-				out.Message["id"] = int32(n)
+			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil && n > 0 {
+				out.Message["id"] = uint32(n)
 			}
 		}),
 	},
@@ -310,28 +307,34 @@ var baseFaults = []Fault{
 		ID: "base.id-as-string", Requirement: "base.response.id-type-echo",
 		Summary: "Responses carry the id as a string, whatever it was.",
 		Apply: responses("*", func(out *server.Outgoing) {
-			out.Message["id"] = strings.Trim(out.Answers.ID.String(), `"`)
+			if id := out.Answers.ID.String(); !strings.HasPrefix(id, `"`) {
+				out.Message["id"] = id
+			}
 		}),
 	},
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo",
 		Summary: "A string id that looks like a number comes back as one.",
 		Apply: responses("*", func(out *server.Outgoing) {
-			if out.Answers.ID.String() == `"2"` {
-				out.Message["id"] = 2
+			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
+				out.Message["id"] = id
 			}
 		}),
 	},
 	{
 		ID: "base.responses-answered", Requirement: "base.response.only-to-requests",
 		Summary: "A response that nobody asked for is answered with an error.",
-		Apply: reacting(wire.Result, "", func(m *wire.Message) object {
-			return refusal(json.RawMessage(m.ID.String()), server.InvalidRequest, "No such request")
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.IsResponse() && m.ID.String() == `"mcpconform-stray"` {
+				s.Send(&server.Outgoing{Session: s, Message: refusal("mcpconform-stray", server.InvalidRequest, "No such request")})
+			}
 		}),
 	},
 	{
 		ID: "base.invented-response", Requirement: "base.response.only-to-requests",
-		Summary: "After the handshake comes a result that belongs to no request.",
+		Summary:    "After the handshake comes a result that belongs to no request.",
+		Collateral: []string{"meta.attach.notification"},
 		Apply: ready(func(s *server.Session) {
 			s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": "hello", "result": object{}}})
 		}),
@@ -407,7 +410,8 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.initialized-answered", Requirement: "base.notification.no-response",
-		Summary: "notifications/initialized gets a result with the id null.",
+		Summary:    "notifications/initialized is answered with an error.",
+		Collateral: []string{"base.response.id-echo", "meta.attach.notification"},
 		Apply: reacting(wire.Notification, "notifications/initialized", func(*wire.Message) object {
 			return refusal(nil, server.MethodNotFound, "Method not found")
 		}),
@@ -433,8 +437,12 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
-		Summary: "Log messages carry an id.",
-		Apply:   messages("notifications/message", func(out *server.Outgoing) { out.Message["id"] = nil }),
+		Summary: "A log message carries an id.",
+		Apply: messages("notifications/message", func(out *server.Outgoing) {
+			if once(out.Session, "log") {
+				out.Message["id"] = "log"
+			}
+		}),
 	},
 	{
 		ID: "base.batch-sent", Requirement: "base.batch.not-sent",
@@ -459,12 +467,7 @@ var baseFaults = []Fault{
 			if out.Answers == nil || out.Answers.Method != "ping" {
 				return frame
 			}
-			return bytes.Map(func(r rune) rune {
-				if r > 0x1000 {
-					return '?'
-				}
-				return r
-			}, frame)
+			return bytes.ReplaceAll(frame, []byte("Grüße 你好"), []byte("Grüße ??"))
 		}),
 	},
 	{
@@ -495,21 +498,3 @@ func refError(change func(out *server.Outgoing, problem object)) apply {
 		}
 	})
 }
-
-// requestIDs changes the ids of the server's requests.
-func requestIDs(change func(id string) any) apply {
-	return messages("roots/list", func(out *server.Outgoing) {
-		if id, ok := out.Message["id"].(json.RawMessage); ok {
-			out.Message["id"] = change(string(id))
-		}
-	})
-}
-
-// pingTwice sends two pings with the same id.
-func pingTwice(s *server.Session) {
-	for range 2 {
-		s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "id": "ping", "method": "ping"}})
-	}
-}
-
-var _ = context.Background

@@ -2,7 +2,9 @@ package mockserver
 
 import (
 	"encoding/json"
-	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -36,11 +38,82 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.ignored", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations are not read.",
-		Collateral: []string{"cancellation.stop-processing", "cancellation.late-response"},
+		Collateral: []string{"cancellation.stop-processing", "progress.in-progress"},
 		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != cancelled {
 				next()
 			}
+		}),
+	},
+	{
+		ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
+		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
+		Collateral: []string{"progress.in-progress", "cancellation.no-response"},
+		Apply:      unheeded,
+	},
+	{
+		ID: "cancellation.late-progress", Requirement: "progress.in-progress", Mild: true,
+		Summary:    "Well after the cancellation of a request, progress of it is reported once more.",
+		Collateral: []string{"cancellation.stop-processing"},
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Method == cancelled {
+				late := s.Notification(progressed, object{"progressToken": "mcpconform-cancelled", "progress": 999})
+				late.Delay = 500 * time.Millisecond
+				s.Send(late)
+			}
+		}),
+	},
+	{
+		ID: "cancellation.kills", Requirement: "cancellation.either-side",
+		Summary: "A cancellation ends the process.",
+		Collateral: []string{
+			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed", "cancellation.no-response",
+			"cancellation.late-response", "cancellation.race", "meta.attach.notification", "base.notification.malformed-no-response",
+		},
+		Apply: dyingOf(`"notifications/cancelled"`),
+	},
+	{
+		ID: "cancellation.burst-loses-request", Requirement: "cancellation.race",
+		Summary:    "After several cancellations in a row the next request is lost.",
+		Collateral: []string{"base.response.present"},
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			run := s.Value(burstKey{}, func() any { return new(atomic.Int32) }).(*atomic.Int32)
+			switch {
+			case m.Method == cancelled:
+				run.Add(1)
+			case m.Method == "ping" && run.Swap(0) > 2:
+				return
+			}
+			next()
+		}),
+	},
+	{
+		ID: "cancellation.late-response-deafens", Requirement: "cancellation.late-response",
+		Summary:    "After the response to a request that the server has cancelled, nothing is answered any more.",
+		Collateral: []string{"base.response.present"},
+		Apply: all(
+			messages(cancelled, func(out *server.Outgoing) {
+				if id, ok := out.Params()["requestId"].(json.RawMessage); ok {
+					withdrawn(out.Session).Store(string(id), true)
+				}
+			}),
+			deafenedBy(func(s *server.Session, m *wire.Message) bool {
+				_, known := withdrawn(s).Load(m.ID.String())
+				return m.IsResponse() && known
+			}),
+		),
+	},
+	{
+		ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
+		Summary: "The server cancels a request that was answered long before.",
+		Apply: ready(func(s *server.Session) {
+			for range 2 {
+				if _, err := s.Call(s.Context(), "ping", nil); err != nil {
+					return
+				}
+			}
+			s.Notify(cancelled, object{"requestId": 1, "reason": "no longer needed"})
 		}),
 	},
 	{
@@ -87,4 +160,35 @@ var cancellationFaults = []Fault{
 	},
 }
 
-var _ = strings.Contains
+type (
+	burstKey     struct{}
+	withdrawnKey struct{}
+	unheededKey  struct{}
+)
+
+// withdrawn holds the ids of the requests that the server has cancelled.
+func withdrawn(s *server.Session) *sync.Map {
+	return s.Value(withdrawnKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+}
+
+// unheeded lets cancelled requests go on, and drops their responses.
+func unheeded(o *server.Options) {
+	ids := func(s *server.Session) *sync.Map {
+		return s.Value(unheededKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+	}
+	all(
+		receiving(func(s *server.Session, m *wire.Message, next func()) {
+			if m.Method != cancelled {
+				next()
+			} else if id := wire.ReadID(wire.At(m.Params, "requestId")); id.Usable() {
+				ids(s).Store(id.Key(), true)
+			}
+		}),
+		sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			if _, gone := ids(out.Session).Load(out.Answers.ID.Key()); gone {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	)(o)
+}

@@ -94,11 +94,11 @@ var clientFaults = []Fault{
 		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content",
 		Summary: "The content of a sampling result is used without looking at it.",
 		Apply: wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if !r.Session.ClientHas("sampling") {
+			if _, ok := wire.At(r.Params, "arguments", "prompt").(string); !ok || !r.Session.ClientHas("sampling") {
 				return next(ctx, r)
 			}
 			result, err := r.Call(ctx, "sampling/createMessage", object{
-				"messages":  list{object{"role": "user", "content": object{"type": "text", "text": member(r.Params, "prompt")}}},
+				"messages":  list{object{"role": "user", "content": object{"type": "text", "text": "Say hello."}}},
 				"maxTokens": 100,
 			})
 			if err != nil {
@@ -169,7 +169,8 @@ var clientFaults = []Fault{
 	},
 	{
 		ID: "roots.name-required", Requirement: "roots.root.name-optional",
-		Summary: "After a root without a name nothing is answered any more.",
+		Summary:    "After a root without a name nothing is answered any more.",
+		Collateral: []string{"roots.list-changed.refetch"},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" && wire.At(roots[0], "_meta") == nil
 		})),
@@ -258,13 +259,11 @@ var clientFaults = []Fault{
 			params["schema"] = params["requestedSchema"]
 			delete(params, "requestedSchema")
 		}),
-		Collateral: nil,
 	},
 	{
 		ID: "elicitation.accept-fails", Requirement: "elicitation.server.handle-accept",
-		Summary:    "A call hangs when the elicitation is accepted.",
-		Collateral: []string{"base.response.present"},
-		Apply:      hangingOn(action("accept")),
+		Summary: "A call fails when the elicitation is accepted.",
+		Apply:   failingOn("test_elicitation", action("accept")),
 	},
 	{
 		ID: "elicitation.decline-hangs", Requirement: "elicitation.server.handle-decline",
@@ -273,8 +272,9 @@ var clientFaults = []Fault{
 	},
 	{
 		ID: "elicitation.cancel-hangs", Requirement: "elicitation.server.handle-cancel",
-		Summary: "A call hangs when the elicitation is cancelled.",
-		Apply:   hangingOn(action("cancel")),
+		Summary:    "A call hangs when the elicitation is cancelled.",
+		Apply:      hangingOn(action("cancel")),
+		Collateral: []string{"base.response.present", "cancellation.late-response"},
 	},
 	{
 		ID: "elicitation.content-required", Requirement: "elicitation.server.content-absent",

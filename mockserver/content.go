@@ -67,8 +67,9 @@ var contentFaults = []Fault{
 	},
 	{
 		ID: "content.embedded-uri-path", Requirement: "content.embedded.uri-valid",
-		Summary: "The uri of an embedded resource is a path.",
-		Apply:   embedded("test_embedded_resource", having("uri", "/etc/hosts")),
+		Summary:    "The uri of an embedded resource is a path.",
+		Apply:      embedded("test_embedded_resource", having("uri", "/etc/hosts")),
+		Collateral: []string{"resources.uri.rfc3986"},
 	},
 	{
 		ID: "content.prompt-resource-untyped", Requirement: "content.embedded.mime-type-present",

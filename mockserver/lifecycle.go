@@ -167,7 +167,8 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability",
-		Summary: "After a call that needs sampling, nothing is answered to a client that lacks it.",
+		Summary:    "After a call that needs sampling, nothing is answered to a client that lacks it.",
+		Collateral: []string{"base.response.present"},
 
 		Apply: deafenedBy(func(s *server.Session, m *wire.Message) bool {
 			return m.Method == "tools/call" && wire.At(m.Params, "name") == "test_sampling" && !s.ClientHas("sampling")
@@ -272,7 +273,8 @@ var stdio = []string{"stdio"}
 // are lost on the way, and which serves them all the same.
 var undeclaredAll = []string{
 	"tools.capability.declared", "prompts.capability.declared", "resources.capability.declared",
-	"logging.capability.declared", "completion.capability.declared",
+	"logging.capability.declared", "completion.capability.declared", "completion.error.unsupported-code",
+	"lifecycle.capability.server-refuses-resource-subscriptions",
 }
 
 // ofFeature fits requests whose method begins like this.

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -12,7 +13,8 @@ import (
 func setting(levels ...string) func(r *server.Request) bool {
 	return func(r *server.Request) bool {
 		level, _ := r.Params["level"].(string)
-		return slices.Contains(levels, level)
+		_, given := r.Params["level"].(string)
+		return given && slices.Contains(levels, level)
 	}
 }
 
@@ -73,13 +75,18 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
 		Summary: "Messages of the level itself are held back.",
-		Apply: sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
-			if set, _ := out.Session.Value(setKey{}, func() any { return new(string) }).(*string); *set == out.Params()["level"] && *set != "debug" {
-				return nil
-			}
-			return []*server.Outgoing{out}
-		})),
-		Collateral: nil,
+		Apply: all(
+			wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				levelOf(r.Session).Store(member(r.Params, "level"))
+				return next(ctx, r)
+			}),
+			sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+				if set := levelOf(out.Session).Load(); set != "debug" && set == out.Params()["level"] {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})),
+		),
 	},
 	{
 		ID: "logging.invalid-level-code", Requirement: "logging.error.invalid-level-code",
@@ -99,7 +106,6 @@ var loggingFaults = []Fault{
 				params["level"] = "warn"
 			}
 		}),
-		Collateral: nil,
 	},
 	{
 		ID: "logging.message-for-data", Requirement: "schema.logging-message-notification",
@@ -120,6 +126,11 @@ type (
 	levelKey struct{}
 	setKey   struct{}
 )
+
+// levelOf returns where a session keeps the level that was set last.
+func levelOf(s *server.Session) *atomic.Value {
+	return s.Value(setKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+}
 
 func member(o object, name string) string {
 	s, _ := o[name].(string)

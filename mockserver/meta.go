@@ -124,9 +124,7 @@ var metaFaults = []Fault{
 	{
 		ID: "meta.result-refused", Requirement: "meta.attach.result",
 		Summary: "A result of the client that has _meta is taken for malformed.",
-		Apply: wrapping("tools/call", server.Named("test_sampling", failing(func(result object) bool {
-			return result["_meta"] != nil
-		}))),
+		Apply:   failingOn("test_sampling", func(result object) bool { return result["_meta"] != nil }),
 	},
 	{
 		ID: "meta.root-kills", Requirement: "meta.attach.objects",

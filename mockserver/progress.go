@@ -12,13 +12,13 @@ const progressed = "notifications/progress"
 var progressFaults = []Fault{
 	{
 		ID: "progress.token-as-string", Requirement: "progress.token.echo",
-		Summary: "The progress token comes back as a string.",
+		Summary:    "The progress token comes back as a string.",
+		Collateral: []string{"progress.value-increases", "progress.stop"},
 		Apply: params(progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				params["progressToken"] = string(token)
 			}
 		}),
-		Collateral: nil,
 	},
 	{
 		ID: "progress.not-growing", Requirement: "progress.value-increases",

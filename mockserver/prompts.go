@@ -137,9 +137,4 @@ var promptFaults = []Fault{
 		Summary: "A prompt has no name.",
 		Apply:   prompt("prompt_with_audio", lacking("name")),
 	},
-	{
-		ID: "prompts.list-changed-params", Requirement: "schema.prompt-list-changed-notification",
-		Summary: "The params of notifications/prompts/list_changed are the new list.",
-		Apply:   messages("notifications/prompts/list_changed", func(out *server.Outgoing) { out.Message["params"] = list{"travel"} }),
-	},
 }

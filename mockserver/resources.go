@@ -1,11 +1,9 @@
 package mockserver
 
 import (
-	"context"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
-	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // resource changes the listed entry of a resource.
@@ -40,6 +38,7 @@ var resourceFaults = []Fault{
 		Summary: "Resources are served, but not declared.",
 		Collateral: []string{
 			"lifecycle.capability.server-emits-resources-list-changed", "tools.embedded-resource.resources-capability",
+			"lifecycle.capability.server-refuses-resource-subscriptions",
 		},
 		Apply: undeclared("resources"),
 	},
@@ -50,9 +49,8 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.list-refused", Requirement: "resources.list.answered",
-		Summary:    "resources/list is refused with -32603.",
-		Collateral: nil,
-		Apply:      refusing("resources/list", server.InternalError, always),
+		Summary: "resources/list is refused with -32603.",
+		Apply:   refusing("resources/list", server.InternalError, always),
 	},
 	{
 		ID: "resources.read-unknown", Requirement: "resources.read.answered",
@@ -89,14 +87,19 @@ var resourceFaults = []Fault{
 		Summary: "What a template leads to cannot be found.",
 		Apply: refusing("resources/read", server.ResourceNotFound, func(r *server.Request) bool {
 			uri, _ := r.Params["uri"].(string)
-			return strings.HasPrefix(uri, "test://notes/") || strings.HasPrefix(uri, "test://letters/") ||
-				strings.HasPrefix(uri, "test://lists/") || strings.HasPrefix(uri, "test://drafts/") || strings.HasPrefix(uri, "test://template/") && !strings.Contains(uri, "/7/")
+			return strings.HasPrefix(uri, "test://notes/")
 		}),
 	},
 	{
 		ID: "resources.template-no-uri", Requirement: "resources.template.constructs-uris",
 		Summary: "A URI template fills in to something without a scheme.",
-		Apply:   item("resources/templates/list", "resourceTemplates", "name", "notes", having("uriTemplate", "/notes/{name}")),
+		Apply: offering(func(c *server.Catalogue) {
+			for _, t := range c.Templates {
+				if t.Definition["name"] == "notes" {
+					t.Definition["uriTemplate"] = "/notes/{name}"
+				}
+			}
+		}),
 	},
 	{
 		ID: "resources.template-mime-type", Requirement: "resources.template.mime-type-uniform",
@@ -147,9 +150,8 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986",
-		Summary:    "A URI has a space.",
-		Apply:      resource("test://empty", having("uri", "test://an empty one")),
-		Collateral: nil,
+		Summary: "A URI has a space.",
+		Apply:   resource("test://empty", having("uri", "test://an empty one")),
 	},
 	{
 		ID: "resources.uri-relative", Requirement: "resources.uri.rfc3986",
@@ -170,7 +172,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.text-and-blob", Requirement: "resources.contents.text-or-blob",
 		Summary: "Contents have both text and blob.",
-		Apply:   contents("test://static-text", having("blob", "dGV4dA==")),
+		Apply:   contents(watched, having("blob", "dGV4dA==")),
 	},
 	{
 		ID: "resources.neither-text-nor-blob", Requirement: "resources.contents.text-or-blob",
@@ -211,8 +213,9 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.scheme-kills", Requirement: "resources.uri.any-protocol",
-		Summary: "A URI of an unknown scheme ends the process.",
-		Apply:   dyingOf(`"uri":"mcpconform+any:`),
+		Summary:    "A URI of an unknown scheme ends the process.",
+		Collateral: []string{"resources.error.not-found-code", "resources.read.answered"},
+		Apply:      dyingOf(`"uri":"mcpconform-none:`),
 	},
 	{
 		ID: "resources.path-traversal", Requirement: "resources.security.validate-uris",
@@ -286,19 +289,9 @@ var resourceFaults = []Fault{
 		Summary: "notifications/resources/updated does not say which resource.",
 		Apply:   params("notifications/resources/updated", lacking("uri")),
 	},
-	{
-		ID: "resources.list-changed-meta", Requirement: "schema.resource-list-changed-notification",
-		Summary: "The params of notifications/resources/list_changed are a string.",
-		Apply:   messages("notifications/resources/list_changed", func(out *server.Outgoing) { out.Message["params"] = "all" }),
-	},
 }
 
 const watched = "test://watched-resource"
 
 // pardoned answers refused requests of a method with a result.
 func pardoned(method string, result object) apply { return wrapping(method, pardoning(result)) }
-
-var (
-	_ = context.Background
-	_ wire.ID
-)

@@ -50,9 +50,4 @@ var schemaFaults = []Fault{
 		Summary: "The server sends tools/list.",
 		Apply:   ready(func(s *server.Session) { _, _ = s.Call(s.Context(), "tools/list", nil) }),
 	},
-	{
-		ID: "schema.tool-list-changed-params", Requirement: "schema.tool-list-changed-notification",
-		Summary: "The params of notifications/tools/list_changed are true.",
-		Apply:   messages("notifications/tools/list_changed", func(out *server.Outgoing) { out.Message["params"] = true }),
-	},
 }

@@ -64,14 +64,16 @@ func firstLine(chunk []byte) []byte {
 var stdioFaults = []Fault{
 	{
 		ID: "stdio.shared-line", Requirement: "stdio.message.newline-delimited", Transports: stdio,
-		Summary: "Log messages are not ended by a newline.",
+		Summary:    "Log messages are not ended by a newline.",
+		Collateral: []string{"base.json.well-formed"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
 			return append(bytes.TrimSuffix(frame, []byte("\n")), frame...)
 		}),
 	},
 	{
 		ID: "stdio.pretty-printed", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
-		Summary: "Log messages are indented JSON over several lines.",
+		Summary:    "Log messages are indented JSON over several lines.",
+		Collateral: []string{"base.json.well-formed"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
 			var b bytes.Buffer
 			_ = json.Indent(&b, frame, "", "  ")
@@ -80,7 +82,8 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.raw-newline-in-string", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
-		Summary: "A newline in the text of log messages is not escaped.",
+		Summary:    "A newline in the text of log messages is not escaped.",
+		Collateral: []string{"base.json.well-formed"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
 			return bytes.Replace(frame, []byte(`"logger":"`), []byte("\"logger\":\"\n"), 1)
 		}),
@@ -102,7 +105,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.json-log-on-stdout", Requirement: "stdio.server.stdout-clean", Transports: stdio,
 		Summary:    "Log lines in JSON are written to stdout between the messages.",
-		Collateral: []string{"base.jsonrpc.version", "schema.jsonrpc-message"},
+		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error"},
 		Apply: responses("tools/call", func(out *server.Outgoing) {
 			out.Raw = []byte(`{"level":"info","msg":"tools/call done"}` + "\n" + text(out.Message))
 		}),
@@ -126,9 +129,10 @@ var stdioFaults = []Fault{
 		ID: "stdio.bad-json-deafens", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
 		Summary:    "After a line that is not JSON nothing is answered any more.",
 		Collateral: []string{"base.error.parse-survive", "base.response.present"},
-		Apply: func(o *server.Options) {
-			o.Behaviour.Stdio.Stdin = func(r io.Reader) io.Reader { return &deaf{from: r} }
-		},
+		Apply: all(
+			func(o *server.Options) { o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(wire.NotJSON) } },
+			deafenedBy(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.NotJSON) }),
+		),
 	},
 	{
 		ID: "stdio.null-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
@@ -164,7 +168,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.chunk-is-message", Requirement: "stdio.message.split-writes", Transports: stdio,
 		Summary:    "Each read of stdin is taken for a whole message.",
-		Collateral: []string{"stdio.message.large"},
+		Collateral: []string{"stdio.message.large", "base.response.id-echo"},
 		Apply: chunks(func(chunk []byte) []byte {
 			if len(chunk) > 0 && !bytes.HasSuffix(chunk, []byte("\n")) {
 				return append(chunk, '\n')
@@ -215,31 +219,6 @@ func inbound(change func(raw []byte) []byte) apply {
 				return nil
 			}
 			return change(raw)
-		}
-	}
-}
-
-// deaf is a reader that yields nothing more after a line that is not JSON, and
-// reads on all the same.
-type deaf struct {
-	from io.Reader
-	gone bool
-}
-
-func (d *deaf) Read(p []byte) (int, error) {
-	for {
-		n, err := d.from.Read(p)
-		for line := range bytes.Lines(p[:n]) {
-			// What is cut off by the end of the read may go on.
-			if bytes.HasSuffix(line, []byte("\n")) && wire.Parse(bytes.TrimSpace(line)).Has(wire.NotJSON) && utf8.Valid(line) && len(line) < 1000 {
-				d.gone = true
-			}
-		}
-		if !d.gone || err != nil {
-			if d.gone {
-				n = 0
-			}
-			return n, err
 		}
 	}
 }

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -104,8 +105,7 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.second-page-refused", Requirement: "tools.list.answered",
-		Summary:    "The second page of tools/list is refused.",
-		Collateral: nil,
+		Summary: "The second page of tools/list is refused.",
 		Apply: refusing("tools/list", server.InternalError, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30
@@ -124,7 +124,6 @@ var toolFaults = []Fault{
 				}
 			}
 		}),
-		Collateral: nil,
 	},
 	{
 		ID: "tools.listed-but-no-method", Requirement: "tools.list.callable",
@@ -250,16 +249,21 @@ var toolFaults = []Fault{
 	{
 		ID: "tools.arguments-unchecked", Requirement: "tools.security.validate-inputs",
 		Summary: "Arguments are not checked against the input schema.",
-		Apply:   wrapping("tools/call", server.Named("echo", pardoning(object{"content": textOf("undefined")}))),
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, ok := r.Params["arguments"].(object); !ok || unknownTool(r) || r.Params["name"] == "sum" {
+				return next(ctx, r)
+			}
+			return pardoning(object{"content": textOf("undefined")})(ctx, r, next)
+		}),
 	},
 	{
 		ID: "tools.missing-argument-accepted", Requirement: "tools.security.validate-inputs",
 		Summary: "A required argument may be missing.",
 		Apply: answering("tools/call", object{"content": textOf("NaN"), "structuredContent": object{"sum": 0}}, func(r *server.Request) bool {
 			given, ok := r.Params["arguments"].(object)
-			_, a := given["a"]
-			_, b := given["b"]
-			return ok && r.Params["name"] == "sum" && !(a && b)
+			_, a := given["a"].(json.Number)
+			_, b := given["b"].(json.Number)
+			return ok && r.Params["name"] == "sum" && (a || b) && given["a"] != nil != (given["b"] != nil)
 		}),
 		Collateral: []string{"tools.structured-content.text-copy"},
 	},
@@ -339,8 +343,7 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.object-by-name", Requirement: "schema.list-tools-result",
-		Summary:    "The tools are an object by name, not an array.",
-		Collateral: nil,
+		Summary: "The tools are an object by name, not an array.",
 		Apply: results("tools/list", func(result object) {
 			byName := object{}
 			all, _ := result["tools"].(list)

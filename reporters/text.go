@@ -249,14 +249,14 @@ func wrap(s string, n, used int) []string {
 		if left < room || size > room && room < n {
 			lines = append(lines, current.String())
 			current.Reset()
-			room, left = n, n
+			room = n
 		}
 		for size > room {
 			part := first(word, room)
 			lines = append(lines, part)
 			word = word[len(part):]
 			size = columns(word)
-			room, left = n, n
+			room = n
 		}
 		current.WriteString(word)
 		left = room - size

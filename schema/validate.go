@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -505,8 +506,7 @@ func numberTypes(text string) types {
 }
 
 func isRangeError(err error) bool {
-	numError, ok := err.(*strconv.NumError)
-	return ok && numError.Err == strconv.ErrRange
+	return errors.Is(err, strconv.ErrRange)
 }
 
 func digits(s string) bool {

@@ -31,9 +31,9 @@ const findingsFile = "../fixtures/targets/findings.yaml"
 type findings struct {
 	// Reasons say for each requirement why the text bears its findings out.
 	Reasons map[string]string `yaml:"reasons"`
-	// Timing lists, by target, requirements whose findings depend on which of
-	// two things happens first in the target; they may come or not.
-	Timing map[string][]string `yaml:"timing"`
+	// Timing lists requirements whose findings depend on which of two things
+	// happens first in a target; they may come or not.
+	Timing []string `yaml:"timing"`
 	// Targets holds, by target and transport, the verdicts that are not good.
 	Targets map[string]map[string]result.Verdict `yaml:"targets"`
 }
@@ -87,7 +87,7 @@ func (k *findings) check(t *testing.T, key string, run *result.Run) map[string]r
 	found := make(map[string]result.Verdict)
 	known := maps.Clone(k.Targets[key])
 	timing := make(map[string]bool)
-	for _, id := range k.Timing[key] {
+	for _, id := range k.Timing {
 		timing[id] = true
 	}
 	for _, h := range run.Harness {

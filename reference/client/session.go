@@ -131,7 +131,8 @@ func (s *Session) serve(ctx context.Context) {
 	slots := make(chan struct{}, 64) // bounds what a flood of requests can start
 	for from := 0; ; {
 		e, err := s.Log().Await(ctx, from, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Usable()
+			// The members of a batch are not served (changelog#major-changes).
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Usable() && !e.Member
 		})
 		if err != nil {
 			return
@@ -152,7 +153,9 @@ func (s *Session) serve(ctx context.Context) {
 func (s *Session) answer(ctx context.Context, request *wire.Message) {
 	var result any
 	var problem *wire.Error
-	if serve, ok := s.Options.Answers[request.Method]; ok {
+	if request.Has(wire.JSONRPCMissing, wire.JSONRPCWrong, wire.ParamsType) {
+		problem = &wire.Error{Code: -32600, Message: "Invalid request: " + request.Issues[0].Detail}
+	} else if serve, ok := s.Options.Answers[request.Method]; ok {
 		result, problem = serve(ctx, request.Params)
 	} else if request.Method == "ping" {
 		result = map[string]any{}
@@ -277,7 +280,9 @@ func (s *Session) Send(ctx context.Context, raw []byte, opts ...Option) (*wire.E
 	defer cancel()
 	sent, err := s.Conn.Send(ctx, m)
 	if errors.Is(err, transport.ErrClosed) {
-		err = &ClosedError{Awaited: "way to send a message", Cause: s.cause(ctx, nil)}
+		if cause := s.cause(ctx, nil); cause != nil || sent == nil {
+			err = &ClosedError{Awaited: "way to send a message", Cause: cause}
+		}
 	}
 	return sent, err
 }
@@ -411,11 +416,11 @@ const exitGrace = 250 * time.Millisecond
 
 // cause returns the event that best explains the end of the connection.
 func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
-	if end != nil && end.Kind == wire.KindClose {
-		// A process that dies closes its output first.
+	if s.Log().Transport == transport.NameStdio && (end == nil || end.Kind == wire.KindClose) {
+		// A process that dies closes its pipes first.
 		ctx, cancel := context.WithTimeout(ctx, exitGrace)
 		defer cancel()
-		_, _ = s.Log().Await(ctx, end.Seq, func(e *wire.Event) bool { return e.Kind == wire.KindExit })
+		_, _ = s.Log().Await(ctx, 0, func(e *wire.Event) bool { return e.Kind == wire.KindExit })
 	}
 	for _, e := range s.Log().Events() {
 		if e.Kind == wire.KindNote && strings.HasPrefix(e.Note, "reading was stopped") {

@@ -196,10 +196,10 @@ func TestAwaitDoesNotGuess(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	s := dial(t, client.Options{Timeout: time.Millisecond}, func(p *peer) { p.rest() })
+	s := dial(t, client.Options{Timeout: 250 * time.Millisecond}, func(p *peer) { p.rest() })
 	x, err := s.Call(t.Context(), "test", nil)
 	var late *client.TimeoutError
-	if !errors.As(err, &late) || err.Error() != "no answer to test within 1ms" || x.Request == nil || x.Response != nil {
+	if !errors.As(err, &late) || err.Error() != "no answer to test within 250ms" || x.Request == nil || x.Response != nil {
 		t.Errorf("Call = %+v, %v", x, err)
 	}
 	events := s.Log().Events()

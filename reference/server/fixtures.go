@@ -51,7 +51,7 @@ func embeddedBlock(uri string) o {
 	}}
 }
 
-func content(blocks ...any) o { return o{"content": a(blocks)} }
+func content(blocks ...any) o { return o{"content": blocks} }
 
 // failure is the result of a tool that could not do its work (server/tools#error-handling).
 func failure(text string) o { return o{"content": a{textBlock(text)}, "isError": true} }
@@ -94,7 +94,7 @@ var noArguments = o{"type": "object", "properties": o{}, "additionalProperties":
 func schemaOf(properties o, required ...any) o {
 	s := o{"type": "object", "properties": properties}
 	if len(required) > 0 {
-		s["required"] = a(required)
+		s["required"] = required
 	}
 	return s
 }

@@ -234,7 +234,9 @@ func (h *HTTPServer) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		err = server.Close() // of clients that neither read nor go
 	}
-	<-served
+	if why := <-served; err == nil && !errors.Is(why, http.ErrServerClosed) {
+		err = why
+	}
 	<-closed
 	return err
 }

@@ -171,7 +171,7 @@ func (c *StdioConn) writeChunk(ctx context.Context, chunk []byte) error {
 	select {
 	case err := <-w.done:
 		if err != nil {
-			return fmt.Errorf("write to the server's stdin: %w", err)
+			return fmt.Errorf("write to the server's stdin: %w: %w", ErrClosed, err)
 		}
 		return nil
 	case <-ctx.Done():

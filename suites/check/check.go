@@ -30,6 +30,9 @@ type Needs struct {
 	Transports []string
 	// Server is a capability that the server must declare, as a dotted path.
 	Server string
+	// Lacking says why the check cannot be tried on a target, or "": then no
+	// session is opened for it, and it is inconclusive. Nil asks for nothing.
+	Lacking func(*Target) string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
 	// Provokes lists requirements that the check's own messages break on

@@ -123,6 +123,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 			f.finish(Inconclusive, cause.Error())
 		case skip != "":
 			f.finish(Skipped, skip)
+		case e.lacking(c) != "":
+			f.finish(Inconclusive, e.lacking(c))
 		case c.Needs.Session == Shared:
 			shared = append(shared, f)
 		default:
@@ -255,6 +257,13 @@ func (e *Engine) inapplicable(c *Check) string {
 		return "the server does not declare " + c.Needs.Server
 	}
 	return ""
+}
+
+func (e *Engine) lacking(c *Check) string {
+	if c.Needs.Lacking == nil {
+		return ""
+	}
+	return c.Needs.Lacking(e.target)
 }
 
 // runAlone runs a check in a session of its own. It reports whether whatever

@@ -123,9 +123,11 @@ func (e *Engine) repeat(ctx context.Context) {
 		err := e.revive(ctx)
 		switch {
 		case ctx.Err() != nil:
+			f.outcome = Outcome{Check: f.Check}
 			f.finish(Inconclusive, "the run was interrupted")
 			continue
 		case err != nil:
+			f.outcome = Outcome{Check: f.Check} // what was found may be due to another check
 			f.finish(Inconclusive, err.Error())
 			continue
 		case silent >= maxSilent && !h.hasDied():

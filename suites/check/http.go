@@ -2,12 +2,12 @@ package check
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // HTTP returns the connection of the check's session over Streamable HTTP. On
@@ -23,12 +23,15 @@ func (t *T) HTTP() *transport.HTTPConn {
 // Do sends a raw HTTP request with the headers of an ordinary one, changed by
 // those of the request, and waits for the end of the response; of a GET that
 // opens an event stream, for its head. It ends the body when no response comes.
-func (t *T) Do(r transport.Request) *transport.Response {
+func (t *T) Do(r transport.Request) *transport.Response { return t.DoOn(t.HTTP(), r) }
+
+// DoOn is Do on another connection.
+func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Response {
 	r.Defaults = true
 	ctx, cancel := context.WithTimeoutCause(t.Context, t.Session.Options.Timeout,
 		&client.TimeoutError{Awaited: "end of the response to " + r.Method, After: t.Session.Options.Timeout})
 	defer cancel()
-	s, err := t.HTTP().Open(ctx, r)
+	s, err := conn.Open(ctx, r)
 	if err != nil {
 		t.Must(err)
 	}
@@ -46,7 +49,7 @@ func (t *T) Do(r transport.Request) *transport.Response {
 		}
 	}
 	response := s.Response()
-	t.showStream(s)
+	t.showStream(conn, s)
 	t.Show(response.Messages...)
 	if ctx.Err() != nil && t.Context.Err() == nil && len(response.Messages) == 0 {
 		t.Must(context.Cause(ctx))
@@ -67,15 +70,15 @@ func (t *T) OpenStream(r transport.Request) (*transport.Stream, error) {
 	defer cancel()
 	s, err := t.HTTP().Open(ctx, r)
 	if err == nil {
-		t.showStream(s)
+		t.showStream(t.HTTP(), s)
 	}
 	return s, err
 }
 
 // showStream adds a request, with its head, and the head of the response to
 // the evidence.
-func (t *T) showStream(s *transport.Stream) {
-	for _, e := range t.Session.Log().Events()[s.Request().Seq : s.Head.Seq+1] {
+func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
+	for _, e := range conn.Log().Events()[s.Request().Seq : s.Head.Seq+1] {
 		if e.Stream == s.Name {
 			t.Show(e)
 		}
@@ -97,12 +100,14 @@ func (t *T) Endpoint() (transport.Endpoint, bool) {
 }
 
 // DialSSE opens a further connection over HTTP+SSE that sends more headers with
-// each request. The error says how the server refused it.
-func (t *T) DialSSE(more http.Header) (*client.Session, error) {
+// each request, and returns the HTTP status of the answer. The connection is
+// closed with the check. It ends the body when no answer comes.
+func (t *T) DialSSE(more http.Header) (status int) {
 	e, ok := t.Endpoint()
 	if !ok || t.Target.Transport != transport.NameSSE {
 		t.Skip("another transport")
 	}
+	e.Redactor = t.redactor(e)
 	header := e.Header.Clone()
 	if header == nil {
 		header = make(http.Header)
@@ -110,18 +115,22 @@ func (t *T) DialSSE(more http.Header) (*client.Session, error) {
 	for name, values := range more {
 		header[name] = values
 	}
-	e.Redactor, e.Header = t.redactor(e), header
+	e.Header = header
 	log := t.engine.Trace.Connect(transport.NameSSE, t.check.Name)
 	conn, err := (&transport.SSE{Endpoint: e}).Dial(t.Context, log)
+	if err == nil {
+		t.extra = append(t.extra, client.New(conn, client.Options{Timeout: t.engine.Timeout}))
+	}
 	for _, event := range log.Events() {
 		t.Show(event)
+		if event.Kind == wire.KindHTTPResponse {
+			status = event.HTTP.Status
+		}
 	}
-	if err != nil {
-		return nil, err
+	if status == 0 {
+		t.Must(err)
 	}
-	s := client.New(conn, client.Options{Timeout: t.engine.Timeout})
-	t.extra = append(t.extra, s)
-	return s, nil
+	return status
 }
 
 // redactor returns the redactor of an endpoint, which must not take what the
@@ -131,10 +140,4 @@ func (t *T) redactor(e transport.Endpoint) *transport.Redactor {
 		return e.Redactor
 	}
 	return transport.NewRedactor(e.Header, e.URL)
-}
-
-// Unreached reports whether an error says that the server was not reached.
-func Unreached(err error) bool {
-	var start *transport.StartError
-	return errors.As(err, &start)
 }

@@ -8,11 +8,12 @@ import (
 )
 
 // complete adds the purposes that a built-in profile knows of the server to
-// those that the user named, which win. When nothing may be called there are none.
+// those that the user named, which win. When nothing may be called, or the server
+// declares no tools, there are none.
 func (t *Target) complete() error {
 	t.given = t.Settings.Purposes
 	t.Settings.Purposes = make(map[string]Call)
-	if t.Settings.CallTools == CallNone {
+	if t.Settings.CallTools == CallNone || t.Capabilities()["tools"] == nil {
 		t.given = nil
 		return nil
 	}

@@ -74,6 +74,11 @@ func (t *T) finding(f Finding, events []*wire.Event) {
 	if len(events) == 0 {
 		events = append(events, t.evidence...)
 	}
+	if len(events) == 0 {
+		// No finding without evidence: what happened last, then.
+		all := t.Session.Log().Events()
+		events = append(events, all[max(0, len(all)-maxEvidence/2):]...)
+	}
 	f.Evidence = events
 	t.outcome.Verdict = Failed
 	t.outcome.Findings = append(t.outcome.Findings, f)
@@ -234,8 +239,12 @@ func (t *T) Mark() int { return t.Session.Log().Len() }
 // Since returns the messages that the server sent after a mark.
 func (t *T) Since(mark int) []*wire.Event {
 	var from []*wire.Event
-	for _, e := range t.Session.Log().Events()[mark:] {
-		if e.Kind == wire.KindMessage && e.From == wire.Server {
+	declined := "" // a GET stream that was refused, for whatever its body says
+	for _, e := range t.Session.Log().Events() {
+		if e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "get:") {
+			declined = e.Stream
+		}
+		if e.Seq >= mark && e.Kind == wire.KindMessage && e.From == wire.Server && (declined == "" || e.Stream != declined) {
 			from = append(from, e)
 		}
 	}

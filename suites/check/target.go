@@ -128,7 +128,10 @@ func StandardAnswers() map[string]client.Answer {
 		"roots/list": func(context.Context, any) (any, *wire.Error) {
 			return map[string]any{"roots": []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}, nil
 		},
-		"sampling/createMessage": func(context.Context, any) (any, *wire.Error) {
+		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
+			if !Sampleable(params) {
+				return nil, &wire.Error{Code: -32602, Message: "Invalid params: a message is neither text, image nor audio"}
+			}
 			return map[string]any{
 				"role": "assistant", "model": "mcpconform", "stopReason": "endTurn",
 				"content": map[string]any{"type": "text", "text": "A sampled answer."},
@@ -138,6 +141,18 @@ func StandardAnswers() map[string]client.Answer {
 			return map[string]any{"action": "accept", "content": Form(wire.At(params, "requestedSchema"))}, nil
 		},
 	}
+}
+
+// Sampleable reports whether the messages of a sampling request have content of
+// a kind that sampling knows (client/sampling#message-content).
+func Sampleable(params any) bool {
+	messages, _ := wire.At(params, "messages").([]any)
+	for _, m := range messages {
+		if kind := wire.At(m, "content", "type"); kind != "text" && kind != "image" && kind != "audio" {
+			return false
+		}
+	}
+	return true
 }
 
 // RPC is a method with its params.

@@ -70,7 +70,7 @@ var errWork = errors.New("the schema asks for too much work")
 // first makes a value as requested or, failing that, of the other size.
 func (g *generator) first(r request) (any, error) {
 	value, err := g.run(r)
-	if err == nil || !r.full && err == errWork {
+	if err == nil || !r.full && errors.Is(err, errWork) {
 		return value, err
 	}
 	r.full = !r.full

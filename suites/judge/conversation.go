@@ -10,7 +10,7 @@ type Conversation struct {
 	Log       *wire.Log
 	Transport string
 	Events    []*wire.Event
-	Messages  []*wire.Event // the events that hold messages, in order
+	Messages  []*wire.Event // the events that hold messages, in order, without replays
 	Exchanges []*Exchange   // requests in order
 	// Stray holds responses that belong to no request.
 	Stray []Stray
@@ -39,6 +39,7 @@ type Conversation struct {
 	waiting    map[wire.Party]int            // requests without a response
 	unreadable map[wire.Party]int            // position of the first message with a fault
 	invalid    map[wire.Party]map[string]int // the same by the id of the message
+	strays     map[wire.Party]map[string]int // the first response to no request, by its id
 }
 
 // Stray is a response that belongs to no request.
@@ -60,6 +61,8 @@ type Exchange struct {
 	Progress []*wire.Event
 	// Token is the request's progress token; nil when it has none.
 	Token any
+	// earlier is an unanswered request with the same id, or nil.
+	earlier *Exchange
 	// Resembling is set when the only response carries an id of another type.
 	Resembling bool
 }
@@ -103,8 +106,10 @@ func NewConversation(l *wire.Log) *Conversation {
 		waiting:      make(map[wire.Party]int),
 		unreadable:   make(map[wire.Party]int),
 		invalid:      map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
+		strays:       map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
 	}
 	tokens := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}}
+	replayed := replays{resuming: make(map[string]bool), seen: make(map[string]*wire.Event)}
 	for _, e := range c.Events {
 		if e.Kind == wire.KindSignal && c.signalled == nil {
 			c.signalled = e
@@ -112,7 +117,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		if e.Kind == wire.KindHTTPResponse && c.heads[e.Stream] == nil {
 			c.heads[e.Stream] = e
 		}
-		if e.Kind != wire.KindMessage {
+		if replayed.is(e) || e.Kind != wire.KindMessage {
 			continue
 		}
 		c.Messages = append(c.Messages, e)
@@ -128,6 +133,28 @@ func NewConversation(l *wire.Log) *Conversation {
 		c.last[e.From] = e
 	}
 	return c
+}
+
+// replays tells the messages that a resumed stream brings once more, which
+// count once (basic/transports#resumability-and-redelivery).
+type replays struct {
+	resuming map[string]bool // streams that were opened with Last-Event-ID
+	seen     map[string]*wire.Event
+}
+
+func (r *replays) is(e *wire.Event) bool {
+	if e.Kind == wire.KindHTTPRequest && e.HTTP != nil && e.HTTP.Header.Get(headerLast) != "" {
+		r.resuming[e.Stream] = true
+	}
+	if e.Kind != wire.KindMessage || e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" {
+		return false
+	}
+	before, again := r.seen[e.SSE.ID]
+	if !again {
+		r.seen[e.SSE.ID] = e
+		return false
+	}
+	return r.resuming[e.Stream] && string(before.Raw) == string(e.Raw)
 }
 
 // fault remembers the first message of a party that the peer may fail to read.
@@ -151,6 +178,9 @@ func (c *Conversation) request(e *wire.Event, tokens map[string]*Exchange) {
 	c.all[e] = x
 	c.waiting[e.From]++
 	if e.Msg.ID.Usable() {
+		if other := c.open[e.From][e.Msg.ID.Key()]; other != nil && len(other.Responses) == 0 {
+			x.earlier = other
+		}
 		c.open[e.From][e.Msg.ID.Key()] = x
 		c.loose[e.From][e.Msg.ID.Loose()] = x
 	}
@@ -171,8 +201,17 @@ func (c *Conversation) response(e *wire.Event) {
 	}
 	if !ok {
 		peer := e.From.Peer()
+		if key := e.Msg.ID.Key(); e.Msg.ID.Usable() {
+			if _, known := c.strays[e.From][key]; !known {
+				c.strays[e.From][key] = e.Seq
+			}
+		}
 		c.Stray = append(c.Stray, Stray{Event: e, Cause: c.last[peer], Awaited: c.waiting[peer] > 0})
 		return
+	}
+	// Of requests with the same id, the oldest is answered first.
+	for x.earlier != nil && len(x.earlier.Responses) == 0 {
+		x = x.earlier
 	}
 	if len(x.Responses) == 0 {
 		c.waiting[x.From()]--

@@ -127,6 +127,9 @@ func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) st
 	m := e.Msg
 	switch code {
 	case wire.IDNull:
+		if m.Has(wire.NotificationID) {
+			return "" // that it has an id at all is the fault
+		}
 		if m.Kind == wire.Request {
 			return "base.request.id-not-null"
 		}

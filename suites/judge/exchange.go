@@ -120,6 +120,8 @@ func judgeStray(c *Conversation, o *Observer) {
 			if c.answersUnreadable(e) {
 				o.Exercised("base.error.undetectable-id", e.From)
 			}
+		case c.answersStray(e):
+			o.Violation("base.response.only-to-requests", e.From, "a response was answered", before(cause, e)...)
 		case c.answersUnreadable(e):
 			o.Violation("base.error.undetectable-id", e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
@@ -145,10 +147,17 @@ func (c *Conversation) answersUnreadable(e *wire.Event) bool {
 	return ok && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
 }
 
-// answersInvalid reports whether an error carries the id of a message of the
+// answersStray reports whether a response carries the id of a response of the
+// peer that belonged to no request.
+func (c *Conversation) answersStray(e *wire.Event) bool {
+	first, ok := c.strays[e.From.Peer()][e.Msg.ID.Key()]
+	return ok && first < e.Seq && e.Msg.ID.Usable()
+}
+
+// answersInvalid reports whether a response carries the id of a message of the
 // peer that was no valid request.
 func (c *Conversation) answersInvalid(e *wire.Event) bool {
-	if e.Msg.Kind != wire.ErrorResponse || !e.Msg.ID.Usable() {
+	if !e.Msg.ID.Usable() {
 		return false
 	}
 	first, ok := c.invalid[e.From.Peer()][e.Msg.ID.Key()]

@@ -102,8 +102,9 @@ func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Obs
 		}
 		return
 	}
-	// A cancelled request needs no response, and nothing is sent in a session that has ended.
-	if request == nil || request.Cancelled != nil || x.end == nil || x.end.From != wire.Server || c.dying(x.end) {
+	// A cancelled request needs no response, nothing is sent in a session that
+	// has ended, and connections may break.
+	if request == nil || request.Cancelled != nil || !x.complete() || c.dying(x.end) {
 		return
 	}
 	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.evidence(x.end)...)
@@ -299,7 +300,7 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 		}
 	}
 	for _, x := range c.httpExchanges() {
-		if b := bound[x.name]; b != nil && x.ok() && !x.deliberate() {
+		if b := bound[x.name]; b != nil && x.ok() {
 			c.judgeReplay(x, b, seen, history[b.name], o)
 		}
 	}

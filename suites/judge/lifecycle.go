@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +46,9 @@ func judgeHandshake(c *Conversation, o *Observer) {
 	}
 	o.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
 		"something else than initialize came first", first)
-	o.Exercised("lifecycle.init.first", first.From.Peer()) // it has not spoken before
+	if peer := first.From.Peer(); c.last[peer] != nil {
+		o.Exercised("lifecycle.init.first", peer) // it speaks, and has not done so before
+	}
 	o.Exercised("lifecycle.init.client-initiates", wire.Client)
 	for _, id := range []string{"version", "capabilities", "client-info"} {
 		o.Exercised("lifecycle.init.request-"+id, wire.Client)
@@ -221,6 +224,9 @@ var introduced = map[string]string{
 	"notifications/tasks/status": "2025-11-25",
 }
 
+// revisionName is the form of the names of revisions.
+var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+
 // farewells are messages with which other protocols end a session.
 var farewells = map[string]bool{
 	"shutdown": true, "exit": true, "close": true, "disconnect": true, "terminate": true, "quit": true, "goodbye": true,
@@ -245,7 +251,7 @@ func judgeNegotiated(c *Conversation, o *Observer) {
 		switch since := introduced[e.Msg.Method]; {
 		case farewells[e.Msg.Method]:
 			o.Violation("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is no message of MCP: the transport tells of the end", e)
-		case since > c.Version && c.Version != "":
+		case since > c.Version && revisionName.MatchString(c.Version):
 			message := e.Msg.Method + " came with revision " + since + ", and " + c.Version + " was agreed on"
 			if feature, _, _ := strings.Cut(e.Msg.Method, "/"); c.Declared(e.From.Peer(), feature) {
 				// The other side has said that it is prepared for it.
@@ -254,7 +260,7 @@ func judgeNegotiated(c *Conversation, o *Observer) {
 				o.Violation("lifecycle.operation.version", e.From, message, e)
 			}
 		case since <= c.Version && since > schema.Version:
-		case e.Msg.Kind == wire.Request && !c.standard(e) && !c.extended():
+		case e.Msg.Kind == wire.Request && !e.Msg.Has(wire.NotificationID) && !c.standard(e) && !c.extended():
 			o.Violation("lifecycle.capability.experimental-gated", e.From,
 				wire.Quote(e.Msg.Method, 80)+" is no method of the revision, and no extension was agreed on", e)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -90,6 +91,9 @@ func judgeRootChange(before, after *Exchange, changes []*wire.Event, o *Observer
 		return
 	}
 	i, _ := slices.BinarySearchFunc(changes, before.Request.Seq, func(e *wire.Event, seq int) int { return e.Seq - seq })
+	if before.Request.Stream != transport.Stdout && before.Request.Stream != transport.Stdin {
+		i = 0 // over HTTP answers and notifications overtake each other
+	}
 	o.Check(i < len(changes), "roots.list-changed.notify", wire.Client,
 		"the roots have changed and no notification said so", before.Response(), after.Request, after.Response())
 }

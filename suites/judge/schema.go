@@ -56,6 +56,12 @@ var finer = []struct {
 // known kind, or one whose data is not base64, has a requirement of its own.
 var contentHolders = []string{"CallToolResult", "GetPromptResult", "CreateMessageResult", "CreateMessageRequest"}
 
+// formatsJudged are the definitions whose strings with a format (data and blob,
+// uri and uriTemplate) the rules of content.go and resources.go judge.
+var formatsJudged = append([]string{
+	"ReadResourceResult", "ListResourcesResult", "ListResourceTemplatesResult", "ResourceUpdatedNotification",
+}, contentHolders...)
+
 func schemaRequirements() []string {
 	var ids []string
 	add := func(id string) {
@@ -165,6 +171,9 @@ func report(revision *schema.Revision, def, id string, value any, e *wire.Event,
 	clean := true
 	for _, v := range revision.Validate(def, value) {
 		broken := refine(def, id, v)
+		if v.Keyword == "format" && slices.Contains(formatsJudged, def) {
+			continue // judged with content and identifiers, which have requirements of their own
+		}
 		if broken == "progress.token.type" && e.Msg.Kind == wire.Request {
 			continue // judged with progress: not every definition has _meta
 		}

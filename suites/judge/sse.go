@@ -119,8 +119,9 @@ func (c *Conversation) judgeLegacyPost(x, stream *httpExchange, announced *wire.
 			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI", append([]*wire.Event{announced}, x.evidence()...)...)
 	}
 	m := x.message()
-	if m == nil || m.Msg.Kind == wire.Invalid || len(m.Msg.Issues) > 0 || x.deliberate() || x.head == nil {
-		return
+	if m == nil || m.Msg.Kind == wire.Invalid || len(m.Msg.Issues) > 0 || x.deliberate() || x.head == nil ||
+		stream.end != nil && stream.end.Seq < x.head.Seq {
+		return // the session ends with its stream
 	}
 	o.Check(x.ok(), "sse.server.post-endpoint", wire.Server,
 		fmt.Sprintf("a message was answered with HTTP status %d", x.status()), x.evidence()...)

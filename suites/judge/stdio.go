@@ -193,12 +193,12 @@ func judgeExit(c *Conversation, o *Observer) {
 			exited = e
 		}
 	}
-	if closed == nil || exited == nil || exited.Seq < closed.Seq {
-		return
+	if closed == nil || exited == nil || exited.Seq < closed.Seq || c.last[wire.Server] == nil {
+		return // of a server that never spoke nobody knows why it has ended
 	}
 	if signalled != nil && signalled.Seq < exited.Seq {
-		if shortWait(closed, signalled) {
-			return // the harness did not wait long enough to tell
+		if shortWait(closed, signalled) || c.serverWaits(exited) {
+			return // nobody waited long enough to tell, or the server waits for an answer itself
 		}
 		o.Violation(id, wire.Server, "the server was still running when its stdin had been closed for "+
 			(signalled.At-closed.At).Round(10e6).String(), closed, signalled, exited)
@@ -211,4 +211,14 @@ func judgeExit(c *Conversation, o *Observer) {
 // of stdin and the signal.
 func shortWait(closed, signalled *wire.Event) bool {
 	return signalled.At-closed.At < transport.ReasonableExit
+}
+
+// serverWaits reports whether a request of the server was unanswered at an event.
+func (c *Conversation) serverWaits(at *wire.Event) bool {
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Server && x.Request.Seq < at.Seq && (x.Response() == nil || x.Response().Seq > at.Seq) {
+			return true
+		}
+	}
+	return false
 }

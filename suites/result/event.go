@@ -60,6 +60,9 @@ func text(e *wire.Event) string {
 	if e.Exit != nil {
 		parts = append(parts, e.Exit.String())
 	}
+	if e.Kind == wire.KindClose && e.Note == "" {
+		parts = append(parts, "closed "+e.Stream)
+	}
 	if e.Note != "" {
 		parts = append(parts, e.Note)
 	}

@@ -92,7 +92,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/in-flight",
 		Requirements: []string{"cancellation.no-response"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("slow")},
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
 			// to the first would have come. The judge tells a crossing answer from one that was made in spite of it.
@@ -120,7 +120,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/late-response",
 		Requirements: []string{"cancellation.late-response"},
-		Needs:        byHand,
+		Needs:        byHand("sampling", "elicitation"),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
 			// cancels that, the answer comes too late.
@@ -183,6 +183,10 @@ func abandoned(t *check.T, call check.Call, method string) *wire.Event {
 	})
 	t.Must(err)
 	if answers(request, p) {
+		return nil
+	}
+	if method == createMessage && !check.Sampleable(request.Msg.Params) {
+		cancel(t, p.ID)
 		return nil
 	}
 	cancel(t, p.ID)

@@ -26,13 +26,16 @@ var elicitationChecks = []*check.Check{
 	{
 		Name:         "elicitation/accept",
 		Requirements: []string{"elicitation.server.handle-accept"},
-		Needs:        byHand,
+		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// Data that fits the requested schema is what the server asked for: the call goes on.
 			call := purposed(t, "elicitation")
 			x, asked := converse(t, call, elicit, accept)
 			if len(asked) == 0 {
 				t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
+			}
+			if _, ok := at(asked[0].Msg.Params, "requestedSchema").(map[string]any); !ok {
+				t.Inconclusive("the tool %q does not say what it asks for", call.Tool)
 			}
 			if !worked(x) {
 				// Other reasons to fail are as good as any.
@@ -48,7 +51,7 @@ var elicitationChecks = []*check.Check{
 		Requirements: []string{
 			"elicitation.server.handle-decline", "elicitation.server.handle-cancel", "elicitation.server.content-absent",
 		},
-		Needs: byHand,
+		Needs: byHand("elicitation"),
 		Body: func(t *check.T) {
 			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there still.
 			call := purposed(t, "elicitation")
@@ -69,7 +72,7 @@ var elicitationChecks = []*check.Check{
 	{
 		Name:         "elicitation/refused-by-error",
 		Requirements: []string{"base.response.present"},
-		Needs:        byHand,
+		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// A client that cannot ask its user may answer with an error.
 			call := purposed(t, "elicitation")
@@ -83,7 +86,7 @@ var elicitationChecks = []*check.Check{
 	{
 		Name:         "elicitation/unfitting",
 		Requirements: []string{"elicitation.security.validate-content"},
-		Needs:        byHand,
+		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// Data that does not fit: a server that works on with it has not looked at it. The fitting twin is the control.
 			call := purposed(t, "elicitation")

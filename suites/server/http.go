@@ -143,22 +143,18 @@ func pingRequest(t *check.T) transport.Request {
 	return transport.Request{Body: pingRaw(t.Session.NextID())}
 }
 
-// initializeWith posts an initialize as a client would that has no session yet.
-// The session of the check stays what it is.
+// initializeWith posts an initialize on a connection of its own, with an origin
+// unless it is empty.
 func initializeWith(t *check.T, origin string) *transport.Response {
 	t.Clear()
-	conn := t.HTTP()
-	id, version := conn.Session()
-	defer conn.SetSession(id, version)
-	body := client.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": "mcpconform-origin-" + t.Session.NextID().String(), "method": "initialize", "params": t.Session.InitializeParams(),
-	})
-	header := http.Header{headerSession: nil, headerVersion: nil}
+	s := t.Connect(client.Options{})
+	r := transport.Request{Body: client.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": s.InitializeParams(),
+	})}
 	if origin != "" {
-		header["Origin"] = []string{origin}
+		r.Header = http.Header{"Origin": {origin}}
 	}
-	conn.SetSession("", "")
-	return t.Do(transport.Request{Header: header, Body: body, Deliberate: []string{"*"}})
+	return t.DoOn(s.Conn.(*transport.HTTPConn), r)
 }
 
 // controlOrigin makes sure that it is the origin for which a request is

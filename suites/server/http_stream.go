@@ -41,7 +41,6 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// While one request is still being answered and a listening stream is open, others are served.
-			const id = "http.server.multiple-streams"
 			call := purposed(t, "slow")
 			slow := t.Start("tools/call", call.Params())
 			for range 2 {
@@ -51,7 +50,10 @@ var httpStreamChecks = []*check.Check{
 				}
 			}
 			before := t.Mark()
-			done := t.Await(slow)
+			done, err := slow.Await(t.Context)
+			if err != nil {
+				t.Inconclusive("the tool %q gives no answer: %v", call.Tool, err)
+			}
 			if done.Response != nil && done.Response.Seq < before {
 				t.Inconclusive("the tool %q answers at once: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
 			}
@@ -109,9 +111,45 @@ var httpStreamChecks = []*check.Check{
 	},
 	{
 		Name:         "http/resume",
-		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor", "http.server.disconnect-not-cancel"},
+		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
 		Needs:        overHTTP,
-		Body:         resume,
+		Body: func(t *check.T) {
+			// Of two requests that run at once, the stream of one is dropped and resumed. What comes then, the judge
+			// compares with what belongs to it.
+			call, ok := purposeCall(t, "progress")
+			if !ok {
+				call = purposed(t, "slow")
+			}
+			_, last := drop(t, call, true)
+			resumed := resume(t, last)
+			if responseOn(t, resumed) == nil {
+				t.Inconclusive("the resumed stream brought no response: the server replays nothing")
+			}
+			resumed.Close()
+		},
+	},
+	{
+		Name:         "http/disconnect-not-cancel",
+		Requirements: []string{"http.server.disconnect-not-cancel"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// A connection that breaks is no cancellation: the resumed stream brings the result.
+			call, ok := purposeCall(t, "slow")
+			if !ok {
+				call = purposed(t, "progress")
+			}
+			dropped, last := drop(t, call, false)
+			if answer := responseIn(dropped); answer != nil {
+				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
+			}
+			answer := responseOn(t, resume(t, last))
+			switch {
+			case answer == nil:
+				t.Inconclusive("the resumed stream brought no response, so that nothing tells what became of the request")
+			case answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
+				t.Fail("the request whose connection was dropped was answered as cancelled")
+			}
+		},
 	},
 }
 
@@ -155,55 +193,53 @@ func firstID(t *check.T, s *transport.Stream) string {
 	}
 }
 
-// resume runs two requests at once, drops the stream of one and resumes it. To
-// drop it is no cancellation; what the resumed stream brings, the judge
-// compares with what belongs to it.
-func resume(t *check.T) {
-	const cancelled = "http.server.disconnect-not-cancel"
-	call, ok := purposeCall(t, "progress")
-	if !ok {
-		call = purposed(t, "slow")
-	}
+// drop calls a tool and drops the connection once an event with an id has come,
+// which it returns; with beside, while another call is under way.
+func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, last string) {
 	dropped, err := t.OpenStream(callRequest(t, call, "mcpconform-dropped"))
 	t.Must(err)
 	defer dropped.Close()
 	if !check.Streams(dropped.Head.HTTP.Header) {
 		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the purpose %q in the configuration", call.Tool, "progress")
 	}
-	kept, err := t.OpenStream(callRequest(t, call, "mcpconform-kept"))
-	t.Must(err)
-	defer kept.Close()
-	last := firstID(t, dropped)
+	var kept *transport.Stream
+	if beside {
+		kept, err = t.OpenStream(callRequest(t, call, "mcpconform-kept"))
+		t.Must(err)
+		defer kept.Close()
+	}
+	last = firstID(t, dropped)
 	dropped.Close()
-	_, _ = readTo(t, kept)
+	if kept != nil {
+		_, _ = readTo(t, kept)
+	}
 	if last == "" {
 		t.Inconclusive("the server gives no event ids before the response, so that there is nothing to resume")
 	}
-	resumed, err := t.HTTP().Resume(t.Context, dropped.LastEventID())
+	return dropped, last
+}
+
+// resume opens the stream again after an event, which need not be the last
+// that arrived.
+func resume(t *check.T, last string) *transport.Stream {
+	s, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
 	t.Must(err)
-	defer resumed.Close()
-	t.Show(resumed.Request(), resumed.Head)
-	if resumed.Head.HTTP.Status != http.StatusOK {
-		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d", resumed.Head.HTTP.Status)
+	t.Show(s.Request(), s.Head)
+	if s.Head.HTTP.Status != http.StatusOK {
+		s.Close()
+		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d", s.Head.HTTP.Status)
 	}
-	answer := responseOn(t, resumed)
-	switch {
-	case answer == nil:
-		t.Inconclusive("the resumed stream brought no response: the server replays nothing")
-	case answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
-		t.Violation(cancelled, "the request whose connection was dropped was answered as cancelled", answer)
-	}
-	if last != dropped.LastEventID() {
-		return
-	}
-	// Once more from the same place: the position does not move by being used.
-	again, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
-	if err == nil {
-		if again.Head.HTTP.Status == http.StatusOK {
-			_ = responseOn(t, again)
+	return s
+}
+
+// responseIn returns the response that a stream has brought, or nil.
+func responseIn(s *transport.Stream) *wire.Event {
+	for _, e := range s.Response().Messages {
+		if e.Msg.IsResponse() {
+			return e
 		}
-		again.Close()
 	}
+	return nil
 }
 
 var cancels = regexp.MustCompile(`(?i)cancel|abort|disconnect`)

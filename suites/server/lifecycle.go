@@ -23,13 +23,16 @@ var lifecycleChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A server that supports the requested version answers with that one. The run goes on only if it does.
 			t.Show(t.Target.Init.Events()...)
+			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version && digits(v) == digits(client.Version) {
+				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v))
+			}
 			t.Expect(t.Target.Init.Result()).To(haveMember("protocolVersion", client.Version))
 		},
 	},
 	{
 		Name:         "lifecycle/version-unsupported",
 		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
-		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Version: impossibleVersion}},
+		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(impossibleVersion)},
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
 			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams())
@@ -51,12 +54,12 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/version-latest-offered",
 		Requirements: []string{"lifecycle.version.offer-latest"},
-		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Version: impossibleVersion}},
+		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(impossibleVersion)},
 		Body: func(t *check.T) {
 			// What it offers instead is the latest that it supports: not older than the one under test.
 			x := t.Call("initialize", t.Session.InitializeParams())
 			offered, _ := x.Result()["protocolVersion"].(string)
-			if !published(offered) {
+			if !published(offered) || offered == impossibleVersion {
 				t.Inconclusive("the server offered no other version")
 			}
 			t.Require(offered >= client.Version, "the server offers %s although it supports %s", offered, client.Version)
@@ -65,7 +68,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/ping-before-initialize",
 		Requirements: []string{"lifecycle.init.client-early-ping"},
-		Needs:        check.Needs{Session: check.Raw},
+		Needs:        check.Needs{Session: check.Raw, Options: capable},
 		Body: func(t *check.T) {
 			// Pings are allowed while initialize is unanswered: both are sent at once.
 			init := t.Start("initialize", t.Session.InitializeParams())
@@ -107,6 +110,7 @@ var lifecycleChecks = []*check.Check{
 			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
 			t.Result(t.Call("initialize", t.Session.InitializeParams()))
 			t.Notify("notifications/initialized", nil)
+			t.Fence()
 			for _, l := range t.Target.Lists {
 				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
 					t.Result(t.Call(l.Method, nil))
@@ -145,6 +149,26 @@ var lifecycleChecks = []*check.Check{
 			t.Must(t.Session.Conn.Close(t.Context))
 		},
 	},
+}
+
+// capable is a client that can do everything, so that no server has a reason to
+// refuse it.
+var capable = client.Options{Capabilities: check.AllCapabilities(), Answers: check.StandardAnswers()}
+
+func ofVersion(version string) client.Options {
+	o := capable
+	o.Version = version
+	return o
+}
+
+// digits returns the digits of a text.
+func digits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // refusals are the requests of features, to be refused where the feature is
@@ -264,6 +288,7 @@ func init() {
 					switch {
 					case x.Result() != nil:
 						t.Violation(declaredBy[r.capability], c.Method+" was answered with a result although "+r.capability+" is not declared")
+						return
 					case x.Error() != nil && x.Error().Code != -32601:
 						t.Warning(refuses, "the error for an undeclared feature is "+check.Describe(x)+", not -32601")
 					}

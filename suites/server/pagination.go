@@ -83,7 +83,7 @@ var paginationChecks = []*check.Check{
 		Requirements: []string{"pagination.error.invalid-cursor-code"},
 		Body: func(t *check.T) {
 			for _, l := range lists {
-				if len(t.Target.List(l.method).Pages) == 0 {
+				if !listable(t, l.method) {
 					continue
 				}
 				x := t.Call(l.method, map[string]any{"cursor": "mcpconform-no-such-cursor"}, client.Deliberately("*"))
@@ -106,7 +106,7 @@ var paginationChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			for _, l := range lists {
-				if len(t.Target.List(l.method).Pages) == 0 {
+				if !listable(t, l.method) {
 					continue
 				}
 				t.Call(l.method, map[string]any{"cursor": "\u0000\uffff'\";--"}, client.Deliberately("*"))
@@ -120,10 +120,16 @@ var paginationChecks = []*check.Check{
 	},
 }
 
+// listable reports whether a list was served at all.
+func listable(t *check.T, method string) bool {
+	pages := t.Target.List(method).Pages
+	return len(pages) > 0 && pages[0].Result() != nil
+}
+
 // firstCursor returns a page that was reached with a cursor.
 func firstCursor(t *check.T) (page *client.Exchange, method, cursor string) {
 	for _, l := range lists {
-		if pages := t.Target.List(l.method).Pages; len(pages) > 1 {
+		if pages := t.Target.List(l.method).Pages; len(pages) > 1 && pages[1].Result() != nil {
 			cursor, _ := pages[0].Result()["nextCursor"].(string)
 			return pages[1], l.method, cursor
 		}

@@ -22,7 +22,7 @@ var pingChecks = []*check.Check{
 	{
 		Name:         "ping/while-busy",
 		Requirements: []string{"ping.response-prompt"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("slow")},
 		Body: func(t *check.T) {
 			// A slow call is no reason to leave a ping waiting.
 			call := purposed(t, "slow")

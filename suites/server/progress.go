@@ -56,7 +56,7 @@ var progressChecks = []*check.Check{
 	{
 		Name:         "progress/reported",
 		Requirements: []string{"progress.request", "progress.token.any-means"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("progress")},
 		Body: func(t *check.T) {
 			// A tool that reports progress, with tokens that are easily mistaken for one another. What comes back is for the judge to see.
 			call := purposed(t, "progress")
@@ -91,7 +91,7 @@ var progressChecks = []*check.Check{
 			"progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total", "progress.frequency",
 			"progress.none",
 		},
-		Needs: byHand,
+		Needs: byHand("sampling", "elicitation"),
 		Body: func(t *check.T) {
 			// The server may ask for progress too: it then copes with none, some and a lot.
 			var seen bool

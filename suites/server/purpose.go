@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,15 +35,34 @@ func purposed(t *check.T, purpose string) check.Call {
 	if call, ok := purposeCall(t, purpose); ok {
 		return call
 	}
-	t.Inconclusive("no tool that may be called is known to %s: name one for the purpose %q in the configuration", purposes[purpose].does, purpose)
+	t.Inconclusive("%s", unknown(purpose))
 	return check.Call{}
 }
 
-func purposeCall(t *check.T, purpose string) (check.Call, bool) {
-	if call, ok := t.Target.Settings.Purposes[purpose]; ok {
+func unknown(purpose string) string {
+	return fmt.Sprintf("no tool that may be called is known to %s: name one for the purpose %q in the configuration", purposes[purpose].does, purpose)
+}
+
+// lacking says why a check cannot be tried on a target for which no call
+// serves any of the purposes.
+func lacking(anyOf ...string) func(*check.Target) string {
+	return func(target *check.Target) string {
+		for _, purpose := range anyOf {
+			if _, ok := callFor(target, purpose); ok {
+				return ""
+			}
+		}
+		return unknown(anyOf[0])
+	}
+}
+
+func purposeCall(t *check.T, purpose string) (check.Call, bool) { return callFor(t.Target, purpose) }
+
+func callFor(target *check.Target, purpose string) (check.Call, bool) {
+	if call, ok := target.Settings.Purposes[purpose]; ok {
 		return call, true
 	}
-	tools := slices.DeleteFunc(callable(t), func(tool map[string]any) bool {
+	tools := slices.DeleteFunc(named(target.Callable()), func(tool map[string]any) bool {
 		return !purposes[purpose].name.MatchString(tool["name"].(string))
 	})
 	// The plainest name is likeliest to do just that.
@@ -55,6 +75,14 @@ func purposeCall(t *check.T, purpose string) (check.Call, bool) {
 		}
 	}
 	return check.Call{}, false
+}
+
+// perform makes a call of which a check needs no more than that it is done. It
+// ends the body if the tool refuses: that is its own affair.
+func perform(t *check.T, call check.Call) {
+	if x := t.Call("tools/call", call.Params()); x.Result() == nil {
+		t.Inconclusive("the tool %q could not be called: %s", call.Tool, check.Describe(x))
+	}
 }
 
 func plainness(name string) int {
@@ -103,8 +131,11 @@ func open() client.Options {
 // nothing leaves a request open.
 func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
 
-// byHand is a session in which the body answers what the server asks.
-var byHand = check.Needs{Session: check.Fresh, Options: open()}
+// byHand is a session in which the body answers what the server asks in a call
+// that serves one of the purposes.
+func byHand(anyOf ...string) check.Needs {
+	return check.Needs{Session: check.Fresh, Options: open(), Lacking: lacking(anyOf...)}
+}
 
 // maxAsked bounds how often a tool may ask in one call.
 const maxAsked = 50
@@ -130,6 +161,9 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 		from = e.Seq + 1
 		if asked = append(asked, e); len(asked) > maxAsked {
 			t.Inconclusive("the tool %q asks without end", call.Tool)
+		}
+		if method == createMessage && !check.Sampleable(e.Msg.Params) {
+			t.Inconclusive("the tool %q does not send messages that can be sampled", call.Tool)
 		}
 		respond(t, e, reply(e), opts...)
 	}

@@ -81,13 +81,22 @@ var resourceChecks = []*check.Check{
 			// Only values that the server itself suggests are sure to fit; others may lead to nothing.
 			found := 0
 			for _, template := range templates(t) {
-				for _, uri := range expansions(t, template) {
+				missing, uris := 0, expansions(t, template)
+				for _, uri := range uris {
 					if problem := schema.CheckFormat("uri", uri); problem != "" {
 						t.Fail("the template %s gives %s, which is %s", wire.Quote(template, 60), wire.Quote(uri, 60), problem)
 					}
-					if x := t.Call("resources/read", map[string]any{"uri": uri}); hasContents(x) {
+					x := t.Call("resources/read", map[string]any{"uri": uri})
+					if hasContents(x) {
 						found++
+					} else if x.Error() != nil && x.Error().Code == -32002 {
+						missing++
 					}
+				}
+				names := templateVariables(template)
+				if len(names) == 1 && missing == len(uris) &&
+					len(suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, names[0], "")) > 0 {
+					t.Fail("the server finds no resource for the template %s, filled in with what it suggests itself", wire.Quote(template, 60))
 				}
 			}
 			if found == 0 {
@@ -105,10 +114,13 @@ var resourceChecks = []*check.Check{
 			for _, item := range t.Target.List("resources/templates/list").Items {
 				template, _ := item["uriTemplate"].(string)
 				stated, ok := item["mimeType"].(string)
-				if !ok || schema.CheckFormat("uri-template", template) != "" || compared > maxRead {
+				if !ok || template == "" || schema.CheckFormat("uri-template", template) != "" || compared > maxRead {
 					continue
 				}
 				for _, uri := range expansions(t, template) {
+					if schema.CheckFormat("uri", uri) != "" {
+						continue // another check sees to that
+					}
 					x := t.Call("resources/read", map[string]any{"uri": uri})
 					contents, _ := x.Result()["contents"].([]any)
 					// Several contents may be sub-resources that the template does not match.
@@ -195,9 +207,9 @@ var resourceChecks = []*check.Check{
 			}
 			params := map[string]any{"uri": uris[0]}
 			t.Result(t.Call("resources/subscribe", params))
-			if x := t.Call("resources/unsubscribe", params); x.Result() == nil {
-				t.Violation("resources.unsubscribe.accepted", "the end of the subscription was answered with "+check.Describe(x))
-			}
+			t.About("resources.unsubscribe.accepted")
+			x := t.Call("resources/unsubscribe", params)
+			t.Require(x.Result() != nil, "the end of the subscription was answered with %s", check.Describe(x))
 		},
 	},
 	{
@@ -237,7 +249,7 @@ func resourceUpdates(t *check.T) {
 		}
 		return all
 	}
-	change := func() { t.Result(t.Call("tools/call", call.Params())) }
+	change := func() { perform(t, call) }
 
 	change()
 	t.Fence()
@@ -259,9 +271,11 @@ func resourceUpdates(t *check.T) {
 		if reflect.DeepEqual(before, read()) {
 			t.Inconclusive("the tool %q changed none of the resources", call.Tool)
 		}
+		needsListening(t)
 		t.Fail("a resource under subscription changed, and no notifications/resources/updated came")
 	}
 	t.Must(err)
+	t.About("resources.unsubscribe.accepted")
 	for _, uri := range subscribed {
 		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
 	}

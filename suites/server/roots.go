@@ -118,6 +118,7 @@ var rootChecks = []*check.Check{
 				{"roots.server.unavailable", []any{root(missingFolder, map[string]any{"name": "Gone"})}},
 				{"meta.attach.objects", []any{root("file:///tmp", map[string]any{"_meta": map[string]any{"example.com/mcpconform": 1}})}},
 			} {
+				t.About(v.id)
 				r.change(t, v.roots...)
 				r.use(t)
 				if _, err := r.Call(t.Context, "ping", nil); err != nil {

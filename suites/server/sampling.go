@@ -31,7 +31,7 @@ var samplingChecks = []*check.Check{
 			"sampling.result.stop-reason-optional", "sampling.result.stop-reason-open", "sampling.max-tokens.fewer",
 			"sampling.preferences.advisory", "meta.attach.result",
 		},
-		Needs: byHand,
+		Needs: byHand("sampling"),
 		Body: func(t *check.T) {
 			// What the client may choose in its answer makes no difference to whether the server can use it.
 			call := purposed(t, "sampling")
@@ -59,7 +59,7 @@ var samplingChecks = []*check.Check{
 	{
 		Name:         "sampling/invalid-content",
 		Requirements: []string{"sampling.security.validate-content"},
-		Needs:        byHand,
+		Needs:        byHand("sampling"),
 		Body: func(t *check.T) {
 			// Content of no known kind, and data that is no base64: a server that hands it on has not looked at it.
 			call := purposed(t, "sampling")
@@ -85,7 +85,7 @@ var samplingChecks = []*check.Check{
 	{
 		Name:         "sampling/refused",
 		Requirements: []string{"base.response.present"},
-		Needs:        byHand,
+		Needs:        byHand("sampling"),
 		Body: func(t *check.T) {
 			// Users may refuse: the call that asked gets its answer all the same, whatever it says.
 			call := purposed(t, "sampling")

@@ -188,7 +188,7 @@ func framed(t *check.T, frame func(raw []byte) [][]byte) {
 
 // answered waits for the result with an id.
 func answered(t *check.T, mark int, id wire.ID) {
-	_, err := t.Session.AwaitEvent(t.Context, mark, "answer to ping", func(e *wire.Event) bool {
+	_, err := t.Session.AwaitEvent(t.Context, mark, "result of ping", func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Result && e.Msg.ID.Resembles(id)
 	})
 	t.Must(err)

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -124,7 +125,10 @@ var toolChecks = []*check.Check{
 			// Arguments that break the tool's own schema, one rule at a time. The valid twin is the control: a tool
 			// that refuses everything proves nothing.
 			tried := 0
-			for _, tool := range callable(t) {
+			tools := callable(t)
+			// Those that require something are the ones that have something to check.
+			slices.SortStableFunc(tools, func(a, b map[string]any) int { return requires(b) - requires(a) })
+			for _, tool := range tools {
 				if tried >= maxMutated {
 					break
 				}
@@ -227,14 +231,22 @@ var toolChecks = []*check.Check{
 const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
 
 // callable returns the tools that may be called, with their names.
-func callable(t *check.T) []map[string]any {
+func callable(t *check.T) []map[string]any { return named(t.Target.Callable()) }
+
+func named(all []map[string]any) []map[string]any {
 	var tools []map[string]any
-	for _, tool := range t.Target.Callable() {
+	for _, tool := range all {
 		if _, ok := tool["name"].(string); ok {
 			tools = append(tools, tool)
 		}
 	}
 	return tools
+}
+
+// requires returns how many arguments a tool requires.
+func requires(tool map[string]any) int {
+	required, _ := at(tool, "inputSchema", "required").([]any)
+	return len(required)
 }
 
 // objects returns the mutations that are objects still: whatever else stands
@@ -304,7 +316,7 @@ func listChanged(t *check.T, purpose, feature string) {
 	}
 	before := check.ReadList(t.Context, t.Session, feature+"/list")
 	mark := t.Mark()
-	t.Result(t.Call("tools/call", call.Params()))
+	perform(t, call)
 	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
 	t.Show(e)
 	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
@@ -316,6 +328,7 @@ func listChanged(t *check.T, purpose, feature string) {
 		for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
 			t.Show(page.Events()...)
 		}
+		needsListening(t)
 		t.Fail("the list is another one after the call, and no notifications/%s/list_changed came", feature)
 	}
 	t.Must(err)

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// clientFlags are those of a run against a client.
+type clientFlags struct {
+	reports   reportFlags
+	transport string
+	scenarios []string
+	selects   []string
+	skips     []string
+	timeout   time.Duration
+	parallel  int
+	strict    bool
+	expected  string
+	list      bool
+	env       runFlags // its environment only
+}
+
+func clientCommand() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "client [flags] [-- COMMAND [ARG...]]",
+		Short: "Test a client; without a target, the embedded reference client",
+		Long: `Starts a server for each scenario and launches the client against it.
+
+Over HTTP, {url} in the arguments is replaced by the server's URL, or the URL is
+appended. Over stdio, {command} is replaced by the command that starts the
+server: an argument that is {command} alone by the command's words, as separate
+arguments, any other by the words joined by blanks; {config} is the path of an
+mcpServers file that names the command. Without either, the words are appended.
+
+The environment of the client holds MCPCONFORM_URL, MCPCONFORM_COMMAND,
+MCPCONFORM_SCENARIO, MCPCONFORM_TRANSPORT and, for clients that were written for
+the official conformance tool, MCP_CONFORMANCE_SCENARIO.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.list {
+				return listScenarios(cmd.OutOrStdout())
+			}
+			o, err := f.options(args)
+			if err != nil {
+				return err
+			}
+			o.Progress = f.reports.progress()
+			run, trace, err := suites.Client(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return f.reports.write(run, trace)
+		},
+	}
+	f.reports.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.transport, "transport", "", "http, stdio or sse (default: stdio if the arguments hold {command} or {config}, else http)")
+	flags.StringSliceVar(&f.scenarios, "scenario", nil, "only the scenario `NAME` beside the baseline, repeatable")
+	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and end")
+	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
+	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	flags.DurationVar(&f.timeout, "timeout", client.DefaultTimeout, "how long the client may take in one scenario")
+	flags.IntVar(&f.parallel, "parallel", 0, "clients at a time (0: twice the processors)")
+	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the client not conformant")
+	flags.StringVar(&f.expected, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
+	flags.StringArrayVar(&f.env.env, "env", nil, "environment variable of the client, `NAME=value` or NAME to pass ours on, repeatable")
+	flags.BoolVar(&f.env.cleanEnv, "clean-env", false, "give the client only PATH, HOME and what --env names")
+	flags.StringVar(&f.env.dir, "cwd", "", "working directory of the client")
+	return cmd
+}
+
+func listScenarios(w io.Writer) error {
+	for _, s := range client.Scenarios() {
+		on := "all transports"
+		if len(s.Transports) > 0 {
+			on = strings.Join(s.Transports, ", ")
+		}
+		if _, err := fmt.Fprintf(w, "%-26s %-16s %d requirements\n", s.Name, on, len(s.Requirements)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
+	o := suites.ClientOptions{
+		Transport: f.transport, Selection: suites.Selection{Select: f.selects, Skip: f.skips}, Scenarios: f.scenarios,
+		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
+		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
+	}
+	if f.timeout <= 0 {
+		return o, errors.New("--timeout has to be longer than nothing")
+	}
+	for _, name := range f.scenarios {
+		if !slices.ContainsFunc(client.Scenarios(), func(s *client.Scenario) bool { return s.Name == name }) {
+			return o, fmt.Errorf("--scenario %q: there is none of that name; --list-scenarios shows all", name)
+		}
+	}
+	if f.expected != "" {
+		entries, err := expected.Load(f.expected)
+		if err != nil {
+			return o, err
+		}
+		o.Expected = entries
+	}
+	switch o.Transport {
+	case "":
+		o.Transport = transport.NameHTTP
+		if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "{command}") || strings.Contains(a, "{config}") }) {
+			o.Transport = transport.NameStdio
+		}
+	case transport.NameHTTP, transport.NameStdio, transport.NameSSE:
+	default:
+		return o, fmt.Errorf("--transport is %q; it takes http, stdio or sse", f.transport)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return o, fmt.Errorf("find out how this program is called: %w", err)
+	}
+	o.Bridge = []string{self, bridgeName}
+	if len(args) == 0 {
+		o.Target.Command = []string{"(embedded reference client)"}
+		if o.Transport == transport.NameStdio {
+			// Signals can be sent to a process only.
+			own := []string{self, "reference", "client", "--quiet", "--timeout", (f.timeout / 6).String(), "--", "{command}"}
+			o.Launch = client.Command{Args: own}.Launch
+			return o, nil
+		}
+		o.Launch = func(p client.Place) (transport.Process, error) {
+			return suites.ReferenceClient(p, f.timeout/6).Launch()
+		}
+		return o, nil
+	}
+	env, err := f.env.environment()
+	if err != nil {
+		return o, err
+	}
+	o.Launch = client.Command{Args: args, Dir: f.env.dir, Env: env, Given: f.given()}.Launch
+	return o, nil
+}
+
+// given returns the names of the variables that the user has set for the client.
+func (f *clientFlags) given() []string {
+	var names []string
+	for _, e := range f.env.env {
+		name, _, _ := strings.Cut(e, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
+const bridgeName = "bridge"
+
+// bridgeCommand is the server process of a client over stdio.
+func bridgeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: bridgeName + " ADDR TOKEN", Short: "Connect a client over stdio to the run that has started it", Hidden: true,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			// Not the command's context: it ends with a signal, which is for
+			// the run to see and to react to.
+			code, err := client.Bridge(context.Background(), args[0], args[1], os.Stdin, os.Stdout, os.Stderr)
+			if err != nil {
+				return err
+			}
+			os.Exit(code)
+			return nil
+		},
+	}
+}
+
+// referenceClientCommand runs the reference client by itself.
+func referenceClientCommand() *cobra.Command {
+	var c reference.Standalone
+	var quiet bool
+	var over string
+	cmd := &cobra.Command{
+		Use:   "client [flags] URL | client [flags] -- COMMAND [ARG...]",
+		Short: "Use everything that a server offers, once, and disconnect",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !quiet {
+				c.Output = cmd.OutOrStdout()
+			}
+			if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
+				if len(args) > 1 {
+					return errors.New("a URL takes no further arguments")
+				}
+				c.URL, c.Legacy = args[0], over == transport.NameSSE
+			} else {
+				c.Launcher = transport.Command{Args: args}
+			}
+			if err := c.Run(cmd.Context()); err != nil {
+				fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+				return exitError(exitNotConformant)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&c.Timeout, "timeout", reference.DefaultTimeout, "how long one answer may take")
+	cmd.Flags().StringVar(&over, "transport", "auto", "transport at the URL: auto or sse (HTTP+SSE)")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
+	return cmd
+}
+
+// referenceCommand holds the reference peers as programs of their own.
+func referenceCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "reference", Short: "Run a reference peer by itself"}
+	cmd.AddCommand(referenceClientCommand())
+	return cmd
+}

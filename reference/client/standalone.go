@@ -1,0 +1,471 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Standalone is the reference client as a program of its own: it uses every
+// feature that a server declares, answers what the server asks, and shuts down
+// in order.
+type Standalone struct {
+	// URL of a server over HTTP. It may speak Streamable HTTP or, as the
+	// fallback, HTTP+SSE.
+	URL string
+	// Legacy goes to HTTP+SSE at once.
+	Legacy bool
+	// Launcher starts a server over stdio, when there is no URL.
+	Launcher transport.Launcher
+	// Timeout of one answer; zero is DefaultTimeout.
+	Timeout time.Duration
+	// Output takes a line for each step; nil for none.
+	Output io.Writer
+	// Limits of what is kept of the session; zero for the defaults.
+	Limits wire.Limits
+	// Wrap changes the connection before it is used; it may be nil.
+	Wrap func(transport.Conn) transport.Conn
+	// Change changes the options of the session; it may be nil.
+	Change func(*Options)
+	// Extra is done after everything else, before the shutdown; it may be nil.
+	Extra func(ctx context.Context, s *Session)
+}
+
+// UnsupportedVersionError reports a server that answered initialize with a
+// version that the client does not speak.
+type UnsupportedVersionError struct{ Version string }
+
+func (e *UnsupportedVersionError) Error() string {
+	return fmt.Sprintf("the server speaks version %s, and the client only %s", wire.Quote(e.Version, 40), Version)
+}
+
+// Bounds of what the client reads of a server that never ends.
+const (
+	standalonePages = 100
+	standaloneItems = 10_000
+	standaloneCalls = 50 // of one kind
+	relistRounds    = 5
+)
+
+// Run connects, uses the server and disconnects. Requests that the server
+// refuses are no errors; the error is what kept the session from being
+// established or ended it before its time.
+func (c Standalone) Run(ctx context.Context) error {
+	if c.Limits == (wire.Limits{}) {
+		c.Limits = wire.DefaultLimits
+	}
+	r := &visit{Standalone: c, trace: wire.NewTrace(c.Limits)}
+	err := r.connect(ctx)
+	if r.session == nil {
+		return err
+	}
+	if err == nil {
+		err = r.use(ctx)
+	}
+	if closing := r.session.Close(ctx); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// visit is one session of the stand-alone client.
+type visit struct {
+	Standalone
+	trace   *wire.Trace
+	session *Session
+	again   bool        // a lost session was replaced already
+	moved   atomic.Bool // there is one root more
+}
+
+func (v *visit) say(format string, args ...any) {
+	if v.Output != nil {
+		fmt.Fprintf(v.Output, format+"\n", args...)
+	}
+}
+
+// connect opens a session over whatever the server speaks
+// (basic/transports#backwards-compatibility).
+func (v *visit) connect(ctx context.Context) error {
+	// An answer as JSON comes with its head: the session's own limit decides.
+	endpoint := transport.Endpoint{URL: v.URL, Timeout: 2 * max(v.Timeout, DefaultTimeout)}
+	if v.URL == "" {
+		return v.open(ctx, &transport.Stdio{Launcher: v.Launcher})
+	}
+	if v.Legacy {
+		return v.open(ctx, &transport.SSE{Endpoint: endpoint})
+	}
+	err := v.open(ctx, &transport.HTTP{Endpoint: endpoint})
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Exchange.Head == nil || refused.Exchange.Head.HTTP.Status/100 != 4 {
+		return err
+	}
+	v.say("falling back to HTTP+SSE")
+	_ = v.session.Close(ctx)
+	v.session = nil
+	return v.open(ctx, &transport.SSE{Endpoint: endpoint})
+}
+
+func (v *visit) open(ctx context.Context, d transport.Dialer) error {
+	conn, err := d.Dial(ctx, v.trace.Connect(d.Transport(), "reference client"))
+	if err != nil {
+		return err
+	}
+	if v.Wrap != nil {
+		conn = v.Wrap(conn)
+	}
+	o := Options{
+		Timeout: v.Timeout, Answers: v.answers(),
+		Capabilities: map[string]any{
+			"roots": map[string]any{"listChanged": true}, "sampling": map[string]any{}, "elicitation": map[string]any{},
+		},
+	}
+	if v.Change != nil {
+		v.Change(&o)
+	}
+	v.session = New(conn, o)
+	return v.handshake(ctx)
+}
+
+func (v *visit) handshake(ctx context.Context) error {
+	s := v.session
+	x, err := s.Call(ctx, "initialize", s.InitializeParams())
+	s.Init = x
+	if err != nil {
+		return err
+	}
+	if x.Result() == nil {
+		return &RefusedError{Exchange: x}
+	}
+	// A client disconnects when it cannot use the version (basic/lifecycle#version-negotiation).
+	if version, _ := x.Result()["protocolVersion"].(string); version != Version {
+		return &UnsupportedVersionError{Version: version}
+	}
+	v.say("connected to %v", wire.At(x.Result(), "serverInfo", "name"))
+	return s.Notify(ctx, "notifications/initialized", nil)
+}
+
+// use takes a session through all that the server declares.
+func (v *visit) use(ctx context.Context) error {
+	steps := []func(context.Context) error{v.ping, v.logging, v.tools, v.resources, v.prompts, v.roots, v.changes, v.ping}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if v.Extra != nil {
+		v.Extra(ctx, v.session)
+	}
+	return nil
+}
+
+// call makes a request. An answer that does not come in time is passed over,
+// like an error; only the end of the connection is an error here.
+func (v *visit) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
+	x, err := v.session.Call(ctx, method, nilIfEmpty(params))
+	var late *TimeoutError
+	var closed *ClosedError
+	switch {
+	case errors.As(err, &late):
+		v.say("%s: %v", method, err)
+		return x, nil
+	case errors.As(err, &closed):
+		return v.resume(ctx, x, err)
+	case err != nil:
+		return x, err
+	case x.Response == nil && x.Head != nil && x.Head.HTTP.Status == http.StatusNotFound:
+		return v.renew(ctx, x, method, params)
+	case x.Error() != nil:
+		v.say("%s: error %d: %s", method, x.Error().Code, wire.Quote(x.Error().Message, 100))
+	}
+	return x, nil
+}
+
+func nilIfEmpty(params map[string]any) any {
+	if len(params) == 0 {
+		return nil
+	}
+	return params
+}
+
+// resume goes on with a stream that was cut before the answer
+// (basic/transports#resumability-and-redelivery).
+func (v *visit) resume(ctx context.Context, x *Exchange, cause error) (*Exchange, error) {
+	conn, ok := v.session.Conn.(interface {
+		Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
+	})
+	if !ok || x.Request == nil {
+		return x, cause
+	}
+	last := ""
+	for _, e := range v.session.Log().Events()[x.Request.Seq:] {
+		if e.Stream == x.Request.Stream && e.SSE != nil && e.SSE.HasID {
+			last = e.SSE.ID
+		}
+	}
+	if last == "" {
+		return x, cause
+	}
+	v.say("resuming a stream that was cut")
+	stream, err := conn.Resume(ctx, last)
+	if err != nil {
+		return x, cause
+	}
+	defer stream.Close()
+	answer, err := v.session.AwaitEvent(ctx, stream.Head.Seq, "answer to "+x.Request.Msg.Method, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(x.Request.Msg.ID)
+	})
+	if err != nil {
+		return x, err
+	}
+	x.Response = answer
+	return x, nil
+}
+
+// renew begins a new session in place of one that the server does not know any
+// more, and makes the request again (basic/transports#session-management).
+func (v *visit) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
+	conn, ok := v.session.Conn.(interface {
+		Session() (id, version string)
+		SetSession(id, version string)
+		Listen(ctx context.Context) (string, error)
+	})
+	if !ok || v.again {
+		return x, nil
+	}
+	if id, _ := conn.Session(); id == "" {
+		return x, nil
+	}
+	v.again = true
+	v.say("the session is lost; beginning a new one")
+	conn.SetSession("", "")
+	if err := v.handshake(ctx); err != nil {
+		return x, err
+	}
+	if _, err := conn.Listen(ctx); err != nil {
+		return x, err
+	}
+	return v.session.Call(ctx, method, nilIfEmpty(params))
+}
+
+func (v *visit) ping(ctx context.Context) error {
+	_, err := v.call(ctx, "ping", nil)
+	return err
+}
+
+func (v *visit) logging(ctx context.Context) error {
+	if !v.session.Capability("logging") {
+		return nil
+	}
+	_, err := v.call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
+	return err
+}
+
+// list reads a list to its end, as far as a server's lists do end.
+func (v *visit) list(ctx context.Context, method, member string) ([]map[string]any, error) {
+	var items []map[string]any
+	params := map[string]any{}
+	seen := make(map[string]bool)
+	for range standalonePages {
+		x, err := v.call(ctx, method, params)
+		if err != nil {
+			return items, err
+		}
+		page, _ := x.Result()[member].([]any)
+		for _, item := range page {
+			if o, ok := item.(map[string]any); ok && len(items) < standaloneItems {
+				items = append(items, o)
+			}
+		}
+		cursor, more := x.Result()["nextCursor"].(string)
+		if !more || seen[cursor] {
+			break
+		}
+		seen[cursor] = true
+		params = map[string]any{"cursor": cursor}
+	}
+	v.say("%s: %d", method, len(items))
+	return items, nil
+}
+
+func (v *visit) tools(ctx context.Context) error {
+	if !v.session.Capability("tools") {
+		return nil
+	}
+	tools, err := v.list(ctx, "tools/list", "tools")
+	if err != nil {
+		return err
+	}
+	for i, tool := range tools[:min(len(tools), standaloneCalls)] {
+		name, _ := tool["name"].(string)
+		params := map[string]any{
+			"name": name, "arguments": fill(tool["inputSchema"]),
+			"_meta": map[string]any{"progressToken": fmt.Sprintf("tool-%d-%s", i, name)},
+		}
+		if _, err := v.call(ctx, "tools/call", params); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visit) resources(ctx context.Context) error {
+	if !v.session.Capability("resources") {
+		return nil
+	}
+	if _, err := v.list(ctx, "resources/templates/list", "resourceTemplates"); err != nil {
+		return err
+	}
+	resources, err := v.list(ctx, "resources/list", "resources")
+	if err != nil {
+		return err
+	}
+	for i, resource := range resources[:min(len(resources), standaloneCalls)] {
+		uri := map[string]any{"uri": resource["uri"]}
+		methods := []string{"resources/read"}
+		if i == 0 && v.session.Capability("resources.subscribe") {
+			methods = []string{"resources/subscribe", "resources/read", "resources/unsubscribe"}
+		}
+		for _, method := range methods {
+			if _, err := v.call(ctx, method, uri); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (v *visit) prompts(ctx context.Context) error {
+	if !v.session.Capability("prompts") {
+		return nil
+	}
+	prompts, err := v.list(ctx, "prompts/list", "prompts")
+	if err != nil {
+		return err
+	}
+	for _, prompt := range prompts[:min(len(prompts), standaloneCalls)] {
+		arguments := make(map[string]any)
+		declared, _ := prompt["arguments"].([]any)
+		for _, a := range declared {
+			name, ok := wire.At(a, "name").(string)
+			if !ok {
+				continue
+			}
+			value, err := v.complete(ctx, prompt["name"], name)
+			if err != nil {
+				return err
+			}
+			arguments[name] = value
+		}
+		params := map[string]any{"name": prompt["name"]}
+		if len(arguments) > 0 {
+			params["arguments"] = arguments
+		}
+		if _, err := v.call(ctx, "prompts/get", params); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete returns what the server suggests for an argument of a prompt, or
+// some text that is also a URI.
+func (v *visit) complete(ctx context.Context, prompt any, name string) (string, error) {
+	const fallback = "test://static-text"
+	if !v.session.Capability("completions") {
+		return fallback, nil
+	}
+	x, err := v.call(ctx, "completion/complete", map[string]any{
+		"ref": map[string]any{"type": "ref/prompt", "name": prompt}, "argument": map[string]any{"name": name, "value": ""},
+	})
+	if err != nil {
+		return "", err
+	}
+	values, _ := wire.At(x.Result(), "completion", "values").([]any)
+	if len(values) > 0 {
+		if text, ok := values[0].(string); ok {
+			return text, nil
+		}
+	}
+	return fallback, nil
+}
+
+// roots adds a root and announces it.
+func (v *visit) roots(ctx context.Context) error {
+	if _, declared := v.session.Options.Capabilities["roots"]; !declared {
+		return nil
+	}
+	v.moved.Store(true)
+	return v.session.Notify(ctx, "notifications/roots/list_changed", nil)
+}
+
+var relisted = map[string]struct{ method, member string }{
+	"notifications/tools/list_changed":     {"tools/list", "tools"},
+	"notifications/prompts/list_changed":   {"prompts/list", "prompts"},
+	"notifications/resources/list_changed": {"resources/list", "resources"},
+}
+
+// changes lists anew what the server has announced as changed.
+func (v *visit) changes(ctx context.Context) error {
+	seen := 0
+	for range relistRounds {
+		events := v.session.Log().Events()
+		var stale []string
+		for _, e := range events[seen:] {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Notification && relisted[e.Msg.Method].method != "" &&
+				!slices.Contains(stale, e.Msg.Method) {
+				stale = append(stale, e.Msg.Method)
+			}
+		}
+		seen = len(events)
+		for _, name := range stale {
+			list := relisted[name]
+			if !v.session.Capability(list.member) {
+				continue // announced, and not there
+			}
+			if _, err := v.list(ctx, list.method, list.member); err != nil {
+				return err
+			}
+		}
+		if len(stale) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// answers serve what a server may ask of a client.
+func (v *visit) answers() map[string]Answer {
+	return map[string]Answer{
+		"roots/list": func(context.Context, any) (any, *wire.Error) {
+			roots := []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}
+			if v.moved.Load() {
+				roots = append(roots, map[string]any{"uri": "file:///", "name": "everything"})
+			}
+			return map[string]any{"roots": roots}, nil
+		},
+		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
+			if _, ok := wire.At(params, "messages").([]any); !ok {
+				return nil, &wire.Error{Code: -32602, Message: "Invalid params: messages is no array"}
+			}
+			return map[string]any{
+				"role": "assistant", "model": "mcpconform", "stopReason": "endTurn",
+				"content": map[string]any{"type": "text", "text": "A sampled answer."},
+			}, nil
+		},
+		"elicitation/create": func(_ context.Context, params any) (any, *wire.Error) {
+			schema := wire.At(params, "requestedSchema")
+			if _, ok := schema.(map[string]any); !ok {
+				return nil, &wire.Error{Code: -32602, Message: "Invalid params: requestedSchema is no object"}
+			}
+			return map[string]any{"action": "accept", "content": fill(schema)}, nil
+		},
+	}
+}

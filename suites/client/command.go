@@ -1,0 +1,101 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+)
+
+// Command launches a client that is a program.
+type Command struct {
+	// Args are the program and its arguments, with placeholders: {url},
+	// {command} and {config}.
+	Args []string
+	Dir  string
+	// Env is the environment, NAME=value; nil inherits ours.
+	Env []string
+	// Given names variables that the user has set and that stay as they are.
+	Given []string
+}
+
+// official is the scenario of the official conformance tool that clients which
+// choose their behaviour by its name are told: it connects and lists the tools.
+const official = "initialize"
+
+// Launch starts the client at a place.
+func (c Command) Launch(p Place) (transport.Process, error) {
+	args, err := c.fill(p)
+	if err != nil {
+		return nil, err
+	}
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	env = slices.Clone(env)
+	for _, v := range [][2]string{
+		{"MCPCONFORM_URL", p.URL}, {"MCPCONFORM_COMMAND", strings.Join(p.Command, " ")},
+		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCP_CONFORMANCE_SCENARIO", official},
+	} {
+		if !slices.Contains(c.Given, v[0]) {
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	return transport.Command{Args: args, Dir: c.Dir, Env: env}.Launch()
+}
+
+// fill replaces the placeholders, or appends what none of them has asked for.
+func (c Command) fill(p Place) ([]string, error) {
+	used := false
+	var args []string
+	for _, a := range c.Args {
+		was := a
+		switch {
+		case p.Transport != transport.NameStdio:
+			a = strings.ReplaceAll(a, "{url}", p.URL)
+		case a == "{command}":
+			args = append(args, p.Command...)
+			used = true
+			continue
+		case strings.Contains(a, "{config}"):
+			path, err := writeConfig(p)
+			if err != nil {
+				return nil, err
+			}
+			a = strings.ReplaceAll(a, "{config}", path)
+			fallthrough
+		default:
+			a = strings.ReplaceAll(a, "{command}", strings.Join(p.Command, " "))
+		}
+		used = used || a != was
+		args = append(args, a)
+	}
+	switch {
+	case used:
+	case p.Transport == transport.NameStdio:
+		args = append(args, p.Command...)
+	default:
+		args = append(args, p.URL)
+	}
+	return args, nil
+}
+
+// writeConfig writes the file in which many clients are told their servers.
+func writeConfig(p Place) (string, error) {
+	text, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{
+		"mcpconform": map[string]any{"command": p.Command[0], "args": p.Command[1:]},
+	}}, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("write the configuration of the client: %w", err)
+	}
+	path := filepath.Join(p.Dir, "mcp.json")
+	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+		return "", fmt.Errorf("write the configuration of the client: %w", err)
+	}
+	return path, nil
+}

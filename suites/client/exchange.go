@@ -1,0 +1,188 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var exchangeScenarios = []*Scenario{
+	{
+		Name: "exchange/requests",
+		Requirements: []string{
+			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served",
+			"base.error.method-not-found", "meta.attach.request", "base.params.open", "base.params.omitted",
+			"base.request.id-space-per-side", "architecture.client.routing", "base.jsonrpc.member-case",
+			"http.client.messages-before-response", "progress.request", "progress.token.any-means",
+		},
+		Needs:   "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Options: Scripted(askEverything),
+		Judge:   judgeEverything,
+	},
+	{
+		Name: "exchange/notifications",
+		Requirements: []string{
+			"base.notification.unknown-no-response", "base.notification.malformed-no-response", "meta.attach.notification",
+			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
+			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
+			"logging.message.any-data",
+		},
+		Needs:   "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Options: Scripted(notifyEverything),
+		Judge: func(t *T) {
+			fenced := map[string][]string{
+				"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
+				"after-malformed": {"base.notification.malformed-no-response"},
+				"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
+				"after-changed": {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
+					"logging.message.any-data"},
+			}
+			for _, fence := range []string{"after-unknown", "after-malformed", "after-cancelled", "after-changed"} {
+				x := t.Asked(fence)
+				if x == nil {
+					return
+				}
+				for _, id := range fenced[fence] {
+					switch {
+					case x.Response() != nil:
+						t.Exercised(id)
+					case t.silentTo(x):
+						t.Violation(id, "the client answers no ping any more after such notifications", x.Request)
+					}
+				}
+			}
+		},
+	},
+}
+
+// silentTo reports whether a request of the script was not answered although
+// the client was there.
+func (t *T) silentTo(x interface{ Events() []*wire.Event }) bool {
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.Kind == wire.KindTimeout && e.Conn == x.Events()[0].Conn && e.Seq > x.Events()[0].Seq {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var pings = []struct {
+	id           any
+	params       map[string]any
+	requirements []string
+}{
+	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt", "base.params.omitted"}},
+	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}},
+	{"", nil, []string{"base.request.string-id-served"}},
+	{"ключ-鍵-🔑", nil, []string{"base.request.string-id-served"}},
+	{0, nil, []string{"base.request.integer-id-served", "base.request.id-space-per-side"}},
+	{-7, nil, []string{"base.request.integer-id-served"}},
+	{1<<53 - 1, nil, []string{"base.request.integer-id-served"}},
+	{"with-meta", map[string]any{"_meta": map[string]any{"com.example/trace-id": "x", "plain": 1}}, []string{"meta.attach.request"}},
+	{"with-member", map[string]any{"com.example.unknown": true}, []string{"base.params.open"}},
+	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}}, []string{"progress.request", "progress.token.any-means"}},
+	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}},
+}
+
+func askEverything(ctx context.Context, a *Asker) {
+	for _, p := range pings {
+		a.Ask(ctx, p.id, "ping", p.params, "ping.no-params")
+	}
+	// What is not declared, and what nobody could declare.
+	a.Ask(ctx, "unknown-method", "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
+	a.Ask(ctx, "unknown-case", "Ping", nil, "lifecycle.capability.experimental-gated")
+	a.Raw(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`)
+	a.Fence(ctx, "last-ping")
+}
+
+func judgeEverything(t *T) {
+	for _, c := range t.Conversations {
+		for _, x := range c.Exchanges {
+			if x.From() != wire.Server || x.Method() != "ping" {
+				continue
+			}
+			for _, p := range pings {
+				if identifier(p.id).Key() != x.Request.Msg.ID.Key() {
+					continue
+				}
+				for _, id := range p.requirements {
+					t.judgePing(x.Request, x.Response(), id)
+				}
+			}
+		}
+	}
+	for _, id := range []string{"unknown-method", "unknown-case"} {
+		if x, ok := t.Answered(id); ok {
+			refused := x.Response().Msg.Kind == wire.ErrorResponse && x.Response().Msg.Error.Code == -32601
+			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" is not refused with -32601", x.Events()...)
+		}
+	}
+	if x, ok := t.Answered("last-ping"); ok {
+		t.Exercised("architecture.client.routing")
+		if t.Transport == "http" {
+			t.Exercised("http.client.messages-before-response")
+		}
+		t.Check(t.Asked("wrong-case") == nil && !t.strayTo("wrong-case"), "base.jsonrpc.member-case",
+			"a message whose members are spelled ID and METHOD was answered as if it were a ping", x.Events()...)
+	}
+}
+
+func (t *T) judgePing(request, response *wire.Event, id string) {
+	switch {
+	case response == nil && t.silentTo(&pair{request}):
+		t.Violation(id, "a ping was not answered", request)
+	case response == nil:
+	default:
+		t.Check(response.Msg.Kind == wire.Result, id, "a ping was answered with an error", request, response)
+	}
+}
+
+type pair struct{ event *wire.Event }
+
+func (p *pair) Events() []*wire.Event { return []*wire.Event{p.event} }
+
+// strayTo reports whether the client sent a result for an id that no valid
+// request has.
+func (t *T) strayTo(id string) bool {
+	for _, c := range t.Conversations {
+		for _, e := range c.Messages {
+			if e.From == wire.Client && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == wire.StringID(id).Key() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func notifyEverything(ctx context.Context, a *Asker) {
+	a.Notify("notifications/com.example/unknown", map[string]any{"_meta": map[string]any{"com.example/x": 1}})
+	a.Notify("com.example/unknown", nil)
+	if !a.Fence(ctx, "after-unknown") {
+		return
+	}
+	for _, params := range []map[string]any{nil, {}, {"progressToken": map[string]any{}, "progress": "much"}, {"progressToken": "no-such-token", "progress": 1}} {
+		a.Notify("notifications/progress", params, "*")
+	}
+	a.Notify("notifications/message", map[string]any{"level": "loud"}, "*")
+	if !a.Fence(ctx, "after-malformed") {
+		return
+	}
+	a.Notify("notifications/cancelled", map[string]any{"requestId": "never-used", "reason": "a test"}, "*")
+	a.Notify("notifications/cancelled", map[string]any{"requestId": "after-unknown"}, "*")
+	for _, params := range []map[string]any{nil, {}, {"requestId": []any{1}}} {
+		a.Notify("notifications/cancelled", params, "*")
+	}
+	if !a.Fence(ctx, "after-cancelled") {
+		return
+	}
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		a.Notify("notifications/"+list+"/list_changed", nil)
+	}
+	for i, data := range []any{"text", 7, nil, []any{1, "two"}, map[string]any{"nested": map[string]any{}}} {
+		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": fmt.Sprintf("logger %d", i), "data": data})
+	}
+	a.Fence(ctx, "after-changed")
+}

@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var hostileScenarios = []*Scenario{
+	{
+		Name:         "hostile/not-json",
+		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
+		Needs:        "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Options: Scripted(func(ctx context.Context, a *Asker) {
+			a.Fence(ctx, "before")
+			a.Raw(`{"jsonrpc":"2.0","id":"broken","method":"ping"`)
+			a.Raw(`not JSON at all`)
+			a.Fence(ctx, "after")
+		}),
+		Judge: func(t *T) {
+			t.judgeSurvival("texts that are not JSON", "base.error.parse-survive")
+			t.judgeComplaints("base.error.parse-error", -32700)
+		},
+	},
+	{
+		Name:         "hostile/envelopes",
+		Requirements: []string{"base.error.invalid-request", "base.batch.not-served"},
+		Needs:        "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Options: Scripted(func(ctx context.Context, a *Asker) {
+			a.Fence(ctx, "before")
+			a.Raw(`{"jsonrpc":"2.0","id":"batch-control","method":"ping"}`)
+			a.Raw(`[{"jsonrpc":"2.0","id":"batch-1","method":"ping"},{"jsonrpc":"2.0","id":"batch-2","method":"ping"}]`)
+			a.Raw(`{"jsonrpc":"2.0","id":"no-method"}`)
+			a.Raw(`{"jsonrpc":"1.0","id":"old-version","method":"ping"}`)
+			a.Raw(`{"jsonrpc":"2.0","id":"no-such-request","result":{}}`)
+			a.Raw(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"nobody asked"}}`)
+			a.Raw(`"text"`)
+			a.Fence(ctx, "after")
+		}),
+		Judge: func(t *T) {
+			// To survive these is asked of nobody; what is answered is judged.
+			x, ok := t.Answered("after")
+			if !ok {
+				return
+			}
+			t.Check(!t.strayTo("batch-1") && !t.strayTo("batch-2"), "base.batch.not-served", "the requests of a batch were served", x.Events()...)
+			for _, id := range []string{"no-method", "old-version"} {
+				if r := t.replyTo(id); r != nil {
+					t.Check(r.Msg.Kind == wire.ErrorResponse && r.Msg.Error.Code == -32600, "base.error.invalid-request",
+						"a message that is no valid request was not refused with -32600", r)
+				}
+			}
+		},
+	},
+	{
+		Name:         "hostile/large",
+		Requirements: []string{"stdio.message.large", "http.message.large"},
+		Needs:        "the client listed nothing",
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := next(ctx, r)
+					object, ok := result.(map[string]any)
+					mine := new(counter)
+					if ok && listed[r.Method] != "" && r.Session.Value("large", func() any { return mine }) == any(mine) {
+						object["com.example.filling"] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ", 1<<14)
+					}
+					return result, problem
+				},
+			}}}
+		},
+		Judge: func(t *T) {
+			if len(t.Requests()) > 0 {
+				id := "http.message.large"
+				if t.Transport == "stdio" {
+					id = "stdio.message.large"
+				}
+				t.Carries("an answer of a mebibyte came", id)
+			}
+		},
+	},
+}
+
+// judgeSurvival judges whether a client answers pings after something as it did
+// before.
+func (t *T) judgeSurvival(what, id string) {
+	if _, ok := t.Answered("before"); !ok {
+		return
+	}
+	x, ok := t.Answered("after")
+	switch {
+	case ok:
+		t.Exercised(id)
+	case x == nil || t.silentTo(x):
+		t.Violation(id, "the client answers no ping any more after "+what, lastEvents(t.last(), 6)...)
+	default:
+		t.Violation(id, "the client ended the session after "+what, lastEvents(t.last(), 6)...)
+	}
+}
+
+// judgeComplaints judges the errors without a usable id that the client sent.
+func (t *T) judgeComplaints(id string, code int64) {
+	for _, c := range t.Conversations {
+		for _, e := range c.Messages {
+			if e.From == wire.Client && e.Msg.Kind == wire.ErrorResponse && e.Msg.Error != nil && !e.Msg.ID.Usable() {
+				t.Check(e.Msg.Error.Code == code, id, "text that is not JSON was answered with another error", e)
+			}
+		}
+	}
+	if _, ok := t.Answered("after"); ok && len(t.at(id).Findings) == 0 {
+		t.Exercised(id) // to say nothing is tolerated
+	}
+}
+
+// replyTo returns the client's response with an id, whatever it belongs to.
+func (t *T) replyTo(id string) *wire.Event {
+	for _, c := range t.Conversations {
+		for _, e := range c.Messages {
+			if e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(id).Key() {
+				return e
+			}
+		}
+	}
+	return nil
+}

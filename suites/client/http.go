@@ -1,0 +1,420 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+var httpScenarios = []*Scenario{
+	{
+		Name: "http/json-answers", Transports: overHTTP(), Requirements: []string{"http.client.json-answer"},
+		Needs: "the client did not begin a session",
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
+				Answer: func(*server.Request) server.AnswerForm { return server.AnswerJSON },
+				Reply: func(r *server.Reply) {
+					if r.Situation == server.AnsweredJSON {
+						r.Header.Set("Content-Type", "application/json; charset=utf-8")
+					}
+				},
+			}}}
+		},
+		Judge: func(t *T) { t.Carries("all answers came as JSON", "http.client.json-answer") },
+	},
+	{
+		Name: "http/sse-answers", Transports: overHTTP(),
+		Requirements: []string{"http.client.sse-answer", "http.client.sse-syntax", "http.server.event-ids"},
+		Needs:        "the client did not begin a session",
+		Options: func(*Play) server.Options {
+			var n counter
+			return server.Options{
+				HTTP:      server.HTTPOptions{AlwaysSSE: true, NoEventID: true},
+				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event { return dress(n.next(), e) }}},
+			}
+		},
+		Judge: func(t *T) {
+			t.Carries("all answers came as SSE streams, in all its spellings and without event ids",
+				"http.client.sse-answer", "http.client.sse-syntax", "http.server.event-ids")
+		},
+	},
+	{
+		Name: "http/plain", Transports: overHTTP(),
+		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated", "http.server.session-id"},
+		Needs:        "the client sent neither a GET nor a DELETE",
+		Options: func(*Play) server.Options {
+			return server.Options{HTTP: server.HTTPOptions{NoGet: true, NoDelete: true}}
+		},
+		Judge: func(t *T) {
+			if t.asked(http.MethodGet) {
+				t.Carries("GET was answered with 405", "http.client.get-405-tolerated")
+			}
+			if t.asked(http.MethodDelete) {
+				t.Carries("DELETE was answered with 405", "http.client.delete-405-tolerated")
+			}
+		},
+	},
+	{
+		Name: "http/no-session", Transports: overHTTP(), Requirements: []string{"http.server.session-id"},
+		Needs: "the client did not begin a session",
+		Options: func(*Play) server.Options {
+			return server.Options{HTTP: server.HTTPOptions{NoSessionID: true}}
+		},
+		Judge: func(t *T) { t.Carries("the server assigned no session id", "http.server.session-id") },
+	},
+	{
+		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
+		Needs: "the client did not end by itself",
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
+				// Visible characters that are unusual all the same.
+				SessionID: func() string { return sessionID },
+			}}}
+		},
+		Judge: func(t *T) {
+			c := t.Handshake()
+			if c == nil || t.Ending.Exit == nil || c.Initialized == nil {
+				return
+			}
+			t.Check(t.asked(http.MethodDelete), "http.client.delete-session", "the client has ended without a DELETE for its session", lastEvents(c, 2)...)
+			t.Exercised("lifecycle.shutdown.http-close") // its connections ended with it
+		},
+	},
+	{
+		Name: "http/listening", Transports: overHTTP(),
+		Requirements: []string{"http.client.get-stream-messages", "http.client.get-close-tolerated"},
+		Needs:        "the client opened no listening stream with GET",
+		Options:      listening,
+		Judge: func(t *T) {
+			if x := t.Asked("on-the-stream"); x != nil {
+				switch {
+				case x.Response() != nil:
+					t.Exercised("http.client.get-stream-messages")
+				case t.silentTo(x):
+					t.Violation("http.client.get-stream-messages", "a ping on the listening stream was not answered", x.Request)
+				}
+				t.Carries("the listening stream was ended by the server", "http.client.get-close-tolerated")
+			}
+		},
+	},
+	{
+		Name: "http/lost-session", Transports: overHTTP(),
+		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
+		Needs:        "the client sent no request with a session id after the handshake",
+		Options:      losing,
+		Judge:        judgeLost,
+	},
+	{
+		Name: "http/cut-stream", Transports: overHTTP(),
+		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived"},
+		Needs:        "the client did not come back for the rest of a stream that was cut; to resume is its choice",
+		Options:      cutting,
+		Judge:        judgeCut,
+	},
+	{
+		Name: "sse/session", Transports: []string{transport.NameSSE},
+		Requirements: []string{"sse.client.post-to-endpoint", "sse.client.message-events", "lifecycle.shutdown.http-close"},
+		Needs:        "the client did not get through the handshake",
+		Judge: func(t *T) {
+			c := t.Handshake()
+			if c == nil || c.Initialized == nil {
+				return
+			}
+			t.Exercised("sse.client.message-events", "sse.client.post-to-endpoint")
+			if t.Ending.Exit != nil {
+				t.Exercised("lifecycle.shutdown.http-close")
+			}
+		},
+	},
+	{
+		Name: "http/legacy-only", Transports: overHTTP(), Path: server.PathSSE,
+		Requirements: []string{
+			"sse.client.url-either-transport", "sse.client.post-first", "sse.client.fallback-get", "sse.client.fallback-stays-legacy",
+			"sse.client.post-to-endpoint", "sse.client.message-events",
+		},
+		Needs: "the client did not fall back to the legacy transport; that concerns only clients that want to reach older servers",
+		Options: func(*Play) server.Options {
+			return server.Options{HTTP: server.HTTPOptions{NoStreamable: true}}
+		},
+		Judge: judgeFallback,
+	},
+}
+
+const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
+
+// dress spells an event in one of the ways that the SSE standard allows.
+func dress(n int, e *server.Event) []*server.Event {
+	data := string(e.Data)
+	// A line end between two members leaves the JSON text what it is.
+	lines := strings.Replace(data, `,"`, ",\n\"", 1)
+	text := func(newline string, fields ...string) []byte {
+		return []byte(strings.Join(fields, newline) + newline + newline)
+	}
+	switch n % 4 {
+	case 0:
+		e.Raw = text("\n", ": a comment", "retry: 500", "unknown: field", "data: "+data)
+	case 1:
+		fields := []string{"event: message"}
+		for line := range strings.SplitSeq(lines, "\n") {
+			fields = append(fields, "data:"+line)
+		}
+		e.Raw = text("\r\n", fields...)
+	case 2:
+		e.Raw = text("\r", "data: "+data, "event:message")
+	default:
+		e.Raw = text("\n", ":", "event: message", "data: "+data, "nonsense")
+	}
+	return []*server.Event{e}
+}
+
+// asked reports whether the client made a request with an HTTP method.
+func (t *T) asked(method string) bool { return t.head(method) != nil }
+
+func (t *T) head(method string) *wire.Event {
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.Kind == wire.KindHTTPRequest && e.From == wire.Client && e.HTTP.Method == method {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// listening pings on the listening stream and then ends that, while a request
+// of the client waits.
+func listening(p *Play) server.Options {
+	script := func(ctx context.Context, a *Asker) {
+		log := a.Request.Session.Log()
+		// The stream may be on its way still.
+		opened, cancel := context.WithTimeout(ctx, p.Patience/4)
+		defer cancel()
+		if _, err := log.Await(opened, 0, func(e *wire.Event) bool {
+			return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
+		}); err != nil {
+			return
+		}
+		from := log.Len()
+		a.Request.Session.Notify("notifications/tools/list_changed", nil)
+		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
+			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
+		}})
+		if a.await(ctx, from, "on-the-stream") == nil && ctx.Err() == nil {
+			_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
+		}
+	}
+	return server.Options{Behaviour: server.Behaviour{
+		Methods: map[string]server.Middleware{"*": p.During(script)},
+		HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+			e.Cut = strings.HasPrefix(e.Stream, "get:") && e.Out != nil && e.Out.Method == "ping"
+			return []*server.Event{e}
+		}},
+	}}
+}
+
+// losing answers the first request of operation in the first session, and
+// whatever else comes in that session, with 404.
+func losing(*Play) server.Options {
+	l := &loser{}
+	o := server.Options{}
+	o.Behaviour.Breaks = []string{"*"}
+	o.Behaviour.Connected = func(_ context.Context, s *server.Session) { l.add(s) }
+	o.Behaviour.HTTP.Middleware = l.wrap
+	return o
+}
+
+type loser struct {
+	mu       sync.Mutex
+	sessions map[string]*server.Session
+	lost     string
+	count    int
+}
+
+func (l *loser) add(s *server.Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sessions == nil {
+		l.sessions = make(map[string]*server.Session)
+	}
+	l.sessions[s.ID] = s
+}
+
+func (l *loser) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("Mcp-Session-Id")
+		var body []byte
+		if r.Method == http.MethodPost && id != "" {
+			var err error
+			if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20)); err != nil {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		s, name := l.takes(id, body)
+		if s == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		log, stream := s.Log(), strings.ToLower(r.Method)+":lost-"+name
+		if body != nil {
+			_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: body})
+		}
+		_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: &wire.Head{
+			Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header.Clone(),
+		}})
+		_, _ = log.Append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream, Deliberate: []string{"*"},
+			HTTP: &wire.Head{Status: http.StatusNotFound, Header: http.Header{}}})
+		_, _ = log.Append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
+		w.WriteHeader(http.StatusNotFound)
+	})
+}
+
+// takes returns the session in which a request is to be answered with 404.
+func (l *loser) takes(id string, body []byte) (*server.Session, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.sessions[id]
+	if s == nil {
+		return nil, ""
+	}
+	if l.lost == "" && body != nil {
+		if m := wire.Parse(body); m.Kind == wire.Request && m.Method != "initialize" {
+			l.lost = id
+		}
+	}
+	if l.lost != id {
+		return nil, ""
+	}
+	l.count++
+	return s, strconv.Itoa(l.count)
+}
+
+// basic/transports#session-management
+func judgeLost(t *T) {
+	const again, bare = "http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"
+	var first *judge.Conversation
+	var lost *wire.Event
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound && strings.Contains(e.Stream, ":lost-") && lost == nil {
+				first, lost = c, e
+			}
+		}
+	}
+	if lost == nil {
+		return
+	}
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if c == first && e.Seq <= lost.Seq || e.At < lost.At || e.Kind != wire.KindMessage || e.From != wire.Client || e.Msg.Method != "initialize" {
+				continue
+			}
+			t.Exercised(again)
+			for _, h := range c.Events {
+				if h.Kind == wire.KindHTTPRequest && h.Stream == e.Stream {
+					t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
+				}
+			}
+			return
+		}
+	}
+	var asked *wire.Event
+	for _, e := range first.Events {
+		if e.Kind == wire.KindHTTPRequest && e.Stream == lost.Stream {
+			asked = e
+		}
+	}
+	for _, x := range requests(first) {
+		if x.Request.Seq > lost.Seq {
+			t.Violation(again, "the client goes on in a session that was answered with 404, and begins no new one", asked, lost, x.Request)
+			return
+		}
+	}
+	t.Warning(again, "the client ends after 404 instead of beginning a new session", asked, lost)
+}
+
+// cutting ends the connection of the first request of operation before its
+// answer; the answer is there for a client that resumes.
+func cutting(*Play) server.Options {
+	return server.Options{
+		HTTP: server.HTTPOptions{AlwaysSSE: true},
+		Behaviour: server.Behaviour{Breaks: []string{"http.server.sse-no-early-close"}, HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+			answer := e.Out != nil && e.Out.Answers != nil && operation(e.Out.Answers.Method) && strings.HasPrefix(e.Stream, "post:")
+			mine := new(counter)
+			if !answer || e.Session.Value("cut", func() any { return mine }) != any(mine) {
+				return []*server.Event{e}
+			}
+			out := e.Out.Answers.Notification("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
+			text := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"the connection breaks now"}}`)
+			before := &server.Event{Session: e.Session, Out: out, Stream: e.Stream, Name: "message", ID: "cut-here", Retry: "100", Data: text, Cut: true}
+			return []*server.Event{before, e}
+		}}},
+	}
+}
+
+func judgeCut(t *T) {
+	var broken *wire.Event
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.SSE != nil && e.SSE.ID == "cut-here" {
+				broken = e
+				break
+			}
+		}
+		if broken == nil {
+			continue
+		}
+		for _, e := range c.Events[broken.Seq:] {
+			if e.Kind != wire.KindHTTPRequest || e.HTTP.Method != http.MethodGet {
+				continue
+			}
+			last := e.HTTP.Header.Values("Last-Event-Id")
+			if len(last) == 0 {
+				continue // a listening stream, perhaps
+			}
+			t.Exercised("http.client.resume-get")
+			t.Check(last[0] == "cut-here", "http.client.last-event-id",
+				"the stream is resumed after another event than the last one that was received on it", broken, e)
+			break
+		}
+		t.Carries("the stream of an answer was cut", "http.disconnect.survived")
+		return
+	}
+}
+
+// basic/transports#backwards-compatibility
+func judgeFallback(t *T) {
+	var first, get *wire.Event
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.Kind != wire.KindHTTPRequest {
+				continue
+			}
+			if first == nil || e.At < first.At {
+				first = e
+			}
+			if e.HTTP.Method == http.MethodGet && strings.HasSuffix(e.HTTP.URL, server.PathSSE) && get == nil {
+				get = e
+			}
+		}
+	}
+	if first == nil || get == nil {
+		return
+	}
+	t.Exercised("sse.client.fallback-get")
+	t.Check(first.HTTP.Method == http.MethodPost, "sse.client.post-first", "the first request to the URL is no POST", first)
+	for _, c := range t.Conversations {
+		if c.Transport == transport.NameSSE && c.Handshaken() && c.Initialized != nil {
+			t.Exercised("sse.client.url-either-transport", "sse.client.fallback-stays-legacy", "sse.client.post-to-endpoint", "sse.client.message-events")
+		}
+	}
+}

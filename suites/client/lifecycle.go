@@ -1,0 +1,275 @@
+package client
+
+import (
+	"context"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+var lifecycleScenarios = []*Scenario{
+	{
+		Name: Baseline,
+		Requirements: []string{
+			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional", "progress.none",
+			"pagination.client.both-flows", "pagination.client.missing-cursor-ends",
+		},
+		Judge: judgeBaseline,
+	},
+	{
+		Name:         "lifecycle/older-version",
+		Requirements: []string{"lifecycle.error.version-mismatch"},
+		Needs:        "the client did not take part in a handshake",
+		Options:      answering("2024-11-05"),
+		Judge: func(t *T) {
+			// To go on and to leave are both right.
+			if t.Handshake() != nil && !t.Ending.Late {
+				t.Exercised("lifecycle.error.version-mismatch")
+			}
+		},
+	},
+	{
+		Name:         "lifecycle/newer-version",
+		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.version.client-latest"},
+		Options:      answering("2031-01-01"),
+		Judge: func(t *T) {
+			judgeUnusable(t)
+			if c := t.Handshake(); c != nil {
+				asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string)
+				if asked >= server.Version {
+					t.Exercised("lifecycle.version.client-latest")
+				}
+			}
+		},
+	},
+	{
+		Name:         "lifecycle/no-version",
+		Requirements: []string{"lifecycle.version.disconnect"},
+		Options:      answering("no-such-version"),
+		Judge:        judgeUnusable,
+	},
+	{
+		Name:         "lifecycle/early-ping",
+		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{
+				Breaks: []string{"http.server.messages-related"},
+				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := next(ctx, r)
+					early := &Asker{Request: r}
+					early.Notify("notifications/message", map[string]any{"level": "info", "data": "not initialized yet"})
+					early.Send(map[string]any{"id": "early-ping", "method": "ping"})
+					return result, problem
+				}},
+			}}
+		},
+		Judge: func(t *T) {
+			t.Carries("a ping and a log message came before the answer to initialize",
+				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
+		},
+	},
+	{
+		Name: "lifecycle/additions",
+		Requirements: []string{
+			"base.response.result-open", "lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
+			"lifecycle.init.instructions-optional", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
+			"meta.key.name-characters", "meta.key.name-empty", "base.message.utf8-accepted",
+		},
+		Options: func(*Play) server.Options {
+			return server.Options{
+				Instructions: "Grüße — 你好 — 🙂 — \u2028 — Ωμέγα",
+				Behaviour: server.Behaviour{
+					// Reserved keys under _meta and members in what is empty otherwise
+					// are the point.
+					Breaks: []string{
+						"meta.key.prefix-reserved", "ping.response-empty", "schema.set-level-result", "schema.subscribe-result",
+						"schema.unsubscribe-result",
+					},
+					Methods: map[string]server.Middleware{
+						"initialize": server.Edit(func(_ *server.Request, result map[string]any) {
+							capabilities, _ := result["capabilities"].(map[string]any)
+							capabilities["experimental"] = map[string]any{"com.example/unknown": map[string]any{"enabled": true}}
+							capabilities["com.example.capability"] = map[string]any{}
+						}),
+						"*": server.Edit(func(_ *server.Request, result map[string]any) {
+							result["_meta"] = oddMeta()
+							result["com.example.addition"] = []any{"unknown", 1, nil}
+							for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
+								items, _ := result[member].([]any)
+								for _, item := range items {
+									if o, ok := item.(map[string]any); ok {
+										o["_meta"] = oddMeta()
+									}
+								}
+							}
+						}),
+					},
+				},
+			}
+		},
+		Judge: func(t *T) {
+			t.Carries("results with additional members, capabilities and metadata came",
+				"base.response.result-open", "lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
+				"lifecycle.init.instructions-optional", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
+				"meta.key.name-characters", "meta.key.name-empty", "base.message.utf8-accepted")
+		},
+	},
+	{
+		Name: "capabilities/none", Requirements: []string{
+			"base.support.other-components", "lifecycle.error.missing-capability", "lifecycle.capability.client-uses-tools",
+			"lifecycle.capability.client-uses-prompts", "lifecycle.capability.client-uses-resources",
+			"lifecycle.capability.client-uses-resource-subscriptions", "lifecycle.capability.client-uses-logging",
+			"lifecycle.capability.client-uses-completions",
+		},
+		Options: without("tools", "resources", "prompts", "logging", "completions"),
+		Judge: func(t *T) {
+			judgeAbstains(t)
+			for _, id := range []string{"base.support.other-components", "lifecycle.error.missing-capability"} {
+				c := t.Handshake()
+				switch {
+				case c == nil:
+				case c.Initialized == nil:
+					t.Violation(id, "the handshake with a server without any capability was broken off", lastEvents(c, 3)...)
+				case t.Ending.Late && t.Baseline.Ending.Exit != nil:
+					t.Violation(id, "the client hangs when the server has no capability", lastEvents(c, 3)...)
+				default:
+					t.Exercised(id)
+				}
+			}
+		},
+	},
+	alone("tools", "resources", "prompts", "logging", "completions"),
+	alone("resources", "tools", "prompts", "logging", "completions", "resources.subscribe", "resources.listChanged"),
+	alone("prompts", "tools", "resources", "logging", "completions"),
+	alone("logging", "tools", "resources", "prompts", "completions"),
+	alone("completions", "tools", "resources", "prompts", "logging"),
+}
+
+// answering returns options of a server that answers with a version, whatever
+// was asked for.
+func answering(version string) func(*Play) server.Options {
+	return func(*Play) server.Options {
+		return server.Options{
+			Versions: []string{server.Version, "2025-03-26", "2024-11-05", version},
+			Behaviour: server.Behaviour{
+				Breaks:    []string{"*"},
+				Lifecycle: server.Lifecycle{Version: func(string) string { return version }},
+			},
+		}
+	}
+}
+
+func without(capabilities ...string) func(*Play) server.Options {
+	return func(*Play) server.Options {
+		return server.Options{
+			Without: capabilities,
+			// The tools are the same, whatever else there is.
+			Behaviour: server.Behaviour{Breaks: []string{"tools.embedded-resource.resources-capability"}},
+		}
+	}
+}
+
+// uses ties a method to the requirement that binds it to a capability.
+var uses = []struct{ method, requirement, capability string }{
+	{"tools/list", "lifecycle.capability.client-uses-tools", "tools"},
+	{"tools/call", "lifecycle.capability.client-uses-tools", "tools"},
+	{"prompts/list", "lifecycle.capability.client-uses-prompts", "prompts"},
+	{"prompts/get", "lifecycle.capability.client-uses-prompts", "prompts"},
+	{"resources/list", "lifecycle.capability.client-uses-resources", "resources"},
+	{"resources/templates/list", "lifecycle.capability.client-uses-resources", "resources"},
+	{"resources/read", "lifecycle.capability.client-uses-resources", "resources"},
+	{"resources/subscribe", "lifecycle.capability.client-uses-resource-subscriptions", "resources.subscribe"},
+	{"logging/setLevel", "lifecycle.capability.client-uses-logging", "logging"},
+	{"completion/complete", "lifecycle.capability.client-uses-completions", "completions"},
+}
+
+// alone is a server with one capability only.
+func alone(capability string, others ...string) *Scenario {
+	s := &Scenario{
+		Name: "capabilities/only-" + capability, Options: without(others...), Judge: judgeAbstains,
+		Needs: "the client did not show that it uses the other capabilities when they are there",
+	}
+	seen := make(map[string]bool)
+	for _, u := range uses {
+		for _, other := range others {
+			if u.capability == other && !seen[u.requirement] {
+				seen[u.requirement] = true
+				s.Requirements = append(s.Requirements, u.requirement)
+			}
+		}
+	}
+	return s
+}
+
+// judgeAbstains counts what the client uses when it is declared, and has left
+// alone here. That it used it all the same is for the passive rules to say.
+func judgeAbstains(t *T) {
+	c := t.Handshake()
+	if c == nil || c.Initialized == nil {
+		return
+	}
+	for _, u := range uses {
+		if !c.Declared(wire.Server, u.capability) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil {
+			t.Exercised(u.requirement)
+		}
+	}
+}
+
+// sent returns the client's first request of a method, or nil.
+func (t *T) sent(method string) *judge.Exchange {
+	for _, x := range t.Requests() {
+		if x.Method() == method {
+			return x
+		}
+	}
+	return nil
+}
+
+func judgeBaseline(t *T) {
+	c := t.Handshake()
+	if c == nil {
+		return
+	}
+	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); asked == c.Version {
+		t.Check(c.Initialized != nil, "lifecycle.version.client-supported",
+			"the client gives up although the server has answered with the version that was asked for", lastEvents(c, 3)...)
+	}
+	t.Check(c.Initialized != nil, "lifecycle.init.instructions-optional", "the client gives up", lastEvents(c, 3)...)
+	for _, x := range t.Requests() {
+		if x.Token != nil && len(x.Progress) == 0 && x.Response() != nil && x.Response().Seq < c.Events[len(c.Events)-1].Seq {
+			t.Exercised("progress.none")
+		}
+	}
+	judgePaging(t)
+}
+
+// basic/lifecycle#version-negotiation
+func judgeUnusable(t *T) {
+	const id = "lifecycle.version.disconnect"
+	c := t.Handshake()
+	if c == nil {
+		return
+	}
+	for _, x := range requests(c) {
+		if x.Request.Seq > c.Init.Response().Seq {
+			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask for and cannot know",
+				c.Init.Request, c.Init.Response(), x.Request)
+			return
+		}
+	}
+	switch {
+	case t.Ending.Exit != nil:
+		t.Exercised(id)
+	case t.Ending.Late && t.Baseline.Ending.Exit != nil:
+		t.Violation(id, "the client neither goes on nor disconnects", c.Init.Response())
+	}
+}
+
+// oddMeta returns metadata with unusual keys, all of them allowed.
+func oddMeta() map[string]any {
+	return map[string]any{
+		"com.example/a-b_c.d": "x", "a-b": 1, "a_b": []any{}, "a.b": nil, "com.example/": map[string]any{},
+		"modelcontextprotocol.io/x": 7, "mcp.dev/y": []any{true},
+	}
+}

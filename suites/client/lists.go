@@ -1,0 +1,214 @@
+package client
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+var listScenarios = []*Scenario{
+	{
+		Name: "lists/pages",
+		Requirements: []string{
+			"pagination.page-size.server-decides", "pagination.client.no-fixed-page-size", "pagination.cursor.same-operation",
+			"pagination.client.missing-cursor-ends", "pagination.client.both-flows", "pagination.client.cursor-opaque",
+			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified", "pagination.client.cursor-not-persisted",
+			"pagination.next-cursor.may-be-last",
+		},
+		Needs: "the client fetched no further page of any list",
+		Options: func(*Play) server.Options {
+			methods := make(map[string]server.Middleware)
+			for method, member := range listed {
+				methods[method] = paged(method, member)
+			}
+			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
+		},
+		Judge: judgePages,
+	},
+	{
+		Name:         "lists/changed",
+		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
+		Needs:        "the client listed nothing",
+		Options: func(*Play) server.Options {
+			methods := make(map[string]server.Middleware)
+			for method, member := range listed {
+				if member == "resourceTemplates" {
+					continue
+				}
+				methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, problem := next(ctx, r)
+					r.Session.Value("changed "+member, func() any {
+						r.Notify("notifications/"+member+"/list_changed", nil)
+						return true
+					})
+					return result, problem
+				}
+			}
+			return server.Options{Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.messages-related"}}}
+		},
+		Judge: func(t *T) {
+			for method, member := range listed {
+				if member != "resourceTemplates" && t.sent(method) != nil {
+					t.Carries("a change of the "+member+" was announced", member+".list-changed.unsolicited")
+				}
+			}
+		},
+	},
+}
+
+// listed names the member of the result of each list operation.
+var listed = map[string]string{
+	"tools/list": "tools", "resources/list": "resources",
+	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
+}
+
+// pages of a list, with the cursor that leads to the next. The last one holds
+// whatever is left; the one before it is empty.
+var pages = []struct {
+	size   int
+	cursor func(method string) string
+	looks  string
+}{
+	{5, func(method string) string { return method + " → 次 🎉 \u2028 \"{}\" %20&+=" }, "with unusual characters"},
+	{1, func(method string) string { return strings.Repeat(method+"/", 400) }, "of several thousand characters"},
+	{0, func(method string) string { return "page=3&of=" + method }, "on an empty page"},
+	{7, func(string) string { return "" }, "that is the empty string"},
+	{-1, nil, ""},
+}
+
+// paged cuts a list into pages.
+func paged(method, member string) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		page := 0
+		if given, ok := r.Params["cursor"]; ok {
+			page = pageOf(method, given)
+			if page < 0 {
+				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no such cursor"}
+			}
+			delete(r.Params, "cursor")
+		}
+		result, problem := next(ctx, r)
+		object, ok := result.(map[string]any)
+		if problem != nil || !ok {
+			return result, problem
+		}
+		items, _ := object[member].([]any)
+		from := 0
+		for _, p := range pages[:page] {
+			from = min(len(items), from+p.size)
+		}
+		to := len(items)
+		delete(object, "nextCursor")
+		if size := pages[page].size; size >= 0 {
+			to = min(to, from+size)
+			object["nextCursor"] = pages[page].cursor(method)
+		}
+		object[member] = append([]any{}, items[from:to]...)
+		return object, nil
+	}
+}
+
+// pageOf returns the page to which a cursor leads, or -1.
+func pageOf(method string, cursor any) int {
+	for i, p := range pages {
+		if p.cursor != nil && p.cursor(method) == cursor {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+func judgePages(t *T) {
+	for _, c := range t.Conversations {
+		for method := range listed {
+			var last *judge.Exchange
+			reached := -1
+			for _, x := range requests(c) {
+				if x.Method() != method {
+					continue
+				}
+				given := wire.At(x.Request.Msg.Params, "cursor")
+				page := 0
+				if given != nil {
+					page = t.judgeCursor(c, x, given)
+				}
+				if page >= reached && x.Response() != nil {
+					reached, last = page, x
+				}
+			}
+			if last != nil {
+				t.judgeReached(c, method, reached, last)
+			}
+		}
+	}
+}
+
+// judgeCursor judges a cursor that the client sent, and returns the page that
+// it leads to, or -1.
+func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int {
+	page := pageOf(x.Method(), given)
+	if page >= 0 {
+		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-opaque", "pagination.client.cursor-unmodified",
+			"pagination.client.cursor-not-persisted")
+		return page
+	}
+	for method := range listed {
+		if pageOf(method, given) >= 0 {
+			t.Violation("pagination.cursor.same-operation", "a cursor of "+method+" was sent with "+x.Method(), x.Request)
+			return -1
+		}
+	}
+	t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(given)+" was never given out", issued(c, x)...)
+	return -1
+}
+
+// issued returns the newest answer to the same list before a request, and the
+// request.
+func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
+	events := []*wire.Event{x.Request}
+	for _, y := range c.Exchanges {
+		if y.Method() == x.Method() && y.Response() != nil && y.Response().Seq < x.Request.Seq {
+			events = []*wire.Event{y.Response(), x.Request}
+		}
+	}
+	return events
+}
+
+// judgeReached judges where the client stopped to read a list.
+func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last *judge.Exchange) {
+	if reached > 0 {
+		t.Exercised("pagination.client.both-flows")
+	}
+	if reached == len(pages)-1 {
+		t.Exercised("pagination.page-size.server-decides", "pagination.client.no-fixed-page-size", "pagination.client.missing-cursor-ends",
+			"pagination.client.no-format-assumptions", "pagination.next-cursor.may-be-last")
+		return
+	}
+	if reached < 1 {
+		return // it may be content with the first page
+	}
+	// It reads on where it can, and has stopped in the middle.
+	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
+	message := method + " was not read on: the cursor " + pages[reached].looks + " was not used, while those before it were"
+	switch pages[reached].size {
+	case 0:
+		t.Violation(size, method+" was not read on after an empty page that has a nextCursor", last.Events()...)
+	default:
+		t.Violation(opaque, message, last.Events()...)
+	}
+}
+
+// judgePaging judges how lists are read whose cursors are ordinary.
+func judgePaging(t *T) {
+	for _, x := range t.Requests() {
+		if listed[x.Method()] == "" || x.Response() == nil || x.Result() == nil {
+			continue
+		}
+		if _, more := x.Result()["nextCursor"]; !more && wire.At(x.Request.Msg.Params, "cursor") != nil {
+			t.Exercised("pagination.client.both-flows", "pagination.client.missing-cursor-ends")
+		}
+	}
+}

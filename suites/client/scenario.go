@@ -1,0 +1,290 @@
+// Package client holds the scenarios for clients under test: each is a server
+// that behaves in a certain way, and what a client must make of it. A scenario
+// is a plain value, so that it can be listed and played without any framework.
+// What can be seen in messages alone is left to the passive rules of package
+// judge, which look at every connection of every scenario.
+package client
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+// Scenario is one server that a client is launched against.
+type Scenario struct {
+	// Name is stable and unique: topic, slash, what is tried.
+	Name string
+	// Requirements that the scenario can tell something about.
+	Requirements []string
+	// Transports on which the scenario makes sense; none means all.
+	Transports []string
+	// Needs says what the client has to do for the scenario to tell anything.
+	Needs string
+	// Patient scenarios keep a client waiting on purpose: that it is still
+	// there at the time limit tells nothing about the others.
+	Patient bool
+	// Path replaces the path of the URL that the client is given.
+	Path string
+	// Options returns the options of the server; nil is the server that
+	// departs in nothing.
+	Options func(p *Play) server.Options
+	// IgnoreSIGTERM says that the server process outlives SIGTERM.
+	IgnoreSIGTERM bool
+	// Judge looks at what has happened. It may be nil: the passive rules then
+	// say all there is to say.
+	Judge func(t *T)
+}
+
+// Applies reports whether the scenario makes sense on a transport.
+func (s *Scenario) Applies(name string) bool {
+	return len(s.Transports) == 0 || slices.Contains(s.Transports, name)
+}
+
+// Baseline is the name of the scenario with which the others are compared.
+const Baseline = "baseline"
+
+// Scenarios returns all scenarios, the baseline first.
+func Scenarios() []*Scenario {
+	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
+		timeScenarios, hostileScenarios, httpScenarios, stdioScenarios)
+}
+
+// Play is one scenario while it is played.
+type Play struct {
+	Scenario *Scenario
+	// Patience is how long an answer of the client is awaited.
+	Patience time.Duration
+}
+
+// Ending tells how the client under test ended in a scenario.
+type Ending struct {
+	// Exit of the process, or nil when it had to be stopped.
+	Exit *wire.Exit
+	// Late says that the client was still there at the time limit.
+	Late bool
+	// Skipped says why the client was not launched at all, or "".
+	Skipped string
+	// Output is the end of what the client wrote to stdout and stderr.
+	Output string
+}
+
+// T is what the judgement of one scenario works with.
+type T struct {
+	Scenario  *Scenario
+	Transport string
+	// Conversations that the client had, oldest first.
+	Conversations []*judge.Conversation
+	Ending        Ending
+	// Baseline is the same client against the server that departs in nothing.
+	Baseline *T
+
+	order    []string
+	outcomes map[string]*check.Outcome
+}
+
+// Outcomes returns one outcome for each requirement of the scenario and each
+// other one that it has found something about.
+func (t *T) Outcomes() []check.Outcome {
+	for _, id := range t.Scenario.Requirements {
+		o := t.at(id)
+		if len(o.Exercised) == 0 && len(o.Findings) == 0 && o.Reason == "" {
+			o.Reason = t.untold()
+		}
+	}
+	var all []check.Outcome
+	for _, id := range t.order {
+		o := *t.outcomes[id]
+		switch {
+		case len(o.Findings) > 0:
+			o.Verdict = check.Failed
+		case len(o.Exercised) > 0:
+			o.Verdict = check.Passed
+		default:
+			o.Verdict = check.Inconclusive
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// untold says why a scenario has told nothing.
+func (t *T) untold() string {
+	switch {
+	case t.Ending.Skipped != "":
+		return t.Ending.Skipped
+	case len(t.Conversations) == 0:
+		return "the client did not connect in scenario " + t.Scenario.Name
+	case t.Scenario.Needs != "":
+		return "in scenario " + t.Scenario.Name + " " + t.Scenario.Needs
+	}
+	return "the client did nothing in scenario " + t.Scenario.Name + " that would tell"
+}
+
+func (t *T) at(id string) *check.Outcome {
+	if t.outcomes == nil {
+		t.outcomes = make(map[string]*check.Outcome)
+	}
+	o := t.outcomes[id]
+	if o == nil {
+		o = &check.Outcome{Check: &check.Check{Name: "scenario: " + t.Scenario.Name, Requirements: []string{id}}}
+		t.outcomes[id] = o
+		t.order = append(t.order, id)
+	}
+	return o
+}
+
+// Exercised counts that the client met a requirement.
+func (t *T) Exercised(ids ...string) {
+	for _, id := range ids {
+		o := t.at(id)
+		o.Exercised = append(o.Exercised, id)
+	}
+}
+
+// Violation records that the client broke a requirement. The events are the
+// proof, oldest first.
+func (t *T) Violation(id, message string, events ...*wire.Event) {
+	t.at(id).Findings = append(t.at(id).Findings, check.Finding{Requirement: id, Message: message, Evidence: present(events)})
+}
+
+// Warning records a violation that only warns, whatever the level.
+func (t *T) Warning(id, message string, events ...*wire.Event) {
+	t.at(id).Findings = append(t.at(id).Findings, check.Finding{
+		Requirement: id, Message: message, Mild: true, Evidence: present(events),
+	})
+}
+
+func present(events []*wire.Event) []*wire.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e *wire.Event) bool { return e == nil })
+}
+
+// Inconclusive says why the scenario cannot tell whether requirements are met.
+func (t *T) Inconclusive(reason string, ids ...string) {
+	for _, id := range ids {
+		t.at(id).Reason = reason
+	}
+}
+
+// Check is Exercised or Violation, as the condition says.
+func (t *T) Check(ok bool, id, message string, events ...*wire.Event) {
+	if ok {
+		t.Exercised(id)
+	} else {
+		t.Violation(id, message, events...)
+	}
+}
+
+// Handshake returns the first conversation in which initialize was answered
+// with a result, or nil.
+func (t *T) Handshake() *judge.Conversation {
+	for _, c := range t.Conversations {
+		if c.Handshaken() {
+			return c
+		}
+	}
+	return nil
+}
+
+// Requests returns the client's requests after the handshake, apart from pings.
+func (t *T) Requests() []*judge.Exchange {
+	var all []*judge.Exchange
+	for _, c := range t.Conversations {
+		all = append(all, requests(c)...)
+	}
+	return all
+}
+
+func requests(c *judge.Conversation) []*judge.Exchange {
+	var all []*judge.Exchange
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Client && operation(x.Method()) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// operation reports whether a method belongs to neither handshake nor liveness.
+func operation(method string) bool { return method != "initialize" && method != "ping" }
+
+// Asked returns the server's requests whose id is the given text, which only
+// scripts give.
+func (t *T) Asked(id string) *judge.Exchange {
+	for _, c := range t.Conversations {
+		for _, x := range c.Exchanges {
+			if x.From() == wire.Server && x.Request.Msg.ID.Key() == wire.StringID(id).Key() {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// Answered reports on a request of the script: nothing when it was never made
+// or the client left before it could answer.
+func (t *T) Answered(id string) (x *judge.Exchange, ok bool) {
+	x = t.Asked(id)
+	return x, x != nil && x.Response() != nil
+}
+
+// lastEvents returns the last messages of a conversation.
+func lastEvents(c *judge.Conversation, n int) []*wire.Event {
+	if c == nil {
+		return nil
+	}
+	return c.Messages[max(0, len(c.Messages)-n):]
+}
+
+// Carried reports whether the client has come as far as against the server
+// that departs in nothing; if not, how it stopped short. decided is false when
+// the baseline itself tells nothing.
+func (t *T) Carried() (ok, decided bool, how string) {
+	base := t.Baseline
+	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
+		return false, false, ""
+	}
+	switch mine, theirs := t.Ending, base.Ending; {
+	case len(t.Conversations) == 0:
+		return false, false, "" // whatever kept it from connecting, the server did not
+	case t.Handshake() == nil:
+		return false, true, "the handshake was broken off"
+	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
+		return false, true, "the client sent no request after the handshake, which it does to an ordinary server"
+	case mine.Late && !theirs.Late:
+		return false, true, "the client was still waiting at the time limit, while it ends by itself with an ordinary server"
+	case mine.Exit != nil && theirs.Exit != nil && *mine.Exit != *theirs.Exit:
+		return false, true, "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
+	}
+	return true, true, ""
+}
+
+// Carries reports on requirements that a client meets by going on as with an
+// ordinary server.
+func (t *T) Carries(after string, ids ...string) {
+	ok, decided, how := t.Carried()
+	switch {
+	case !decided:
+	case ok:
+		t.Exercised(ids...)
+	default:
+		for _, id := range ids {
+			t.Violation(id, after+": "+how, lastEvents(t.last(), 4)...)
+		}
+	}
+}
+
+func (t *T) last() *judge.Conversation {
+	if len(t.Conversations) == 0 {
+		return nil
+	}
+	return t.Conversations[len(t.Conversations)-1]
+}
+
+func overHTTP() []string  { return []string{transport.NameHTTP} }
+func overStdio() []string { return []string{transport.NameStdio} }

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Script is what a server does while a client waits for the answer to its
+// first request after the handshake. A client that awaits an answer is there to
+// take in what else comes, on every transport.
+type Script func(ctx context.Context, a *Asker)
+
+// Asker sends a script's messages on the stream of the request that waits.
+type Asker struct {
+	Request  *server.Request
+	Patience time.Duration
+	// Silent is set once a request of the script was not answered in time:
+	// what follows would only cost the same time again.
+	Silent bool
+}
+
+type scriptKey struct{}
+
+// During returns the middleware, for all methods, that plays a script once in a
+// session.
+func (p *Play) During(script Script) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if !operation(r.Method) || !r.Session.Initialized() {
+			return next(ctx, r)
+		}
+		first := make(chan struct{})
+		if r.Session.Value(scriptKey{}, func() any { return first }) == any(first) {
+			r.Detach()
+			script(ctx, &Asker{Request: r, Patience: p.Patience})
+		}
+		return next(ctx, r)
+	}
+}
+
+// Scripted returns options of a server that plays a script.
+func Scripted(script Script) func(*Play) server.Options {
+	return func(p *Play) server.Options {
+		return server.Options{Behaviour: server.Behaviour{
+			Methods: map[string]server.Middleware{"*": p.During(script)},
+			// What a script asks is about the session, not about the request
+			// that happens to be under way.
+			Breaks: []string{"http.server.messages-related"},
+		}}
+	}
+}
+
+// Send sends one message, given by its members beside jsonrpc. The requirements
+// are those that it breaks on purpose.
+func (a *Asker) Send(members map[string]any, breaks ...string) {
+	message := map[string]any{"jsonrpc": "2.0"}
+	for name, v := range members {
+		message[name] = v
+	}
+	kind := wire.Notification
+	if _, ok := message["id"]; ok {
+		kind = wire.Request
+	}
+	method, _ := message["method"].(string)
+	a.Request.Session.Send(&server.Outgoing{
+		Session: a.Request.Session, Kind: kind, Method: method, To: a.Request, Message: message, Deliberate: breaks,
+	})
+}
+
+// Raw sends a text in the place of a message.
+func (a *Asker) Raw(text string) {
+	a.Request.Session.Send(&server.Outgoing{
+		Session: a.Request.Session, Kind: wire.Notification, Method: "raw", To: a.Request, Raw: []byte(text),
+		Deliberate: []string{"*"},
+	})
+}
+
+// Notify sends a notification.
+func (a *Asker) Notify(method string, params map[string]any, breaks ...string) {
+	message := map[string]any{"method": method}
+	if params != nil {
+		message["params"] = params
+	}
+	a.Send(message, breaks...)
+}
+
+// Ask sends a request and waits for the answer, which is nil when none comes.
+// That none came in time is remembered in the log.
+func (a *Asker) Ask(ctx context.Context, id any, method string, params map[string]any, breaks ...string) *wire.Message {
+	return a.ask(ctx, true, id, method, params, breaks)
+}
+
+// AskUser is Ask for what may wait for a person: silence tells nothing.
+func (a *Asker) AskUser(ctx context.Context, id any, method string, params map[string]any, breaks ...string) *wire.Message {
+	return a.ask(ctx, false, id, method, params, breaks)
+}
+
+func (a *Asker) ask(ctx context.Context, due bool, id any, method string, params map[string]any, breaks []string) *wire.Message {
+	if a.Silent {
+		return nil
+	}
+	log := a.Request.Session.Log()
+	from := log.Len()
+	message := map[string]any{"id": id, "method": method}
+	if params != nil {
+		message["params"] = params
+	}
+	a.Send(message, breaks...)
+	e := a.await(ctx, from, id)
+	if e != nil {
+		return e.Msg
+	}
+	if ctx.Err() == nil {
+		a.Silent = true
+		if due {
+			_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
+		}
+	}
+	return nil
+}
+
+// await waits for the client's response to an id.
+func (a *Asker) await(ctx context.Context, from int, id any) *wire.Event {
+	ctx, cancel := context.WithTimeout(ctx, a.Patience)
+	defer cancel()
+	wanted := identifier(id)
+	e, err := a.Request.Session.Log().Await(ctx, from, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Resembles(wanted)
+	})
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
+func identifier(id any) wire.ID {
+	switch id := id.(type) {
+	case string:
+		return wire.StringID(id)
+	case int:
+		return wire.IntID(int64(id))
+	case int64:
+		return wire.IntID(id)
+	case json.Number:
+		return wire.ReadID(id)
+	}
+	return wire.ID{}
+}
+
+// Fence pings the client: what it was going to send for what came before has
+// then arrived.
+func (a *Asker) Fence(ctx context.Context, id string) bool {
+	return a.Ask(ctx, id, "ping", nil) != nil
+}
+
+// Has reports whether the client declared a capability.
+func (a *Asker) Has(path ...string) bool { return a.Request.Session.ClientHas(path...) }

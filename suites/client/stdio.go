@@ -1,0 +1,203 @@
+package client
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var stdioScenarios = []*Scenario{
+	{
+		Name: "stdio/framing", Transports: overStdio(),
+		Requirements: []string{
+			"stdio.client.supported", "stdio.client.launches-server", "stdio.message.crlf-accepted", "stdio.message.split-writes",
+			"stdio.message.several-per-write", "stdio.message.only-newline-delimits",
+		},
+		Needs: "the client did not get through the handshake",
+		Options: func(*Play) server.Options {
+			o := server.Options{Instructions: "one\u2028two\u2029three\u0085four — ünïcödé"}
+			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &splitter{to: w} }
+			o.Behaviour.Methods = map[string]server.Middleware{}
+			o.Behaviour.Frame = func(out *server.Outgoing, frame []byte) []byte {
+				if out.Answers != nil && operation(out.Answers.Method) {
+					// Ended by CR LF, and behind another message in one write.
+					line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
+					return append([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"), line...)
+				}
+				return frame
+			}
+			o.Behaviour.Breaks = []string{"*"} // the log holds two lines as one
+			return o
+		},
+		Judge: func(t *T) {
+			t.Carries("lines came in pieces, together with others, and ended by CR LF",
+				"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits")
+			if t.Handshake() != nil {
+				t.Exercised("stdio.client.supported", "stdio.client.launches-server")
+			}
+		},
+	},
+	{
+		Name: "stdio/stderr", Transports: overStdio(), Requirements: []string{"stdio.client.stderr-handling"},
+		Needs: "the client did not get through the handshake",
+		Options: func(*Play) server.Options {
+			var o server.Options
+			o.Behaviour.Stdio.Start = func(_, stderr io.Writer) {
+				for i := range 100 {
+					_, _ = fmt.Fprintf(stderr, "ERROR: line %d of what is no error at all\n", i)
+				}
+				_, _ = io.WriteString(stderr, `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n")
+			}
+			return o
+		},
+		Judge: func(t *T) { t.Carries("the server wrote to stderr", "stdio.client.stderr-handling") },
+	},
+	{
+		Name: "stdio/exits-early", Transports: overStdio(), Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
+		Needs: "the client sent no request after the handshake",
+		Options: func(*Play) server.Options {
+			var o server.Options
+			o.Behaviour.Breaks = []string{"*"}
+			o.Behaviour.Stdio.Quit = func(_ int, line []byte) bool {
+				m := wire.Parse(line)
+				return m.Kind == wire.Request && operation(m.Method)
+			}
+			return o
+		},
+		Judge: func(t *T) {
+			const id = "lifecycle.shutdown.stdio-server-initiates"
+			switch c := t.Handshake(); {
+			case c == nil || len(requests(c)) == 0:
+			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
+				t.Violation(id, "the client hangs when the server process ends by itself", lastEvents(c, 3)...)
+			case t.Ending.Exit != nil && t.Ending.Exit.Signal != "":
+				t.Violation(id, "the client "+t.Ending.Exit.String()+" when the server process ends by itself", lastEvents(c, 3)...)
+			default:
+				t.Exercised(id)
+			}
+		},
+	},
+	{
+		Name: "stdio/shutdown", Transports: overStdio(),
+		Requirements: []string{"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"},
+		Needs:        "the client did not end by itself",
+		Judge:        judgeShutdown,
+	},
+	{
+		Name: "stdio/stubborn", Transports: overStdio(), IgnoreSIGTERM: true,
+		Requirements: []string{
+			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill",
+		},
+		Needs: "the client did not end by itself",
+		Options: func(*Play) server.Options {
+			var o server.Options
+			o.Behaviour.Breaks = []string{"*"}
+			o.Behaviour.Stdio.Linger = true
+			return o
+		},
+		Judge: func(t *T) {
+			judgeShutdown(t)
+			judgeStubborn(t)
+		},
+	},
+}
+
+// splitter writes everything in pieces of an odd size.
+type splitter struct{ to io.Writer }
+
+func (s *splitter) Write(p []byte) (int, error) {
+	const piece = 1021
+	written := 0
+	for len(p) > 0 {
+		n, err := s.to.Write(p[:min(piece, len(p))])
+		written += n
+		if err != nil {
+			return written, err
+		}
+		p = p[n:]
+	}
+	return written, nil
+}
+
+// basic/lifecycle#stdio
+func judgeShutdown(t *T) {
+	const first, wait = "lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"
+	for _, c := range t.Conversations {
+		closed, signalled := stdinEnd(c.Events), firstSignal(c.Events)
+		switch {
+		case signalled != nil && (closed == nil || signalled.Seq < closed.Seq):
+			t.Violation(first, "the server process got "+signalled.Note+" while its stdin was open", signalled)
+		case closed != nil:
+			t.Exercised(first)
+			switch {
+			case signalled == nil:
+				t.Exercised(wait)
+			default:
+				t.Check(signalled.At-closed.At >= atOnce, wait, "the server process got "+signalled.Note+" at once after its stdin was closed", closed, signalled)
+			}
+		}
+	}
+}
+
+// atOnce is how soon a signal comes that leaves no time to exit.
+const atOnce = 50e6 // nanoseconds
+
+func judgeStubborn(t *T) {
+	const term, kill = "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill"
+	if t.Ending.Exit == nil {
+		return // it was stopped by us
+	}
+	for _, c := range t.Conversations {
+		closed, signalled := stdinEnd(c.Events), firstSignal(c.Events)
+		if closed == nil || !launched(c.Events) {
+			continue
+		}
+		var killed *wire.Event
+		for _, e := range c.Events {
+			if e.Kind == wire.KindSignal && e.Note == "SIGKILL" {
+				killed = e
+			}
+		}
+		switch {
+		case signalled == nil:
+			t.Violation(term, "the client has left a server process behind that outlives the end of its stdin", closed)
+		case signalled.Note == "SIGKILL":
+			t.Violation(term, "the server process got SIGKILL without SIGTERM before", closed, signalled)
+		default:
+			t.Exercised(term)
+		}
+		t.Check(killed != nil, kill, "the client has left a server process behind that outlives SIGTERM", closed, signalled)
+	}
+}
+
+// launched reports whether the server was a process of its own, to which a
+// signal can be sent.
+func launched(events []*wire.Event) bool {
+	for _, e := range events {
+		if e.Kind == wire.KindStart {
+			return true
+		}
+	}
+	return false
+}
+
+func stdinEnd(events []*wire.Event) *wire.Event {
+	for _, e := range events {
+		if e.Kind == wire.KindClose && e.From == wire.Client && e.Stream == transport.Stdin {
+			return e
+		}
+	}
+	return nil
+}
+
+func firstSignal(events []*wire.Event) *wire.Event {
+	for _, e := range events {
+		if e.Kind == wire.KindSignal && e.From == wire.Client {
+			return e
+		}
+	}
+	return nil
+}

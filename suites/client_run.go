@@ -1,0 +1,241 @@
+package suites
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// ClientOptions of a run against a client.
+type ClientOptions struct {
+	// Transport is one of the names in package transport; empty is Streamable HTTP.
+	Transport string
+	// Launch starts the client under test for one scenario. Its error means
+	// that the client cannot be started at all.
+	Launch func(p client.Place) (transport.Process, error)
+	// Bridge is the command that calls [client.Bridge] with two more arguments;
+	// it serves clients over stdio.
+	Bridge    []string
+	Selection Selection
+	// Scenarios leaves out all whose names match none of the given ones; the
+	// baseline is always played.
+	Scenarios []string
+	// Timeout of one scenario, and how many clients run at a time; zero for
+	// the defaults.
+	Timeout  time.Duration
+	Parallel int
+	Strict   bool
+	Expected []expected.Entry
+	Limits   wire.Limits
+	Tool     result.Tool
+	Target   result.Target
+	Progress Progress
+}
+
+// Client launches a client against the server of each scenario, judges all
+// that crossed the wire, and what only the scenario can know. The run is
+// complete in every case: what the client never tried is inconclusive and says
+// so. A client that cannot be started makes the run incomplete.
+func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, error) {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Limits == (wire.Limits{}) {
+		o.Limits = wire.DefaultLimits
+	}
+	if o.Transport == "" {
+		o.Transport = transport.NameHTTP
+	}
+	trace := wire.NewTrace(o.Limits)
+	scenarios := o.selected(catalogue)
+	engine := &client.Engine{
+		Transport: o.Transport, Launch: o.Launch, Bridge: o.Bridge, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel,
+	}
+	if p := o.Progress; p != nil {
+		p.Start(len(scenarios))
+		defer p.Stop()
+		engine.Done = func(t *client.T) {
+			verdict, message := summariseScenario(t)
+			p.Done(t.Scenario.Name, verdict, message)
+		}
+	}
+	played, err := engine.Run(ctx, scenarios)
+	v := &evidence{role: wire.Client, transport: o.Transport, report: judge.Judge(trace.Logs())}
+	for _, t := range played {
+		v.outcomes = append(v.outcomes, t.Outcomes()...)
+	}
+	target := o.Target
+	v.cause = clientCause(ctx, err, played)
+	if c := introduced(played); c != nil {
+		describeClient(&target, c)
+		v.declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
+	}
+	run := &result.Run{
+		Format: result.Format, Tool: o.Tool, Revision: schema.Version, Role: string(wire.Client), Transport: o.Transport,
+		Target: target, Started: trace.Start.UTC(), Seconds: time.Since(trace.Start).Seconds(), Strict: o.Strict,
+		Requirements: v.assemble(catalogue, o.Selection), Harness: ownFindings(v.report, wire.Server),
+	}
+	expected.Apply(run, o.Expected, trace.Start)
+	run.Verdict, run.Reason = verdict(run, v.cause)
+	run.Notes = endings(played)
+	return run, trace, nil
+}
+
+// selected returns the scenarios that serve a selected requirement. The
+// baseline is among them in every case.
+func (o ClientOptions) selected(catalogue []schema.Requirement) []*client.Scenario {
+	chosen := make(map[string]bool)
+	for _, q := range catalogue {
+		chosen[q.ID] = binds(q, wire.Client) && o.Selection.Includes(q)
+	}
+	var scenarios []*client.Scenario
+	for _, s := range client.Scenarios() {
+		serves := slices.ContainsFunc(s.Requirements, func(id string) bool { return chosen[id] })
+		named := len(o.Scenarios) == 0 || slices.Contains(o.Scenarios, s.Name)
+		if s.Applies(o.Transport) && (s.Name == client.Baseline || serves && named) {
+			scenarios = append(scenarios, s)
+		}
+	}
+	return scenarios
+}
+
+// summariseScenario gives the verdict of one scenario in one line.
+func summariseScenario(t *client.T) (result.Verdict, string) {
+	verdict, message := result.Inconclusive, ""
+	for _, o := range t.Outcomes() {
+		main, _ := schema.Lookup(o.Check.Requirements[0])
+		v, text := summarise(o, main)
+		switch {
+		case v == result.Fail, v == result.Warn && verdict != result.Fail:
+			verdict, message = v, text
+		case v == result.Pass && verdict == result.Inconclusive:
+			verdict, message = v, ""
+		case message == "" && v == result.Inconclusive && verdict == result.Inconclusive:
+			message = text
+		}
+	}
+	return verdict, message
+}
+
+// clientCause says why a run tells nothing, or nil.
+func clientCause(ctx context.Context, err error, played []*client.T) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("the client cannot be started: %w", err)
+	case ctx.Err() != nil:
+		return errors.New("the run was interrupted")
+	}
+	for _, t := range played {
+		for _, c := range t.Conversations {
+			if c.Init != nil {
+				return nil
+			}
+		}
+	}
+	reason := "the client never sent initialize"
+	if len(played) > 0 {
+		if said := lastLine(played[0].Ending.Output); said != "" {
+			reason += "; its last words: " + wire.Quote(said, 200)
+		}
+	}
+	return errors.New(reason)
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// introduced returns the first conversation in which the client has said who
+// it is, or nil.
+func introduced(played []*client.T) *judge.Conversation {
+	for _, t := range played {
+		if c := t.Handshake(); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func describeClient(t *result.Target, c *judge.Conversation) {
+	asked := c.Init.Request.Msg.Params
+	t.Name, _ = wire.At(asked, "clientInfo", "name").(string)
+	t.Title, _ = wire.At(asked, "clientInfo", "title").(string)
+	t.Version, _ = wire.At(asked, "clientInfo", "version").(string)
+	t.ProtocolVersion, _ = wire.At(asked, "protocolVersion").(string)
+	if caps := wire.At(asked, "capabilities"); caps != nil {
+		if raw, err := json.Marshal(caps); err == nil {
+			t.Capabilities = raw
+		}
+	}
+}
+
+// ownFindings returns violations in messages of mcpconform itself, which plays
+// the given party.
+func ownFindings(report judge.Report, own wire.Party) []result.Finding {
+	var findings []result.Finding
+	for k, seen := range report {
+		if k.Party != own {
+			continue
+		}
+		for _, v := range seen.Violations {
+			findings = append(findings, result.Finding{
+				Check: "rule: " + v.Rule, Message: k.Requirement + ": " + v.Message, Evidence: result.NewEvents(v.Evidence),
+			})
+		}
+	}
+	slices.SortFunc(findings, func(a, b result.Finding) int { return strings.Compare(a.Message, b.Message) })
+	return findings
+}
+
+// endings remarks on scenarios that the client did not live through like the
+// baseline.
+func endings(played []*client.T) []string {
+	var late []string
+	for _, t := range played {
+		if t.Ending.Late && !t.Scenario.Patient {
+			late = append(late, t.Scenario.Name)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	return []string{"the client had to be stopped at the time limit in " + strings.Join(late, ", ")}
+}
+
+// ClientServed returns, by requirement, the names of the scenarios that serve it.
+func ClientServed() map[string][]string {
+	served := make(map[string][]string)
+	for _, s := range client.Scenarios() {
+		for _, id := range s.Requirements {
+			served[id] = append(served[id], "scenario: "+s.Name)
+		}
+	}
+	return served
+}
+
+// ReferenceClient launches the reference client at a place, within this program.
+func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
+	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
+		c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Output: stdout}
+		if p.Transport == transport.NameStdio {
+			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+		}
+		return c.Run(ctx)
+	}}
+}

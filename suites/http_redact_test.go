@@ -1,0 +1,115 @@
+package suites_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reporters"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// TestSecretsStayOut repeats the user's secrets in everything that a server
+// can say, and wants none of them in any report or in the trace.
+func TestSecretsStayOut(t *testing.T) {
+	const token, key = "s3cr3t-tok\u00e9n-value", "k3y-in-the-query"
+	o := serverOptions()
+	o.Info = map[string]any{"name": "server " + key, "title": token, "version": "1 " + token}
+	handler := server.New(o).HTTP()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Own") == "" || r.URL.Query().Get("key") != key {
+			http.Error(w, "the secrets are missing", http.StatusForbidden)
+			return
+		}
+		body := peek(r)
+		if strings.Contains(body, "no-such-method") {
+			// A finding with the secret in its evidence and in its message.
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("X-Echo", key)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+idIn(body)+`,"error":{"code":-1,"message":"not with `+token+` and `+key+`"}}`)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(handler.Close)
+	header := http.Header{"X-Own": {token}}
+	e := transport.Endpoint{URL: s.URL + server.PathMCP + "?key=" + key, Header: header}
+	e.Redactor = transport.NewRedactor(header, e.URL)
+	run, trace, err := suites.Server(t.Context(), suites.Options{
+		Dialer: &transport.HTTP{Endpoint: e}, Settings: check.Settings{CallTools: check.CallSafe},
+		Redactor: e.Redactor, Target: result.Target{URL: e.String()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := false
+	for _, q := range run.Requirements {
+		failed = failed || q.ID == "base.error.method-not-found" && q.Verdict == result.Fail
+	}
+	if !failed {
+		t.Error("the run has not come to the finding whose evidence holds the secrets")
+	}
+	for name, render := range map[string]func(io.Writer) error{
+		"results.json": func(w io.Writer) error { return reporters.JSON(w, run) },
+		"JUnit":        func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) },
+		"checklist":    func(w io.Writer) error { return reporters.Checklist(w, run) },
+		"HTML":         func(w io.Writer) error { return reporters.HTML(w, run) },
+		"trace":        func(w io.Writer) error { _, err := trace.WriteTo(w); return err },
+	} {
+		var b bytes.Buffer
+		if err := render(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{token, key, `s3cr3t-tok\u00e9n`} {
+			if i := strings.Index(b.String(), secret); i >= 0 {
+				t.Errorf("%s holds a secret: …%s…", name, b.String()[max(0, i-200):min(b.Len(), i+60)])
+			}
+		}
+		if !strings.Contains(b.String(), transport.Redacted) {
+			t.Errorf("%s does not show that something was taken out", name)
+		}
+	}
+}
+
+// idIn returns the id of a request.
+func idIn(body string) string {
+	_, rest, _ := strings.Cut(body, `"id":`)
+	id, _, _ := strings.Cut(rest, ",")
+	return strings.TrimRight(id, "}")
+}
+
+// peek reads the body of a request and puts it back.
+func peek(r *http.Request) string {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return string(body)
+}
+
+// onOff is a switch; it is safe for concurrent use.
+type onOff struct {
+	mu  sync.Mutex
+	off bool
+}
+
+func newSwitch() *onOff { return &onOff{} }
+
+func (s *onOff) set(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off = !on
+}
+
+func (s *onOff) isOff() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off
+}

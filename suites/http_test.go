@@ -1,0 +1,94 @@
+package suites_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// TestReferenceServerIsCleanOverHTTP runs the suite against the reference
+// server over both HTTP transports and in its ways to serve them: nothing is
+// found, neither in the server nor in what mcpconform itself sends.
+func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
+	for _, tt := range []struct {
+		name, transport string
+		options         server.HTTPOptions
+		want            []string // requirements that have to pass
+	}{
+		{"http", transport.NameHTTP, server.HTTPOptions{}, []string{
+			"http.server.endpoint-post", "http.server.single-endpoint", "http.server.origin-foreign", "http.server.origin-null",
+			"http.server.origin-every-request", "http.server.accept-forms", "http.server.notification-202",
+			"http.server.response-202", "http.server.accepted-no-body", "http.server.unacceptable-error-status",
+			"http.server.request-answer-type", "http.server.json-one-object", "http.server.sse-event-data",
+			"http.server.sse-response-sent", "http.server.sse-own-response", "http.server.sse-related-messages",
+			"http.server.sse-no-early-close", "http.server.sse-close-after-response", "http.disconnect.survived",
+			"http.server.survives-bad-body", "http.message.large", "http.server.get-stream-or-405", "http.server.get-unrelated",
+			"http.server.get-no-response", "http.server.get-close-tolerated", "http.server.multiple-streams",
+			"http.server.no-broadcast", "http.server.event-id-unique", "http.server.replay-same-stream",
+			"http.server.event-id-cursor", "http.server.disconnect-not-cancel", "http.server.session-isolation", "http.server.session-id-at-initialization",
+			"http.server.session-id-unique", "http.server.session-id-charset", "http.server.session-missing-400",
+			"http.server.initialize-without-session", "http.server.session-ended-404", "http.server.delete-session",
+			"http.server.version-header-missing", "http.server.version-header-invalid-400",
+			"http.server.version-header-unsupported-400",
+		}},
+		{"streams", transport.NameHTTP, server.HTTPOptions{AlwaysSSE: true}, nil},
+		{"plain", transport.NameHTTP, server.HTTPOptions{NoGet: true, NoDelete: true, NoEventID: true}, []string{
+			"http.server.get-stream-or-405", "http.server.delete-session",
+		}},
+		{"sse", transport.NameSSE, server.HTTPOptions{}, []string{
+			"sse.server.sse-endpoint", "sse.server.post-endpoint", "sse.server.endpoint-event", "sse.server.endpoint-event-first",
+			"sse.server.endpoint-event-uri", "sse.server.message-events", "sse.server.message-json",
+			"sse.server.responses-on-stream", "sse.server.session-isolation", "sse.server.origin-foreign", "sse.server.origin-null",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			run := conductHTTP(t, tt.transport, tt.options)
+			verdicts := make(map[string]result.Verdict)
+			for _, q := range run.Requirements {
+				verdicts[q.ID] = q.Verdict
+				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, why(q))
+				}
+			}
+			for _, h := range run.Harness {
+				t.Errorf("a message of mcpconform is at fault: %s: %s %v", h.Check, h.Message, h.Evidence)
+			}
+			for _, id := range tt.want {
+				if verdicts[id] != result.Pass {
+					t.Errorf("%s is %q, not pass", id, verdicts[id])
+				}
+			}
+		})
+	}
+}
+
+func conductHTTP(t *testing.T, name string, options server.HTTPOptions) *result.Run {
+	t.Helper()
+	o := serverOptions()
+	o.HTTP = options
+	handler := server.New(o).HTTP()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	t.Cleanup(handler.Close) // first: it ends the streams that s.Close waits for
+	var dialer transport.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}
+	if name == transport.NameSSE {
+		dialer = &transport.SSE{Endpoint: transport.Endpoint{URL: s.URL + server.PathSSE}}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	run, _, err := suites.Server(ctx, suites.Options{
+		Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
