@@ -57,7 +57,14 @@ var cancellationFaults = []Fault{
 		Collateral: []string{"cancellation.stop-processing"},
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
-			if m.Method == cancelled {
+			tokens := s.Value(tokensKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+			if token := wire.At(m.Params, "_meta", "progressToken"); m.Kind == wire.Request && token == "mcpconform-cancelled" {
+				tokens.Store(m.ID.Key(), true)
+			}
+			if m.Method != cancelled {
+				return
+			}
+			if _, ours := tokens.LoadAndDelete(wire.ReadID(wire.At(m.Params, "requestId")).Key()); ours {
 				late := s.Notification(progressed, object{"progressToken": "mcpconform-cancelled", "progress": 999})
 				late.Delay = 500 * time.Millisecond
 				s.Send(late)
@@ -70,6 +77,7 @@ var cancellationFaults = []Fault{
 		Collateral: []string{
 			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed", "cancellation.no-response",
 			"cancellation.late-response", "cancellation.race", "meta.attach.notification", "base.notification.malformed-no-response",
+			"ping.response-prompt",
 		},
 		Apply: dyingOf(`"notifications/cancelled"`),
 	},
@@ -164,6 +172,7 @@ type (
 	burstKey     struct{}
 	withdrawnKey struct{}
 	unheededKey  struct{}
+	tokensKey    struct{}
 )
 
 // withdrawn holds the ids of the requests that the server has cancelled.

@@ -81,8 +81,8 @@ func TestHostileTargets(t *testing.T) {
 				Dialer: &transport.Stdio{
 					Launcher: transport.Command{Args: args, Env: append(os.Environ(), mark)}, ExitWait: 100 * time.Millisecond,
 				},
-				Timeout: 300 * time.Millisecond,
-				Limits:  wire.Limits{Message: 1 << 20, Total: 8 << 20, Events: 10_000},
+				Timeout: 300 * time.Millisecond, Parallel: 16,
+				Limits: wire.Limits{Message: 1 << 18, Total: 1 << 20, Events: 2000},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -295,8 +295,8 @@ func (r *serverRun) answerless(v *evidence) {
 	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !overHTTP && !r.saidSomething() {
 		return // it ended before it was there
 	}
-	if otherRevision(r.target) != nil {
-		return
+	if r.target.Init.Result() != nil {
+		return // it was answered; something else is wrong
 	}
 	v.outcomes = append(v.outcomes, check.Outcome{
 		Check:   &check.Check{Name: "lifecycle/handshake", Requirements: []string{"lifecycle.init.answered"}},

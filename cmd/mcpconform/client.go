@@ -221,6 +221,6 @@ func referenceClientCommand() *cobra.Command {
 // referenceCommand holds the reference peers as programs of their own.
 func referenceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "reference", Short: "Run a reference peer by itself"}
-	cmd.AddCommand(referenceClientCommand())
+	cmd.AddCommand(referenceServerCommand(), referenceClientCommand())
 	return cmd
 }

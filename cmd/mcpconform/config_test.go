@@ -228,7 +228,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n#   toggle_tool                    yes: ", "This server is known as the reference server of mcpconform", `#   slow: {tool: "slow", arguments: {"seconds":0.1}}`,
+		"\n#   toggle_tool                    yes: ", "This server is known as the reference server of mcpconform", `#   slow: {tool: "slow", arguments: {"seconds":0.25}}`,
 	} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("%q is missing in\n%s", want, raw)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,10 +79,14 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		}
 		e.TLS = config
 	}
-	if err := e.Validate(); err != nil {
+	plain := e
+	if f.start != "" {
+		plain.URL = strings.ReplaceAll(e.URL, transport.PortPlaceholder, "1") // any port: it is known later
+	}
+	if err := plain.Validate(); err != nil {
 		return e, fmt.Errorf("--url: %w", err)
 	}
-	e.Redactor = transport.NewRedactor(e.Header, e.URL)
+	e.Redactor = transport.NewRedactor(e.Header, plain.URL)
 	return e, nil
 }
 
@@ -97,7 +102,9 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 		o.Limits = wire.DefaultLimits
 	}
 	o.Trace, o.Redactor = wire.NewTrace(o.Limits), e.Redactor
-	o.Target.URL = e.String()
+	if !strings.Contains(e.URL, transport.PortPlaceholder) {
+		o.Target.URL = e.String()
+	}
 	name := f.transport
 	if name != transport.NameSSE {
 		name = transport.NameHTTP

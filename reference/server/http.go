@@ -330,7 +330,9 @@ func (x *exchange) find() *wire.Message {
 		}
 		if raw != nil {
 			m = wire.Parse(raw)
-			x.id = m.ID
+			if !m.IsResponse() {
+				x.id = m.ID
+			}
 		}
 	}
 	id, given := x.sessionID()

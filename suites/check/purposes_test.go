@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 func object(properties map[string]any, required ...any) map[string]any {
@@ -19,8 +22,14 @@ var fixtureTools = []map[string]any{
 	{"name": "other", "inputSchema": object(map[string]any{"n": map[string]any{"const": "generated"}}, "n")},
 }
 
+// withTools is the handshake of a server that declares tools.
+func withTools() *client.Exchange {
+	return &client.Exchange{Response: &wire.Event{Msg: wire.Parse([]byte(`{"jsonrpc":"2.0","id":1,"result":{"capabilities":{"tools":{}}}}`))}}
+}
+
 func target(mode CallMode, purposes map[string]Call) *Target {
 	return &Target{
+		Init:     withTools(),
 		Settings: Settings{CallTools: mode, Purposes: purposes},
 		Lists:    map[string]*List{"tools/list": {Items: append([]map[string]any{{"name": 7}}, fixtureTools...)}},
 	}
@@ -43,7 +52,7 @@ func TestComplete(t *testing.T) {
 			map[string]Call{"error": {Tool: "other"}, "slow": {Tool: "mine"}, "sampling": known["sampling"]}, true,
 		},
 		{"nothing may be called", target(CallNone, map[string]Call{"error": {Tool: "other"}}), map[string]Call{}, false},
-		{"unknown", &Target{Settings: Settings{Purposes: map[string]Call{"slow": {Tool: "x"}}}}, map[string]Call{"slow": {Tool: "x"}}, false},
+		{"unknown", &Target{Init: withTools(), Settings: Settings{Purposes: map[string]Call{"slow": {Tool: "x"}}}}, map[string]Call{"slow": {Tool: "x"}}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.target.complete(); err != nil {

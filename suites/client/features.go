@@ -176,12 +176,12 @@ func sampleText(text string) map[string]any {
 	return map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": text}}
 }
 
-func askSampling(ctx context.Context, a *Asker) {
+func askSampling(a *Asker) {
 	const method = "sampling/createMessage"
 	plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
 	if !a.Has("sampling") {
-		a.Ask(ctx, "undeclared-sampling", method, plain, "sampling.capability.declared", "lifecycle.capability.server-uses-sampling")
-		a.Fence(ctx, "after-sampling")
+		a.Ask("undeclared-sampling", method, plain, "sampling.capability.declared", "lifecycle.capability.server-uses-sampling")
+		a.Fence("after-sampling")
 		return
 	}
 	with := func(more map[string]any) map[string]any {
@@ -194,8 +194,8 @@ func askSampling(ctx context.Context, a *Asker) {
 		}
 		return params
 	}
-	a.AskUser(ctx, "sampling-plain", method, plain)
-	a.AskUser(ctx, "sampling-full", method, with(map[string]any{
+	a.AskUser("sampling-plain", method, plain)
+	a.AskUser("sampling-full", method, with(map[string]any{
 		"messages": []any{
 			sampleText("What is in the picture?"),
 			map[string]any{"role": "assistant", "content": map[string]any{"type": "text", "text": "Which picture?"}},
@@ -209,13 +209,13 @@ func askSampling(ctx context.Context, a *Asker) {
 		},
 	}))
 	for _, context := range []string{"none", "thisServer", "allServers"} {
-		a.AskUser(ctx, "sampling-"+context, method, with(map[string]any{"includeContext": context}))
+		a.AskUser("sampling-"+context, method, with(map[string]any{"includeContext": context}))
 	}
-	a.AskUser(ctx, "sampling-metadata", method, with(map[string]any{
+	a.AskUser("sampling-metadata", method, with(map[string]any{
 		"metadata": map[string]any{"com.example/nested": map[string]any{"list": []any{1, nil, "x"}}, "plain": true},
 	}))
-	a.AskUser(ctx, "sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, "*")
-	a.Fence(ctx, "after-sampling")
+	a.AskUser("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, "*")
+	a.Fence("after-sampling")
 }
 
 // picture is an image of one point.
@@ -253,38 +253,38 @@ func form(names ...string) map[string]any {
 	}
 }
 
-func askElicitation(ctx context.Context, a *Asker) {
+func askElicitation(a *Asker) {
 	const method = "elicitation/create"
 	if !a.Has("elicitation") {
-		a.Ask(ctx, "undeclared-elicitation", method, form("string"),
+		a.Ask("undeclared-elicitation", method, form("string"),
 			"elicitation.capability.declared", "lifecycle.capability.server-uses-elicitation")
-		a.Fence(ctx, "after-elicitation")
+		a.Fence("after-elicitation")
 		return
 	}
 	var all []string
 	for _, f := range forms {
-		a.AskUser(ctx, "elicitation-"+f.name, method, form(f.name))
+		a.AskUser("elicitation-"+f.name, method, form(f.name))
 		all = append(all, f.name)
 	}
-	a.AskUser(ctx, "elicitation-all", method, form(all...))
-	a.Fence(ctx, "after-elicitation")
+	a.AskUser("elicitation-all", method, form(all...))
+	a.Fence("after-elicitation")
 }
 
-func askRoots(ctx context.Context, a *Asker) {
+func askRoots(a *Asker) {
 	const method = "roots/list"
 	if a.Has("roots") {
-		a.AskUser(ctx, "roots-first", method, nil)
-		a.AskUser(ctx, "roots-second", method, map[string]any{"_meta": map[string]any{"com.example/x": 1}})
+		a.AskUser("roots-first", method, nil)
+		a.AskUser("roots-second", method, map[string]any{"_meta": map[string]any{"com.example/x": 1}})
 		a.Send(map[string]any{"id": "roots-cancelled", "method": method})
 		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled", "reason": "no longer needed"})
 	} else {
-		a.Ask(ctx, "undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
+		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
 	}
 	for _, id := range []string{"ping-cancelled-1", "ping-cancelled-2"} {
 		a.Send(map[string]any{"id": id, "method": "ping"})
 		a.Notify("notifications/cancelled", map[string]any{"requestId": id})
 	}
-	a.Fence(ctx, "after-cancelling")
+	a.Fence("after-cancelling")
 }
 
 // progressing reports progress of every request that wants it: sometimes with a

@@ -33,20 +33,28 @@ var httpScenarios = []*Scenario{
 	},
 	{
 		Name: "http/sse-answers", Transports: overHTTP(),
-		Requirements: []string{"http.client.sse-answer", "http.client.sse-syntax", "http.server.event-ids"},
+		Requirements: []string{"http.client.sse-answer", "http.server.event-ids"},
 		Needs:        "the client did not begin a session",
 		Options: func(*Play) server.Options {
-			var n counter
-			return server.Options{
-				HTTP:      server.HTTPOptions{AlwaysSSE: true, NoEventID: true},
-				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event { return dress(n.next(), e) }}},
-			}
+			return server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true, NoEventID: true}}
 		},
 		Judge: func(t *T) {
-			t.Carries("all answers came as SSE streams, in all its spellings and without event ids",
-				"http.client.sse-answer", "http.client.sse-syntax", "http.server.event-ids")
+			t.Carries("all answers came as SSE streams, without event ids", "http.client.sse-answer", "http.server.event-ids")
 		},
 	},
+	spelling("fields", "with comments and fields that are not known", func(data, _ string) []byte {
+		return lines("\n", ": a comment", "unknown: field", "data: "+data, "nonsense", ":")
+	}),
+	spelling("crlf", "with CRLF at the end of lines, and data in several lines", func(_, several string) []byte {
+		fields := []string{"event: message"}
+		for line := range strings.SplitSeq(several, "\n") {
+			fields = append(fields, "data:"+line)
+		}
+		return lines("\r\n", fields...)
+	}),
+	spelling("cr", "with CR at the end of lines", func(data, _ string) []byte {
+		return lines("\r", "data: "+data, "event:message")
+	}),
 	{
 		Name: "http/plain", Transports: overHTTP(),
 		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated", "http.server.session-id"},
@@ -151,29 +159,29 @@ var httpScenarios = []*Scenario{
 
 const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
 
-// dress spells an event in one of the ways that the SSE standard allows.
-func dress(n int, e *server.Event) []*server.Event {
-	data := string(e.Data)
-	// A line end between two members leaves the JSON text what it is.
-	lines := strings.Replace(data, `,"`, ",\n\"", 1)
-	text := func(newline string, fields ...string) []byte {
-		return []byte(strings.Join(fields, newline) + newline + newline)
+// spelling is a server that writes its events in one of the ways that the SSE
+// standard allows. The data comes in one line and, the same JSON, in several.
+func spelling(name, how string, text func(data, several string) []byte) *Scenario {
+	const id = "http.client.sse-syntax"
+	return &Scenario{
+		Name: "http/sse-" + name, Transports: overHTTP(), Requirements: []string{id},
+		Needs: "the client did not begin a session",
+		Options: func(*Play) server.Options {
+			return server.Options{
+				HTTP: server.HTTPOptions{AlwaysSSE: true},
+				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+					data := string(e.Data)
+					e.Raw = text(data, strings.Replace(data, `,"`, ",\n\"", 1))
+					return []*server.Event{e}
+				}}},
+			}
+		},
+		Judge: func(t *T) { t.Carries("events came "+how, id) },
 	}
-	switch n % 4 {
-	case 0:
-		e.Raw = text("\n", ": a comment", "retry: 500", "unknown: field", "data: "+data)
-	case 1:
-		fields := []string{"event: message"}
-		for line := range strings.SplitSeq(lines, "\n") {
-			fields = append(fields, "data:"+line)
-		}
-		e.Raw = text("\r\n", fields...)
-	case 2:
-		e.Raw = text("\r", "data: "+data, "event:message")
-	default:
-		e.Raw = text("\n", ":", "event: message", "data: "+data, "nonsense")
-	}
-	return []*server.Event{e}
+}
+
+func lines(newline string, fields ...string) []byte {
+	return []byte(strings.Join(fields, newline) + newline + newline)
 }
 
 // asked reports whether the client made a request with an HTTP method.
@@ -193,7 +201,8 @@ func (t *T) head(method string) *wire.Event {
 // listening pings on the listening stream and then ends that, while a request
 // of the client waits.
 func listening(p *Play) server.Options {
-	script := func(ctx context.Context, a *Asker) {
+	script := func(a *Asker) {
+		ctx := a.Request.Session.Context()
 		log := a.Request.Session.Log()
 		// The stream may be on its way still.
 		opened, cancel := context.WithTimeout(ctx, p.Patience/4)

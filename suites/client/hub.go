@@ -174,12 +174,12 @@ func (b *booth) serve(conn net.Conn, f *frames) {
 			code = exit.Code
 		}
 		_ = f.write(frameExit, []byte{byte(code)})
-		note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: code}})
+		note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: code}, Deliberate: o.Behaviour.Breaks})
 	case <-lost:
 		if b.ctx.Err() == nil && !b.left.Load() {
 			// A bridge dies without a word of SIGKILL alone.
 			note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: "SIGKILL"})
-			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"}})
+			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"}, Deliberate: o.Behaviour.Breaks})
 		}
 		cancel()
 		<-done

@@ -52,14 +52,17 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name:         "lifecycle/early-ping",
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
-		Options: func(*Play) server.Options {
+		Options: func(p *Play) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.messages-related"},
 				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, problem := next(ctx, r)
-					early := &Asker{Request: r}
+					early := &Asker{Request: r, Patience: p.Patience / 5}
+					r.Detach()
 					early.Notify("notifications/message", map[string]any{"level": "info", "data": "not initialized yet"})
-					early.Send(map[string]any{"id": "early-ping", "method": "ping"})
+					// Silence tells nothing: over HTTP the client may wait for the
+					// id of the session.
+					early.AskUser("early-ping", "ping", nil)
 					return result, problem
 				}},
 			}}
@@ -72,48 +75,56 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name: "lifecycle/additions",
 		Requirements: []string{
-			"base.response.result-open", "lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
-			"lifecycle.init.instructions-optional", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
-			"meta.key.name-characters", "meta.key.name-empty", "base.message.utf8-accepted",
+			"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
+			"base.message.utf8-accepted",
 		},
 		Options: func(*Play) server.Options {
 			return server.Options{
 				Instructions: "Grüße — 你好 — 🙂 — \u2028 — Ωμέγα",
 				Behaviour: server.Behaviour{
-					// Reserved keys under _meta and members in what is empty otherwise
-					// are the point.
-					Breaks: []string{
-						"meta.key.prefix-reserved", "ping.response-empty", "schema.set-level-result", "schema.subscribe-result",
-						"schema.unsubscribe-result",
-					},
 					Methods: map[string]server.Middleware{
 						"initialize": server.Edit(func(_ *server.Request, result map[string]any) {
 							capabilities, _ := result["capabilities"].(map[string]any)
 							capabilities["experimental"] = map[string]any{"com.example/unknown": map[string]any{"enabled": true}}
 							capabilities["com.example.capability"] = map[string]any{}
 						}),
-						"*": server.Edit(func(_ *server.Request, result map[string]any) {
-							result["_meta"] = oddMeta()
-							result["com.example.addition"] = []any{"unknown", 1, nil}
-							for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
-								items, _ := result[member].([]any)
-								for _, item := range items {
-									if o, ok := item.(map[string]any); ok {
-										o["_meta"] = oddMeta()
-									}
-								}
-							}
-						}),
 					},
 				},
 			}
 		},
 		Judge: func(t *T) {
-			t.Carries("results with additional members, capabilities and metadata came",
-				"base.response.result-open", "lifecycle.capability.server-experimental", "lifecycle.capability.server-additional",
-				"lifecycle.init.instructions-optional", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
-				"meta.key.name-characters", "meta.key.name-empty", "base.message.utf8-accepted")
+			t.Carries("the initialize result came with instructions and capabilities that the revision does not know",
+				"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
+				"base.message.utf8-accepted")
 		},
+	},
+	{
+		Name: "exchange/metadata",
+		Requirements: []string{
+			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters", "meta.key.name-empty",
+		},
+		Needs: "the client listed nothing",
+		Options: editing([]string{"meta.key.prefix-reserved"}, func(result map[string]any) {
+			result["_meta"] = oddMeta()
+			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
+				items, _ := result[member].([]any)
+				for _, item := range items {
+					if o, ok := item.(map[string]any); ok {
+						o["_meta"] = oddMeta()
+					}
+				}
+			}
+		}),
+		Judge: func(t *T) {
+			t.Carries("lists came with metadata", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
+				"meta.key.name-characters", "meta.key.name-empty")
+		},
+	},
+	{
+		Name: "exchange/open-results", Requirements: []string{"base.response.result-open"},
+		Needs:   "the client listed nothing",
+		Options: editing(nil, func(result map[string]any) { result["com.example.addition"] = []any{"unknown", 1, nil} }),
+		Judge:   func(t *T) { t.Carries("results came with an additional member", "base.response.result-open") },
 	},
 	{
 		Name: "capabilities/none", Requirements: []string{
@@ -144,6 +155,18 @@ var lifecycleScenarios = []*Scenario{
 	alone("prompts", "tools", "resources", "logging", "completions"),
 	alone("logging", "tools", "resources", "prompts", "completions"),
 	alone("completions", "tools", "resources", "prompts", "logging"),
+}
+
+// editing returns options of a server that changes initialize results and lists.
+func editing(breaks []string, change func(result map[string]any)) func(*Play) server.Options {
+	return func(*Play) server.Options {
+		edit := server.Edit(func(_ *server.Request, result map[string]any) { change(result) })
+		methods := map[string]server.Middleware{"initialize": edit}
+		for method := range listed {
+			methods[method] = edit
+		}
+		return server.Options{Behaviour: server.Behaviour{Breaks: breaks, Methods: methods}}
+	}
 }
 
 // answering returns options of a server that answers with a version, whatever

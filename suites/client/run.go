@@ -147,6 +147,8 @@ func (e *Engine) play(ctx context.Context, s *Scenario) (*T, error) {
 		o.Catalogue = catalogue()
 	}
 	o.CallTimeout = p.Patience
+	// When the client is gone the server is stopped, whatever it was about to say.
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	dir, err := os.MkdirTemp("", "mcpconform-")
 	if err != nil {
 		return t, fmt.Errorf("make a folder for the client: %w", err)

@@ -12,7 +12,7 @@ import (
 // Script is what a server does while a client waits for the answer to its
 // first request after the handshake. A client that awaits an answer is there to
 // take in what else comes, on every transport.
-type Script func(ctx context.Context, a *Asker)
+type Script func(a *Asker)
 
 // Asker sends a script's messages on the stream of the request that waits.
 type Asker struct {
@@ -35,7 +35,7 @@ func (p *Play) During(script Script) server.Middleware {
 		first := make(chan struct{})
 		if r.Session.Value(scriptKey{}, func() any { return first }) == any(first) {
 			r.Detach()
-			script(ctx, &Asker{Request: r, Patience: p.Patience})
+			script(&Asker{Request: r, Patience: p.Patience})
 		}
 		return next(ctx, r)
 	}
@@ -89,19 +89,22 @@ func (a *Asker) Notify(method string, params map[string]any, breaks ...string) {
 
 // Ask sends a request and waits for the answer, which is nil when none comes.
 // That none came in time is remembered in the log.
-func (a *Asker) Ask(ctx context.Context, id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask(ctx, true, id, method, params, breaks)
+func (a *Asker) Ask(id any, method string, params map[string]any, breaks ...string) *wire.Message {
+	return a.ask(true, id, method, params, breaks)
 }
 
 // AskUser is Ask for what may wait for a person: silence tells nothing.
-func (a *Asker) AskUser(ctx context.Context, id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask(ctx, false, id, method, params, breaks)
+func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...string) *wire.Message {
+	return a.ask(false, id, method, params, breaks)
 }
 
-func (a *Asker) ask(ctx context.Context, due bool, id any, method string, params map[string]any, breaks []string) *wire.Message {
+func (a *Asker) ask(due bool, id any, method string, params map[string]any, breaks []string) *wire.Message {
 	if a.Silent {
 		return nil
 	}
+	// The client may give its own request up in the meantime; the answer is due
+	// all the same.
+	ctx := a.Request.Session.Context()
 	log := a.Request.Session.Log()
 	from := log.Len()
 	message := map[string]any{"id": id, "method": method}
@@ -152,8 +155,8 @@ func identifier(id any) wire.ID {
 
 // Fence pings the client: what it was going to send for what came before has
 // then arrived.
-func (a *Asker) Fence(ctx context.Context, id string) bool {
-	return a.Ask(ctx, id, "ping", nil) != nil
+func (a *Asker) Fence(id string) bool {
+	return a.Ask(id, "ping", nil) != nil
 }
 
 // Has reports whether the client declared a capability.

@@ -29,6 +29,7 @@ type Conversation struct {
 	all       map[*wire.Event]*Exchange           // by request and by response
 	http      []*httpExchange                     // see httpExchanges
 	hasLegacy *bool                               // see legacy
+	deleted   *int                                // position of the first DELETE; see dying
 	heads     map[string]*wire.Event              // first HTTP response by stream
 
 	listed    []*tool     // what tools returns, once it was asked

@@ -35,6 +35,7 @@ func judgeStreams(c *Conversation, o *Observer) {
 		return
 	}
 	byName := make(map[string]*httpExchange)
+	answers := c.firstAnswers()
 	for _, x := range c.httpExchanges() {
 		byName[x.name] = x
 		if x.mediaType() != typeEvents || !x.ok() {
@@ -45,7 +46,7 @@ func judgeStreams(c *Conversation, o *Observer) {
 			c.judgeRequestStream(x, m, o)
 		}
 		if x.method() == http.MethodGet && !x.resumes() {
-			c.judgeListening(x, o)
+			c.judgeListening(x, answers, o)
 		}
 	}
 	c.judgeServerMessages(byName, o)
@@ -115,17 +116,36 @@ func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Obs
 
 // dying reports whether the session was being ended when the event happened.
 func (c *Conversation) dying(e *wire.Event) bool {
-	for _, x := range c.httpExchanges() {
-		if x.method() == http.MethodDelete && x.request.Seq < e.Seq {
-			return true
+	if c.deleted == nil {
+		never := len(c.Events)
+		c.deleted = &never
+		for _, x := range c.httpExchanges() {
+			if x.method() == http.MethodDelete {
+				c.deleted = &x.request.Seq
+				break
+			}
 		}
 	}
-	return false
+	return *c.deleted < e.Seq
+}
+
+// firstAnswers returns, for each position in the list of exchanges, the position
+// in the log of the earliest answer to a request of the client's from there on.
+func (c *Conversation) firstAnswers() []int {
+	earliest := make([]int, len(c.Exchanges)+1)
+	earliest[len(c.Exchanges)] = len(c.Events)
+	for i, r := range slices.Backward(c.Exchanges) {
+		earliest[i] = earliest[i+1]
+		if answer := r.Response(); answer != nil && r.From() == wire.Client {
+			earliest[i] = min(earliest[i], answer.Seq)
+		}
+	}
+	return earliest
 }
 
 // judgeListening judges a GET stream that resumes none: responses belong on
 // the streams of their requests.
-func (c *Conversation) judgeListening(x *httpExchange, o *Observer) {
+func (c *Conversation) judgeListening(x *httpExchange, answers []int, o *Observer) {
 	const id = "http.server.get-no-response"
 	for _, e := range x.messages {
 		if e.Msg.IsResponse() {
@@ -133,13 +153,14 @@ func (c *Conversation) judgeListening(x *httpExchange, o *Observer) {
 			return
 		}
 	}
-	// Something was answered elsewhere while the stream was open.
-	for _, r := range c.Exchanges {
-		if answer := r.Response(); answer != nil && r.From() == wire.Client && r.Request.Seq > x.head.Seq &&
-			(x.end == nil || answer.Seq < x.end.Seq) {
-			o.Exercised(id, wire.Server)
-			return
-		}
+	// Something was asked and answered elsewhere while the stream was open.
+	i, _ := slices.BinarySearchFunc(c.Exchanges, x.head.Seq, func(r *Exchange, seq int) int { return r.Request.Seq - seq })
+	end := len(c.Events)
+	if x.end != nil {
+		end = x.end.Seq
+	}
+	if answers[i] < end {
+		o.Exercised(id, wire.Server)
 	}
 }
 

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+func TestHTTPFlagsThatCannotBe(t *testing.T) {
+	for _, tt := range []struct {
+		flags httpFlags
+		args  []string
+		says  string
+	}{
+		{httpFlags{url: "http://localhost/mcp"}, []string{"command"}, "only one of them"},
+		{httpFlags{start: "serve"}, nil, "--url is missing"},
+		{httpFlags{url: "ftp://localhost"}, nil, "--url: "},
+		{httpFlags{url: "http://127.0.0.1:{port}/mcp"}, nil, "--url: "},
+		{httpFlags{url: "http://localhost/mcp", transport: "carrier-pigeon"}, nil, "--transport"},
+		{httpFlags{url: "http://localhost/mcp", headers: []string{"no colon"}}, nil, "--header: "},
+		{httpFlags{url: "http://localhost/mcp", bearerEnv: "MCPCONFORM_NO_SUCH_VARIABLE"}, nil, "--bearer-env: "},
+		{httpFlags{url: "https://localhost/mcp", tls: transport.TLSOptions{KeyFile: "key.pem"}}, nil, "--cert"},
+		{httpFlags{url: "https://localhost/mcp", tls: transport.TLSOptions{CAFile: "no-such-file.pem"}}, nil, "no-such-file.pem"},
+	} {
+		_, err := tt.flags.endpoint(tt.args, 0)
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%+v %v: %v, not %q", tt.flags, tt.args, err, tt.says)
+		}
+	}
+}
+
+func TestDetectedTransport(t *testing.T) {
+	for path, want := range map[string]string{server.PathMCP: transport.NameHTTP, server.PathSSE: transport.NameSSE} {
+		handler := server.New(server.Options{}).HTTP()
+		s := httptest.NewServer(handler)
+		t.Cleanup(s.Close)
+		t.Cleanup(handler.Close)
+		var o suites.Options
+		f := httpFlags{url: s.URL + path, transport: "auto"}
+		stop, err := f.target(t.Context(), &o, nil, transport.Command{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		if got := o.Dialer.Transport(); got != want {
+			t.Errorf("%s is taken for %s, not %s", path, got, want)
+		}
+		if o.Target.URL != s.URL+path {
+			t.Errorf("the report names %s", o.Target.URL)
+		}
+	}
+}
+
+// TestUnreachableServers wants exit code 3, a reason and a report.
+func TestUnreachableServers(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, tt := range []struct {
+		flags httpFlags
+		says  string
+	}{
+		{httpFlags{url: gone.URL + "/mcp", transport: "auto"}, "connection refused"},
+		{httpFlags{url: gone.URL + "/mcp", transport: "http"}, "connection refused"},
+		{httpFlags{url: gone.URL + "/sse", transport: "sse"}, "connection refused"},
+		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo these are the last words; exit 7"}, "these are the last words"},
+	} {
+		var o suites.Options
+		stop, err := tt.flags.target(t.Context(), &o, nil, transport.Command{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, trace, err := suites.Server(t.Context(), o)
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, tt.says) || len(run.Requirements) == 0 {
+			t.Errorf("%+v: %s: %s", tt.flags, run.Verdict, run.Reason)
+		}
+		report := filepath.Join(t.TempDir(), "results.json")
+		var code exitError
+		if err := (&reportFlags{quiet: true, json: report}).write(run, trace); !errors.As(err, &code) || code != exitIncomplete {
+			t.Errorf("%+v: %v", tt.flags, err)
+		}
+		if _, err := os.Stat(report); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,445 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// role makes the test binary play a part in a test: the server process of a
+// client over stdio, or the client.
+const role = "MCPCONFORM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "bridge":
+		n := len(os.Args)
+		code, err := client.Bridge(context.Background(), os.Args[n-2], os.Args[n-1], os.Stdin, os.Stdout, os.Stderr)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	case "client":
+		err := reference.Standalone{
+			Launcher: transport.Command{Args: os.Args[1:], Env: append(os.Environ(), role+"=bridge")}, Timeout: answerTime,
+		}.Run(context.Background())
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// answerTime is how long the clients of these tests wait for an answer.
+const answerTime = 3 * time.Second
+
+func conduct(t *testing.T, o suites.ClientOptions) *result.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	run, _, err := suites.Client(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the run does not end")
+	}
+	return run
+}
+
+// verdicts returns the verdicts that are not harmless, by requirement.
+func verdicts(run *result.Run) map[string]result.Verdict {
+	found := make(map[string]result.Verdict)
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+			found[q.ID] = q.Verdict
+		}
+	}
+	return found
+}
+
+func clean(t *testing.T, run *result.Run) {
+	t.Helper()
+	for _, q := range run.Requirements {
+		for _, f := range q.Findings {
+			t.Errorf("%s: %s: %s %v", q.ID, f.Check, f.Message, f.Evidence)
+		}
+		if q.Verdict == result.Error {
+			t.Errorf("%s: %s", q.ID, q.Reason)
+		}
+	}
+	for _, h := range run.Harness {
+		t.Errorf("mcpconform itself: %s %v", h.Message, h.Evidence)
+	}
+	if run.Verdict != result.Conformant {
+		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+}
+
+// serves reports whether every requirement of the scenarios that is about
+// what the reference client does got a verdict.
+func TestReferenceClient(t *testing.T) {
+	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := conduct(t, suites.ClientOptions{
+				Transport: name, Timeout: 20 * time.Second,
+				Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() },
+			})
+			clean(t, run)
+			if run.Target.Name != "mcpconform" {
+				t.Errorf("the target is %+v", run.Target)
+			}
+			if n := run.Counts()[result.Pass]; n < 150 {
+				t.Errorf("only %d requirements passed", n)
+			}
+		})
+	}
+}
+
+func TestReferenceClientAsProcess(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := conduct(t, suites.ClientOptions{
+		Transport: transport.NameStdio, Timeout: 30 * time.Second, Bridge: []string{self},
+		Scenarios: []string{"stdio/stubborn", "stdio/shutdown", "stdio/stderr", "stdio/exits-early", "stdio/framing"},
+		Launch:    client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch,
+	})
+	clean(t, run)
+	for _, q := range run.Requirements {
+		if strings.HasPrefix(q.ID, "lifecycle.shutdown.stdio-") && q.Party == "client" && q.Verdict != result.Pass {
+			t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
+		}
+	}
+}
+
+func inProcess(run func(ctx context.Context, p client.Place) error) func(client.Place) (transport.Process, error) {
+	return func(p client.Place) (transport.Process, error) {
+		return transport.Func{Name: "a client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+			return run(ctx, p)
+		}}.Launch()
+	}
+}
+
+func TestIdleClientIsNotConformant(t *testing.T) {
+	run := conduct(t, suites.ClientOptions{
+		Launch: inProcess(func(context.Context, client.Place) error { return nil }), Timeout: 20 * time.Second,
+	})
+	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "never sent initialize") {
+		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+	if n := run.Counts()[result.Pass]; n != 0 {
+		t.Errorf("%d requirements passed", n)
+	}
+}
+
+func TestHangingClientIsStopped(t *testing.T) {
+	run := conduct(t, suites.ClientOptions{
+		Launch: inProcess(func(ctx context.Context, _ client.Place) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}),
+		Timeout: 300 * time.Millisecond, Parallel: 2,
+	})
+	if run.Verdict != result.Incomplete {
+		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+	if len(run.Notes) == 0 || !strings.Contains(run.Notes[0], "baseline") {
+		t.Errorf("the notes are %q", run.Notes)
+	}
+}
+
+func TestClientThatCannotBeStarted(t *testing.T) {
+	run := conduct(t, suites.ClientOptions{Launch: client.Command{Args: []string{filepath.Join(t.TempDir(), "none")}}.Launch})
+	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "cannot be started") {
+		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+}
+
+func TestScenariosAreSound(t *testing.T) {
+	names := make(map[string]bool)
+	for i, s := range client.Scenarios() {
+		if (s.Name == client.Baseline) != (i == 0) {
+			t.Errorf("scenario %d is %s", i, s.Name)
+		}
+		if names[s.Name] {
+			t.Errorf("two scenarios are named %s", s.Name)
+		}
+		names[s.Name] = true
+		if s.Judge != nil && len(s.Requirements) == 0 {
+			t.Errorf("%s serves no requirement", s.Name)
+		}
+		for _, id := range s.Requirements {
+			q, ok := schema.Lookup(id)
+			if !ok {
+				t.Errorf("%s: there is no requirement %s", s.Name, id)
+				continue
+			}
+			if judged := q.JudgedParty(); judged != schema.Client && judged != schema.Both {
+				t.Errorf("%s: %s does not bind clients", s.Name, id)
+			}
+			if !q.Observable {
+				t.Errorf("%s: %s is not observable", s.Name, id)
+			}
+		}
+	}
+}
+
+func TestPlaceholders(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "client")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nfor a; do printf '%s\\n' \"$a\"; done\necho \"$MCP_CONFORMANCE_SCENARIO $MCPCONFORM_SCENARIO $MCPCONFORM_TRANSPORT\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stdio := client.Place{Scenario: "s", Transport: transport.NameStdio, Command: []string{"prog", "arg"}, Dir: dir}
+	http := client.Place{Scenario: "s", Transport: transport.NameHTTP, URL: "http://localhost/mcp"}
+	for _, test := range []struct {
+		name  string
+		args  []string
+		place client.Place
+		want  []string
+	}{
+		{"url appended", []string{"-x"}, http, []string{"-x", "http://localhost/mcp", "initialize s http"}},
+		{"url replaced", []string{"--url={url}", "-x"}, http, []string{"--url=http://localhost/mcp", "-x", "initialize s http"}},
+		{"command appended", []string{"-x"}, stdio, []string{"-x", "prog", "arg", "initialize s stdio"}},
+		{"command as arguments", []string{"{command}", "-x"}, stdio, []string{"prog", "arg", "-x", "initialize s stdio"}},
+		{"command within one", []string{"-c={command}"}, stdio, []string{"-c=prog arg", "initialize s stdio"}},
+		{"configuration", []string{"{config}"}, stdio, []string{filepath.Join(dir, "mcp.json"), "initialize s stdio"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := client.Command{Args: append([]string{script}, test.args...)}.Launch(test.place)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Skip("left out: there is no /bin/sh")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Kill()
+			_ = p.Stdin().Close()
+			out, err := io.ReadAll(p.Stdout())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "mcp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		t.Fatal(err)
+	}
+	if s := config.Servers["mcpconform"]; s.Command != "prog" || !slices.Equal(s.Args, []string{"arg"}) {
+		t.Errorf("the configuration is %s", raw)
+	}
+}
+
+// tampering is a connection that changes what the client sends. A message that
+// it returns nil for does not leave.
+type tampering struct {
+	transport.Conn
+	change func(m *wire.Message, out transport.Outgoing) []transport.Outgoing
+}
+
+func (c *tampering) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	sent := &wire.Event{Kind: wire.KindNote}
+	for _, o := range c.change(wire.Parse(out.Raw), out) {
+		var err error
+		if sent, err = c.Conn.Send(ctx, o); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+func with(change func(m *wire.Message, out transport.Outgoing) []transport.Outgoing) func(*reference.Standalone) {
+	return func(c *reference.Standalone) {
+		c.Wrap = func(conn transport.Conn) transport.Conn { return &tampering{Conn: conn, change: change} }
+	}
+}
+
+func header(name string, values ...string) func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+	return func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		if m.Method != "initialize" || name == "Accept" {
+			out.Header = map[string][]string{name: values}
+		}
+		return []transport.Outgoing{out}
+	}
+}
+
+func replaced(old, new string) func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+	return func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		out.Raw = bytes.ReplaceAll(out.Raw, []byte(old), []byte(new))
+		return []transport.Outgoing{out}
+	}
+}
+
+func dropped(which func(m *wire.Message) bool) func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+	return func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		if which(m) {
+			return nil
+		}
+		return []transport.Outgoing{out}
+	}
+}
+
+func calling(method string, params any) func(*reference.Standalone) {
+	return func(c *reference.Standalone) {
+		c.Extra = func(ctx context.Context, s *reference.Session) { _, _ = s.Call(ctx, method, params) }
+	}
+}
+
+// TestFaultsAreCaught launches the reference client with a fault and looks for
+// the finding.
+func TestFaultsAreCaught(t *testing.T) {
+	for _, test := range []struct {
+		name, requirement string
+		want              result.Verdict
+		scenario          string // beside the baseline; "" for none
+		fault             func(*reference.Standalone)
+	}{
+		{"wrong Accept", "http.client.post-accept-sse", result.Fail, "", with(header("Accept", "application/json"))},
+		{"no Accept of JSON", "http.client.post-accept-json", result.Fail, "", with(header("Accept", "text/event-stream"))},
+		{"no initialized", "lifecycle.init.initialized-sent", result.Fail, "", with(dropped(func(m *wire.Message) bool {
+			return m.Method == "notifications/initialized"
+		}))},
+		{"reused id", "base.request.id-unique", result.Fail, "", func(c *reference.Standalone) {
+			c.Extra = func(ctx context.Context, s *reference.Session) {
+				if p, err := s.StartID(ctx, wire.IntID(1), "ping", nil); err == nil {
+					_, _ = p.Await(ctx)
+				}
+			}
+		}},
+		{"modified cursor", "pagination.client.cursor-unmodified", result.Fail, "lists/pages", with(replaced("→ 次", "-> ?"))},
+		{"cursor of another list", "pagination.cursor.same-operation", result.Fail, "lists/pages",
+			calling("prompts/list", map[string]any{"cursor": "page=3&of=tools/list"})},
+		{"list not read on", "pagination.client.no-fixed-page-size", result.Fail, "lists/pages",
+			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+				if cursor, _ := wire.At(m.Params, "cursor").(string); strings.HasPrefix(cursor, "page=3") {
+					out.Raw = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, m.ID)
+				}
+				return []transport.Outgoing{out}
+			})},
+		{"undeclared feature", "lifecycle.capability.client-uses-prompts", result.Fail, "capabilities/only-tools", calling("prompts/list", nil)},
+		{"missing session header", "http.client.session-header", result.Fail, "", with(header("Mcp-Session-Id"))},
+		{"missing version header", "http.client.version-header", result.Fail, "", with(header("Mcp-Protocol-Version"))},
+		{"wrong version header", "http.client.version-header-negotiated", result.Warn, "", with(header("Mcp-Protocol-Version", "2024-11-05"))},
+		{"answer with a wrong id", "base.response.only-to-requests", result.Fail, "exchange/requests", with(replaced(`"id":"a word"`, `"id":"another"`))},
+		{"id of another type", "base.response.id-type-echo", result.Fail, "exchange/requests", with(replaced(`"id":"1234"`, `"id":1234`))},
+		{"unknown method served", "base.error.method-not-found", result.Fail, "exchange/requests", with(replaced("-32601", "-32603"))},
+		{"ping refused", "ping.response-prompt", result.Fail, "exchange/requests",
+			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+				if m.Kind == wire.Result {
+					out.Raw = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+				}
+				return []transport.Outgoing{out}
+			})},
+		{"ping not answered", "base.response.present", result.Fail, "exchange/requests", with(dropped(func(m *wire.Message) bool {
+			return m.IsResponse()
+		}))},
+		{"answer to a notification", "base.notification.unknown-no-response", result.Fail, "exchange/notifications",
+			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+				if m.IsResponse() && m.ID.Key() == wire.StringID("after-unknown").Key() {
+					return []transport.Outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)}, out}
+				}
+				return []transport.Outgoing{out}
+			})},
+		{"invalid elicitation content", "elicitation.content.matches-schema", result.Fail, "features/elicitation", func(c *reference.Standalone) {
+			c.Change = func(o *reference.Options) {
+				o.Answers["elicitation/create"] = func(context.Context, any) (any, *wire.Error) {
+					return map[string]any{"action": "accept", "content": map[string]any{"string": map[string]any{}}}, nil
+				}
+			}
+		}},
+		{"undeclared elicitation served", "lifecycle.capability.client-refuses-elicitation", result.Fail, "features/elicitation", func(c *reference.Standalone) {
+			c.Change = func(o *reference.Options) { delete(o.Capabilities, "elicitation") }
+		}},
+		{"a batch", "base.batch.not-sent", result.Fail, "", func(c *reference.Standalone) {
+			c.Extra = func(ctx context.Context, s *reference.Session) {
+				_, _ = s.Send(ctx, []byte(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`))
+			}
+		}},
+		{"timeout without cancellation", "lifecycle.timeout.cancel", result.Warn, "time/silence", func(c *reference.Standalone) {
+			with(dropped(func(m *wire.Message) bool { return m.Method == "notifications/cancelled" }))(c)
+			c.Timeout = 300 * time.Millisecond
+		}},
+		{"nonsense version used", "lifecycle.version.disconnect", result.Fail, "lifecycle/no-version", nil},
+		{"session not deleted", "http.client.delete-session", result.Warn, "http/delete", nil},
+		{"lost session used", "http.client.reinitialize-on-404", result.Fail, "http/lost-session", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			launch := inProcess(func(ctx context.Context, p client.Place) error { return simple(ctx, p.URL) })
+			if test.fault != nil {
+				launch = inProcess(func(ctx context.Context, p client.Place) error {
+					c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+					test.fault(&c)
+					return c.Run(ctx)
+				})
+			}
+			scenario := test.scenario
+			if scenario == "" {
+				scenario = client.Baseline
+			}
+			run := conduct(t, suites.ClientOptions{Launch: launch, Scenarios: []string{scenario}, Timeout: 20 * time.Second})
+			if got := verdicts(run)[test.requirement]; got != test.want {
+				t.Errorf("%s is %q, want %q; found: %v; %s", test.requirement, got, test.want, verdicts(run), run.Reason)
+			}
+		})
+	}
+}
+
+// simple is a client that takes things as they come: it checks no version,
+// ends no session and begins none anew.
+func simple(ctx context.Context, url string) error {
+	trace := wire.NewTrace(wire.DefaultLimits)
+	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: url}}).Dial(ctx, trace.Connect(transport.NameHTTP, "simple"))
+	if err != nil {
+		return err
+	}
+	s := reference.New(conn, reference.Options{Timeout: answerTime})
+	defer s.Close(ctx)
+	if _, err := s.Initialize(ctx); err != nil {
+		return err
+	}
+	for range 3 {
+		if _, err := s.Call(ctx, "tools/list", nil); err != nil {
+			return err
+		}
+	}
+	conn.(*transport.HTTPConn).SetSession("", "")
+	return nil
+}

@@ -1,0 +1,587 @@
+package judge
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// httpScript writes the log of a conversation over HTTP, one exchange after the
+// other unless told otherwise.
+type httpScript struct {
+	t   *testing.T
+	log *wire.Log
+	n   int
+}
+
+const (
+	both      = "application/json, text/event-stream"
+	askInit   = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	gotInit   = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+	ready     = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	pingFive  = `{"jsonrpc":"2.0","id":5,"method":"ping"}`
+	pongFive  = `{"jsonrpc":"2.0","id":5,"result":{}}`
+	callSix   = `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":"six"}}}`
+	doneSix   = `{"jsonrpc":"2.0","id":6,"result":{"content":[]}}`
+	progSix   = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"six","progress":1}}`
+	serverAsk = `{"jsonrpc":"2.0","id":"s1","method":"ping"}`
+	clientSay = `{"jsonrpc":"2.0","id":"s1","result":{}}`
+)
+
+func newHTTPScript(t *testing.T, transport string) *httpScript {
+	return &httpScript{t: t, log: wire.NewTrace(wire.DefaultLimits).Connect(transport, "t")}
+}
+
+func (s *httpScript) add(e wire.Event) *wire.Event {
+	s.t.Helper()
+	added, err := s.log.Append(e)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return added
+}
+
+// headers are given as name, value, name, value …
+func headers(pairs ...string) http.Header {
+	h := make(http.Header)
+	for i := 0; i < len(pairs); i += 2 {
+		h.Add(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
+// ask sends a request and returns its stream.
+func (s *httpScript) ask(method, url, body string, h http.Header) string {
+	s.n++
+	stream := fmt.Sprintf("x:%d", s.n)
+	if body != "" || method == http.MethodPost {
+		s.add(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: []byte(body)})
+	}
+	s.add(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: &wire.Head{Method: method, URL: url, Header: h}})
+	return stream
+}
+
+func (s *httpScript) head(stream string, status int, h http.Header) {
+	s.add(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream, HTTP: &wire.Head{Status: status, Header: h}})
+}
+
+func (s *httpScript) body(stream, raw string) {
+	s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(raw)})
+}
+
+func (s *httpScript) event(stream, id, raw string) {
+	s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(raw), SSE: &wire.SSE{ID: id, HasID: id != ""}})
+}
+
+func (s *httpScript) end(stream string) {
+	s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
+}
+
+const mcp = "http://localhost/mcp"
+
+// later are the headers of requests after the initialization.
+func later(more ...string) http.Header {
+	h := headers("Accept", both, headerSession, "abc", headerVersion, "2025-06-18")
+	for i := 0; i < len(more); i += 2 {
+		h.Set(more[i], more[i+1])
+	}
+	return h
+}
+
+func without(h http.Header, name string) http.Header {
+	h.Del(name)
+	return h
+}
+
+// handshake opens a session with the id abc.
+func (s *httpScript) handshake() *httpScript { return s.handshakeWith(headers("Accept", both), "abc") }
+
+func (s *httpScript) handshakeWith(h http.Header, id string) *httpScript {
+	x := s.ask(http.MethodPost, mcp, askInit, h)
+	s.head(x, 200, headers("Content-Type", "application/json", headerSession, id))
+	s.body(x, gotInit)
+	s.end(x)
+	s.post(ready, later(), 202, "", "")
+	return s
+}
+
+// post is a whole exchange.
+func (s *httpScript) post(raw string, h http.Header, status int, kind, answer string) *httpScript {
+	x := s.ask(http.MethodPost, mcp, raw, h)
+	head := http.Header{}
+	if kind != "" {
+		head.Set("Content-Type", kind)
+	}
+	s.head(x, status, head)
+	if answer != "" {
+		s.body(x, answer)
+	}
+	s.end(x)
+	return s
+}
+
+func (s *httpScript) ping() *httpScript {
+	return s.post(pingFive, later(), 200, "application/json; charset=utf-8", pongFive)
+}
+
+// stream posts a request that is answered by a stream, with its events given
+// as id, data, id, data … and an end unless open is set.
+func (s *httpScript) stream(raw string, open bool, events ...string) *httpScript {
+	x := s.ask(http.MethodPost, mcp, raw, later())
+	s.head(x, 200, headers("Content-Type", "text/event-stream"))
+	for i := 0; i < len(events); i += 2 {
+		s.event(x, events[i], events[i+1])
+	}
+	if !open {
+		s.end(x)
+	}
+	return s
+}
+
+func (s *httpScript) get(h http.Header, status int, kind string) string {
+	x := s.ask(http.MethodGet, mcp, "", h)
+	s.head(x, status, headers("Content-Type", kind))
+	if kind != "text/event-stream" {
+		s.end(x)
+	}
+	return x
+}
+
+func TestHTTPRules(t *testing.T) {
+	const good = "" // exercised and met
+	type conversation struct {
+		broken string // requirement, or good
+		play   func(s *httpScript)
+	}
+	for _, tt := range []struct {
+		id    string
+		party wire.Party
+		good  func(s *httpScript)
+		bad   func(s *httpScript)
+	}{
+		{
+			"http.server.endpoint-post", wire.Server, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.post(askInit, headers("Accept", both), 405, "", "") },
+		},
+		{"http.server.initialize-without-session", wire.Server, func(s *httpScript) { s.handshake() }, nil},
+		{"http.server.single-endpoint", wire.Server, func(s *httpScript) { s.handshake().ping() }, nil},
+		{
+			"http.server.notification-202", wire.Server, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshake().post(ready, later(), 200, "", "") },
+		},
+		{
+			"http.server.response-202", wire.Server, func(s *httpScript) { s.handshake().post(clientSay, later(), 202, "", "") },
+			func(s *httpScript) { s.handshake().post(clientSay, later(), 204, "", "") },
+		},
+		{
+			"http.server.accepted-no-body", wire.Server, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshake().post(ready, later(), 202, "application/json", "null") },
+		},
+		{
+			"http.server.unacceptable-error-status", wire.Server,
+			func(s *httpScript) {
+				s.handshake().post(ready, later(), 400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}`)
+			},
+			func(s *httpScript) {
+				s.handshake().post(ready, later(), 200, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}`)
+			},
+		},
+		{
+			"http.server.unacceptable-error-status", wire.Server, func(s *httpScript) { s.handshake().post(ready, later(), 404, "", "") },
+			func(s *httpScript) { s.handshake().post(ready, later(), 302, "", "") },
+		},
+		{
+			"http.server.request-answer-type", wire.Server, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 200, "text/plain", "") },
+		},
+		{
+			"http.server.request-answer-type", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 202, "", "") },
+		},
+		{
+			"http.server.request-answer-type", wire.Server, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 200, "application/json", "data: {}") },
+		},
+		{
+			"http.server.json-one-object", wire.Server, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 200, "application/json", "["+pongFive+"]") },
+		},
+		{
+			"http.server.json-one-object", wire.Server, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 200, "application/json", "") },
+		},
+		{
+			"http.server.json-one-object", wire.Server, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 200, "application/json", ready) },
+		},
+		{
+			"http.server.get-stream-or-405", wire.Server, func(s *httpScript) { s.handshake().get(later(), 405, "") },
+			func(s *httpScript) { s.handshake().get(later(), 404, "") },
+		},
+		{
+			"http.server.get-stream-or-405", wire.Server,
+			func(s *httpScript) { // a second one is refused: a remark
+				s.handshake().get(later(), 200, "text/event-stream")
+				s.get(later(), 409, "")
+			},
+			func(s *httpScript) { s.handshake().get(later(), 200, "application/json") },
+		},
+		{
+			"http.server.sse-event-data", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) { s.handshake().stream(pingFive, false, "", "hello", "", pongFive) },
+		},
+		{
+			"http.server.sse-event-data", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) { s.handshake().stream(pingFive, false, "", "["+pongFive+"]") },
+		},
+		{
+			"http.server.sse-response-sent", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) { s.handshake().stream(pingFive, false) },
+		},
+		{
+			"http.server.sse-no-early-close", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) { s.handshake().stream(callSix, false, "", progSix) },
+		},
+		{
+			"http.server.sse-close-after-response", wire.Server,
+			func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) }, nil,
+		},
+		{
+			"http.server.sse-own-response", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) {
+				s.handshake().ask(http.MethodPost, mcp, callSix, later())
+				s.stream(pingFive, false, "", doneSix)
+			},
+		},
+		{
+			"http.server.sse-related-messages", wire.Server,
+			func(s *httpScript) { s.handshake().stream(callSix, false, "", progSix, "", doneSix) },
+			func(s *httpScript) {
+				s.handshake().ask(http.MethodPost, mcp, callSix, later())
+				s.stream(pingFive, false, "", progSix, "", pongFive)
+			},
+		},
+		{
+			"http.server.get-no-response", wire.Server,
+			func(s *httpScript) { s.handshake().get(later(), 200, "text/event-stream"); s.ping() },
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.ask(http.MethodPost, mcp, pingFive, later())
+				s.event(x, "", pongFive)
+			},
+		},
+		{
+			"http.server.get-unrelated", wire.Server,
+			func(s *httpScript) {
+				s.handshake().get(later(), 200, "text/event-stream")
+				s.stream(callSix, false, "", progSix, "", doneSix)
+			},
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.ask(http.MethodPost, mcp, callSix, later())
+				s.event(x, "", progSix)
+			},
+		},
+		{
+			"http.server.no-broadcast", wire.Server,
+			func(s *httpScript) {
+				s.handshake().get(later(), 200, "text/event-stream")
+				s.stream(callSix, false, "", serverAsk, "", doneSix)
+			},
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.event(x, "", serverAsk)
+				s.stream(callSix, false, "", serverAsk, "", doneSix)
+			},
+		},
+		{
+			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { s.handshake().stream(callSix, false, "1", progSix, "2", doneSix) },
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				s.stream(pingFive, false, "1", pongFive)
+			},
+		},
+		{
+			"http.server.replay-same-stream", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
+			func(s *httpScript) { replay(s, "9", pongFive) },
+		},
+		{
+			"http.server.event-id-cursor", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
+			func(s *httpScript) { replay(s, "1", progSix) },
+		},
+		{
+			"http.client.last-event-id", wire.Client, func(s *httpScript) { replay(s, "2", doneSix) },
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "1", progSix)
+				s.get(later(headerLast, "nonsense"), 200, "text/event-stream")
+			},
+		},
+		{
+			"http.client.resume-get", wire.Client, func(s *httpScript) { replay(s, "2", doneSix) },
+			func(s *httpScript) {
+				s.handshake().post(pingFive, later(headerLast, "1"), 200, "application/json", pongFive)
+			},
+		},
+		{
+			"http.server.session-id-charset", wire.Server, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshakeWith(headers("Accept", both), "a b") },
+		},
+		{
+			"http.server.session-id-at-initialization", wire.Server, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) {
+				x := s.handshake().ask(http.MethodPost, mcp, pingFive, later())
+				s.head(x, 200, headers("Content-Type", "application/json", headerSession, "other"))
+				s.body(x, pongFive)
+				s.end(x)
+			},
+		},
+		{
+			"http.client.post-per-message", wire.Client, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshake().post("["+pingFive+"]", later(), 400, "", "") },
+		},
+		{
+			"http.client.body-single-message", wire.Client, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshake().post("", later(), 400, "", "") },
+		},
+		{
+			"http.client.post-method", wire.Client, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshake().ask(http.MethodPut, mcp, pingFive, later()) },
+		},
+		{
+			"http.client.post-to-endpoint", wire.Client, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshake().ask(http.MethodPost, "http://localhost/other", pingFive, later()) },
+		},
+		{
+			"http.client.post-accept-json", wire.Client, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshakeWith(headers("Accept", "*/*"), "abc") },
+		},
+		{
+			"http.client.post-accept-sse", wire.Client, func(s *httpScript) { s.handshake() },
+			func(s *httpScript) { s.handshakeWith(headers("Accept", "application/json"), "abc") },
+		},
+		{
+			"http.client.get-accept", wire.Client, func(s *httpScript) { s.handshake().get(later(), 405, "") },
+			func(s *httpScript) { s.handshake().get(without(later(), "Accept"), 405, "") },
+		},
+		{
+			"http.client.get-405-tolerated", wire.Client, func(s *httpScript) { s.handshake().get(later(), 405, ""); s.ping() },
+			func(s *httpScript) {
+				s.handshake()
+				for range maxDeclined + 1 {
+					s.get(later(), 405, "")
+				}
+			},
+		},
+		{
+			"http.client.json-answer", wire.Client, func(s *httpScript) { s.handshake() }, nil,
+		},
+		{
+			"http.client.session-header", wire.Client, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) { s.handshake().post(pingFive, without(later(), headerSession), 400, "", "") },
+		},
+		{
+			"http.client.version-header", wire.Client, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) {
+				s.handshake().post(pingFive, without(later(), headerVersion), 200, "application/json", pongFive)
+			},
+		},
+		{
+			"http.client.version-header-negotiated", wire.Client, func(s *httpScript) { s.handshake().ping() },
+			func(s *httpScript) {
+				s.handshake().post(pingFive, later(headerVersion, "2025-03-26"), 200, "application/json", pongFive)
+			},
+		},
+		{
+			"http.client.reinitialize-on-404", wire.Client,
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 404, "", ""); s.handshake() },
+			func(s *httpScript) {
+				s.handshake()
+				for range maxReused + 1 {
+					s.post(pingFive, later(), 404, "", "")
+				}
+			},
+		},
+		{
+			"http.client.reinitialize-without-session-id", wire.Client,
+			func(s *httpScript) { s.handshake().post(pingFive, later(), 404, "", ""); s.handshake() },
+			func(s *httpScript) {
+				s.handshake().post(pingFive, later(), 404, "", "")
+				s.handshakeWith(headers("Accept", both, headerSession, "abc"), "def")
+			},
+		},
+		{
+			"http.client.delete-session", wire.Client,
+			func(s *httpScript) { s.handshake().ask(http.MethodDelete, mcp, "", later()) },
+			func(s *httpScript) {
+				s.handshake().ask(http.MethodDelete, mcp, "", without(later(), headerSession))
+			},
+		},
+		{
+			"http.client.delete-405-tolerated", wire.Client,
+			func(s *httpScript) { x := s.handshake().ask(http.MethodDelete, mcp, "", later()); s.head(x, 405, nil) },
+			func(s *httpScript) {
+				s.handshake()
+				for range maxDeletes + 1 {
+					s.head(s.ask(http.MethodDelete, mcp, "", later()), 405, nil)
+				}
+			},
+		},
+		{
+			"http.client.messages-before-response", wire.Client,
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "", serverAsk, "", doneSix).post(clientSay, later(), 202, "", "")
+			}, nil,
+		},
+		{
+			"http.client.get-stream-messages", wire.Client,
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.event(x, "", serverAsk)
+				s.post(clientSay, later(), 202, "", "")
+			}, nil,
+		},
+	} {
+		t.Run(tt.id, func(t *testing.T) {
+			for _, c := range []conversation{{good, tt.good}, {tt.id, tt.bad}} {
+				if c.play == nil {
+					continue
+				}
+				s := newHTTPScript(t, "http")
+				c.play(s)
+				expectSeen(t, s.log, tt.id, tt.party, c.broken != good)
+			}
+		})
+	}
+}
+
+// replay breaks the stream of a call after its first event and resumes it with
+// one event. Beside it another stream brings the event 9.
+func replay(s *httpScript, id, raw string) {
+	s.handshake().stream(pingFive, false, "9", pongFive)
+	s.stream(callSix, false, "1", progSix)
+	x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+	s.event(x, id, raw)
+}
+
+// expectSeen wants a requirement to be met, or to be broken.
+func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool) {
+	t.Helper()
+	seen := Judge([]*wire.Log{l})[Key{id, p}]
+	switch {
+	case seen == nil || seen.Exercised == 0:
+		t.Errorf("%s is not exercised", id)
+	case broken && len(seen.Violations) == 0:
+		t.Errorf("%s: the violation is not seen", id)
+	case !broken && len(seen.Violations) > 0:
+		t.Errorf("%s is found broken: %s", id, seen.Violations[0].Message)
+	}
+}
+
+// TestReplayedMessageCountsOnce: what a resumed stream brings again is no
+// second response.
+func TestReplayedMessageCountsOnce(t *testing.T) {
+	s := newHTTPScript(t, "http").handshake()
+	s.stream(callSix, false, "1", progSix, "2", doneSix)
+	x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+	s.event(x, "2", doneSix)
+	expectSeen(t, s.log, "base.response.once", wire.Server, false)
+	s.event(x, "3", doneSix)
+	expectSeen(t, s.log, "base.response.once", wire.Server, true)
+}
+
+func TestSSERules(t *testing.T) {
+	const (
+		stream = "http://localhost/sse"
+		posts  = "/messages?session=1"
+		target = "http://localhost/messages?session=REDACTED"
+	)
+	type options struct {
+		status     int
+		kind       string
+		early      string // event before the endpoint event
+		noEndpoint bool
+		endpoint   string
+		postTo     string
+		postStatus int
+		name       string // of message events
+		answer     string
+		inBody     bool
+	}
+	play := func(t *testing.T, o options) *wire.Log {
+		s := newHTTPScript(t, "sse")
+		x := s.ask(http.MethodGet, stream, "", headers("Accept", "text/event-stream"))
+		s.head(x, o.status, headers("Content-Type", o.kind))
+		if o.early != "" {
+			s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: x, Raw: []byte(o.early), SSE: &wire.SSE{Event: "message"}})
+		}
+		if o.noEndpoint {
+			s.end(x)
+			return s.log
+		}
+		s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: x, Raw: []byte(o.endpoint), SSE: &wire.SSE{Event: "endpoint"}})
+		y := s.ask(http.MethodPost, o.postTo, askInit, headers("Content-Type", "application/json"))
+		s.head(y, o.postStatus, nil)
+		if o.inBody {
+			s.body(y, o.answer)
+		} else {
+			s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: x, Raw: []byte(o.answer), SSE: &wire.SSE{Event: o.name}})
+		}
+		z := s.ask(http.MethodPost, o.postTo, ready, nil)
+		s.head(z, o.postStatus, nil)
+		return s.log
+	}
+	fine := options{status: 200, kind: "text/event-stream", endpoint: posts, postTo: target, postStatus: 202, name: "message", answer: gotInit}
+	for _, tt := range []struct {
+		id     string
+		party  wire.Party
+		change func(*options)
+	}{
+		{"sse.server.sse-endpoint", wire.Server, func(o *options) { o.status = 404 }},
+		{"sse.server.sse-endpoint", wire.Server, func(o *options) { o.kind = "text/plain" }},
+		{"sse.server.endpoint-event", wire.Server, func(o *options) { o.noEndpoint = true }},
+		{"sse.server.endpoint-event-first", wire.Server, func(o *options) { o.early = serverAsk }},
+		{"sse.server.endpoint-event-uri", wire.Server, func(o *options) { o.endpoint = `{"uri":"/messages"}` }},
+		{"sse.server.endpoint-event-uri", wire.Server, func(o *options) { o.endpoint = "" }},
+		{"sse.server.post-endpoint", wire.Server, func(o *options) { o.postStatus = 404 }},
+		{"sse.server.message-events", wire.Server, func(o *options) { o.name = "reply" }},
+		{"sse.server.message-json", wire.Server, func(o *options) { o.answer = "hello" }},
+		{"sse.server.responses-on-stream", wire.Server, func(o *options) { o.inBody = true }},
+		{"sse.client.post-to-endpoint", wire.Client, func(o *options) { o.postTo = "http://localhost/sse" }},
+		{"sse.client.message-events", wire.Client, nil},
+	} {
+		t.Run(tt.id, func(t *testing.T) {
+			expectSeen(t, play(t, fine), tt.id, tt.party, false)
+			if tt.change != nil {
+				o := fine
+				tt.change(&o)
+				expectSeen(t, play(t, o), tt.id, tt.party, true)
+			}
+		})
+	}
+}
+
+// TestHTTPFloodsAreJudgedInTime guards against work that grows faster than the
+// log. The deadline is far beyond what it takes.
+func TestHTTPFloodsAreJudgedInTime(t *testing.T) {
+	s := newHTTPScript(t, "http").handshake()
+	for range 12_000 {
+		s.get(later(headerLast, "1"), 404, "")
+		s.get(later(), 200, "text/event-stream")
+		s.stream(callSix, false, "1", progSix)
+		s.post(askInit, headers("Accept", both), 404, "", "")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Judge([]*wire.Log{s.log})
+	}()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the judge does not come to an end")
+	}
+}
