@@ -218,17 +218,6 @@ func endings(played []*client.T) []string {
 	return []string{"the client had to be stopped at the time limit in " + strings.Join(late, ", ")}
 }
 
-// ClientServed returns, by requirement, the names of the scenarios that serve it.
-func ClientServed() map[string][]string {
-	served := make(map[string][]string)
-	for _, s := range client.Scenarios() {
-		for _, id := range s.Requirements {
-			served[id] = append(served[id], "scenario: "+s.Name)
-		}
-	}
-	return served
-}
-
 // ReferenceClient launches the reference client at a place, within this program.
 func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
 	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {

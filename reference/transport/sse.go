@@ -98,6 +98,8 @@ func (c *SSEConn) connect(ctx context.Context) error {
 	}
 	select {
 	case <-c.named:
+		// Nothing is sent before the event is in the log.
+		_, _ = c.log.Await(ctx, 0, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" })
 		return c.problem
 	case <-x.done:
 	case <-ctx.Done():
