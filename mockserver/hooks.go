@@ -141,18 +141,6 @@ func copied(o object) object {
 	return out.Clone().Message
 }
 
-// excusing answers refused requests of a method with a result in place of the
-// error.
-func excusing(method string, code int64, result object) apply {
-	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		given, problem := next(ctx, r)
-		if problem != nil && problem.Code == code {
-			return copied(result), nil
-		}
-		return given, problem
-	})
-}
-
 // recoding changes the code of a method's errors.
 func recoding(method string, from, to int64) apply {
 	return wrapping(method, server.Recode(from, to))

@@ -3,7 +3,6 @@ package suites_test
 import (
 	"bufio"
 	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -79,7 +78,7 @@ func readUnserved(t *testing.T) map[string]string {
 			continue
 		}
 		if reason == "" {
-			t.Error(fmt.Sprintf("%s: %s has no reason", unservedFile, id))
+			t.Errorf("%s: %s has no reason", unservedFile, id)
 		}
 		excused[id] = reason
 	}

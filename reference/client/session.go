@@ -497,7 +497,14 @@ func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
 	if x.Result() == nil {
 		return x, &RefusedError{Exchange: x}
 	}
-	return x, s.Notify(ctx, "notifications/initialized", nil)
+	err = s.Notify(ctx, "notifications/initialized", nil)
+	var closed *ClosedError
+	if errors.As(err, &closed) {
+		// The handshake succeeded. That the server has gone since is for the
+		// next request to find, whether or not the notification still left.
+		return x, nil
+	}
+	return x, err
 }
 
 // RefusedError reports an initialize that was answered, but not with a result.

@@ -132,6 +132,19 @@ func TestInitializeRefused(t *testing.T) {
 	}
 }
 
+// A server that answers initialize and is gone has answered it, whether or not
+// the notification that follows still finds it.
+func TestInitializeAndGone(t *testing.T) {
+	s := dial(t, client.Options{}, func(p *peer) { p.say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, p.next().ID, initResult) })
+	if x, err := s.Initialize(t.Context()); err != nil || x.Result() == nil {
+		t.Errorf("Initialize = %v, %v", x, err)
+	}
+	var closed *client.ClosedError
+	if err := s.Fence(t.Context()); !errors.As(err, &closed) || !strings.Contains(err.Error(), "exited with status 0") {
+		t.Errorf("the next request: %v", err)
+	}
+}
+
 // An answer is found by its id, however spelled, whatever else arrives.
 func TestAwait(t *testing.T) {
 	for name, answer := range map[string]string{

@@ -162,8 +162,6 @@ func (s *Session) Value(key any, init func() any) any {
 	return v
 }
 
-func (s *Session) record(e wire.Event) error { return s.Server.record(s.log, e) }
-
 // receive handles one message that was not refused. A request is handled in
 // goroutine of its own. st is the stream of the POST that brought the message;
 // nil on the other transports.

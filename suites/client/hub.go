@@ -182,7 +182,7 @@ func (b *booth) serve(conn net.Conn, f *frames) {
 			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"}, Deliberate: o.Behaviour.Breaks})
 		}
 		cancel()
-		<-done
+		<-done //nolint:errcheck // it was told to end
 	}
 	_ = conn.Close()
 	_ = input.Close()

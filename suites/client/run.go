@@ -153,7 +153,7 @@ func (e *Engine) play(ctx context.Context, s *Scenario) (*T, error) {
 	if err != nil {
 		return t, fmt.Errorf("make a folder for the client: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	place := Place{Scenario: s.Name, Transport: e.Transport, Dir: dir}
 	var server stage
 	if e.Transport == transport.NameStdio {
