@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,7 +67,19 @@ func TestInterop(t *testing.T) {
 		for _, target := range servers(t, targets, over) {
 			key := target + " " + over
 			t.Run(key, func(t *testing.T) {
-				known.Targets[key] = known.check(t, key, runTarget(t, targets, target, over))
+				found, odd := known.compare(key, runTarget(t, targets, target, over))
+				if len(odd) > 0 && !*updateFindings {
+					// What a busy machine brings about does not come twice.
+					_, again := known.compare(key, runTarget(t, targets, target, over))
+					for what, detail := range odd {
+						if _, still := again[what]; still {
+							t.Errorf("%s%s", what, detail)
+						} else {
+							t.Logf("once only: %s%s", what, detail)
+						}
+					}
+				}
+				known.Targets[key] = found
 			})
 		}
 	}
@@ -81,42 +94,37 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// check compares what a run found with what is known, and returns it.
-func (k *findings) check(t *testing.T, key string, run *result.Run) map[string]result.Verdict {
-	t.Helper()
-	found := make(map[string]result.Verdict)
+// compare returns the verdicts of a run that are not good, and what is odd
+// about them, with its detail.
+func (k *findings) compare(key string, run *result.Run) (found map[string]result.Verdict, odd map[string]string) {
+	found, odd = make(map[string]result.Verdict), make(map[string]string)
 	known := maps.Clone(k.Targets[key])
-	timing := make(map[string]bool)
-	for _, id := range k.Timing {
-		timing[id] = true
-	}
 	for _, h := range run.Harness {
-		t.Errorf("mcpconform itself: %s", h.Message)
+		odd["mcpconform itself: "+h.Message] = ""
 	}
 	if run.Verdict == result.Incomplete {
-		t.Errorf("the run is incomplete: %s", run.Reason)
+		odd["the run is incomplete: "+run.Reason] = ""
 	}
 	for _, q := range run.Requirements {
 		if q.Verdict != result.Fail && q.Verdict != result.Warn && q.Verdict != result.Error {
 			continue
 		}
-		if !timing[q.ID] {
-			found[q.ID] = q.Verdict
+		if k.Reasons[q.ID] == "" {
+			odd[fmt.Sprintf("%s: no reason stands in %s", q.ID, findingsFile)] = shown(q)
 		}
-		if k.Reasons[q.ID] == "" && !*updateFindings {
-			t.Errorf("%s: no reason stands in %s", q.ID, findingsFile)
+		if slices.Contains(k.Timing, q.ID) {
+			continue
 		}
-		if known[q.ID] != q.Verdict && !timing[q.ID] && !*updateFindings {
-			t.Errorf("%s is %s, %s has %q: %s", q.ID, q.Verdict, findingsFile, known[q.ID], shown(q))
+		found[q.ID] = q.Verdict
+		if known[q.ID] != q.Verdict {
+			odd[fmt.Sprintf("%s is %s, %s has %q: ", q.ID, q.Verdict, findingsFile, known[q.ID])] = shown(q)
 		}
 		delete(known, q.ID)
 	}
 	for id, v := range known {
-		if !*updateFindings {
-			t.Errorf("%s is no longer %s", id, v)
-		}
+		odd[fmt.Sprintf("%s is no longer %s", id, v)] = ""
 	}
-	return found
+	return found, odd
 }
 
 func shown(q result.Requirement) string {

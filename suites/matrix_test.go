@@ -155,6 +155,15 @@ func TestKillMatrix(t *testing.T) {
 			faults = append(faults, f)
 		}
 	}
+	// With the race detector a run takes ten times as long, and it has nothing
+	// more to find in the last fault than in the first.
+	brief := testing.Short() || raceDetector
+	if brief {
+		for i := range len(faults) / 8 {
+			faults[i] = faults[8*i]
+		}
+		faults = faults[:len(faults)/8]
+	}
 	kills := make([]kill, len(faults))
 	done := make([]chan struct{}, len(faults))
 	for i := range done {
@@ -185,7 +194,7 @@ func TestKillMatrix(t *testing.T) {
 			}
 		})
 	}
-	if t.Failed() || testing.Short() {
+	if t.Failed() || brief {
 		return
 	}
 	text := matrix(kills)
@@ -214,7 +223,13 @@ func try(ctx context.Context, f mockserver.Fault) kill {
 		if o.Behaviour.Stdio.Linger {
 			wait = transport.ReasonableExit
 		}
+		st := time.Now()
 		run, err := conduct(ctx, o, timeout, wait)
+		defer func() {
+			if d := time.Since(st); d > 3*time.Second {
+				fmt.Println("SLOW", f.ID, timeout, d, k.problems)
+			}
+		}()
 		if err != nil {
 			return kill{fault: f, problems: []string{err.Error()}}
 		}

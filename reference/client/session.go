@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -353,29 +354,37 @@ func (p *Pending) mustMean(e *wire.Event) bool {
 const maxGuesses = 20
 
 // onlyOpen returns the one request that was open when a response without an id
-// came; nil when there was none, or several. It goes by the log alone, so that
-// the timing of those who wait does not matter.
+// came; nil when there was none, or several, or when a notification might have
+// been answered. It goes by the log alone, so that the timing of those who wait
+// does not matter.
 func (s *Session) onlyOpen(response *wire.Event) *wire.Event {
 	open := make(map[string]*wire.Event) // by id
+	notified := -1                       // position of a notification that no round trip has followed
 	for _, e := range s.Log().Events()[:response.Seq] {
 		switch m := e.Msg; {
 		case e.Kind != wire.KindMessage:
 		case e.From == wire.Client && m.Kind == wire.Request && m.ID.Usable():
 			open[m.ID.Key()] = e
-		case e.From == wire.Client && m.Method == "notifications/cancelled":
-			delete(open, wire.ReadID(wire.At(m.Params, "requestId")).Key())
+		case e.From == wire.Client && m.Kind == wire.Notification:
+			notified = e.Seq
+			if m.Method == "notifications/cancelled" {
+				delete(open, wire.ReadID(wire.At(m.Params, "requestId")).Key())
+			}
 		case e.From != wire.Server || !m.IsResponse():
 		case m.ID.Usable():
 			for key, request := range open {
 				if request.Msg.ID.Resembles(m.ID) {
 					delete(open, key)
+					if request.Seq > notified {
+						notified = -1
+					}
 				}
 			}
-		case len(open) == 1:
+		case len(open) == 1 && notified < 0:
 			clear(open)
 		}
 	}
-	if len(open) != 1 {
+	if len(open) != 1 || notified >= 0 {
 		return nil
 	}
 	for _, request := range open {
@@ -390,9 +399,18 @@ func (s *Session) onlyOpen(response *wire.Event) *wire.Event {
 func (s *Session) await(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.Options.Timeout)
 	defer cancel()
+	ends := func(e *wire.Event) bool {
+		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server
+	}
+	before := s.Log().Events()
+	before = before[:min(from, len(before))]
+	if i := slices.IndexFunc(before, ends); i >= 0 {
+		// Nothing comes after that, although a process may live on.
+		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, before[i])}
+	}
 	var end *wire.Event // of the connection
 	e, err := s.Log().Await(waiting, from, func(e *wire.Event) bool {
-		if e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server {
+		if ends(e) {
 			end = e
 			return true
 		}

@@ -264,6 +264,7 @@ func TestEnd(t *testing.T) {
 		{"exit", func(p *peer) { p.next() }, "the server exited with status 0"},
 		{"half an answer", func(p *peer) { p.next(); fmt.Fprint(p.out, `{"jsonrpc":"2.0","id":1,"res`) }, "the server exited with status 0"},
 		{"closed", func(p *peer) { p.next(); _ = p.out.(io.Closer).Close(); p.rest() }, "the server closed its stdout"},
+		{"closed before", func(p *peer) { _ = p.out.(io.Closer).Close(); p.rest() }, "the server closed its stdout"},
 		{"flood", func(p *peer) {
 			p.next()
 			for {
@@ -281,8 +282,12 @@ func TestEnd(t *testing.T) {
 		if !errors.As(err, &closed) || err.Error() != "no answer to test: "+c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
-		if c.name == "closed" {
-			continue // it still reads
+		if strings.HasPrefix(c.name, "closed") {
+			// It still reads, but cannot answer any more.
+			if _, err := s.Call(t.Context(), "test", nil); !errors.As(err, &closed) {
+				t.Errorf("%s, afterwards: %v", c.name, err)
+			}
+			continue
 		}
 		if _, err := s.Log().Await(t.Context(), 0, func(e *wire.Event) bool { return e.Kind == wire.KindExit }); err != nil {
 			t.Fatal(err)

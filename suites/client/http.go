@@ -57,7 +57,7 @@ var httpScenarios = []*Scenario{
 	}),
 	{
 		Name: "http/plain", Transports: overHTTP(),
-		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated", "http.server.session-id"},
+		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
 		Needs:        "the client sent neither a GET nor a DELETE",
 		Options: func(*Play) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoGet: true, NoDelete: true}}

@@ -201,9 +201,12 @@ func (t *T) Requests() []*judge.Exchange {
 }
 
 func requests(c *judge.Conversation) []*judge.Exchange {
+	if !c.Handshaken() {
+		return nil
+	}
 	var all []*judge.Exchange
 	for _, x := range c.Exchanges {
-		if x.From() == wire.Client && operation(x.Method()) {
+		if x.From() == wire.Client && operation(x.Method()) && x.Request.Seq > c.Init.Response().Seq {
 			all = append(all, x)
 		}
 	}

@@ -93,7 +93,7 @@ func hushed(which func(method string) bool, meanwhile func(ctx context.Context, 
 			Breaks: []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"},
 			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				mine := new(counter)
-				if !operation(r.Method) || !which(r.Method) || r.Session.Value("hushed", func() any { return mine }) != any(mine) {
+				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) || r.Session.Value("hushed", func() any { return mine }) != any(mine) {
 					return next(ctx, r)
 				}
 				r.Detach()
@@ -126,7 +126,7 @@ func (t *T) givenUp(x *judge.Exchange) bool {
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
 			if e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client &&
-				(e.Kind == wire.KindClose || e.Kind == wire.KindMessage && e.Msg.Kind == wire.Request && operation(e.Msg.Method)) {
+				(e.Kind == wire.KindClose && !t.Ending.Late || e.Kind == wire.KindMessage && e.Msg.Kind == wire.Request && operation(e.Msg.Method)) {
 				return true
 			}
 		}

@@ -114,7 +114,8 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, o *Observer) 
 func (c *Conversation) judgeInitialized(answer *wire.Event, o *Observer) {
 	if c.Initialized == nil {
 		for _, x := range c.Exchanges {
-			if x.From() == wire.Client && x != c.Init && x.Method() != "ping" {
+			// What came before the answer is another fault.
+			if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq > answer.Seq {
 				o.Violation("lifecycle.init.initialized-sent", wire.Client, "notifications/initialized was never sent", answer, x.Request)
 				return
 			}

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -166,14 +168,18 @@ func needsListening(t *check.T) {
 	}
 }
 
+// headWait is how long the head of a listening stream is awaited. Some servers
+// send it together with the first event only.
+const headWait = 2 * time.Second
+
 // listens reports whether the server accepted the GET stream of the session.
 func listens(t *check.T) bool {
-	for _, e := range t.Session.Log().Events() {
-		if e.Kind == wire.KindHTTPResponse && e.Stream == "get:1" {
-			return e.HTTP.Status == http.StatusOK
-		}
-	}
-	return false
+	ctx, cancel := context.WithTimeout(t.Context, headWait)
+	defer cancel()
+	e, err := t.Session.Log().Await(ctx, 0, func(e *wire.Event) bool {
+		return e.Stream == "get:1" && (e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
+	})
+	return err == nil && e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK
 }
 
 // undeleted judges a DELETE that was turned down.

@@ -1,0 +1,5 @@
+//go:build race
+
+package suites_test
+
+const raceDetector = true
