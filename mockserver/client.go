@@ -170,7 +170,7 @@ var clientFaults = []Fault{
 	{
 		ID: "roots.name-required", Requirement: "roots.root.name-optional",
 		Summary:    "After a root without a name nothing is answered any more.",
-		Collateral: []string{"roots.list-changed.refetch"},
+		Collateral: []string{"base.response.present", "roots.list-changed.refetch"},
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) == 1 && wire.At(roots[0], "name") == nil && wire.At(roots[0], "uri") == "file:///tmp" && wire.At(roots[0], "_meta") == nil
 		})),
@@ -178,27 +178,30 @@ var clientFaults = []Fault{
 	{
 		ID: "roots.only-one", Requirement: "roots.list.multiple",
 		Summary:    "After several roots nothing is answered any more.",
-		Collateral: []string{"roots.list-changed.graceful", "roots.list-changed.refetch"},
+		Collateral: []string{"base.response.present", "roots.list-changed.graceful", "roots.list-changed.refetch"},
 		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) > 1 })),
 	},
 	{
 		ID: "roots.file-unexpected", Requirement: "roots.root.file-or-directory",
-		Summary: "After a root that is a file nothing is answered any more.",
+		Collateral: []string{"base.response.present"},
+		Summary:    "After a root that is a file nothing is answered any more.",
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && wire.At(roots[0], "uri") == "file:///etc/hosts"
 		})),
 	},
 	{
 		ID: "roots.missing-folder", Requirement: "roots.server.unavailable",
-		Summary: "After a root that does not exist nothing is answered any more.",
+		Collateral: []string{"base.response.present"},
+		Summary:    "After a root that does not exist nothing is answered any more.",
 		Apply: hangingOn(rooted(func(roots list) bool {
 			return len(roots) > 0 && wire.At(roots[0], "name") == "Gone"
 		})),
 	},
 	{
 		ID: "roots.none-left", Requirement: "roots.list-changed.graceful",
-		Summary: "After a list of no roots nothing is answered any more.",
-		Apply:   hangingOn(rooted(func(roots list) bool { return len(roots) == 0 })),
+		Collateral: []string{"base.response.present"},
+		Summary:    "After a list of no roots nothing is answered any more.",
+		Apply:      hangingOn(rooted(func(roots list) bool { return len(roots) == 0 })),
 	},
 	{
 		ID: "elicitation.password", Requirement: "elicitation.request.no-sensitive",
@@ -267,8 +270,9 @@ var clientFaults = []Fault{
 	},
 	{
 		ID: "elicitation.decline-hangs", Requirement: "elicitation.server.handle-decline",
-		Summary: "A call hangs when the elicitation is declined.",
-		Apply:   hangingOn(action("decline")),
+		Collateral: []string{"base.response.present"},
+		Summary:    "A call hangs when the elicitation is declined.",
+		Apply:      hangingOn(action("decline")),
 	},
 	{
 		ID: "elicitation.cancel-hangs", Requirement: "elicitation.server.handle-cancel",

@@ -40,7 +40,6 @@ func dyingOf(text string) apply {
 // dying ends the process at a line.
 func dying(fits func(line []byte) bool) apply {
 	return func(o *server.Options) {
-		o.Behaviour.Stdio.ExitCode = 1
 		before := o.Behaviour.Stdio.Quit
 		o.Behaviour.Stdio.Quit = func(n int, line []byte) bool { return fits(line) || before != nil && before(n, line) }
 	}

@@ -223,13 +223,7 @@ func try(ctx context.Context, f mockserver.Fault) kill {
 		if o.Behaviour.Stdio.Linger {
 			wait = transport.ReasonableExit
 		}
-		st := time.Now()
 		run, err := conduct(ctx, o, timeout, wait)
-		defer func() {
-			if d := time.Since(st); d > 3*time.Second {
-				fmt.Println("SLOW", f.ID, timeout, d, k.problems)
-			}
-		}()
 		if err != nil {
 			return kill{fault: f, problems: []string{err.Error()}}
 		}

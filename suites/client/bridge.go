@@ -99,6 +99,8 @@ func Bridge(ctx context.Context, addr, token string, stdin io.Reader, stdout, st
 	if err := f.write(frameHello, []byte(token)); err != nil {
 		return 1, fmt.Errorf("connect to mcpconform: %w", err)
 	}
+	// A client that no longer reads is no reason to die.
+	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer signal.Stop(signals)

@@ -32,6 +32,7 @@ var hostileScenarios = []*Scenario{
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"batch-control","method":"ping"}`)
 			a.Raw(`[{"jsonrpc":"2.0","id":"batch-1","method":"ping"},{"jsonrpc":"2.0","id":"batch-2","method":"ping"}]`)
+			a.AskUser("after-batch", "ping", nil)
 			a.Raw(`{"jsonrpc":"2.0","id":"no-method"}`)
 			a.Raw(`{"jsonrpc":"1.0","id":"old-version","method":"ping"}`)
 			a.Raw(`{"jsonrpc":"2.0","id":"no-such-request","result":{}}`)
@@ -47,7 +48,7 @@ var hostileScenarios = []*Scenario{
 					t.Violation("base.batch.not-served", "a request of a batch was served", t.replyTo(id))
 				}
 			}
-			if _, ok := t.Answered("after"); ok && len(t.at("base.batch.not-served").Findings) == 0 {
+			if _, ok := t.Answered("after-batch"); ok && len(t.at("base.batch.not-served").Findings) == 0 {
 				t.Exercised("base.batch.not-served")
 			}
 			for _, id := range []string{"no-method", "old-version"} {

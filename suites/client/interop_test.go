@@ -165,7 +165,7 @@ func launching(t *testing.T, targets, bridge, name, over string) suites.ClientOp
 		c.Given = append(c.Given, k)
 	}
 	return suites.ClientOptions{
-		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 30 * time.Second,
+		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 20 * time.Second,
 		Target: result.Target{Command: shown.Command},
 	}
 }
