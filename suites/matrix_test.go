@@ -65,14 +65,18 @@ type kill struct {
 	problems []string
 }
 
-// conduct runs the server suites against a server in this process.
-func conduct(ctx context.Context, o server.Options, timeout, exitWait time.Duration) (*result.Run, error) {
+// conduct runs the server suites over a transport against a server in this
+// process.
+func conduct(ctx context.Context, over string, o server.Options, timeout, exitWait time.Duration) (*result.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
+	dialer, stop, err := serve(ctx, over, o, exitWait)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	run, _, err := suites.Server(ctx, suites.Options{
-		Dialer: &transport.Stdio{
-			Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}, ExitWait: exitWait,
-		},
+		Dialer:   dialer,
 		Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes},
 		Timeout:  timeout,
 	})
@@ -80,6 +84,31 @@ func conduct(ctx context.Context, o server.Options, timeout, exitWait time.Durat
 		err = errors.New("the run does not end")
 	}
 	return run, err
+}
+
+// serve makes a server ready to be dialled.
+func serve(ctx context.Context, over string, o server.Options, exitWait time.Duration) (dialer transport.Dialer, stop func(), err error) {
+	s := server.New(o)
+	if over == transport.NameStdio {
+		return &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: s.RunStdio}, ExitWait: exitWait}, func() {}, nil
+	}
+	l, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.HTTP().Serve(ctx, l) })
+	stop = func() {
+		cancel()
+		served.Wait()
+	}
+	at := transport.Endpoint{URL: "http://" + l.Addr().String() + server.PathMCP}
+	if over == transport.NameSSE {
+		at.URL = "http://" + l.Addr().String() + server.PathSSE
+		return &transport.SSE{Endpoint: at}, stop, nil
+	}
+	return &transport.HTTP{Endpoint: at}, stop, nil
 }
 
 // purposes are those of the profile of the reference server. They are given by
@@ -149,12 +178,7 @@ func why(q result.Requirement) string {
 // TestKillMatrix proves the checks and rules: each fault is caught, and
 // nothing but what the fault breaks is found.
 func TestKillMatrix(t *testing.T) {
-	var faults []mockserver.Fault
-	for _, f := range mockserver.Catalogue() {
-		if f.Shows(transport.NameStdio) {
-			faults = append(faults, f)
-		}
-	}
+	faults := mockserver.Catalogue()
 	// With the race detector a run takes ten times as long, and it has nothing
 	// more to find in the last fault than in the first.
 	brief := testing.Short() || raceDetector
@@ -223,7 +247,11 @@ func try(ctx context.Context, f mockserver.Fault) kill {
 		if o.Behaviour.Stdio.Linger {
 			wait = transport.ReasonableExit
 		}
-		run, err := conduct(ctx, o, timeout, wait)
+		over := transport.NameStdio
+		if !f.Shows(over) {
+			over = f.Transports[0]
+		}
+		run, err := conduct(ctx, over, o, timeout, wait)
 		if err != nil {
 			return kill{fault: f, problems: []string{err.Error()}}
 		}
@@ -234,24 +262,30 @@ func try(ctx context.Context, f mockserver.Fault) kill {
 	return k
 }
 
+var transports = []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
+
 // TestReferenceServerIsClean is the control of the kill matrix: without a
 // fault nothing is found.
 func TestReferenceServerIsClean(t *testing.T) {
-	run := reference(t)
-	for _, q := range run.Requirements {
-		if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
-			t.Errorf("%s is %s: %s", q.ID, q.Verdict, why(q))
-		}
-	}
-	for _, h := range run.Harness {
-		t.Errorf("a message of mcpconform is at fault: %s", h.Message)
+	for _, over := range transports {
+		t.Run(over, func(t *testing.T) {
+			run := reference(t, over)
+			for _, q := range run.Requirements {
+				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, why(q))
+				}
+			}
+			for _, h := range run.Harness {
+				t.Errorf("a message of mcpconform is at fault: %s", h.Message)
+			}
+		})
 	}
 }
 
 // reference returns the run against the server without a fault.
-func reference(t *testing.T) *result.Run {
+func reference(t *testing.T, over string) *result.Run {
 	t.Helper()
-	run, err := conduct(t.Context(), serverOptions(), 10*time.Second, transport.ReasonableExit)
+	run, err := conduct(t.Context(), over, serverOptions(), 10*time.Second, transport.ReasonableExit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,15 +297,19 @@ func reference(t *testing.T) *result.Run {
 func TestEveryRequirementIsProved(t *testing.T) {
 	broken := make(map[string]bool)
 	for _, f := range mockserver.Catalogue() {
-		if f.Shows(transport.NameStdio) {
-			broken[f.Requirement] = true
-		}
+		broken[f.Requirement] = true
 	}
 	excused := unproved(t)
-	for _, q := range reference(t).Requirements {
-		if q.Verdict != result.Pass {
+	passed := make(map[string]bool)
+	var all []result.Requirement
+	for _, over := range transports {
+		all = append(all, reference(t, over).Requirements...)
+	}
+	for _, q := range all {
+		if q.Verdict != result.Pass || passed[q.ID] {
 			continue
 		}
+		passed[q.ID] = true
 		_, excepted := excused[q.ID]
 		switch {
 		case !broken[q.ID] && !excepted:

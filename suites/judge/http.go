@@ -580,7 +580,8 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 					"requests keep naming a session that was answered with 404", append(lost.evidence(), x.evidence()...)...)
 			}
 		}
-		if id != "" && x.status() == http.StatusNotFound && x.request.HTTP.Header.Get(headerSession) == id && lost == nil && !x.deliberate() {
+		if id != "" && x.status() == http.StatusNotFound && x.request.HTTP.Header.Get(headerSession) == id && lost == nil && !x.deliberate() &&
+			x.method() == http.MethodPost { // without a route for GET, servers answer 404 as well
 			lost = x
 		}
 	}

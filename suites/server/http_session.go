@@ -83,7 +83,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/initialize-again",
 		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique"},
-		Needs:        overHTTP,
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
 		Body: func(t *check.T) {
 			// New sessions are opened while another lives, and each gets an id of its own.
 			ids := map[string]bool{t.HTTP().SessionID(): true}
@@ -179,7 +179,7 @@ func listens(t *check.T) bool {
 	e, err := t.Session.Log().Await(ctx, 0, func(e *wire.Event) bool {
 		return e.Stream == "get:1" && (e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
 	})
-	return err == nil && e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK
+	return err == nil && e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK && check.Streams(e.HTTP.Header)
 }
 
 // undeleted judges a DELETE that was turned down.

@@ -1,0 +1,696 @@
+package mockserver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var (
+	overHTTP = []string{"http"}
+	overSSE  = []string{"sse"}
+)
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+)
+
+// replying changes the responses in a situation.
+func replying(situation server.Situation, change func(r *server.Reply)) apply {
+	return func(o *server.Options) {
+		before := o.Behaviour.HTTP.Reply
+		o.Behaviour.HTTP.Reply = func(r *server.Reply) {
+			if before != nil {
+				before(r)
+			}
+			if r.Situation == situation {
+				change(r)
+			}
+		}
+	}
+}
+
+// passing serves requests that are to be refused.
+func passing(situation server.Situation, fits func(r *server.Reply) bool) apply {
+	return replying(situation, func(r *server.Reply) { r.Pass = r.Pass || fits(r) })
+}
+
+// between stands around the handler of all requests.
+func between(serve func(w http.ResponseWriter, r *http.Request, next http.Handler)) apply {
+	return func(o *server.Options) {
+		before := o.Behaviour.HTTP.Middleware
+		o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+			if before != nil {
+				next = before(next)
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, next) })
+		}
+	}
+}
+
+type postedKey struct{}
+
+// peeking lets posted tell what a request carries.
+func peeking() apply {
+	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
+		if err == nil && len(body) > 0 {
+			r = r.WithContext(context.WithValue(r.Context(), postedKey{}, wire.Parse(body)))
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// posted returns the message in the body of a request; never nil.
+func posted(r *http.Request) *wire.Message {
+	if m, ok := r.Context().Value(postedKey{}).(*wire.Message); ok {
+		return m
+	}
+	return &wire.Message{}
+}
+
+// refusingHTTP answers requests that fit with an HTTP status.
+func refusingHTTP(status int, fits func(r *http.Request) bool) apply {
+	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if fits(r) {
+			http.Error(w, http.StatusText(status), status)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// streaming hooks into the events of all streams.
+func streaming(hook func(e *server.Event) []*server.Event) apply {
+	return func(o *server.Options) {
+		before := o.Behaviour.HTTP.Event
+		o.Behaviour.HTTP.Event = func(e *server.Event) []*server.Event {
+			if before == nil {
+				return hook(e)
+			}
+			var events []*server.Event
+			for _, e := range before(e) {
+				events = append(events, hook(e)...)
+			}
+			return events
+		}
+	}
+}
+
+// ahead puts an event with some data before log messages.
+func ahead(data string) apply {
+	return streaming(func(e *server.Event) []*server.Event {
+		if e.Out == nil || e.Out.Method != "notifications/message" {
+			return []*server.Event{e}
+		}
+		return []*server.Event{{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: "message", Data: []byte(data)}, e}
+	})
+}
+
+// strayRef reports whether a request is the completion of a reference of
+// unknown type, of which the answer hardly matters.
+func strayRef(r *http.Request) bool {
+	kind, ok := wire.At(posted(r).Params, "ref", "type").(string)
+	return ok && kind != "ref/prompt" && kind != "ref/resource"
+}
+
+// misanswered changes the answer to such a request.
+func misanswered(change func(r *server.Reply)) apply {
+	return all(peeking(), replying(server.AnsweredJSON, func(r *server.Reply) {
+		if strayRef(r.Request) {
+			change(r)
+		}
+	}))
+}
+
+func origin(r *server.Reply) string { return r.Request.Header.Get("Origin") }
+
+// elsewhere returns another call of the session that is running, or nil.
+func elsewhere(r *server.Request) *server.Request {
+	for _, other := range r.Session.Running() {
+		if other.Method == "tools/call" && other != r {
+			return other
+		}
+	}
+	return nil
+}
+
+// fragile refuses all requests of a session once the client has hung up on one
+// that fits.
+func fragile(fits func(r *http.Request) bool) apply {
+	return func(o *server.Options) {
+		var broken sync.Map
+		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			id := r.Header.Get(sessionHeader)
+			if _, gone := broken.Load(id); gone && id != "" && r.Method != http.MethodDelete {
+				http.Error(w, "broken pipe", http.StatusInternalServerError)
+				return
+			}
+			next.ServeHTTP(w, r)
+			if fits(r) && r.Context().Err() != nil {
+				broken.Store(id, true)
+			}
+		})(o)
+	}
+}
+
+// onOthers returns the events of all streams but the one that an event id
+// belongs to.
+func onOthers(last string, all []*server.Event) []*server.Event {
+	stream := ""
+	for _, e := range all {
+		if e.ID == last {
+			stream = e.Stream
+		}
+	}
+	var others []*server.Event
+	for _, e := range all {
+		if e.Stream != stream {
+			others = append(others, e)
+		}
+	}
+	return others
+}
+
+// greeting sends a log message as the first event of a legacy stream.
+func greeting() apply {
+	return streaming(func(e *server.Event) []*server.Event {
+		if e.Out != nil {
+			return []*server.Event{e}
+		}
+		hello := e.Session.Notification("notifications/message", object{"level": "info", "data": "hello"})
+		return []*server.Event{{Session: e.Session, Out: hello, Stream: e.Stream, Name: "message", Data: []byte(text(hello.Message))}, e}
+	})
+}
+
+// confusing answers requests of the same id, of whatever session, alike.
+func confusing() apply {
+	return func(o *server.Options) {
+		type outcome struct {
+			result  any
+			problem *wire.Error
+		}
+		var answers sync.Map
+		wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if !strings.Contains(r.ID.String(), "mcpconform-same") {
+				return next(ctx, r)
+			}
+			result, problem := next(ctx, r)
+			first, _ := answers.LoadOrStore(r.ID.Key(), outcome{result, problem})
+			return first.(outcome).result, first.(outcome).problem
+		})(o)
+	}
+}
+
+// basic/transports#streamable-http and the legacy HTTP+SSE transport
+var httpFaults = []Fault{
+	{
+		ID: "http.post-not-allowed", Requirement: "http.server.endpoint-post", Transports: overHTTP,
+		Summary:    "POST is refused with 405.",
+		Collateral: []string{"lifecycle.init.answered"},
+		Apply:      refusingHTTP(http.StatusMethodNotAllowed, func(r *http.Request) bool { return r.Method == http.MethodPost }),
+	},
+	{
+		ID: "http.origin-unchecked", Requirement: "http.server.origin-foreign", Transports: overHTTP,
+		Summary: "The Origin of the first request of a session is not checked.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session == nil && origin(r) != "null" }),
+	},
+	{
+		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: overHTTP,
+		Summary:    "An Origin that begins like a trusted one is trusted.",
+		Collateral: []string{"http.server.origin-every-request"},
+		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
+	},
+	{
+		ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: overHTTP,
+		Summary:    "The Origin null is trusted.",
+		Collateral: []string{"http.server.origin-every-request"},
+		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
+	},
+	{
+		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		Summary: "The Origin is checked for the first request of a session only.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
+	},
+	{
+		ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		Summary: "The Origin of a GET is not checked.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Request.Method == http.MethodGet }),
+	},
+	{
+		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: overHTTP,
+		Summary: "An Accept header with quality values is refused with 406.",
+		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), ";q=")
+		}),
+	},
+	{
+		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: overHTTP,
+		Summary: "Media types in the Accept header are compared with regard to case.",
+		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+			accept := strings.Join(r.Header.Values("Accept"), ",")
+			return r.Method == http.MethodPost && accept != strings.ToLower(accept)
+		}),
+	},
+	{
+		ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: overHTTP,
+		Summary: "Notifications are answered with 200.",
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if posted(r.Request).Kind == wire.Notification {
+				r.Status = http.StatusOK
+			}
+		})),
+	},
+	{
+		ID: "http.notification-204", Requirement: "http.server.notification-202", Transports: overHTTP,
+		Summary: "Notifications are answered with 204.",
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if posted(r.Request).Kind == wire.Notification {
+				r.Status = http.StatusNoContent
+			}
+		})),
+	},
+	{
+		ID: "http.response-200", Requirement: "http.server.response-202", Transports: overHTTP,
+		Summary: "Responses are answered with 200.",
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if posted(r.Request).IsResponse() {
+				r.Status = http.StatusOK
+			}
+		})),
+	},
+	{
+		ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: overHTTP,
+		Summary: `202 comes with the body "Accepted".`,
+		Apply: replying(server.Accepted, func(r *server.Reply) {
+			r.Header.Set("Content-Type", "text/plain")
+			r.Body = []byte("Accepted")
+		}),
+	},
+	{
+		ID: "http.refused-with-200", Requirement: "http.server.unacceptable-error-status", Transports: overHTTP,
+		Summary:    "A notification of an unknown method is refused with a JSON-RPC error and the status 200.",
+		Collateral: []string{"base.notification.unknown-no-response", "base.notification.no-response", "base.response.id-echo"},
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if posted(r.Request).Method == "notifications/mcpconform/no-such" {
+				r.Status = http.StatusOK
+				r.Header.Set("Content-Type", "application/json")
+				r.Body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`)
+			}
+		})),
+	},
+	{
+		ID: "http.answer-untyped", Requirement: "http.server.request-answer-type", Transports: overHTTP,
+		Summary:    "An answer in JSON has the type text/plain.",
+		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
+		Apply:      misanswered(func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
+	},
+	{
+		ID: "http.request-accepted", Requirement: "http.server.request-answer-type", Transports: overHTTP,
+		Summary:    "A request is answered with 202 and nothing else.",
+		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
+		Apply: misanswered(func(r *server.Reply) {
+			r.Status, r.Body = http.StatusAccepted, nil
+			r.Header.Del("Content-Type")
+		}),
+	},
+	{
+		ID: "http.json-array", Requirement: "http.server.json-one-object", Transports: overHTTP,
+		Summary:    "A JSON answer is an array of one response.",
+		Collateral: []string{"base.batch.not-sent"},
+		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte("[" + string(r.Body) + "]") }),
+	},
+	{
+		ID: "http.json-empty", Requirement: "http.server.json-one-object", Transports: overHTTP,
+		Summary:    "A JSON answer has an empty body.",
+		Collateral: []string{"completion.security.validate-inputs", "base.response.present"},
+		Apply:      misanswered(func(r *server.Reply) { r.Body = []byte{} }),
+	},
+	{
+		ID: "http.event-not-json", Requirement: "http.server.sse-event-data", Transports: overHTTP,
+		Summary:    "An event carries the text ok.",
+		Collateral: []string{"base.json.well-formed"},
+		Apply:      ahead("ok"),
+	},
+	{
+		ID: "http.event-string", Requirement: "base.json.object", Transports: overHTTP,
+		Summary:    "An event carries a JSON string.",
+		Collateral: []string{"http.server.sse-event-data"},
+		Apply:      ahead(`"ok"`),
+	},
+	{
+		ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
+		Summary:    "The stream of a request ends without the response.",
+		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above", "logging.set-level.replaces"},
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			if e.Out != nil && e.Out.Answers != nil && e.Out.Answers.Params["name"] == "test_tool_with_logging" {
+				return nil
+			}
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.stream-cut", Requirement: "http.server.sse-no-early-close", Transports: overHTTP,
+		Summary:    "The stream of a request is closed before the response.",
+		Collateral: []string{"http.server.sse-response-sent", "tools.list.callable"},
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			if e.Out != nil && e.Out.To != nil && e.Out.Method == "notifications/message" && e.Out.To.Params["name"] == "test_tool_with_logging" {
+				e.Cut = true
+			}
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: overHTTP,
+		Summary:    "The response to a ping comes on the stream of a call that is running.",
+		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams"},
+		Apply: all(
+			func(o *server.Options) { o.HTTP.AlwaysSSE = true },
+			responses("ping", func(out *server.Outgoing) {
+				if other := elsewhere(out.Answers); other != nil {
+					out.To = other
+				}
+			}),
+		),
+	},
+	{
+		ID: "http.progress-elsewhere", Requirement: "http.server.sse-related-messages", Transports: overHTTP,
+		Summary: "Progress of a call comes on the stream of another one.",
+		Apply: all(
+			wrapping("tools/call", server.Named("test_tool_with_progress", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
+				return next(ctx, r)
+			})),
+			messages(progressed, func(out *server.Outgoing) {
+				if out.To == nil {
+					return
+				}
+				if other := elsewhere(out.To); other != nil {
+					out.To = other
+				}
+			}),
+		),
+	},
+	{
+		ID: "http.stream-kept-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP,
+		Summary: "The stream of a request stays open after the response.",
+		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } },
+	},
+	{
+		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: overHTTP,
+		Summary:    "When the client hangs up on a stream, nothing in its session is served any more.",
+		Collateral: []string{"http.server.get-close-tolerated", "http.server.origin-every-request"},
+		Apply:      fragile(func(r *http.Request) bool { return true }),
+	},
+	{
+		ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: overHTTP,
+		Summary:    "When the client closes the listening stream, nothing in its session is served any more.",
+		Collateral: []string{"http.disconnect.survived"},
+		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet }),
+	},
+	{
+		ID: "http.disconnect-cancels", Requirement: "http.server.disconnect-not-cancel", Transports: overHTTP,
+		Summary: "The end of a connection cancels the request.",
+		Apply: all(
+			func(o *server.Options) { o.Behaviour.HTTP.CancelOnDisconnect, o.Behaviour.AnswerCancelled = true, true },
+			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				if ctx.Err() != nil {
+					return nil, &wire.Error{Code: server.InternalError, Message: "Request cancelled: the client has disconnected"}
+				}
+				return result, problem
+			}),
+		),
+		Collateral: []string{"cancellation.no-response"},
+	},
+	{
+		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
+		Summary: "A body that is no message is answered with 200 and nothing else.",
+		Apply: replying(server.BadMessage, func(r *server.Reply) {
+			r.Status, r.Body = http.StatusOK, nil
+			r.Header.Del("Content-Type")
+		}),
+		Collateral: []string{"base.error.invalid-request", "base.error.parse-survive"},
+	},
+	{
+		ID: "http.large-body-fails", Requirement: "http.message.large", Transports: overHTTP,
+		Summary: "A body of more than 512 KiB is answered with 500.",
+		Apply:   refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool { return r.ContentLength > 512<<10 }),
+	},
+	{
+		ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
+		Summary: "GET is answered with 404.",
+		Apply:   refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet }),
+	},
+	{
+		ID: "http.get-page", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
+		Summary: "GET is answered with a page in HTML.",
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method != http.MethodGet {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<title>MCP server</title>")
+		}),
+		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400", "http.server.session-ended-404"},
+	},
+	{
+		ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: overHTTP,
+		Summary: "Progress of a call comes on the listening stream.",
+		Apply:   messages(progressed, func(out *server.Outgoing) { out.To = nil }),
+	},
+	{
+		ID: "http.response-on-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
+		Summary:    "The response to a request comes on the listening stream.",
+		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent", "resources.unsubscribe.accepted"},
+		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
+	},
+	{
+		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: overHTTP,
+		Summary:    "While a tool is at work, other requests are refused.",
+		Collateral: []string{"ping.response-prompt"},
+		Apply:      refusing("ping", server.InternalError, func(r *server.Request) bool { return busy(r.Session) }),
+	},
+	{
+		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		Summary:    "Progress comes on the stream of the request and on the listening stream.",
+		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop"},
+		Apply: sending(server.OnMessage(progressed, func(out *server.Outgoing) []*server.Outgoing {
+			again := out.Clone()
+			again.To = nil
+			return []*server.Outgoing{out, again}
+		})),
+	},
+	{
+		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		Summary:    "Event ids count from 1 on each stream.",
+		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			if _, n, ok := strings.Cut(e.ID, "-"); ok {
+				e.ID = n
+			}
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		Summary: "A resumed stream begins with what came on the other streams.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+				return append(onOthers(last, all), proposal...)
+			}
+		},
+	},
+	{
+		ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: overHTTP,
+		Summary: "A resumed stream begins with the event that is named.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+				for _, e := range all {
+					if e.ID == last {
+						return append([]*server.Event{e}, proposal...)
+					}
+				}
+				return proposal
+			}
+		},
+	},
+	{
+		ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Summary: "Requests of two sessions with the same id get the same answer.",
+		Apply:   confusing(),
+	},
+	{
+		ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: overHTTP,
+		Summary: "The answers to notifications name another session id.",
+		Apply:   replying(server.Accepted, func(r *server.Reply) { r.Header.Set(sessionHeader, "another-session") }),
+	},
+	{
+		ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: overHTTP,
+		Summary: "Session ids have a space.",
+		Apply: func(o *server.Options) {
+			var n sync.Map
+			o.Behaviour.HTTP.SessionID = func() string {
+				for i := 0; ; i++ {
+					id := "session " + strconv.Itoa(i)
+					if _, taken := n.LoadOrStore(id, true); !taken {
+						return id
+					}
+				}
+			}
+		},
+	},
+	{
+		ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: overHTTP,
+		Summary: "A request without session id is refused with 401.",
+		Apply:   replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
+	},
+	{
+		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: overHTTP,
+		Summary:    "An initialize of a client without capabilities is refused for want of a session id.",
+		Collateral: []string{"base.support.other-components"},
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			declared, _ := wire.At(posted(r).Params, "capabilities").(object)
+			return posted(r).Method == "initialize" && len(declared) == 0
+		}), peeking()),
+	},
+	{
+		ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		Summary: "A request of an ended session is refused with 400.",
+		Apply:   replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
+	},
+	{
+		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: overHTTP,
+		Summary:    "DELETE is answered with success, and the session goes on.",
+		Collateral: []string{"http.server.session-ended-404"},
+		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true },
+	},
+	{
+		ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: overHTTP,
+		Summary: "DELETE is answered with 500.",
+		Apply: refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
+			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
+		}),
+	},
+	{
+		ID: "http.version-required", Requirement: "http.server.version-header-missing", Transports: overHTTP,
+		Summary: "A request without MCP-Protocol-Version is refused.",
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
+		}), peeking()),
+	},
+	{
+		ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP,
+		Summary: "MCP-Protocol-Version may hold anything that is no version.",
+		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+			return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18")
+		}),
+	},
+	{
+		ID: "http.version-unsupported-served", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP,
+		Summary: "MCP-Protocol-Version may name a version that is not supported.",
+		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+			return len(r.Request.Header.Get(versionHeader)) == len("2025-06-18")
+		}),
+	},
+	{
+		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: overSSE,
+		Summary: "The GET is answered with text/plain.",
+		Apply:   replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
+	},
+	{
+		ID: "sse.post-fails", Requirement: "sse.server.post-endpoint", Transports: overSSE,
+		Summary: "Notifications are taken, but answered with 500.",
+		Apply: all(peeking(), replying(server.LegacyAccepted, func(r *server.Reply) {
+			if posted(r.Request).Kind == wire.Notification {
+				r.Status = http.StatusInternalServerError
+			}
+		})),
+	},
+	{
+		ID: "sse.no-endpoint", Requirement: "sse.server.endpoint-event", Transports: overSSE,
+		Summary: "The stream ends without an endpoint event.",
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			if e.Out == nil {
+				return []*server.Event{{Session: e.Session, Comment: "hello", Raw: []byte(": hello\n\n"), Cut: true}}
+			}
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "sse.endpoint-second", Requirement: "sse.server.endpoint-event-first", Transports: overSSE,
+		Summary:    "A message precedes the endpoint event.",
+		Collateral: []string{"lifecycle.init.first"},
+		Apply:      greeting(),
+	},
+	{
+		ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: overSSE,
+		Summary:    "A log message is sent before the client can send anything.",
+		Collateral: []string{"sse.server.endpoint-event-first"},
+		Apply:      greeting(),
+	},
+	{
+		ID: "sse.endpoint-json", Requirement: "sse.server.endpoint-event-uri", Transports: overSSE,
+		Summary: "The endpoint event holds a JSON object.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Endpoint = func(uri string) string { return `{"uri": "` + uri + `"}` }
+		},
+	},
+	{
+		ID: "sse.event-type", Requirement: "sse.server.message-events", Transports: overSSE,
+		Summary: "Log messages come as events of the type log.",
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			if e.Out != nil && e.Out.Method == "notifications/message" {
+				e.Name = "log"
+			}
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "sse.event-not-json", Requirement: "sse.server.message-json", Transports: overSSE,
+		Summary:    "A message event carries the text ok.",
+		Collateral: []string{"base.json.well-formed"},
+		Apply:      ahead("ok"),
+	},
+	{
+		ID: "sse.response-in-post", Requirement: "sse.server.responses-on-stream", Transports: overSSE,
+		Summary: "The response to resources/unsubscribe comes in the answer to the POST.",
+		Apply: all(
+			peeking(),
+			replying(server.LegacyAccepted, func(r *server.Reply) {
+				if m := posted(r.Request); m.Method == "resources/unsubscribe" {
+					r.Status = http.StatusOK
+					r.Header.Set("Content-Type", "application/json")
+					r.Body = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
+				}
+			}),
+			sending(server.OnResponse("resources/unsubscribe", func(*server.Outgoing) []*server.Outgoing { return nil })),
+		),
+	},
+	{
+		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE,
+		Summary: "Requests of two sessions with the same id get the same answer.",
+		Apply:   confusing(),
+	},
+	{
+		ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: overSSE,
+		Summary: "The Origin is not checked, unless it is null.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" }),
+	},
+	{
+		ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: overSSE,
+		Summary: "The Origin null is trusted.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
+	},
+}
