@@ -77,6 +77,9 @@ var httpStreamChecks = []*check.Check{
 			}
 			fresh := t.Open(client.Options{})
 			t.FenceOn(fresh)
+			// By now the server has noticed that it was left.
+			t.Clear()
+			served(t, t.Do(pingRequest(t)), "http.disconnect.survived")
 		},
 	},
 	{
