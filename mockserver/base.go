@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// noSuchMethod fits requests of methods that begin like no method of MCP.
+// unknownMethod fits requests of methods that begin like no method of MCP.
 func unknownMethod(r *server.Request) bool { return strings.HasPrefix(r.Method, "mcpconform/") }
 
 // unknownRef fits completions for a type of reference that does not exist.

@@ -38,7 +38,7 @@ func asking(name string, schema object) apply {
 	})
 }
 
-// never leaves the call of a tool unanswered when the client's answer fits.
+// hangingOn leaves everything unanswered once a result of the client fits.
 func hangingOn(fits func(result object) bool) apply {
 	return deafenedBy(func(_ *server.Session, m *wire.Message) bool {
 		result, ok := m.Result.(object)

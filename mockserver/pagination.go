@@ -7,7 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// invalidCursor fits list requests with a cursor that was never given.
+// refusedCursor changes the code with which cursors are refused.
 func refusedCursor(code int64) apply {
 	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		result, problem := next(ctx, r)

@@ -25,8 +25,8 @@ func unknownTool(r *server.Request) bool {
 	return !slices.ContainsFunc(server.DefaultCatalogue().Tools, func(t *server.Tool) bool { return t.Name() == name })
 }
 
-// failing turns results that fit into errors: it hands the client's answers to
-// the server's requests through, and fails the call if one fits.
+// failing fails a call if a result that the client gave in the course of it
+// fits. It needs overhearing.
 func failing(fits func(result object) bool) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		seen := r.Session.Value(answersKey{}, func() any { return make(chan object, 64) }).(chan object)
