@@ -96,18 +96,14 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 	return run, trace, nil
 }
 
-// selected returns the scenarios that serve a selected requirement. The
+// selected returns the scenarios that serve the selection. The
 // baseline is among them in every case.
 func (o ClientOptions) selected(catalogue []schema.Requirement) []*client.Scenario {
-	chosen := make(map[string]bool)
-	for _, q := range catalogue {
-		chosen[q.ID] = binds(q, wire.Client) && o.Selection.Includes(q)
-	}
+	serves := o.Selection.serves(catalogue, wire.Client)
 	var scenarios []*client.Scenario
 	for _, s := range client.Scenarios() {
-		serves := slices.ContainsFunc(s.Requirements, func(id string) bool { return chosen[id] })
 		named := len(o.Scenarios) == 0 || slices.Contains(o.Scenarios, s.Name)
-		if s.Applies(o.Transport) && (s.Name == client.Baseline || serves && named) {
+		if s.Applies(o.Transport) && (s.Name == client.Baseline || named && serves(s.Requirements)) {
 			scenarios = append(scenarios, s)
 		}
 	}

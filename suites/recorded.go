@@ -1,8 +1,11 @@
 package suites
 
 import (
+	"time"
+
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -31,6 +34,7 @@ func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, erro
 		Target: o.Target, Started: trace.Start.UTC(), Seconds: last, Strict: o.Strict,
 		Requirements: v.assemble(catalogue, o.Selection),
 	}
+	expected.Apply(run, o.Expected, time.Now())
 	run.Verdict, run.Reason = verdict(run, nil)
 	return run, nil
 }

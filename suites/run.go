@@ -149,19 +149,10 @@ func otherRevision(t *check.Target) error {
 	return fmt.Errorf("the server answered with revision %s, and only %s is tested", wire.Quote(v, 40), schema.Version)
 }
 
-// selected returns the checks that serve a selected requirement.
+// selected returns the checks that serve the selection.
 func (r *serverRun) selected() []*check.Check {
-	chosen := make(map[string]bool)
-	for _, q := range r.catalogue {
-		chosen[q.ID] = binds(q, wire.Server) && r.options.Selection.Includes(q)
-	}
-	var checks []*check.Check
-	for _, c := range server.Checks() {
-		if slices.ContainsFunc(c.Requirements, func(id string) bool { return chosen[id] }) {
-			checks = append(checks, c)
-		}
-	}
-	return checks
+	serves := r.options.Selection.serves(r.catalogue, wire.Server)
+	return slices.DeleteFunc(server.Checks(), func(c *check.Check) bool { return !serves(c.Requirements) })
 }
 
 func (r *serverRun) checkSpec(f *check.Future) Spec {

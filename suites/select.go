@@ -2,54 +2,67 @@ package suites
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Selection says which requirements a run is about. The zero value is all.
 type Selection struct {
-	// Select and Skip hold patterns: a requirement id or a glob of ids, a page,
-	// a level, or the name of a check. Skip wins.
+	// Select and Skip hold patterns: a requirement id or a glob of ids, a page
+	// or a level. Skip wins.
 	Select, Skip []string
 }
 
-var levels = []string{"MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY"}
-
-// Validate reports the first pattern that matches nothing in the catalogue.
-func (s Selection) Validate(catalogue []schema.Requirement) error {
-	for _, p := range slices.Concat(s.Select, s.Skip) {
-		if _, err := path.Match(p, ""); err != nil {
-			return fmt.Errorf("pattern %q: %w", p, err)
+// Validate reports the first pattern that matches nothing, and a selection that
+// leaves nothing of what is judged on a party.
+func (s Selection) Validate(p wire.Party) error {
+	for _, pattern := range slices.Concat(s.Select, s.Skip) {
+		if err := schema.CheckPattern(pattern); err != nil {
+			return err
 		}
-		known := slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return matches(p, r) })
-		if !known {
-			hint := ""
-			if near := schema.Nearest(p, 3); len(near) > 0 {
-				hint = "; the nearest ids are " + strings.Join(near, ", ")
-			}
-			return fmt.Errorf("%q is no requirement id, page or level%s", p, hint)
-		}
+	}
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return binds(r, p) && s.Includes(r) }) {
+		return fmt.Errorf("no requirement on a %s is left to judge: selected is %s, skipped %s",
+			p, listed(s.Select, "everything"), listed(s.Skip, "nothing"))
 	}
 	return nil
 }
 
-// Includes reports whether a requirement is selected.
-func (s Selection) Includes(r schema.Requirement) bool {
-	in := func(p string) bool { return matches(p, r) }
-	return (len(s.Select) == 0 || slices.ContainsFunc(s.Select, in)) && !slices.ContainsFunc(s.Skip, in)
+func listed(patterns []string, none string) string {
+	if len(patterns) == 0 {
+		return none
+	}
+	return strings.Join(patterns, ", ")
 }
 
-func matches(pattern string, r schema.Requirement) bool {
-	if level := strings.ToUpper(pattern); slices.Contains(levels, level) {
-		return string(r.Level) == level || string(r.Level) == level+" NOT"
+// Includes reports whether a requirement is selected.
+func (s Selection) Includes(r schema.Requirement) bool {
+	return (len(s.Select) == 0 || slices.ContainsFunc(s.Select, r.Matches)) && !s.Excludes(r)
+}
+
+// Excludes reports whether a requirement is skipped by name.
+func (s Selection) Excludes(r schema.Requirement) bool { return slices.ContainsFunc(s.Skip, r.Matches) }
+
+// serves returns whether a check or scenario with certain requirements serves
+// the selection: it has one that is selected or, if a rule judges something
+// that is selected, any that is not skipped by name. A rule may see what it
+// judges in whatever is exchanged.
+func (s Selection) serves(catalogue []schema.Requirement, p wire.Party) func(requirements []string) bool {
+	rules := ruleNames()
+	chosen, excluded := make(map[string]bool), make(map[string]bool)
+	ruled := false
+	for _, q := range catalogue {
+		chosen[q.ID], excluded[q.ID] = binds(q, p) && s.Includes(q), s.Excludes(q)
+		ruled = ruled || chosen[q.ID] && len(rules[q.ID]) > 0
 	}
-	if r.Page == strings.Trim(pattern, "/") || strings.HasPrefix(r.Page, strings.Trim(pattern, "/")+"/") {
-		return true
+	return func(requirements []string) bool {
+		return slices.ContainsFunc(requirements, func(id string) bool { return chosen[id] || ruled && !excluded[id] })
 	}
-	ok, err := path.Match(pattern, r.ID)
-	// A whole topic can be named by its first segments.
-	return err == nil && ok || strings.HasPrefix(r.ID, pattern+".")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -42,6 +44,40 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 			expected.Apply(run, tt.entries, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 			if got, _ := verdict(run, tt.cause); got != tt.want {
 				t.Errorf("got %s, want %s: %+v", got, tt.want, run.ExpectedFailures)
+			}
+		})
+	}
+}
+
+// A selection is served by the checks of what is selected; of what rules judge,
+// by all checks that are not skipped.
+func TestSelectionServes(t *testing.T) {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ruled, unruled, other = "tools.name.unique", "resources.error.not-found-code", "base.error.method-not-found"
+	for _, id := range []string{unruled, other} {
+		if len(ruleNames()[id]) > 0 {
+			t.Fatalf("a rule serves %s", id)
+		}
+	}
+	for _, tt := range []struct {
+		name      string
+		selection Selection
+		check     []string // its requirements
+		want      bool
+	}{
+		{"all", Selection{}, []string{other}, true},
+		{"what a check serves, by that check", Selection{Select: []string{unruled}}, []string{other, unruled}, true},
+		{"what a check serves, by another", Selection{Select: []string{unruled}}, []string{other}, false},
+		{"what a rule serves", Selection{Select: []string{ruled}}, []string{other}, true},
+		{"what a rule serves, by a skipped check", Selection{Select: []string{ruled}, Skip: []string{other}}, []string{other}, false},
+		{"what a rule serves, by a check skipped in part", Selection{Select: []string{ruled}, Skip: []string{other}}, []string{other, unruled}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.selection.serves(catalogue, wire.Server)(tt.check); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
 	}

@@ -80,7 +80,7 @@ func chosen(patterns []string) ([]entry, error) {
 		return out, nil
 	}
 	for _, p := range patterns {
-		if err := (suites.Selection{Select: []string{p}}).Validate(catalogue); err != nil && !known(p) {
+		if err := schema.CheckPattern(p); err != nil && !known(p) {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func fit(p string, r schema.Requirement) bool {
 	case slices.Contains(transports, p):
 		return slices.Contains(r.Transports, p)
 	}
-	return suites.Selection{Select: []string{p}}.Includes(r)
+	return r.Matches(p)
 }
 
 func checklistJSON(w io.Writer, entries []entry) error {

@@ -14,6 +14,7 @@ import (
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -105,6 +106,9 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	}
 	if f.timeout <= 0 {
 		return o, errors.New("--timeout has to be longer than nothing")
+	}
+	if err := o.Selection.Validate(wire.Client); err != nil {
+		return o, fmt.Errorf("--select, --skip: %w", err)
 	}
 	for _, name := range f.scenarios {
 		if !slices.ContainsFunc(client.Scenarios(), func(s *client.Scenario) bool { return s.Name == name }) {

@@ -187,6 +187,7 @@ func TestConfigureFaults(t *testing.T) {
 		want       string
 	}{
 		{"fault in the file", "strict: 7\n", nil, "mcpconform.yaml:1:9: "},
+		{"selection of what is not there", "select: [tools.*, tolls.*]\n", nil, `mcpconform.yaml:1:19: "tolls.*" matches no requirement id`},
 		{"file that is not there", "", []string{"--config=none.yaml"}, "none.yaml"},
 		{"list that the default file names is not there", "expectedFailures: none.yaml\n", nil, "none.yaml"},
 		{"list that is not there", "", []string{"--expected-failures=none.yaml"}, "none.yaml"},

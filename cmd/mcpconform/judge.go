@@ -8,13 +8,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 func judgeCommand() *cobra.Command {
 	var reports reportFlags
-	var role string
+	var role, expectedFile string
 	var strict bool
+	var selection suites.Selection
 	cmd := &cobra.Command{
 		Use:   "judge TRACE",
 		Short: "Judge a recorded trace (see --trace)",
@@ -23,6 +25,9 @@ func judgeCommand() *cobra.Command {
 			party := wire.Party(role)
 			if party != wire.Client && party != wire.Server {
 				return fmt.Errorf("--role is %q; it takes server or client", role)
+			}
+			if err := selection.Validate(party); err != nil {
+				return fmt.Errorf("--select, --skip: %w", err)
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -33,8 +38,14 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
+			var entries []expected.Entry
+			if expectedFile != "" {
+				if entries, err = expected.Load(expectedFile); err != nil {
+					return err
+				}
+			}
 			run, err := suites.Recorded(trace, party, suites.Options{
-				Strict: strict, Tool: result.Tool{Name: "mcpconform", Version: version()},
+				Selection: selection, Expected: entries, Strict: strict, Tool: result.Tool{Name: "mcpconform", Version: version()},
 				Target: result.Target{Command: []string{"(trace)", args[0]}},
 			})
 			if err != nil {
@@ -45,6 +56,9 @@ func judgeCommand() *cobra.Command {
 	}
 	reports.register(cmd)
 	cmd.Flags().StringVar(&role, "role", "server", "whose conformance is judged: `server` or client")
+	cmd.Flags().StringSliceVar(&selection.Select, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
+	cmd.Flags().StringSliceVar(&selection.Skip, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	cmd.Flags().StringVar(&expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
 	cmd.Flags().BoolVar(&strict, "strict", false, "a broken SHOULD makes the target not conformant")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -97,8 +98,12 @@ func (f *runFlags) options() (suites.Options, error) {
 	if f.timeout <= 0 {
 		return suites.Options{}, errors.New("--timeout has to be longer than nothing")
 	}
+	selection := suites.Selection{Select: f.selects, Skip: f.skips}
+	if err := selection.Validate(wire.Server); err != nil {
+		return suites.Options{}, fmt.Errorf("--select, --skip: %w", err)
+	}
 	return suites.Options{
-		Selection: suites.Selection{Select: f.selects, Skip: f.skips},
+		Selection: selection,
 		Settings:  check.Settings{CallTools: mode, Purposes: f.config.purposes},
 		Expected:  f.config.expected, Limits: f.config.limits,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,

@@ -6,7 +6,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,8 +183,8 @@ func (c *Config) settlePurposes(f *yamlfile.File) error {
 func (c *Config) settleSelection(f *yamlfile.File) error {
 	for member, patterns := range map[string][]string{"select": c.Select, "skip": c.Skip} {
 		for i, p := range patterns {
-			if _, err := path.Match(p, ""); err != nil || p == "" {
-				return f.Errorf([]any{member, i}, "%q is no pattern of requirement ids, pages or levels", p)
+			if err := schema.CheckPattern(p); err != nil {
+				return f.Errorf([]any{member, i}, "%s", err)
 			}
 		}
 	}

@@ -1,0 +1,60 @@
+package suites_test
+
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// Expected failures and a selection count for a recording as for a run.
+func TestRecorded(t *testing.T) {
+	trace := wire.NewTrace(wire.DefaultLimits)
+	log := trace.Connect("stdio", "recorded")
+	for _, m := range []struct {
+		from wire.Party
+		raw  string
+	}{
+		{wire.Client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`},
+		{wire.Server, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`},
+		{wire.Client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
+		{wire.Client, `{"jsonrpc":"2.0","id":2,"method":"ping"}`},
+		{wire.Server, `{"jsonrpc":"2.0","id":2,"result":{"pong":true}}`},
+	} {
+		if _, err := log.Append(wire.Event{Kind: wire.KindMessage, From: m.from, Raw: []byte(m.raw), Msg: wire.Parse([]byte(m.raw))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log.End()
+	for _, tt := range []struct {
+		name    string
+		options suites.Options
+		want    result.Overall
+		status  string // of the only entry
+	}{
+		{"nothing expected", suites.Options{}, result.NotConformant, ""},
+		{"expected", suites.Options{Expected: []expected.Entry{{ID: "ping.response-*", Reason: "known"}}}, result.Conformant, expected.Failed},
+		{"something else expected", suites.Options{Expected: []expected.Entry{{ID: "base.response.id-echo", Reason: "known"}}}, result.NotConformant, expected.Passed},
+		{
+			"expired", suites.Options{Expected: []expected.Entry{{ID: "ping.response-*", Reason: "known", Expires: "2025-06-18"}}},
+			result.NotConformant, expected.Expired,
+		},
+		{"not selected", suites.Options{Selection: suites.Selection{Skip: []string{"ping"}}}, result.Conformant, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run, err := suites.Recorded(trace, wire.Server, tt.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := ""
+			for _, x := range run.ExpectedFailures {
+				status = x.Status
+			}
+			if run.Verdict != tt.want || status != tt.status {
+				t.Errorf("the run is %s and the entry %q; want %s and %q", run.Verdict, status, tt.want, tt.status)
+			}
+		})
+	}
+}

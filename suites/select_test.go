@@ -1,0 +1,68 @@
+package suites_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+func TestSelectionValidate(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		sel, skip []string
+		party     wire.Party
+		want      string // part of the error, or "" for none
+	}{
+		{"nothing named", nil, nil, wire.Server, ""},
+		{"every kind of pattern", []string{"ping.no-params", "tools.*", "basic/utilities", "should", "MUST NOT", "resources"}, []string{"MAY"}, wire.Server, ""},
+		{"unknown id", []string{"ping.no-param"}, nil, wire.Server, "the nearest ids are ping.no-params"},
+		{"unknown page", []string{"server/toools"}, nil, wire.Server, "no requirement id, page or level"},
+		{"unknown level", nil, []string{"CAN"}, wire.Server, "no requirement id, page or level"},
+		{"glob without match", nil, []string{"tols.*"}, wire.Server, `"tols.*" matches no requirement id`},
+		{"no glob", []string{"tools.["}, nil, wire.Server, "is no pattern"},
+		{"empty", []string{""}, nil, wire.Server, "no requirement id, page or level"},
+		{"of the other party", []string{"auth.client"}, nil, wire.Server, "no requirement on a server is left"},
+		{"all skipped", []string{"ping"}, []string{"basic/utilities/ping"}, wire.Client, "no requirement on a client is left"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := suites.Selection{Select: tt.sel, Skip: tt.skip}.Validate(tt.party)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// What only rules judge is exercised by checks of other requirements, be they
+// selected or not.
+func TestSelectionOfRules(t *testing.T) {
+	for _, tt := range []struct {
+		id   string
+		skip []string
+		want result.Verdict
+	}{
+		{"progress.value-increases", nil, result.Pass},
+		{"tools.name.unique", nil, result.Pass},
+		{"schema.complete-result", []string{"roots"}, result.Pass},
+	} {
+		t.Run(tt.id+" without "+strings.Join(tt.skip, ","), func(t *testing.T) {
+			run, _, err := suites.Server(t.Context(), suites.Options{
+				Dialer:    &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(serverOptions()).RunStdio}},
+				Settings:  check.Settings{CallTools: check.CallAll, Purposes: purposes},
+				Selection: suites.Selection{Select: []string{tt.id}, Skip: tt.skip},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(run.Requirements) != 1 || run.Requirements[0].Verdict != tt.want {
+				t.Errorf("got %+v, want %s", run.Requirements, tt.want)
+			}
+		})
+	}
+}
