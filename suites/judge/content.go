@@ -70,7 +70,7 @@ func (c *Conversation) content(visit func(p *piece)) {
 			}
 		}
 		result := x.Result()
-		if result == nil || len(x.Request.Deliberate) > 0 {
+		if result == nil || x.brokenOnPurpose() {
 			continue
 		}
 		e := x.Response()

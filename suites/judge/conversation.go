@@ -1,7 +1,10 @@
 package judge
 
 import (
+	"slices"
+
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Conversation is one connection as the rules see it: its events, with the
@@ -93,6 +96,15 @@ func (x *Exchange) Result() map[string]any {
 
 // Events returns the request and its responses.
 func (x *Exchange) Events() []*wire.Event { return append([]*wire.Event{x.Request}, x.Responses...) }
+
+// brokenOnPurpose reports whether something in the request itself was broken on
+// purpose, rather than the time or the stream on which it was sent.
+func (x *Exchange) brokenOnPurpose() bool {
+	return slices.ContainsFunc(x.Request.Deliberate, func(id string) bool {
+		q, known := schema.Lookup(id)
+		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle"
+	})
+}
 
 // NewConversation reads a connection's log.
 func NewConversation(l *wire.Log) *Conversation {

@@ -155,7 +155,7 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, o *Obser
 	if !known || e.Msg.Has(wire.ResultType) {
 		return
 	}
-	if len(x.Request.Deliberate) > 0 {
+	if x.brokenOnPurpose() {
 		// What answers a broken request may hold what was broken in it.
 		return
 	}
