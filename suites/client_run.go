@@ -27,6 +27,10 @@ type ClientOptions struct {
 	// Launch starts the client under test for one scenario. Its error means
 	// that the client cannot be started at all.
 	Launch func(p client.Place) (transport.Process, error)
+	// Announce makes the run one of clients that a person connects: it is told
+	// where the server of each scenario is, in place of Launch, and the run goes
+	// on until its context ends.
+	Announce func([]client.Place)
 	// Bridge is the command that calls [client.Bridge] with two more arguments;
 	// it serves clients over stdio.
 	Bridge    []string
@@ -46,7 +50,7 @@ type ClientOptions struct {
 	Progress Progress
 }
 
-// Client launches a client against the server of each scenario, judges all
+// Client launches a client, or awaits one, at the server of each scenario, judges all
 // that crossed the wire, and what only the scenario can know. The run is
 // complete in every case: what the client never tried is inconclusive and says
 // so. A client that cannot be started makes the run incomplete.
@@ -74,13 +78,19 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 			p.Done(t.Scenario.Name, verdict, message)
 		}
 	}
-	played, err := engine.Run(ctx, scenarios)
+	var played []*client.T
+	if o.Announce != nil {
+		played, err = engine.Serve(ctx, scenarios, o.Announce)
+		ctx = context.WithoutCancel(ctx) // its end is no interruption
+	} else {
+		played, err = engine.Run(ctx, scenarios)
+	}
 	v := &evidence{role: wire.Client, transport: o.Transport, report: judge.Judge(trace.Logs())}
 	for _, t := range played {
 		v.outcomes = append(v.outcomes, t.Outcomes()...)
 	}
 	target := o.Target
-	v.cause = clientCause(ctx, err, played)
+	v.cause = clientCause(ctx, err, played, o.Announce != nil)
 	if c := introduced(played); c != nil {
 		describeClient(&target, c)
 		v.declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
@@ -129,8 +139,10 @@ func summariseScenario(t *client.T) (result.Verdict, string) {
 }
 
 // clientCause says why a run tells nothing, or nil.
-func clientCause(ctx context.Context, err error, played []*client.T) error {
+func clientCause(ctx context.Context, err error, played []*client.T, announced bool) error {
 	switch {
+	case err != nil && announced:
+		return fmt.Errorf("the servers cannot be started: %w", err)
 	case err != nil:
 		return fmt.Errorf("the client cannot be started: %w", err)
 	case ctx.Err() != nil:

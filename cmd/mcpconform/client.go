@@ -33,6 +33,8 @@ type clientFlags struct {
 	strict    bool
 	expected  string
 	list      bool
+	serve     bool
+	servers   string
 	env       runFlags // its environment only
 }
 
@@ -50,8 +52,12 @@ arguments, any other by the words joined by blanks; {config} is the path of an
 mcpServers file that names the command. Without either, the words are appended.
 
 The environment of the client holds MCPCONFORM_URL, MCPCONFORM_COMMAND,
-MCPCONFORM_SCENARIO, MCPCONFORM_TRANSPORT and, for clients that were written for
-the official conformance tool, MCP_CONFORMANCE_SCENARIO.`,
+MCPCONFORM_SCENARIO, MCPCONFORM_TRANSPORT, MCPCONFORM_ACT (how to act where a
+person would decide) and, for clients that were written for the official
+conformance tool, MCP_CONFORMANCE_SCENARIO and MCP_CONFORMANCE_PROTOCOL_VERSION.
+
+With --serve nothing is launched: the scenarios wait for a client that a person
+connects, and the run ends with Ctrl-C.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return listScenarios(cmd.OutOrStdout())
@@ -60,7 +66,11 @@ the official conformance tool, MCP_CONFORMANCE_SCENARIO.`,
 			if err != nil {
 				return err
 			}
-			o.Progress = f.reports.progress()
+			if f.serve {
+				o.Announce = func(places []client.Place) { f.announce(cmd.ErrOrStderr(), places) }
+			} else {
+				o.Progress = f.reports.progress()
+			}
 			run, trace, err := suites.Client(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -72,6 +82,8 @@ the official conformance tool, MCP_CONFORMANCE_SCENARIO.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.transport, "transport", "", "http, stdio or sse (default: stdio if the arguments hold {command} or {config}, else http)")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "only the scenario `NAME` beside the baseline, repeatable")
+	flags.BoolVar(&f.serve, "serve", false, "launch nothing: let the scenarios wait for clients that you connect, until Ctrl-C")
+	flags.StringVar(&f.servers, "servers", "", "with --serve, write the scenarios as an mcpServers `FILE`")
 	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and end")
 	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
 	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
@@ -83,6 +95,45 @@ the official conformance tool, MCP_CONFORMANCE_SCENARIO.`,
 	flags.BoolVar(&f.env.cleanEnv, "clean-env", false, "give the client only PATH, HOME and what --env names")
 	flags.StringVar(&f.env.dir, "cwd", "", "working directory of the client")
 	return cmd
+}
+
+// announce tells a person where the scenarios are and what to do.
+func (f *clientFlags) announce(w io.Writer, places []client.Place) {
+	named := make(map[string]client.Place, len(places))
+	var acts []client.Place
+	fmt.Fprintln(w, "Connect the client to each of these servers, or to those that matter, and use what is there: list, call, read.")
+	fmt.Fprintln(w, "Then disconnect, or leave it, and press Ctrl-C here: the report follows.")
+	fmt.Fprintln(w)
+	for _, p := range places {
+		named["mcpconform-"+strings.ReplaceAll(p.Scenario, "/", "-")] = p
+		at := p.URL
+		if len(p.Command) > 0 {
+			at = strings.Join(p.Command, " ")
+		}
+		fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, at)
+		if p.Act != "" {
+			acts = append(acts, p)
+		}
+	}
+	if len(acts) > 0 {
+		fmt.Fprintln(w, "\nSome want you to act, in this order, where the client asks you or lets you:")
+		for _, p := range acts {
+			fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, p.Act)
+		}
+	}
+	fmt.Fprintln(w)
+	if f.servers == "" {
+		return
+	}
+	if err := writeFile(f.servers, func(w io.Writer) error {
+		text, err := client.Config(named)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+	}
 }
 
 func listScenarios(w io.Writer) error {
@@ -137,6 +188,15 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 		return o, fmt.Errorf("find out how this program is called: %w", err)
 	}
 	o.Bridge = []string{self, bridgeName}
+	switch {
+	case f.serve && len(args) > 0:
+		return o, errors.New("--serve takes no command: it launches nothing")
+	case f.servers != "" && !f.serve:
+		return o, errors.New("--servers is for --serve")
+	case f.serve:
+		o.Target.Command = nil
+		return o, nil
+	}
 	if len(args) == 0 {
 		o.Target.Command = []string{"(embedded reference client)"}
 		if o.Transport == transport.NameStdio {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,19 +158,110 @@ func TestIdleClientIsNotConformant(t *testing.T) {
 	}
 }
 
-func TestHangingClientIsStopped(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{
-		Launch: inProcess(func(ctx context.Context, _ client.Place) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}),
-		Timeout: 300 * time.Millisecond, Parallel: 2,
-	})
-	if run.Verdict != result.Incomplete {
-		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+// TestHangingClient launches clients that never end, which cost their time
+// limit together.
+func TestHangingClient(t *testing.T) {
+	block := func(ctx context.Context, _ client.Place) error {
+		<-ctx.Done()
+		return ctx.Err()
 	}
-	if len(run.Notes) == 0 || !strings.Contains(run.Notes[0], "baseline") {
-		t.Errorf("the notes are %q", run.Notes)
+	for _, test := range []struct {
+		name   string
+		reason string
+		run    func(ctx context.Context, p client.Place) error
+	}{
+		{"mute", "never sent initialize", block},
+		{"after some requests", "", func(ctx context.Context, p client.Place) error {
+			if err := simple(ctx, p.URL); err != nil {
+				return err
+			}
+			return block(ctx, p)
+		}},
+		{"talking", "", func(ctx context.Context, p client.Place) error {
+			for ctx.Err() == nil {
+				if err := simple(ctx, p.URL); err != nil {
+					return block(ctx, p)
+				}
+			}
+			return ctx.Err()
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 4 * time.Second
+			run := conduct(t, suites.ClientOptions{Launch: inProcess(test.run), Timeout: limit})
+			if test.reason != "" && (run.Verdict != result.Incomplete || !strings.Contains(run.Reason, test.reason)) {
+				t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+			}
+			if len(run.Notes) == 0 || !strings.Contains(run.Notes[0], "baseline") {
+				t.Errorf("the notes are %q", run.Notes)
+			}
+			// One after the other they would take some fifteen limits.
+			if run.Seconds > 6*limit.Seconds() {
+				t.Errorf("the run took %.1f s with a limit of %v", run.Seconds, limit)
+			}
+		})
+	}
+}
+
+// TestServe connects clients by hand, so to speak: to all scenarios, of which
+// the person leaves some alone and ends the run in the middle of others.
+func TestServe(t *testing.T) {
+	for _, over := range []string{transport.NameHTTP, transport.NameStdio} {
+		t.Run(over, func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			visitors, leave := context.WithCancel(t.Context())
+			defer leave()
+			var open sync.WaitGroup
+			run, _, err := suites.Client(ctx, suites.ClientOptions{
+				Transport: over, Timeout: 2 * time.Second, Bridge: []string{"bridge"},
+				Announce: func(places []client.Place) {
+					var done sync.WaitGroup
+					for i, p := range places {
+						done.Add(1)
+						open.Go(func() {
+							visited := sync.OnceFunc(done.Done)
+							defer visited()
+							if i%5 == 4 {
+								return // left alone
+							}
+							c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+							if over == transport.NameStdio {
+								c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+							}
+							if i%5 == 3 {
+								c.Extra = func(ctx context.Context, _ *reference.Session) {
+									visited() // and stays
+									<-ctx.Done()
+								}
+							}
+							_ = c.Run(visitors)
+						})
+					}
+					done.Wait()
+					stop()
+				},
+			})
+			leave()
+			open.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			clean(t, run)
+		})
+	}
+}
+
+func TestServeNobody(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	run, _, err := suites.Client(ctx, suites.ClientOptions{Announce: func([]client.Place) { stop() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Verdict != result.Incomplete || run.Counts()[result.Pass] != 0 {
+		t.Errorf("the verdict is %s with %d passed: %s", run.Verdict, run.Counts()[result.Pass], run.Reason)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Command launches a client that is a program.
@@ -25,6 +26,7 @@ type Command struct {
 
 // official is the scenario of the official conformance tool that clients which
 // choose their behaviour by its name are told: it connects and lists the tools.
+// Versions 0.2 of the tool also name the revision.
 const official = "initialize"
 
 // Launch starts the client at a place.
@@ -40,7 +42,8 @@ func (c Command) Launch(p Place) (transport.Process, error) {
 	env = slices.Clone(env)
 	for _, v := range [][2]string{
 		{"MCPCONFORM_URL", p.URL}, {"MCPCONFORM_COMMAND", strings.Join(p.Command, " ")},
-		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCP_CONFORMANCE_SCENARIO", official},
+		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCPCONFORM_ACT", p.Act},
+		{"MCP_CONFORMANCE_SCENARIO", official}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
 	} {
 		if !slices.Contains(c.Given, v[0]) {
 			env = append(env, v[0]+"="+v[1])
@@ -85,16 +88,29 @@ func (c Command) fill(p Place) ([]string, error) {
 	return args, nil
 }
 
-// writeConfig writes the file in which many clients are told their servers.
+// Config returns the file in which many clients are told their servers, with
+// the places by name.
+func Config(places map[string]Place) ([]byte, error) {
+	servers := make(map[string]any, len(places))
+	for name, p := range places {
+		switch p.Transport {
+		case transport.NameStdio:
+			servers[name] = map[string]any{"command": p.Command[0], "args": p.Command[1:]}
+		default:
+			servers[name] = map[string]any{"type": p.Transport, "url": p.URL}
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
+	return append(text, '\n'), err
+}
+
 func writeConfig(p Place) (string, error) {
-	text, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{
-		"mcpconform": map[string]any{"command": p.Command[0], "args": p.Command[1:]},
-	}}, "", "  ")
+	text, err := Config(map[string]Place{"mcpconform": p})
 	if err != nil {
 		return "", fmt.Errorf("write the configuration of the client: %w", err)
 	}
 	path := filepath.Join(p.Dir, "mcp.json")
-	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return "", fmt.Errorf("write the configuration of the client: %w", err)
 	}
 	return path, nil

@@ -217,7 +217,7 @@ func listening(p *Play) server.Options {
 		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
 			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
 		}})
-		if a.await(ctx, from, "on-the-stream") == nil && ctx.Err() == nil {
+		if a.await(ctx, p.Patience, from, "on-the-stream") == nil && ctx.Err() == nil {
 			_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -21,6 +20,8 @@ import (
 type Place struct {
 	Scenario  string
 	Transport string
+	// Act is what the client is told to do, as in [Scenario].
+	Act string
 	// URL of the server, unless the transport is stdio.
 	URL string
 	// Command starts the server over stdio.
@@ -48,33 +49,75 @@ type Engine struct {
 	// called by several goroutines.
 	Done func(t *T)
 
-	hub     *hub
-	slots   chan struct{}
-	hang    sync.Once
-	hung    chan struct{} // closed when a client was found to hang
-	expired chan struct{} // closed some time after that
+	hub    *hub
+	floor  *floor
+	played []*T
+	based  chan struct{} // closed when the baseline has been played
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
 const DefaultTimeout = 30 * time.Second
 
 const (
-	stopWait   = 2 * time.Second  // for a client that was asked to end
-	bridgeWait = 10 * time.Second // for server processes that a client has left behind
-	maxOutput  = 8 << 10          // bytes kept of what a client prints
+	stopWait  = 2 * time.Second  // for a client that was asked to end
+	leaveWait = 10 * time.Second // for server processes that a client has left behind
+	quietTime = time.Second      // without any event, a client counts as one that waits
+	maxOutput = 8 << 10          // bytes kept of what a client prints
 )
 
 // Run plays the scenarios, the first of them being the baseline, and judges
 // them. The error is that of Launch.
 func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
+	e.floor = newFloor(e.Parallel)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	return e.all(ctx, scenarios, func(i int, s *Scenario) error {
+		err := e.play(ctx, e.played[i])
+		if err != nil {
+			stop(err)
+		}
+		return err
+	})
+}
+
+// Serve opens the servers of the scenarios, tells announce where each of them
+// is, and leaves them to the clients that a person connects until the context
+// ends. Then it judges what has happened.
+func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func([]Place)) ([]*T, error) {
+	places := make([]Place, len(scenarios))
+	var opened sync.WaitGroup
+	opened.Add(len(scenarios))
+	// What is being said when the person ends the run is still to be heard.
+	serving := context.WithoutCancel(ctx)
+	return e.all(serving, scenarios, func(i int, s *Scenario) error {
+		p := e.rehearse(s)
+		p.UserPatience = e.Timeout
+		server, place, err := e.open(serving, p, "")
+		places[i] = place
+		opened.Done()
+		if i == 0 {
+			opened.Wait()
+			announce(places)
+		}
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		e.played[i].Ending.Attended = true
+		server.leave()
+		leaving, cancel := context.WithTimeout(serving, leaveWait)
+		defer cancel()
+		server.shut(leaving)
+		return nil
+	})
+}
+
+// all plays every scenario in a goroutine of its own, and judges each as soon
+// as it and the baseline have been played.
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int, s *Scenario) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
-	if e.Parallel <= 0 {
-		e.Parallel = 2 * runtime.GOMAXPROCS(0)
-	}
-	e.slots = make(chan struct{}, e.Parallel)
-	e.hung, e.expired = make(chan struct{}), make(chan struct{})
 	if e.Transport == transport.NameStdio {
 		h, err := newHub(ctx)
 		if err != nil {
@@ -83,38 +126,36 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 		defer h.close()
 		e.hub = h
 	}
-	played := make([]*T, len(scenarios))
+	e.based = make(chan struct{})
+	e.played = make([]*T, len(scenarios))
+	for i, s := range scenarios {
+		e.played[i] = &T{Scenario: s, Transport: e.Transport}
+	}
 	var failed error
 	var once sync.Once
 	var all sync.WaitGroup
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	for i, s := range scenarios {
 		all.Go(func() {
-			t, err := e.play(ctx, s)
-			played[i] = t
-			if err != nil {
+			if err := play(i, s); err != nil {
 				once.Do(func() { failed = err })
-				stop()
+			}
+			t := e.played[i]
+			t.Baseline = e.played[0]
+			t.gather(e.Trace)
+			if i == 0 {
+				close(e.based)
+			}
+			<-e.based
+			if s.Judge != nil {
+				s.Judge(t)
+			}
+			if e.Done != nil {
+				e.Done(t)
 			}
 		})
 	}
 	all.Wait()
-	for _, t := range played {
-		t.Baseline = played[0]
-	}
-	for _, t := range played {
-		t.gather(e.Trace)
-	}
-	for _, t := range played {
-		if t.Scenario.Judge != nil {
-			t.Scenario.Judge(t)
-		}
-		if e.Done != nil {
-			e.Done(t)
-		}
-	}
-	return played, failed
+	return e.played, failed
 }
 
 // gather reads the conversations of the scenario.
@@ -127,17 +168,40 @@ func (t *T) gather(trace *wire.Trace) {
 }
 
 // play launches the client against one server and waits for its end.
-func (e *Engine) play(ctx context.Context, s *Scenario) (*T, error) {
-	t := &T{Scenario: s, Transport: e.Transport}
-	if !s.Patient {
-		release, ok := e.slot(ctx)
-		if !ok {
-			t.Ending.Skipped = "the client was not launched any more: it hangs in other scenarios, or the run was interrupted"
-			return t, nil
-		}
-		defer release()
+func (e *Engine) play(ctx context.Context, t *T) error {
+	visit, why := e.floor.enter(ctx, t.Scenario)
+	if why != "" {
+		t.Ending.Skipped = why
+		return nil
 	}
-	p := &Play{Scenario: s, Patience: min(5*time.Second, e.Timeout/3)}
+	defer visit.leave()
+	dir, err := os.MkdirTemp("", "mcpconform-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the client: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	p := e.rehearse(t.Scenario)
+	server, place, err := e.open(ctx, p, dir)
+	if err != nil {
+		return err
+	}
+	process, err := e.Launch(place)
+	if err != nil {
+		server.shut(ctx)
+		return err
+	}
+	t.Ending = e.await(ctx, process, p, visit, server)
+	return nil
+}
+
+func (e *Engine) rehearse(s *Scenario) *Play {
+	patience := min(5*time.Second, e.Timeout/3)
+	return &Play{Scenario: s, Patience: patience, UserPatience: patience}
+}
+
+// open starts the server of a scenario.
+func (e *Engine) open(ctx context.Context, p *Play, dir string) (stage, Place, error) {
+	s := p.Scenario
 	var o server.Options
 	if s.Options != nil {
 		o = s.Options(p)
@@ -146,28 +210,16 @@ func (e *Engine) play(ctx context.Context, s *Scenario) (*T, error) {
 	if o.Catalogue == nil {
 		o.Catalogue = catalogue()
 	}
-	o.CallTimeout = p.Patience
+	o.CallTimeout = p.UserPatience
 	// When the client is gone the server is stopped, whatever it was about to say.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
-	dir, err := os.MkdirTemp("", "mcpconform-")
-	if err != nil {
-		return t, fmt.Errorf("make a folder for the client: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	place := Place{Scenario: s.Name, Transport: e.Transport, Dir: dir}
-	var server stage
+	place := Place{Scenario: s.Name, Act: s.Act, Transport: e.Transport, Dir: dir}
 	if e.Transport == transport.NameStdio {
-		server = e.placeStdio(&place, s, o)
-	} else if server, err = e.placeHTTP(ctx, &place, s, o); err != nil {
-		return t, err
+		server := e.placeStdio(&place, s, o)
+		return server, place, nil
 	}
-	process, err := e.Launch(place)
-	if err != nil {
-		server.shut(ctx)
-		return t, err
-	}
-	t.Ending = e.await(ctx, process, s.Patient, server)
-	return t, nil
+	server, err := e.placeHTTP(ctx, &place, s, o)
+	return server, place, err
 }
 
 // catalogue returns what the server of a scenario offers: what the reference
@@ -196,21 +248,6 @@ type stage struct {
 	leave func()
 	// shut ends it, with some time for what ends by itself.
 	shut func(context.Context)
-}
-
-// slot waits until a client may be launched. It reports false when none is to
-// be any more.
-func (e *Engine) slot(ctx context.Context) (release func(), ok bool) {
-	select {
-	case e.slots <- struct{}{}:
-		return func() { <-e.slots }, ctx.Err() == nil
-	case <-e.hung:
-		// The others of those who wait hang as well, most likely: together
-		// they cost the time once.
-		return func() {}, ctx.Err() == nil
-	case <-ctx.Done():
-		return nil, false
-	}
 }
 
 func (e *Engine) placeStdio(place *Place, s *Scenario, o server.Options) stage {
@@ -248,27 +285,13 @@ func (e *Engine) placeHTTP(ctx context.Context, place *Place, s *Scenario, o ser
 }
 
 // await waits until the client ends, and stops one that does not.
-func (e *Engine) await(ctx context.Context, p transport.Process, patient bool, server stage) Ending {
+func (e *Engine) await(ctx context.Context, p transport.Process, play *Play, v *visit, server stage) Ending {
 	_ = p.Stdin().Close()
 	output := &tail{}
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(output, p.Stdout()) })
 	readers.Go(func() { _, _ = io.Copy(output, p.Stderr()) })
-	timer := time.NewTimer(e.Timeout)
-	defer timer.Stop()
-	var end Ending
-	select {
-	case <-p.Done():
-	case <-timer.C:
-		end.Late = true
-		if !patient {
-			e.hang.Do(e.hangs)
-		}
-	case <-e.expired:
-		end.Late = true
-	case <-ctx.Done():
-		end.Skipped = "the run was interrupted"
-	}
+	end := e.watch(ctx, p, play, v)
 	if end.Late || end.Skipped != "" {
 		server.leave()
 		_ = p.Terminate()
@@ -285,7 +308,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, patient bool, s
 		end.Exit = &exit
 	}
 	// A server process that was left behind may end by itself.
-	leaving, cancel := context.WithTimeout(ctx, bridgeWait)
+	leaving, cancel := context.WithTimeout(ctx, leaveWait)
 	server.shut(leaving)
 	cancel()
 	p.Kill() // whatever it has left behind
@@ -296,10 +319,56 @@ func (e *Engine) await(ctx context.Context, p transport.Process, patient bool, s
 	return end
 }
 
-// hangs ends the scenarios that are left after one more time limit.
-func (e *Engine) hangs() {
-	close(e.hung)
-	time.AfterFunc(e.Timeout, func() { close(e.expired) })
+// watch waits for the end of the client or for a reason to stop it. Meanwhile
+// it makes room for others once the client does nothing.
+func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *visit) (end Ending) {
+	limit := time.NewTimer(e.Timeout)
+	defer limit.Stop()
+	quiet := min(quietTime, e.Timeout/20)
+	look := time.NewTicker(quiet / 2)
+	defer look.Stop()
+	seen, since, began := 0, time.Now(), time.Now()
+	for {
+		select {
+		case <-p.Done():
+			return Ending{}
+		case <-ctx.Done():
+			return Ending{Skipped: "the run was interrupted"}
+		case <-limit.C:
+			if play.Scenario.Name == Baseline {
+				e.floor.hangs(seen > 0)
+			}
+			return Ending{Late: true}
+		case <-look.C:
+		}
+		if n := e.heard(play.Scenario.Name); n != seen {
+			seen, since = n, time.Now()
+		}
+		// A client that has not spoken yet may be starting on a busy machine.
+		if seen > 0 && (time.Since(since) >= quiet || time.Since(began) >= e.Timeout/4) {
+			v.rest()
+		}
+		if play.Scenario.Patient || !e.floor.hung() {
+			continue
+		}
+		// It hangs with an ordinary server, so that to hang here is no news:
+		// what counts is that it had the time to say what it has to say.
+		lasted := time.Since(e.floor.since(began))
+		if seen > 0 && time.Since(since) > play.Patience+quiet || lasted > 2*play.Patience {
+			return Ending{Late: true}
+		}
+	}
+}
+
+// heard returns how many events the connections of a scenario have brought.
+func (e *Engine) heard(scenario string) int {
+	n := 0
+	for _, l := range e.Trace.Logs() {
+		if l.Label == scenario {
+			n += l.Len()
+		}
+	}
+	return n
 }
 
 // tail keeps the end of what is written to it.

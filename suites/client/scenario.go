@@ -24,6 +24,10 @@ type Scenario struct {
 	Requirements []string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
+	// Act tells the client how to act where a person would decide: topics with
+	// what is to be done, such as "elicitation=accept,decline,cancel". Most
+	// scenarios need nothing of the kind.
+	Act string
 	// Needs says what the client has to do for the scenario to tell anything.
 	Needs string
 	// Patient scenarios keep a client waiting on purpose: that it is still
@@ -58,8 +62,9 @@ func Scenarios() []*Scenario {
 // Play is one scenario while it is played.
 type Play struct {
 	Scenario *Scenario
-	// Patience is how long an answer of the client is awaited.
-	Patience time.Duration
+	// Patience is how long an answer of the client is awaited, and UserPatience
+	// how long one for which it may ask a person.
+	Patience, UserPatience time.Duration
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -70,6 +75,9 @@ type Ending struct {
 	Late bool
 	// Skipped says why the client was not launched at all, or "".
 	Skipped string
+	// Attended says that a person connected the client and left when the person
+	// liked: what it did not do tells nothing.
+	Attended bool
 	// Output is the end of what the client wrote to stdout and stderr.
 	Output string
 }
@@ -255,6 +263,8 @@ func (t *T) Carried() (ok, decided bool, how string) {
 	switch mine, theirs := t.Ending, base.Ending; {
 	case len(t.Conversations) == 0:
 		return false, false, "" // whatever kept it from connecting, the server did not
+	case mine.Attended && len(t.Requests()) == 0:
+		return false, false, ""
 	case t.Handshake() == nil:
 		return false, true, "the handshake was broken off"
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:

@@ -16,8 +16,10 @@ type Script func(a *Asker)
 
 // Asker sends a script's messages on the stream of the request that waits.
 type Asker struct {
-	Request  *server.Request
-	Patience time.Duration
+	Request *server.Request
+	// Patience is how long an answer is awaited, UserPatience how long one for
+	// which the client may ask a person.
+	Patience, UserPatience time.Duration
 	// Silent is set once a request of the script was not answered in time:
 	// what follows would only cost the same time again.
 	Silent bool
@@ -35,7 +37,7 @@ func (p *Play) During(script Script) server.Middleware {
 		first := make(chan struct{})
 		if r.Session.Value(scriptKey{}, func() any { return first }) == any(first) {
 			r.Detach()
-			script(&Asker{Request: r, Patience: p.Patience})
+			script(&Asker{Request: r, Patience: p.Patience, UserPatience: p.UserPatience})
 		}
 		return next(ctx, r)
 	}
@@ -112,7 +114,11 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 		message["params"] = params
 	}
 	a.Send(message, breaks...)
-	e := a.await(ctx, from, id)
+	patience := a.Patience
+	if !due {
+		patience = max(a.Patience, a.UserPatience)
+	}
+	e := a.await(ctx, patience, from, id)
 	if e != nil {
 		return e.Msg
 	}
@@ -126,8 +132,8 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 }
 
 // await waits for the client's response to an id.
-func (a *Asker) await(ctx context.Context, from int, id any) *wire.Event {
-	ctx, cancel := context.WithTimeout(ctx, a.Patience)
+func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id any) *wire.Event {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	wanted := identifier(id)
 	e, err := a.Request.Session.Log().Await(ctx, from, func(e *wire.Event) bool {
