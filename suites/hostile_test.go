@@ -37,7 +37,7 @@ var hostile = []struct {
 	finding  string // part of what is said about it
 }{
 	{name: "not found", args: []string{"mcpconform-no-such-command"}, verdict: result.Incomplete, reason: "executable file not found", answered: result.Inconclusive},
-	{name: "not executable", args: []string{"/etc/hostname"}, verdict: result.Incomplete, reason: "cannot reach /etc/hostname", answered: result.Inconclusive},
+	{name: "not executable", args: []string{"/etc/hostname"}, verdict: result.Incomplete, reason: "cannot start /etc/hostname", answered: result.Inconclusive},
 	{name: "exits at once", script: "echo broken >&2; exit 3", verdict: result.Incomplete, reason: "exited with status 3", answered: result.Inconclusive},
 	{name: "is killed", script: "kill -9 $$", verdict: result.Incomplete, reason: "ended by signal killed", answered: result.Inconclusive},
 	{name: "never answers", script: "cat >/dev/null", verdict: result.NotConformant, answered: result.Fail, finding: "no answer to initialize within 300ms"},

@@ -3,12 +3,14 @@
 package suites
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -261,6 +263,9 @@ func (r *serverRun) conclude(ctx context.Context) {
 	if n := r.engine.Restarts(); n > 0 {
 		run.Notes = append(run.Notes, fmt.Sprintf("the server stopped to answer and was started again, %d times in this run", n))
 	}
+	if words := r.lastStderr(); cause != nil && words != "" {
+		run.Notes = append(run.Notes, "the server's last words on its stderr: "+words)
+	}
 	run.Verdict, run.Reason = verdict(run, cause)
 	redactRun(r.options.Redactor, run)
 	r.result = run
@@ -323,6 +328,24 @@ func (r *serverRun) lastWords() []*wire.Event {
 		return events
 	}
 	return slices.Concat(events[:most/2], events[len(events)-most/2:])
+}
+
+// lastStderr returns what the target wrote last on its stderr, which often
+// says why it ended.
+func (r *serverRun) lastStderr() string {
+	const most = 5
+	var lines []string
+	for _, l := range r.trace.Logs() {
+		for _, e := range l.Events() {
+			if e.Kind == wire.KindStderr && len(bytes.TrimSpace(e.Raw)) > 0 {
+				lines = append(lines, wire.Quote(string(bytes.TrimSpace(e.Raw)), 200))
+			}
+		}
+		if len(lines) > 0 {
+			break // the other connections tell the same
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-most):], ", ")
 }
 
 // harnessFindings returns violations in messages of mcpconform itself.

@@ -69,7 +69,8 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 		f.config.limits.Message = c.Limits.Message
 	}
 	if c.Limits.Total > 0 {
-		f.config.limits.Total = c.Limits.Total
+		f.config.limits.Run = c.Limits.Total
+		f.config.limits.Total = min(f.config.limits.Total, c.Limits.Total)
 	}
 	f.config.expected = c.Expected.Entries
 	if f.config.expectedFile != "" {

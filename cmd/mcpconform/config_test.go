@@ -103,7 +103,7 @@ func TestConfigure(t *testing.T) {
 			"select":   {[]string{"tools.*"}, f.selects},
 			"skip":     {[]string{"ping.*"}, f.skips},
 			"timeout":  {3 * time.Second, f.timeout},
-			"limits":   {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events}, f.config.limits},
+			"limits":   {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events, Run: wire.DefaultLimits.Run}, f.config.limits},
 			"purposes": {map[string]check.Call{"slow": {Tool: "wait"}}, f.config.purposes},
 			"expected": {[]expected.Entry{{ID: "a", Reason: "b"}}, f.config.expected},
 		} {

@@ -76,6 +76,20 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("no %s: %s", e.Awaited, DescribeEnd(e.Cause))
 }
 
+// Unwrap returns wire.ErrFlood when it was this side that stopped to read.
+func (e *ClosedError) Unwrap() error {
+	if stopped(e.Cause) {
+		return wire.ErrFlood
+	}
+	return nil
+}
+
+// stopped reports whether the event says that reading was stopped because the
+// peer had sent more than the limits allow.
+func stopped(e *wire.Event) bool {
+	return e != nil && (e.Kind == wire.KindNote || e.Kind == wire.KindStreamEnd) && strings.HasPrefix(e.Note, "reading was stopped")
+}
+
 // DescribeEnd says in a clause how a connection ended.
 func DescribeEnd(e *wire.Event) string {
 	switch {
@@ -265,6 +279,10 @@ func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params
 // StartRaw sends bytes that hold, or stand for, a request with the given id.
 func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw []byte, opts ...Option) (*Pending, error) {
 	sent, err := s.Send(ctx, raw, opts...)
+	var closed *ClosedError
+	if errors.As(err, &closed) {
+		closed.Awaited = "way to send " + method
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -441,7 +459,7 @@ func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
 		_, _ = s.Log().Await(ctx, 0, func(e *wire.Event) bool { return e.Kind == wire.KindExit })
 	}
 	for _, e := range s.Log().Events() {
-		if e.Kind == wire.KindNote && strings.HasPrefix(e.Note, "reading was stopped") {
+		if e.Kind == wire.KindNote && stopped(e) {
 			return e
 		}
 		if e.Kind == wire.KindExit {

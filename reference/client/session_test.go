@@ -272,7 +272,7 @@ func TestEnd(t *testing.T) {
 					return
 				}
 			}
-		}, "reading was stopped: the peer sent more than the limits of a connection allow"},
+		}, "reading was stopped: the peer sent more than the limits allow"},
 		{"endless line", func(p *peer) { p.next(); _, _ = p.out.Write(bytes.Repeat([]byte("x"), 1<<17)); p.rest() },
 			"reading was stopped: a line is longer than 65536 bytes"},
 	} {

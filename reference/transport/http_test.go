@@ -1027,7 +1027,7 @@ func TestHTTPFloodEndsEverything(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, c)
 	})
-	log := wire.NewTrace(wire.Limits{Message: 1000, Total: 1000, Events: 100}).Connect(NameHTTP, "test")
+	log := wire.NewTrace(wire.Limits{Message: 1000, Total: 4000, Events: 100}).Connect(NameHTTP, "test")
 	conn := dialHTTP(t, at(url), log)
 	ctx := limit(t)
 	if _, err := conn.Listen(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"sync"
@@ -81,11 +82,30 @@ func (c Command) Launch() (Process, error) {
 	closeAll(pipes.theirs[:])
 	if err != nil {
 		closeAll(pipes.ours[:])
-		return nil, err
+		return nil, c.problem(err)
 	}
 	live.Store(p, struct{}{})
 	go p.wait()
 	return p, nil
+}
+
+// problem returns what kept the command from being started, without the name
+// of the system call, which means nothing to a user.
+func (c Command) problem(err error) error {
+	if c.Dir != "" {
+		if _, dirErr := os.Stat(c.Dir); dirErr != nil {
+			return fmt.Errorf("working directory: %w", dirErr)
+		}
+	}
+	var call *fs.PathError
+	if errors.As(err, &call) {
+		return call.Err
+	}
+	var lookup *exec.Error
+	if errors.As(err, &lookup) {
+		return lookup.Err
+	}
+	return err
 }
 
 type pipes struct{ ours, theirs [3]*os.File }

@@ -68,7 +68,7 @@ func Shell(line string) []string {
 func (s Start) Run(ctx context.Context) (*Started, error) {
 	server, err := s.run(ctx)
 	if err != nil {
-		return nil, &StartError{Target: s.launcher().String(), Err: err}
+		return nil, &StartError{Target: s.launcher().String(), Err: err, Process: true}
 	}
 	return server, nil
 }

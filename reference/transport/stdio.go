@@ -52,7 +52,7 @@ func (d *Stdio) Dial(_ context.Context, log *wire.Log) (Conn, error) {
 	if err != nil {
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
 		log.End()
-		return nil, &StartError{Target: d.Launcher.String(), Err: err}
+		return nil, &StartError{Target: d.Launcher.String(), Err: err, Process: true}
 	}
 	c := &StdioConn{dialer: d, log: log, proc: proc, writes: make(chan write), done: make(chan struct{}), closing: make(chan struct{})}
 	_, _ = log.Append(wire.Event{Kind: wire.KindStart, From: wire.Server, Note: d.Launcher.String()})

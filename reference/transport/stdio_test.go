@@ -447,11 +447,11 @@ func TestStdioCannotStart(t *testing.T) {
 		command Command
 		want    string
 	}{
-		{Command{}, "cannot reach (empty command): no command given"},
+		{Command{}, "cannot start (empty command): no command given"},
 		{Command{Args: []string{"mcpconform-no-such-command"}}, "executable file not found"},
-		{Command{Args: []string{"/no/such/file"}}, "no such file or directory"},
+		{Command{Args: []string{"/no/such/file"}}, "cannot start /no/such/file: no such file or directory"},
 		{Command{Args: []string{plain}}, "permission denied"},
-		{Command{Args: []string{os.Args[0]}, Dir: "/no/such/directory"}, "no such file or directory"},
+		{Command{Args: []string{os.Args[0]}, Dir: "/no/such/directory"}, "working directory: stat /no/such/directory: no such file or directory"},
 	} {
 		log := wire.NewTrace(wire.DefaultLimits).Connect(NameStdio, "")
 		conn, err := (&Stdio{Launcher: c.command}).Dial(t.Context(), log)

@@ -58,9 +58,17 @@ var ErrClosed = errors.New("the connection is closed")
 type StartError struct {
 	Target string
 	Err    error
+	// Process says that the target is a program which did not start.
+	Process bool
 }
 
-func (e *StartError) Error() string { return "cannot reach " + e.Target + ": " + e.Err.Error() }
+func (e *StartError) Error() string {
+	action := "reach"
+	if e.Process {
+		action = "start"
+	}
+	return "cannot " + action + " " + e.Target + ": " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }

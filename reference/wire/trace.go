@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -86,18 +87,19 @@ func (e Exit) String() string {
 	return "exited with status " + strconv.Itoa(e.Code)
 }
 
-// Limits of one connection.
+// Limits of what is read from a peer and kept.
 type Limits struct {
 	Message int   // bytes of one message or body
-	Total   int64 // bytes of all events, as they weigh in memory
-	Events  int   // events
+	Total   int64 // bytes of all events of a connection, as they weigh in memory
+	Events  int   // events of a connection
+	Run     int64 // bytes of all connections of a trace; zero for no bound but theirs
 }
 
 // DefaultLimits suit any honest target.
-var DefaultLimits = Limits{Message: 16 << 20, Total: 128 << 20, Events: 200_000}
+var DefaultLimits = Limits{Message: 16 << 20, Total: 128 << 20, Events: 200_000, Run: 256 << 20}
 
-// ErrFlood reports that the peer sent more than the limits of a connection allow.
-var ErrFlood = errors.New("the peer sent more than the limits of a connection allow")
+// ErrFlood reports that the peer sent more than the limits allow.
+var ErrFlood = errors.New("the peer sent more than the limits allow")
 
 // ErrEnded reports that a connection's log is complete and holds no further event.
 var ErrEnded = errors.New("the connection has ended")
@@ -110,8 +112,9 @@ type Trace struct {
 	// returns a copy, or the event itself when it holds none. Nil writes all.
 	Redact func(*Event) *Event
 
-	mu   sync.Mutex
-	logs []*Log
+	mu    sync.Mutex
+	logs  []*Log
+	bytes atomic.Int64 // what all connections weigh
 }
 
 // NewTrace returns an empty trace that begins now.
@@ -126,7 +129,7 @@ func (t *Trace) Connect(transport, label string) *Log {
 	defer t.mu.Unlock()
 	l := &Log{
 		ID: "c" + strconv.Itoa(len(t.logs)+1), Transport: transport, Label: label,
-		start: t.Start, limits: t.Limits, changed: make(chan struct{}),
+		trace: t, limits: t.Limits, changed: make(chan struct{}),
 	}
 	t.logs = append(t.logs, l)
 	return l
@@ -145,7 +148,7 @@ type Log struct {
 	Transport string // stdio, http or sse
 	Label     string
 
-	start  time.Time
+	trace  *Trace
 	limits Limits
 
 	mu      sync.Mutex
@@ -171,8 +174,8 @@ func (l *Log) Append(e Event) (*Event, error) {
 	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
 		e.Kind == KindTimeout || e.Kind == KindStreamEnd
 	if !vital && !l.flooded {
-		l.bytes += e.size()
-		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events
+		run := l.weigh(e.size())
+		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events || l.limits.Run > 0 && run > l.limits.Run
 	}
 	if l.flooded && !vital {
 		return nil, ErrFlood
@@ -181,7 +184,7 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if e.Msg != nil {
 		// A batch is a fault, but what it holds can still be understood.
 		for _, m := range e.Msg.Batch {
-			l.bytes += int64(len(m.Raw))
+			l.weigh(eventWeight + int64(len(m.Raw)))
 			l.add(&Event{Kind: e.Kind, From: e.From, Stream: e.Stream, Raw: m.Raw, Msg: m, Member: true, Deliberate: e.Deliberate})
 		}
 	}
@@ -189,12 +192,21 @@ func (l *Log) Append(e Event) (*Event, error) {
 	return &e, nil
 }
 
-// weight is what a decoded value takes in memory at least, beside its bytes.
-const weight = 32
+// weigh adds to what the connection holds, and returns what all of them do.
+func (l *Log) weigh(n int64) int64 {
+	l.bytes += n
+	return l.trace.bytes.Add(n)
+}
 
-// size returns how many bytes of the peer's the event holds.
+// What takes memory beside the peer's bytes, at least.
+const (
+	weight      = 32  // a decoded value
+	eventWeight = 256 // an event
+)
+
+// size returns what the event weighs in memory.
 func (e *Event) size() int64 {
-	n := len(e.Raw)
+	n := eventWeight + len(e.Raw)
 	if e.Msg != nil {
 		n += weight * e.Msg.values
 	}
@@ -212,7 +224,7 @@ func (e *Event) size() int64 {
 }
 
 func (l *Log) add(e *Event) {
-	e.Conn, e.Seq, e.At = l.ID, len(l.events), time.Since(l.start)
+	e.Conn, e.Seq, e.At = l.ID, len(l.events), time.Since(l.trace.Start)
 	l.events = append(l.events, e)
 }
 

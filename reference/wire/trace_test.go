@@ -116,7 +116,7 @@ func TestWriteToFails(t *testing.T) {
 
 func TestReadTraceRefuses(t *testing.T) {
 	const start = `{"conn":"c1","seq":0,"t":0,"kind":"process-start","from":"server","transport":"stdio"}` + "\n"
-	limits := wire.Limits{Message: 100, Total: 1000, Events: 10}
+	limits := wire.Limits{Message: 100, Total: 3200, Events: 10}
 	message := func(raw string) string {
 		return `{"conn":"c1","kind":"message","from":"server","raw":"` + raw + `"}` + "\n"
 	}
@@ -231,15 +231,15 @@ func TestLogLimits(t *testing.T) {
 		event  wire.Event
 		want   int // events that fit
 	}{
-		{"bytes", wire.Limits{Total: 1000, Events: 1000}, line(100), 7}, // what stands in a line counts as a value,
+		{"bytes", wire.Limits{Total: 3000, Events: 1000}, line(100), 7}, // what stands in a line counts as a value,
 		{"events", wire.Limits{Total: 1 << 20, Events: 5}, line(0), 5},
-		{"values", wire.Limits{Total: 10_000, Events: 1000}, wire.Event{
+		{"values", wire.Limits{Total: 40_000, Events: 1000}, wire.Event{
 			Kind: wire.KindMessage, From: wire.Server, Raw: []byte("[" + strings.Repeat("0,", 99) + "0]"),
-		}, 2}, // and not the fifty that its 200 bytes would allow
-		{"header", wire.Limits{Total: 1000, Events: 1000}, wire.Event{
+		}, 2}, // and not the hundred that its 200 bytes would allow
+		{"header", wire.Limits{Total: 1600, Events: 1000}, wire.Event{
 			Kind: wire.KindHTTPResponse, HTTP: &wire.Head{Header: http.Header{"X": {strings.Repeat("v", 499)}}},
 		}, 2},
-		{"fields", wire.Limits{Total: 1000, Events: 1000}, wire.Event{
+		{"fields", wire.Limits{Total: 1600, Events: 1000}, wire.Event{
 			Kind: wire.KindSSE, SSE: &wire.SSE{Comment: strings.Repeat("v", 500)},
 		}, 2},
 	} {
@@ -264,6 +264,17 @@ func TestLogLimits(t *testing.T) {
 		if l.Len() != before+2 {
 			t.Errorf("%s: %d events, want %d", c.name, l.Len(), before+2)
 		}
+	}
+}
+
+func TestRunLimit(t *testing.T) {
+	trace := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: 3000})
+	event := wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: bytes.Repeat([]byte("x"), 1000)}
+	appendAll(t, trace.Connect("stdio", "first"), event)
+	second := trace.Connect("stdio", "second")
+	appendAll(t, second, event)
+	if _, err := second.Append(event); !errors.Is(err, wire.ErrFlood) {
+		t.Errorf("the third event of the run: %v", err)
 	}
 }
 

@@ -136,7 +136,11 @@ func (t *T) Must(err error) {
 	case errors.As(err, &start):
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error())
-	case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, transport.ErrClosed), errors.Is(err, wire.ErrFlood):
+	case errors.Is(err, wire.ErrFlood):
+		// That nothing more was read is no fault of the server's.
+		t.noAnswer = true
+		t.end(Inconclusive, err.Error()+" (limits in the configuration)")
+	case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
 		t.Show(t.lastWords()...)
 		t.Fail("%s", err)
