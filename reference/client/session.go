@@ -323,6 +323,11 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		}
 		return e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 	})
+	if err == nil && x.Response == nil && x.Head == nil && end.At-p.Request.At >= p.session.Options.Timeout {
+		// The transport's patience with a server that sends no head is over at
+		// the same time as ours.
+		err = p.session.timeout(awaited)
+	}
 	var late *TimeoutError
 	if errors.As(err, &late) {
 		p.giveUp(ctx)
@@ -442,8 +447,12 @@ func (s *Session) await(ctx context.Context, from int, awaited string, match fun
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
+	return nil, s.timeout(awaited)
+}
+
+func (s *Session) timeout(awaited string) error {
 	_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Server, Note: awaited})
-	return nil, &TimeoutError{Awaited: awaited, After: s.Options.Timeout}
+	return &TimeoutError{Awaited: awaited, After: s.Options.Timeout}
 }
 
 // exitGrace is how long a server that has closed its output may take to exit

@@ -33,6 +33,7 @@ type Engine struct {
 	Restart func(context.Context) error
 
 	health  health
+	silence silence
 	target  *Target
 	shared  *client.Session
 	closers sync.WaitGroup
@@ -95,6 +96,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Parallel == 0 {
 		e.Parallel = 2 * runtime.GOMAXPROCS(0)
 	}
+	e.silence.begin()
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
 	s, err := e.connect(ctx, SharedLabel, client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
 	if err != nil {
@@ -106,7 +108,10 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, err
 	}
-	e.target.discover(ctx, s)
+	if err := e.target.discover(ctx, s); err != nil {
+		e.silence.decide(err)
+		return e.target, err
+	}
 	return e.target, e.target.complete()
 }
 
@@ -145,11 +150,17 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 func (e *Engine) startApart(ctx context.Context, shared, own []*Future) {
 	// A shared session that has gone silent would hold up every other check.
 	var silent atomic.Bool
-	_ = e.startAll(ctx, shared, own, func(f *Future, s *client.Session) bool {
-		switch {
+	wait := e.startAll(ctx, shared, own, func(f *Future, s *client.Session) bool {
+		switch cause := e.Silent(); {
+		case cause != nil:
+			f.giveUp(cause)
+			return true
 		case s == nil:
-			e.runAlone(ctx, f)
-			close(f.done)
+			if e.runAlone(ctx, f) || ctx.Err() != nil {
+				close(f.done)
+			} else {
+				e.hold(ctx, f)
+			}
 			return true
 		case s == e.shared && silent.Load():
 			return false
@@ -160,6 +171,12 @@ func (e *Engine) startApart(ctx context.Context, shared, own []*Future) {
 			silent.Store(true)
 		}
 		return false // again, in a session of its own
+	})
+	e.closers.Go(func() {
+		wait()
+		e.silence.mu.Lock()
+		defer e.silence.mu.Unlock()
+		e.silence.release()
 	})
 }
 
@@ -219,7 +236,7 @@ type worker struct {
 
 // session returns the session for a check that can do with a used one, or nil.
 func (w *worker) session(ctx context.Context, c *Check) *client.Session {
-	if c.Needs.Session != Own {
+	if c.Needs.Session != Own || w.engine.Silent() != nil {
 		return nil
 	}
 	if w.own == nil {
@@ -292,12 +309,18 @@ func (e *Engine) runAlone(ctx context.Context, f *Future) bool {
 func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 	limit, cancel := context.WithTimeoutCause(ctx, checkTime*e.Timeout, errCheckTime)
 	defer cancel()
+	limit, hush := context.WithCancelCause(limit)
+	defer context.AfterFunc(e.silence.ctx, func() { hush(e.Silent()) })()
 	t := &T{Context: limit, Session: s, Target: e.target, engine: e, check: f.Check, outcome: Outcome{Check: f.Check}}
 	t.body()
 	for _, extra := range t.extra {
 		e.close(ctx, extra)
 	}
 	f.outcome = t.outcome
+	if cause := e.Silent(); cause != nil && f.outcome.Verdict != Passed {
+		f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: cause.Error()}
+		return true
+	}
 	if f.outcome.Verdict == Passed {
 		f.outcome.Exercised = append(f.outcome.Exercised, f.Check.Requirements...)
 	}
@@ -330,6 +353,11 @@ func (e *Engine) Finish(ctx context.Context) {
 func (e *Engine) Alive(ctx context.Context) error {
 	if e.shared == nil {
 		return transport.ErrClosed
+	}
+	for _, known := range []error{e.Silent(), e.Dead()} {
+		if known != nil {
+			return known
+		}
 	}
 	if e.health.hasDied() {
 		return e.probe(ctx) // the shared session died with the target

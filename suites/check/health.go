@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 )
@@ -19,15 +20,14 @@ type health struct {
 	dead     error // it cannot be brought back
 	suspects []string
 	again    []*Future // checks that got no answer, to be run again one by one
+
+	row      int           // checks without an answer since the target was last heard
+	rowSince time.Duration // end of the first of them, in the time of the trace
+	mute     bool          // it has answered the handshake and nothing else before
 }
 
-const (
-	// maxRestarts bounds how often a target is brought back.
-	maxRestarts = 20
-	// maxSilent is after how many checks in a row that get no answer from a
-	// target that is alive the others are not repeated any more.
-	maxSilent = 3
-)
+// maxRestarts bounds how often a target is brought back.
+const maxRestarts = 20
 
 func (h *health) hasDied() bool {
 	h.mu.Lock()
@@ -55,7 +55,10 @@ func (e *Engine) Restarts() int {
 func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 	wait := e.startAll(ctx, shared, own, func(f *Future, s *client.Session) bool {
 		answered := false
-		switch {
+		switch cause := e.Silent(); {
+		case cause != nil:
+			f.giveUp(cause)
+			return true
 		case e.isDown():
 		case s == nil:
 			answered = e.runAlone(ctx, f)
@@ -91,9 +94,41 @@ func (e *Engine) unanswered(ctx context.Context, f *Future) {
 		return
 	}
 	h.suspects = append(h.suspects, f.Check.Name)
-	if e.probe(ctx) != nil && ctx.Err() == nil {
+	if e.probe(ctx) != nil && ctx.Err() == nil || e.fallenSilent(ctx) {
 		h.down, h.died = true, true
 	}
+}
+
+// fallenSilent counts a check without an answer from a target that still opens
+// sessions, and reports whether that is all that it does. Whoever cannot bring
+// it back has heard the last of it.
+func (e *Engine) fallenSilent(ctx context.Context) bool {
+	h := &e.health
+	if h.row == 0 || e.heard(h.rowSince) {
+		h.row, h.rowSince = 0, time.Since(e.Trace.Start)
+	}
+	h.row++
+	if h.row < maxSilent {
+		return false
+	}
+	var silent *SilentError
+	if !errors.As(e.ask(ctx), &silent) || e.heard(h.rowSince) {
+		h.row = 0
+		return false
+	}
+	h.mute = true
+	if e.Restart == nil {
+		e.silence.decide(silent)
+	}
+	return true
+}
+
+// alive reports whether the target answers, as far as is known to be in doubt.
+func (e *Engine) alive(ctx context.Context) error {
+	if e.health.mute {
+		return e.ask(ctx)
+	}
+	return e.probe(ctx)
 }
 
 // probe opens a session and closes it again. The error says that the target
@@ -120,6 +155,10 @@ func (e *Engine) repeat(ctx context.Context) {
 	h.mu.Unlock()
 	silent := 0
 	for _, f := range again {
+		if cause := e.Silent(); cause != nil {
+			f.giveUp(cause)
+			continue
+		}
 		err := e.revive(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -127,8 +166,7 @@ func (e *Engine) repeat(ctx context.Context) {
 			f.finish(Inconclusive, "the run was interrupted")
 			continue
 		case err != nil:
-			f.outcome = Outcome{Check: f.Check} // what was found may be due to another check
-			f.finish(Inconclusive, err.Error())
+			f.giveUp(err) // what was found may be due to another check
 			continue
 		case silent >= maxSilent && !h.hasDied():
 			close(f.done) // as it was
@@ -152,7 +190,7 @@ func (e *Engine) revive(ctx context.Context) error {
 	if h.dead != nil {
 		return h.dead
 	}
-	err := e.probe(ctx)
+	err := e.alive(ctx)
 	if err == nil || ctx.Err() != nil {
 		h.down = false
 		return nil
@@ -162,7 +200,7 @@ func (e *Engine) revive(ctx context.Context) error {
 		h.restarts++
 		problem := e.Restart(ctx)
 		if problem == nil {
-			if problem = e.probe(ctx); problem == nil {
+			if problem = e.alive(ctx); problem == nil {
 				h.down = false
 				return nil
 			}

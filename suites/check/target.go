@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -46,13 +47,38 @@ const (
 	maxItems = 50_000
 )
 
-func (t *Target) discover(ctx context.Context, s *client.Session) {
+// discover reads the lists of the declared capabilities. The error is a
+// *SilentError: the target answers none of them, nor a ping.
+func (t *Target) discover(ctx context.Context, s *client.Session) error {
 	t.Lists = make(map[string]*List)
 	for _, l := range listMembers {
-		if s.Capability(l.capability) {
-			t.Lists[l.method] = ReadList(ctx, s, l.method)
+		if !s.Capability(l.capability) {
+			continue
+		}
+		list := ReadList(ctx, s, l.method)
+		t.Lists[l.method] = list
+		if len(t.answered()) > 0 || !late(list.Err) {
+			continue
+		}
+		// The rest of the lists would cost a time limit each.
+		err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
+		if silent := (*SilentError)(nil); errors.As(err, &silent) {
+			silent.Unanswered = append([]string{l.method}, silent.Unanswered...)
+			return silent
 		}
 	}
+	return nil
+}
+
+// askable returns ping and the declared lists that were not asked for yet.
+func (t *Target) askable(s *client.Session) []string {
+	methods := []string{"ping"}
+	for _, l := range listMembers {
+		if _, asked := t.Lists[l.method]; !asked && s.Capability(l.capability) {
+			methods = append(methods, l.method)
+		}
+	}
+	return methods
 }
 
 // ReadList reads a paginated list to its end. A cursor that comes again ends

@@ -1,0 +1,224 @@
+package check_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+const silentTimeout = 200 * time.Millisecond
+
+// reticent is a server that answers initialize and the methods that reply
+// says so of.
+func reticent(capabilities string, reply func(method string) bool) func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	return func(_ context.Context, stdin io.Reader, stdout, _ io.Writer) error {
+		lines := bufio.NewScanner(stdin)
+		for lines.Scan() {
+			if answer := reticentAnswer(lines.Bytes(), capabilities, reply); answer != "" {
+				_, _ = io.WriteString(stdout, answer+"\n")
+			}
+		}
+		return nil
+	}
+}
+
+func reticentAnswer(raw []byte, capabilities string, reply func(method string) bool) string {
+	m := wire.Parse(raw)
+	switch {
+	case m.Kind != wire.Request:
+		return ""
+	case m.Method == "initialize":
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":%s,"serverInfo":{"name":"s","version":"1"}}}`, m.ID, capabilities)
+	case reply(m.Method):
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}`, m.ID)
+	}
+	return ""
+}
+
+func overStdio(capabilities string, reply func(string) bool) *check.Engine {
+	e := engine(silentTimeout)
+	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "reticent", Run: reticent(capabilities, reply)}}
+	e.Parallel = 4
+	return e
+}
+
+func overHTTP(t *testing.T, capabilities string, reply func(string) bool) *check.Engine {
+	t.Helper()
+	gone := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		switch answer := reticentAnswer(raw, capabilities, reply); {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case answer != "":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+		case wire.Parse(raw).Kind != wire.Request:
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			select {
+			case <-gone:
+			case <-r.Context().Done():
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(func() { close(gone) })
+	e := engine(silentTimeout)
+	e.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL, Timeout: silentTimeout}}
+	e.Parallel = 4
+	return e
+}
+
+// pings returns checks that send a ping, in sessions of every kind, and how
+// many of them have begun.
+func pings(n int) (checks []*check.Check, begun *atomic.Int32) {
+	begun = new(atomic.Int32)
+	for i := range n {
+		checks = append(checks, &check.Check{
+			Name: fmt.Sprintf("ping/%d", i), Requirements: []string{"ping"}, Needs: check.Needs{Session: check.Session(i % 3)},
+			Body: func(t *check.T) {
+				begun.Add(1)
+				t.Fence()
+			},
+		})
+	}
+	return checks, begun
+}
+
+func never(string) bool { return false }
+
+// A server that answers no list and no ping is silent: no check begins.
+func TestSilentAfterHandshake(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T) *check.Engine{
+		"stdio": func(*testing.T) *check.Engine { return overStdio(`{"tools":{},"resources":{},"prompts":{}}`, never) },
+		"http": func(t *testing.T) *check.Engine {
+			return overHTTP(t, `{"tools":{},"resources":{},"prompts":{}}`, never)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := start(t)
+			_, err := e.Prepare(t.Context())
+			var silent *check.SilentError
+			if !errors.As(err, &silent) || !strings.Contains(err.Error(), "after the handshake: there was no answer to tools/list, ping,") {
+				t.Errorf("Prepare: %v", err)
+			}
+			if !errors.As(e.Alive(t.Context()), &silent) {
+				t.Error("the target is asked again")
+			}
+			e.Finish(t.Context())
+		})
+	}
+}
+
+// Lists that are not answered are no silence if something else is.
+func TestReticentIsNotSilent(t *testing.T) {
+	for _, only := range []string{"ping", "prompts/list", "tools/list"} {
+		e := overStdio(`{"tools":{},"resources":{},"prompts":{}}`, func(method string) bool { return method == only })
+		target, err := e.Prepare(t.Context())
+		if err != nil {
+			t.Errorf("with an answer to %s: %v", only, err)
+		}
+		if only != "ping" && target.List(only).Err != nil {
+			t.Errorf("%s was not read: %v", only, target.List(only).Err)
+		}
+		e.Finish(t.Context())
+	}
+}
+
+// A server that falls silent costs a few time limits, however many checks
+// there are, and none of them is blamed on what it was about.
+func TestFallsSilent(t *testing.T) {
+	const many = 300
+	for name, start := range map[string]func(t *testing.T) *check.Engine{
+		"stdio": func(*testing.T) *check.Engine { return overStdio(`{}`, never) },
+		"http":  func(t *testing.T) *check.Engine { return overHTTP(t, `{}`, never) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := start(t)
+			if _, err := e.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			checks, begun := pings(many)
+			for _, f := range e.Start(t.Context(), checks, nil) {
+				if o := f.Await(); o.Verdict != check.Inconclusive || !strings.Contains(o.Reason, "answers no request any more: there was no answer to ping") {
+					t.Errorf("%s is %v: %q %+v", o.Check.Name, o.Verdict, o.Reason, o.Findings)
+				}
+			}
+			e.Finish(t.Context())
+			if e.Silent() == nil {
+				t.Error("the engine has not noticed")
+			}
+			// The first of each session, those repeated alone, those begun meanwhile.
+			if n := begun.Load(); n > many/5 {
+				t.Errorf("%d checks were begun", n)
+			}
+			if name == "stdio" {
+				goleak.VerifyNone(t)
+			}
+		})
+	}
+}
+
+// Checks that get no answer from a server that answers others keep what they found.
+func TestUnansweredIsNotSilent(t *testing.T) {
+	e := overStdio(`{"tools":{}}`, func(method string) bool { return method == "tools/list" })
+	if _, err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checks, begun := pings(12)
+	for _, f := range e.Start(t.Context(), checks, nil) {
+		if o := f.Await(); o.Verdict != check.Failed {
+			t.Errorf("%s is %v: %s", o.Check.Name, o.Verdict, o.Reason)
+		}
+	}
+	if e.Silent() != nil || begun.Load() < 12 {
+		t.Errorf("%v after %d checks", e.Silent(), begun.Load())
+	}
+	e.Finish(t.Context())
+	goleak.VerifyNone(t)
+}
+
+// A server over HTTP that falls silent is brought back, and goes on.
+func TestSilentServerIsRestarted(t *testing.T) {
+	var broken atomic.Bool
+	e := overHTTP(t, `{"tools":{}}`, func(method string) bool {
+		if method == "mcpconform/break" {
+			broken.Store(true)
+		}
+		return !broken.Load()
+	})
+	e.Restart = func(context.Context) error { broken.Store(false); return nil }
+	if _, err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checks, _ := pings(12)
+	breaks := &check.Check{Name: "break", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
+		t.Call("mcpconform/break", nil)
+	}}
+	futures := e.Start(t.Context(), append([]*check.Check{breaks}, checks...), nil)
+	for i, f := range futures {
+		o := f.Await()
+		if want := map[bool]check.Verdict{true: check.Failed, false: check.Passed}[i == 0]; o.Verdict != want {
+			t.Errorf("%s is %v, not %v: %s", o.Check.Name, o.Verdict, want, o.Reason)
+		}
+	}
+	if e.Restarts() == 0 {
+		t.Error("it was not started again")
+	}
+	e.Finish(t.Context())
+}
