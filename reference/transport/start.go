@@ -201,7 +201,7 @@ func (s *Started) await(ctx context.Context, wait time.Duration, network, addr s
 const maxLastWords = 2 << 10
 
 func (s *Started) withOutput(err error) error {
-	words := bytes.TrimSpace(s.tail.bytes())
+	words := bytes.TrimSpace(s.Output())
 	if len(words) > maxLastWords {
 		words = words[len(words)-maxLastWords:]
 	}
@@ -259,27 +259,6 @@ func (s *Started) read(r io.Reader, stream string) {
 	}
 }
 
-// tail keeps the end of what is written to it. It is safe for concurrent use.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-func (t *tail) write(p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - stderrTail; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over:]...)
-	}
-}
-
-func (t *tail) bytes() []byte {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.kept)
-}
-
 // Restart stops what is left of the server and starts it anew, at the same
 // endpoint. The log, unless nil, records the new process.
 func (s *Started) Restart(ctx context.Context, log *wire.Log) (*Started, error) {
@@ -296,7 +275,10 @@ func (s *Started) Done() <-chan struct{} { return s.done }
 func (s *Started) Exit() wire.Exit { return s.proc.Exit() }
 
 // Output returns the end of what the server has written to stdout and stderr.
-func (s *Started) Output() []byte { return s.tail.bytes() }
+func (s *Started) Output() []byte {
+	kept, _ := s.tail.end()
+	return kept
+}
 
 // Stop sends SIGTERM, waits, kills what is left, and returns when nothing of
 // the server is left. A context that ends shortens the wait.
@@ -307,7 +289,7 @@ func (s *Started) Stop(ctx context.Context) {
 		return
 	default:
 	}
-	s.signal("SIGTERM", s.proc.Terminate)
+	sendSignal(s.log, "SIGTERM", s.proc.Terminate)
 	timer := time.NewTimer(s.exitWait)
 	defer timer.Stop()
 	select {
@@ -316,14 +298,6 @@ func (s *Started) Stop(ctx context.Context) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	s.signal("SIGKILL", func() error { s.proc.Kill(); return nil })
+	sendSignal(s.log, "SIGKILL", func() error { s.proc.Kill(); return nil })
 	<-s.done
-}
-
-func (s *Started) signal(name string, send func() error) {
-	note := name
-	if err := send(); err != nil {
-		note += ": " + err.Error()
-	}
-	_, _ = s.log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: note})
 }

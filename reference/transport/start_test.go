@@ -192,3 +192,34 @@ func TestStartOutputIsBounded(t *testing.T) {
 		t.Errorf("%d bytes kept", kept)
 	}
 }
+
+// A signal is in the log before the process can react to it.
+func TestSignalIsRecordedFirst(t *testing.T) {
+	log := newTestLog()
+	sendSignal(log, "SIGTERM", func() error {
+		if events := log.Events(); len(events) != 1 || events[0].Kind != wire.KindSignal || events[0].Note != "SIGTERM" {
+			t.Errorf("recorded when it is sent: %v", events)
+		}
+		return errors.New("no such process")
+	})
+	if events := log.Events(); len(events) != 2 || !strings.Contains(events[1].Note, "no such process") {
+		t.Errorf("recorded of the failure: %v", events)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var kept tail
+	var all []byte
+	for i := range 5 * stderrTail {
+		line := []byte{byte('a' + i%26)}
+		all = append(all, line...)
+		kept.write(line)
+		if len(kept.kept) > 2*stderrTail {
+			t.Fatalf("%d bytes are held", len(kept.kept))
+		}
+	}
+	end, dropped := kept.end()
+	if string(end) != string(all[4*stderrTail:]) || dropped != 4*stderrTail {
+		t.Errorf("%d bytes kept, %d dropped", len(end), dropped)
+	}
+}

@@ -250,8 +250,7 @@ const (
 func (c *StdioConn) readStderr() {
 	lines := bufio.NewReaderSize(c.proc.Stderr(), stderrLine)
 	var kept int
-	var tail []byte
-	var dropped int64
+	var rest tail
 	for {
 		raw, err := lines.ReadSlice('\n')
 		if len(raw) > 0 && kept < stderrHead {
@@ -259,31 +258,49 @@ func (c *StdioConn) readStderr() {
 			text := bytes.Clone(bytes.TrimSuffix(raw, []byte{'\n'}))
 			_, _ = c.log.Append(wire.Event{Kind: wire.KindStderr, From: wire.Server, Stream: Stderr, Raw: text})
 		} else if len(raw) > 0 {
-			tail = append(tail, raw...)
-			// Moved only now and then: the lines may be short and many.
-			if len(tail) > 2*stderrTail {
-				tail, dropped = cutFront(tail, dropped)
-			}
+			rest.write(raw)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			break
 		}
 	}
-	if len(tail) > 0 {
-		tail, dropped = cutFront(tail, dropped)
+	if raw, dropped := rest.end(); len(raw) > 0 {
 		_, _ = c.log.Append(wire.Event{
-			Kind: wire.KindStderr, From: wire.Server, Stream: Stderr, Raw: tail, Dropped: dropped,
+			Kind: wire.KindStderr, From: wire.Server, Stream: Stderr, Raw: raw, Dropped: dropped,
 		})
 	}
 }
 
-// cutFront drops what tail holds beyond its bound and counts it.
-func cutFront(tail []byte, dropped int64) ([]byte, int64) {
-	over := len(tail) - stderrTail
-	if over <= 0 {
-		return tail, dropped
+// tail keeps the end of what is written to it. It is safe for concurrent use.
+type tail struct {
+	mu      sync.Mutex
+	kept    []byte
+	dropped int64
+}
+
+func (t *tail) write(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	// Moved only now and then: the lines may be short and many.
+	if len(t.kept) > 2*stderrTail {
+		t.cut()
 	}
-	return append(tail[:0], tail[over:]...), dropped + int64(over)
+}
+
+func (t *tail) cut() {
+	if over := len(t.kept) - stderrTail; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+		t.dropped += int64(over)
+	}
+}
+
+// end returns what is kept, and how many bytes before it are not.
+func (t *tail) end() (kept []byte, dropped int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cut()
+	return bytes.Clone(t.kept), t.dropped
 }
 
 func (c *StdioConn) shutStdin(record bool) {
@@ -318,20 +335,21 @@ func (c *StdioConn) Close(ctx context.Context) error {
 	if ctx.Err() == nil {
 		c.dialer.stubborn.Store(true)
 	}
-	c.signal("SIGTERM", c.proc.Terminate)
+	sendSignal(c.log, "SIGTERM", c.proc.Terminate)
 	if c.exited(ctx, wait) {
 		return nil
 	}
-	c.signal("SIGKILL", func() error { c.proc.Kill(); return nil })
+	sendSignal(c.log, "SIGKILL", func() error { c.proc.Kill(); return nil })
 	<-c.done
 	return nil
 }
 
-func (c *StdioConn) signal(name string, send func() error) {
-	// Recorded before it is sent: the exit that it causes must not come first.
-	_, _ = c.log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
+// sendSignal records a signal and sends it, in this order: the exit that it
+// causes must not come first.
+func sendSignal(log *wire.Log, name string, send func() error) {
+	_, _ = log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
 	if err := send(); err != nil {
-		c.note(name + " could not be sent: " + err.Error())
+		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: name + " could not be sent: " + err.Error()})
 	}
 }
 
