@@ -28,8 +28,9 @@ type Options struct {
 	Version      string
 	Capabilities map[string]any
 	Info         map[string]any
-	// Timeout is how long an answer may take. It guards against silence and
-	// decides nothing else.
+	// Timeout is how long an answer may take; that to initialize may take three
+	// times as long from a process that has just been started. It guards against
+	// silence and decides nothing else.
 	Timeout time.Duration
 	// Answers serve requests of the server by method. Those without an entry
 	// get error -32601, except ping.
@@ -312,7 +313,7 @@ func (s *Session) Send(ctx context.Context, raw []byte, opts ...Option) (*wire.E
 func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	x := &Exchange{Request: p.Request}
 	awaited := "answer to " + p.Method
-	end, err := p.session.await(ctx, p.Request.Seq+1, awaited, func(e *wire.Event) bool {
+	end, err := p.session.await(ctx, p.limit(), p.Request.Seq+1, awaited, func(e *wire.Event) bool {
 		if e.Kind == wire.KindHTTPResponse && e.Stream == p.Request.Stream {
 			x.Head = e
 		}
@@ -326,7 +327,7 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	if err == nil && x.Response == nil && x.Head == nil && end.At-p.Request.At >= p.session.Options.Timeout {
 		// The transport's patience with a server that sends no head is over at
 		// the same time as ours.
-		err = p.session.timeout(awaited)
+		err = p.session.timeout(awaited, p.session.Options.Timeout)
 	}
 	var late *TimeoutError
 	if errors.As(err, &late) {
@@ -342,6 +343,25 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		return x, &ClosedError{Awaited: awaited, Cause: end}
 	}
 	return x, nil
+}
+
+// startTimes is how many times as long as any other answer that to initialize
+// may take from a process that has written nothing yet: it may still be loading
+// itself, on a machine that does so for several processes at once.
+const startTimes = 3
+
+// limit is how long the answer may take.
+func (p *Pending) limit() time.Duration {
+	limit := p.session.Options.Timeout
+	if p.Method != "initialize" || p.session.Log().Transport != transport.NameStdio {
+		return limit
+	}
+	for _, e := range p.session.Log().Events()[:p.Request.Seq] {
+		if e.Kind == wire.KindMessage && e.From == wire.Server {
+			return limit
+		}
+	}
+	return startTimes * limit
 }
 
 // giveUp cancels a request that was not answered in time
@@ -419,8 +439,8 @@ func (s *Session) onlyOpen(response *wire.Event) *wire.Event {
 // await waits for an event and turns the ways in which none comes into errors.
 // The log remembers a timeout, so that a judge can tell silence from an
 // unfinished wait.
-func (s *Session) await(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
-	waiting, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+func (s *Session) await(ctx context.Context, limit time.Duration, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ends := func(e *wire.Event) bool {
 		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server
@@ -447,12 +467,12 @@ func (s *Session) await(ctx context.Context, from int, awaited string, match fun
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return nil, s.timeout(awaited)
+	return nil, s.timeout(awaited, limit)
 }
 
-func (s *Session) timeout(awaited string) error {
+func (s *Session) timeout(awaited string, limit time.Duration) error {
 	_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Server, Note: awaited})
-	return &TimeoutError{Awaited: awaited, After: s.Options.Timeout}
+	return &TimeoutError{Awaited: awaited, After: limit}
 }
 
 // exitGrace is how long a server that has closed its output may take to exit
@@ -480,12 +500,12 @@ func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
 
 // AwaitEvent waits for an event after a position in the log.
 func (s *Session) AwaitEvent(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
-	return s.await(ctx, from, awaited, match)
+	return s.await(ctx, s.Options.Timeout, from, awaited, match)
 }
 
 // AwaitNotification waits for a notification after a position in the log.
 func (s *Session) AwaitNotification(ctx context.Context, from int, method string) (*wire.Event, error) {
-	return s.await(ctx, from, method, func(e *wire.Event) bool {
+	return s.await(ctx, s.Options.Timeout, from, method, func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
 	})
 }

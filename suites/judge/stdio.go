@@ -182,9 +182,11 @@ func (b *brackets) read(text []byte) {
 // basic/lifecycle#stdio has nothing else that would tell it to.
 func judgeExit(c *Conversation, o *Observer) {
 	const id = "lifecycle.shutdown.stdio-server-exits"
-	var closed, signalled, exited *wire.Event
+	var spoke, closed, signalled, exited *wire.Event
 	for _, e := range c.Events {
 		switch {
+		case e.Kind == wire.KindMessage && e.From == wire.Server && spoke == nil:
+			spoke = e
 		case e.Kind == wire.KindClose && e.From == wire.Client && closed == nil:
 			closed = e
 		case e.Kind == wire.KindSignal && signalled == nil:
@@ -193,12 +195,17 @@ func judgeExit(c *Conversation, o *Observer) {
 			exited = e
 		}
 	}
-	if closed == nil || exited == nil || exited.Seq < closed.Seq || c.last[wire.Server] == nil {
+	if closed == nil || exited == nil || exited.Seq < closed.Seq || spoke == nil {
 		return // of a server that never spoke nobody knows why it has ended
 	}
 	if signalled != nil && signalled.Seq < exited.Seq {
 		if shortWait(closed, signalled) || c.serverWaits(exited) {
 			return // nobody waited long enough to tell, or the server waits for an answer itself
+		}
+		// Where a process takes long to come up it may take as long to go, and
+		// one that was still starting had not looked at its stdin.
+		if spoke.Seq > closed.Seq || signalled.At-closed.At < spoke.At-c.Events[0].At {
+			return
 		}
 		o.Violation(id, wire.Server, "the server was still running when its stdin had been closed for "+
 			(signalled.At-closed.At).Round(10e6).String(), closed, signalled, exited)

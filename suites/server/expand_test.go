@@ -24,3 +24,25 @@ func TestExpand(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestConstructs(t *testing.T) {
+	for template, want := range map[string]bool{
+		"x://{id}": true, "{scheme}://x/y": true, "{+url}": true, "{+url}/tail": true, "x://{host}:{port}/": true,
+		"/{id}": false, "notes {id}": false, "x y:{id}": false, "{a}b c": false,
+	} {
+		if got := constructs(template); got != want {
+			t.Errorf("%s: %v, want %v", template, got, want)
+		}
+	}
+}
+
+func TestBeside(t *testing.T) {
+	for _, target := range upwards {
+		if got, want := beside("x://a/b/"+target), "x://a/b/mcpconform-no-such-name"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if isClimbing("../../../../etc/passwd") {
+		t.Error("no climb from a place of the server")
+	}
+}

@@ -75,7 +75,9 @@ var httpStreamChecks = []*check.Check{
 				t.Clear()
 				served(t, t.Do(pingRequest(t)), "http.disconnect.survived")
 			}
-			fresh := t.Open(client.Options{})
+			fresh := t.Connect(client.Options{})
+			_, err := fresh.Initialize(t.Context)
+			t.Must(err)
 			t.FenceOn(fresh)
 			// By now the server has noticed that it was left.
 			t.Clear()

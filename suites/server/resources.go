@@ -81,9 +81,13 @@ var resourceChecks = []*check.Check{
 			// Only values that the server itself suggests are sure to fit; others may lead to nothing.
 			found := 0
 			for _, template := range templates(t) {
-				missing, uris := 0, expansions(t, template)
+				missing := 0
+				uris, suggested := expansions(t, template)
 				for _, uri := range uris {
 					if problem := schema.CheckFormat("uri", uri); problem != "" {
+						if !suggested && constructs(template) {
+							continue // the value was ours
+						}
 						t.Fail("the template %s gives %s, which is %s", wire.Quote(template, 60), wire.Quote(uri, 60), problem)
 					}
 					x := t.Call("resources/read", map[string]any{"uri": uri})
@@ -93,9 +97,7 @@ var resourceChecks = []*check.Check{
 						missing++
 					}
 				}
-				names := templateVariables(template)
-				if len(names) == 1 && missing == len(uris) &&
-					len(suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, names[0], "")) > 0 {
+				if suggested && missing == len(uris) && len(templateVariables(template)) == 1 {
 					t.Fail("the server finds no resource for the template %s, filled in with what it suggests itself", wire.Quote(template, 60))
 				}
 			}
@@ -117,7 +119,8 @@ var resourceChecks = []*check.Check{
 				if !ok || template == "" || schema.CheckFormat("uri-template", template) != "" || compared > maxRead {
 					continue
 				}
-				for _, uri := range expansions(t, template) {
+				uris, _ := expansions(t, template)
+				for _, uri := range uris {
 					if schema.CheckFormat("uri", uri) != "" {
 						continue // another check sees to that
 					}
@@ -179,12 +182,15 @@ var resourceChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh, Server: "resources"},
 		Body: func(t *check.T) {
 			known := resourceURIs(t, 1<<16)
+			read := func(uri string) *client.Exchange {
+				return t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
+			}
 			for _, uri := range slices.Concat([]string{"", "mcpconform no uri", "://", "../../../../etc/passwd"}, climbing(t), []string{"\u0000"}) {
 				if slices.Contains(known, uri) || anythingMatches(t) {
 					continue
 				}
-				x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
-				if hasContents(x) {
+				x := read(uri)
+				if hasContents(x) && (leaks(x) || !isClimbing(uri) || !hasContents(read(beside(uri)))) {
 					t.Violation("resources.security.validate-uris", "the server returned contents for "+wire.Quote(uri, 80), x.Events()...)
 				}
 			}
@@ -341,11 +347,15 @@ func refusedAlike(x, unknown *client.Exchange, unknownName, name string) bool {
 		x.Error().Message == strings.ReplaceAll(unknown.Error().Message, unknownName, name)
 }
 
+// upwards leads to a file that every Unix has.
+var upwards = []string{
+	"../../../../../../../../etc/passwd",
+	"%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2fetc/passwd",
+}
+
 // climbing returns URIs that lead out of what the server offers by dot
-// segments, to a file that every system has. Where a template takes whole
-// paths, any file may be offered.
+// segments. Where a template takes whole paths, any file may be offered.
 func climbing(t *check.T) []string {
-	const target = "../../../../../../../../etc/passwd"
 	var uris []string
 	for _, base := range slices.Concat(resourceURIs(t, 2), templates(t)[:min(len(templates(t)), 2)]) {
 		base, _, _ = strings.Cut(base, "{")
@@ -353,9 +363,35 @@ func climbing(t *check.T) []string {
 		if !strings.Contains(base, "://") || i < strings.Index(base, "://")+3 || takesPaths(t, base) {
 			continue
 		}
-		uris = append(uris, base[:i+1]+target, base[:i+1]+strings.ReplaceAll(target, "../", "%2e%2e%2f"))
+		for _, target := range upwards {
+			uris = append(uris, base[:i+1]+target)
+		}
 	}
 	return uris
+}
+
+// isClimbing reports whether a URI is one of those that climbing returns.
+func isClimbing(uri string) bool { return beside(uri) != uri }
+
+// beside returns the URI of nothing at the place from which a climbing one
+// starts. A server that makes contents for it takes what stands there for a
+// mere name, and dots in a name lead nowhere.
+func beside(uri string) string {
+	for _, target := range upwards {
+		if base, ok := strings.CutSuffix(uri, "/"+target); ok {
+			return base + "/mcpconform-no-such-name"
+		}
+	}
+	return uri
+}
+
+// leaks reports whether contents are those of the file that a climbing URI leads to.
+func leaks(x *client.Exchange) bool {
+	contents, _ := x.Result()["contents"].([]any)
+	return slices.ContainsFunc(contents, func(item any) bool {
+		text, _ := at(item, "text").(string)
+		return strings.Contains(text, "root:")
+	})
 }
 
 // takesPaths reports whether a template of the same scheme takes a value with
@@ -368,15 +404,17 @@ func takesPaths(t *check.T, uri string) bool {
 }
 
 // expansions fills in a template: with what the server suggests for its
-// variables, and else with a plain value.
-func expansions(t *check.T, template string) []string {
+// variables, and else with a plain value. It reports whether all values were
+// suggested.
+func expansions(t *check.T, template string) (uris []string, suggested bool) {
 	names := templateVariables(template)
+	suggested = len(names) > 0
 	sets := make([]map[string]string, 1)
 	sets[0] = make(map[string]string)
 	for i, name := range names {
 		values := suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, name, "")
 		if len(values) == 0 {
-			values = []string{"1"}
+			values, suggested = []string{"1"}, false
 		}
 		if i == 0 {
 			// Only the first variable takes several values.
@@ -390,11 +428,25 @@ func expansions(t *check.T, template string) []string {
 			set[name] = values[0]
 		}
 	}
-	var uris []string
 	for _, set := range sets {
 		uris = append(uris, expand(template, set))
 	}
-	return uris
+	return uris, suggested
+}
+
+// constructs reports whether some value makes a template a URI. What a variable
+// stands for, such as a scheme, a host or a whole URI, only its server knows.
+func constructs(template string) bool {
+	for _, value := range []string{"1", "a", "a:b", "[::1]", "https://example.com/a"} {
+		values := make(map[string]string)
+		for _, name := range templateVariables(template) {
+			values[name] = value
+		}
+		if schema.CheckFormat("uri", expand(template, values)) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // operators of RFC 6570, appendix A: what precedes the first value and what
