@@ -339,7 +339,7 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	if x.Response == nil && x.Head == nil {
 		return x, &ClosedError{Awaited: awaited, Cause: end}
 	}
-	if x.Response == nil && x.Head.HTTP.Status < 400 {
+	if x.Response == nil && x.Head.HTTP.Status < 300 {
 		return x, &ClosedError{Awaited: awaited, Cause: end}
 	}
 	return x, nil
@@ -579,6 +579,9 @@ func (e *RefusedError) Error() string {
 	switch x := e.Exchange; {
 	case x.Error() != nil:
 		return fmt.Sprintf("initialize was answered with error %d: %s", x.Error().Code, wire.Quote(x.Error().Message, 120))
+	case x.Response == nil && x.Head != nil && x.Head.HTTP.Header.Get("Location") != "":
+		return fmt.Sprintf("initialize was answered with HTTP status %d, which leads to %s: redirects are not followed, name the endpoint itself",
+			x.Head.HTTP.Status, wire.Quote(x.Head.HTTP.Header.Get("Location"), 120))
 	case x.Response == nil && x.Head != nil:
 		return fmt.Sprintf("initialize was answered with HTTP status %d", x.Head.HTTP.Status)
 	}

@@ -92,9 +92,14 @@ func tryPost(ctx context.Context, c *HTTPConn) (int, error) {
 		if err != nil {
 			break // the status has told what was to be found out
 		}
-		if e.Kind == wire.KindMessage && e.Msg.Kind == wire.Result {
+		switch {
+		case e.Kind != wire.KindMessage:
+		case e.Msg.Kind == wire.Request && e.Msg.Method == "ping" && e.Msg.ID.Usable():
+			// A server may ping before it answers (basic/lifecycle#initialization).
+			_, _ = c.Send(ctx, Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":` + e.Msg.ID.String() + `,"result":{}}`)})
+		case e.Msg.Kind == wire.Result:
 			_, _ = c.Send(ctx, Outgoing{Raw: []byte(detectInitialized)})
-			break
+			return s.Head.HTTP.Status, nil
 		}
 	}
 	return s.Head.HTTP.Status, nil

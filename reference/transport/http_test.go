@@ -964,6 +964,7 @@ func TestDetect(t *testing.T) {
 		want    string // the transport, or part of the error
 	}{
 		{"streamable", streamable.ServeHTTP, NameHTTP},
+		{"pings first", pingsFirst(t), NameHTTP},
 		{"legacy", legacy.ServeHTTP, NameSSE},
 		{"neither", status(404), "HTTP+SSE: the GET was answered with HTTP status 404"},
 		{"broken", status(500), "HTTP status 500; HTTP+SSE: not tried"},
@@ -999,6 +1000,31 @@ func TestDetect(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// pingsFirst answers initialize only when a ping of its own was answered.
+func pingsFirst(t *testing.T) http.HandlerFunc {
+	ponged := make(chan struct{})
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.Contains(string(body), `"id":"first","result"`):
+			w.WriteHeader(http.StatusAccepted)
+			close(ponged)
+		case strings.Contains(string(body), `"initialize"`):
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"first","method":"ping"}`+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-ponged:
+			case <-limit(t).Done():
+				t.Error("the ping is not answered")
+			}
+			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":1,"result":{}}`+"\n\n")
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}
 }
 
 func writePEM(t *testing.T, path string, blocks ...*pem.Block) {

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -298,6 +299,24 @@ func TestHTTPRules(t *testing.T) {
 			},
 		},
 		{
+			"http.server.no-broadcast", wire.Server,
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "", progSix, "", doneSix)
+				// The token again, for another request.
+				x := s.get(later(), 200, "text/event-stream")
+				s.stream(strings.Replace(callSix, `"id":6`, `"id":8`, 1), false, "", progSix, "", strings.Replace(doneSix, `"id":6`, `"id":8`, 1))
+				s.end(x)
+			},
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				y := s.ask(http.MethodPost, mcp, callSix, later())
+				s.head(y, 200, headers("Content-Type", "text/event-stream"))
+				s.event(y, "", progSix)
+				s.event(x, "", progSix)
+				s.event(y, "", doneSix)
+			},
+		},
+		{
 			"http.server.event-id-unique", wire.Server,
 			func(s *httpScript) { s.handshake().stream(callSix, false, "1", progSix, "2", doneSix) },
 			func(s *httpScript) {
@@ -491,6 +510,28 @@ func TestReplayedMessageCountsOnce(t *testing.T) {
 	expectSeen(t, s.log, "base.response.once", wire.Server, false)
 	s.event(x, "3", doneSix)
 	expectSeen(t, s.log, "base.response.once", wire.Server, true)
+}
+
+// TestCancelledPost: the POST of a cancelled request is answered all the same,
+// with one JSON object; a stream can end without a response.
+func TestCancelledPost(t *testing.T) {
+	const told = `{"jsonrpc":"2.0","id":6,"error":{"code":-32000,"message":"Request cancelled"}}`
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		s := newHTTPScript(t, "http").handshake()
+		x := s.ask(http.MethodPost, mcp, callSix, later())
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
+		s.head(x, 200, headers("Content-Type", kind))
+		stream := kind == "text/event-stream"
+		if stream {
+			s.event(x, "", told)
+		} else {
+			s.body(x, told)
+		}
+		seen := Judge([]*wire.Log{s.log})[Key{"cancellation.no-response", wire.Server}]
+		if found := seen != nil && len(seen.Violations) > 0; found != stream {
+			t.Errorf("%s: %+v", kind, seen)
+		}
+	}
 }
 
 func TestSSERules(t *testing.T) {

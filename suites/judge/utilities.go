@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -260,7 +261,11 @@ func judgeCancelled(c *Conversation, o *Observer) {
 		if read != math.MaxInt {
 			read = within(answered[p], read)
 		}
-		judgeAfterCancellation(x, read, o)
+		// A POST has to be answered, if only with one JSON object
+		// (docs/positions.md, cancelled-post).
+		r := x.Response()
+		owed := c.Transport == transport.NameHTTP && p == wire.Client && r != nil && r.SSE == nil
+		judgeAfterCancellation(x, read, owed, o)
 	}
 }
 
@@ -268,11 +273,13 @@ func judgeCancelled(c *Conversation, o *Observer) {
 const crossing = 200 * time.Millisecond
 
 // judgeAfterCancellation judges a cancelled request whose cancellation has
-// been dealt with at a position in the log.
-func judgeAfterCancellation(x *Exchange, read int, o *Observer) {
+// been dealt with at a position in the log. A response that is owed all the
+// same is no finding.
+func judgeAfterCancellation(x *Exchange, read int, owed bool, o *Observer) {
 	receiver := x.From().Peer()
 	const silent, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response(); {
+	case owed:
 	case r != nil && tellsOfCancellation(r):
 		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= crossing:
