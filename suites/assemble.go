@@ -23,6 +23,8 @@ type evidence struct {
 	// declared reports whether a party declared a capability; nil when no
 	// handshake took place.
 	declared func(p wire.Party, path []string) bool
+	// passive says that nothing was provoked: rules alone saw the exchange.
+	passive bool
 	// cause is why nothing could be tried, or nil.
 	cause error
 	// redactor takes secrets out of what is shown; it may be nil.
@@ -164,6 +166,10 @@ func (v *evidence) withoutFinding(q *result.Requirement, r schema.Requirement, o
 		return result.Inconclusive, withHelp(reason, r)
 	case skipped != "":
 		return result.Skip, skipped
+	case v.passive && len(q.Checks) == 0:
+		return result.Inconclusive, "shows only when provoked, which a run of mcpconform " + string(v.role) + " does"
+	case v.passive:
+		return result.Inconclusive, "nothing in the exchange showed it"
 	case len(q.Checks) == 0:
 		return result.Inconclusive, "no check of this version tries it"
 	}

@@ -17,7 +17,7 @@ func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, erro
 	if err != nil {
 		return nil, err
 	}
-	v := &evidence{role: party, report: judge.Judge(trace.Logs())}
+	v := &evidence{role: party, passive: true, report: judge.Judge(trace.Logs()), redactor: o.Redactor}
 	var last float64
 	for _, l := range trace.Logs() {
 		v.transport = l.Transport
@@ -36,5 +36,6 @@ func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, erro
 	}
 	expected.Apply(run, o.Expected, time.Now())
 	run.Verdict, run.Reason = verdict(run, nil)
+	redactRun(o.Redactor, run)
 	return run, nil
 }

@@ -20,10 +20,15 @@ import (
 	"github.com/mcpconform/mcpconform/suites/expected"
 )
 
-// asReference makes this test's binary a reference server over stdio.
+// asReference makes this test's binary a reference server over stdio or, with
+// arguments that begin with "proxy", the command itself.
 const asReference = "MCPCONFORM_TEST_REFERENCE"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asReference) != "" && len(os.Args) > 1 && os.Args[1] == "proxy" {
+		main()
+		os.Exit(exitConformant)
+	}
 	if os.Getenv(asReference) != "" {
 		if err := server.New(server.Options{}).RunStdio(context.Background(), os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -44,6 +44,11 @@ func (f *reportFlags) progress() *reporters.Progress {
 // write writes all reports and returns the exit code of the run. A report that
 // cannot be written does not keep the others from it.
 func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
+	return f.writeTo(os.Stdout, run, trace)
+}
+
+// writeTo is write with the console report elsewhere.
+func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Trace) error {
 	var failed error
 	for _, r := range []struct {
 		path   string
@@ -64,7 +69,7 @@ func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
 		}
 	}
 	if !f.quiet {
-		if err := reporters.Console(os.Stdout, run, f.consoleOptions()); err != nil {
+		if err := reporters.Console(console, run, f.consoleOptions()); err != nil {
 			failed = err
 		}
 	}

@@ -114,6 +114,8 @@ type outbound struct {
 	last     bool // sent although the connection is being closed
 	// silentEnd leaves out the end of an exchange that was accepted.
 	silentEnd bool
+	// relay gets the response once it is recorded; nil for nobody.
+	relay http.ResponseWriter
 
 	// Called before the head, or a message, is recorded, so that whoever reads
 	// the record finds the connection ready for the next step.
@@ -319,6 +321,12 @@ func (x *exchange) perform(req *http.Request) string {
 	if err != nil {
 		x.err = err
 		return x.link.flooded().Error()
+	}
+	if x.relay != nil {
+		passHead(x.relay, resp)
+		body := newRelayBody(resp, x.relay)
+		defer body.pass()
+		resp.Body = body
 	}
 	close(x.headed)
 	encoding := resp.Header.Get("Content-Encoding")

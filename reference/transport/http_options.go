@@ -67,11 +67,19 @@ type site struct {
 // open makes the endpoint ready. When it cannot be, it says so in the log and
 // ends that; the error is a *StartError.
 func (e Endpoint) open(log *wire.Log) (*site, error) {
-	u, socket, err := parseURL(e.URL)
+	s, err := e.site()
 	if err != nil {
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
 		log.End()
 		return nil, &StartError{Target: "the server", Err: err}
+	}
+	return s, nil
+}
+
+func (e Endpoint) site() (*site, error) {
+	u, socket, err := parseURL(e.URL)
+	if err != nil {
+		return nil, err
 	}
 	if e.Socket != "" {
 		socket = e.Socket

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// proxyFlags are those of the proxy command alone.
+type proxyFlags struct {
+	reports        reportFlags
+	http           httpFlags
+	listen, role   string
+	strict         bool
+	expectedFile   string
+	selection      suites.Selection
+	env            []string
+	cleanEnv       bool
+	dir            string
+	entries        []expected.Entry
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+const roleBoth = "both"
+
+func proxyCommand() *cobra.Command {
+	var f proxyFlags
+	cmd := &cobra.Command{
+		Use:   "proxy [flags] [-- COMMAND [ARG...]]",
+		Short: "Stand between a real client and a real server, and judge both",
+		Long: `proxy passes on what a client and a server say to each other, changes nothing, and judges
+both by the passive rules.
+
+With a COMMAND it is a server over stdio: name it in the client's configuration in the
+place of the server, whose command follows after --. With --url it listens for clients
+over HTTP and passes their requests on; Ctrl-C ends it. The report is printed on stderr;
+of two parties, files get the name of the party before their extension.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return f.run(cmd.Context(), args)
+		},
+	}
+	f.reports.register(cmd)
+	f.http.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which clients over HTTP find the server")
+	flags.StringVar(&f.role, "role", roleBoth, "whose conformance is judged: server, client or `both`")
+	flags.StringSliceVar(&f.selection.Select, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
+	flags.StringSliceVar(&f.selection.Skip, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	flags.StringVar(&f.expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
+	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes a party not conformant")
+	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the server, `NAME=value` or NAME to pass ours on, repeatable")
+	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the server only PATH, HOME and what --env names")
+	flags.StringVar(&f.dir, "cwd", "", "working directory of the server")
+	return cmd
+}
+
+func (f *proxyFlags) run(ctx context.Context, args []string) error {
+	parties := []wire.Party{wire.Server, wire.Client}
+	switch f.role {
+	case roleBoth:
+	case string(wire.Server), string(wire.Client):
+		parties = []wire.Party{wire.Party(f.role)}
+	default:
+		return fmt.Errorf("--role is %q; it takes server, client or both", f.role)
+	}
+	for _, p := range parties {
+		if err := f.selection.Validate(p); err != nil && f.role != roleBoth {
+			return fmt.Errorf("--select, --skip: %w", err)
+		}
+	}
+	if f.expectedFile != "" {
+		var err error
+		if f.entries, err = expected.Load(f.expectedFile); err != nil {
+			return err
+		}
+	}
+	o := suites.Options{
+		Selection: f.selection, Expected: f.entries, Strict: f.strict, Limits: wire.DefaultLimits,
+		Tool: result.Tool{Name: "mcpconform", Version: version()},
+	}
+	var err error
+	switch {
+	case f.http.given():
+		err = f.relayHTTP(ctx, &o, args)
+	case len(args) > 0:
+		err = f.relayStdio(ctx, &o, args)
+	default:
+		err = errors.New("no server to stand before: give a COMMAND after --, or --url")
+	}
+	var start *transport.StartError
+	if err != nil && !errors.As(err, &start) {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintln(f.stderr, "mcpconform: "+err.Error())
+	}
+	return f.judge(parties, o)
+}
+
+func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []string) error {
+	env, err := (&runFlags{env: f.env, cleanEnv: f.cleanEnv}).environment()
+	if err != nil {
+		return err
+	}
+	o.Trace, o.Target.Command = wire.NewTrace(o.Limits), args
+	d := &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
+	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
+}
+
+// relayHTTP serves clients until the context ends.
+func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []string) error {
+	if f.http.start != "" {
+		return errors.New("--start: the proxy starts no server over HTTP; start it before")
+	}
+	e, err := f.http.endpoint(args, 0)
+	if err != nil {
+		return err
+	}
+	o.Trace, o.Redactor, o.Target.URL = wire.NewTrace(o.Limits), e.Redactor, e.String()
+	o.Trace.Redact = e.Redactor.Event
+	name := f.http.transport
+	if name != transport.NameSSE {
+		name = transport.NameHTTP
+	}
+	relay, err := transport.NewHTTPRelay(e, name, o.Trace)
+	if err != nil {
+		return err
+	}
+	defer relay.Close()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	server := &http.Server{Handler: relay, ReadHeaderTimeout: 30 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	fmt.Fprintln(f.stderr, "mcpconform: clients find the server at "+relay.URL(l.Addr().String())+"; Ctrl-C ends and reports")
+	select {
+	case <-ctx.Done():
+		relay.Close()
+		_ = server.Close()
+		<-ended
+	case err = <-ended:
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// judge reports on each party and returns the worst exit code.
+func (f *proxyFlags) judge(parties []wire.Party, o suites.Options) error {
+	worst := exitConformant
+	for i, party := range parties {
+		run, err := suites.Recorded(o.Trace, party, o)
+		if err != nil {
+			return err
+		}
+		reports := f.reports
+		if len(parties) > 1 {
+			reports = reports.of(string(party))
+			if i > 0 {
+				reports.trace = ""
+			}
+			if i > 0 && !reports.quiet {
+				fmt.Fprintln(f.stderr)
+			}
+		}
+		var code exitError
+		if err := reports.writeTo(f.stderr, run, o.Trace); errors.As(err, &code) {
+			worst = max(worst, int(code))
+		}
+	}
+	if worst != exitConformant {
+		return exitError(worst)
+	}
+	return nil
+}
+
+// of returns flags whose reports bear the name of a party, but for the trace.
+func (f reportFlags) of(party string) reportFlags {
+	for _, path := range []*string{&f.junit, &f.json, &f.markdown, &f.html} {
+		if *path != "" && *path != "-" {
+			ext := filepath.Ext(*path)
+			*path = strings.TrimSuffix(*path, ext) + "." + party + ext
+		}
+	}
+	return f
+}

@@ -1,0 +1,226 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// HTTPRelay stands between a real client and a real server over HTTP. It
+// passes every request on to the same path of the server, and every response
+// back as it arrives, and records both: a session in a log of its own. What is
+// passed on was recorded before, so that a log never shows an effect before its
+// cause. Close it when it is no longer needed.
+type HTTPRelay struct {
+	trace     *wire.Trace
+	transport string
+	site      *site
+
+	mu      sync.Mutex
+	closed  bool
+	serving sync.WaitGroup
+	links   []*exchanges
+	byKey   map[string]*exchanges // by session id, or by the path of a legacy endpoint
+	newest  *exchanges            // for requests that name no session
+}
+
+// NewHTTPRelay returns a relay to the server at the endpoint. The name of the
+// transport, NameHTTP or NameSSE, says by whose rules the trace is judged.
+func NewHTTPRelay(e Endpoint, name string, trace *wire.Trace) (*HTTPRelay, error) {
+	s, err := e.site()
+	if err != nil {
+		return nil, err
+	}
+	return &HTTPRelay{trace: trace, transport: name, site: s, byKey: make(map[string]*exchanges)}, nil
+}
+
+// URL returns where clients find the server behind a relay that listens at an
+// address.
+func (r *HTTPRelay) URL(addr string) string {
+	u := url.URL{Scheme: "http", Host: addr, Path: r.site.url.Path, RawQuery: r.site.url.RawQuery}
+	return u.String()
+}
+
+// Close drops what is still open and completes the logs.
+func (r *HTTPRelay) Close() {
+	r.mu.Lock()
+	r.closed = true
+	links := slices.Clone(r.links)
+	r.mu.Unlock()
+	for _, l := range links {
+		l.shut(nil)
+	}
+	r.serving.Wait()
+}
+
+// ServeHTTP passes one request on.
+func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !r.enter() {
+		http.Error(w, "the relay is closing", http.StatusServiceUnavailable)
+		return
+	}
+	defer r.serving.Done()
+	limit := r.trace.Limits.Message
+	body, err := io.ReadAll(io.LimitReader(req.Body, int64(limit)+1))
+	switch {
+	case err != nil:
+		return // the client is gone
+	case len(body) > limit:
+		http.Error(w, "the body is longer than the relay's limit", http.StatusRequestEntityTooLarge)
+		return
+	}
+	msg := wire.Parse(body)
+	l := r.link(req, msg)
+	if l == nil {
+		http.Error(w, "the relay is closing", http.StatusServiceUnavailable)
+		return
+	}
+	o := &outbound{
+		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost,
+		relay: w, silentEnd: r.transport == NameSSE && req.Method == http.MethodPost,
+	}
+	if len(body) > 0 || o.message {
+		o.body = nonNil(body)
+	}
+	o.onHead = func(resp *http.Response) {
+		if id := resp.Header.Get(headerSession); id != "" {
+			r.remember(id, l)
+		}
+	}
+	if r.transport == NameSSE && req.Method == http.MethodGet {
+		o.onEvent = func(item wire.SSEItem) bool {
+			if item.SSE.Event != "endpoint" || item.Incomplete {
+				return false
+			}
+			if u, err := endpointURL(r.site.url, string(item.Data)); err == nil {
+				r.remember(u.RequestURI(), l)
+			}
+			return true
+		}
+		o.onEnd = func(dropped bool) {
+			if !dropped {
+				_, _ = l.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
+			}
+		}
+	}
+	x, err := l.start(o)
+	if err != nil {
+		http.Error(w, "the relay cannot pass the request on: "+r.site.redact.String(err.Error()), http.StatusBadGateway)
+		return
+	}
+	defer context.AfterFunc(req.Context(), func() { x.cancel(errDropped) })()
+	<-x.done
+	if x.head == nil && req.Context().Err() == nil {
+		http.Error(w, "no response from the server: "+x.err.Error(), http.StatusBadGateway)
+	}
+}
+
+func (r *HTTPRelay) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.serving.Add(1)
+	}
+	return !r.closed
+}
+
+// link returns the connection that a request belongs to; nil when the relay is
+// closed.
+func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *exchanges {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	opens := msg.Method == "initialize"
+	if r.transport == NameSSE {
+		opens = req.Method == http.MethodGet
+	}
+	for _, key := range []string{req.Header.Get(headerSession), r.target(req.URL).RequestURI()} {
+		if l := r.byKey[key]; l != nil && !opens {
+			return l
+		}
+	}
+	if opens || r.newest == nil {
+		r.newest = newExchanges(r.site, r.trace.Connect(r.transport, "relayed session"))
+		r.links = append(r.links, r.newest)
+	}
+	return r.newest
+}
+
+func (r *HTTPRelay) remember(key string, l *exchanges) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byKey[key] = l
+}
+
+// target returns where a request of the client goes.
+func (r *HTTPRelay) target(u *url.URL) *url.URL {
+	to := *r.site.url
+	to.Path, to.RawPath, to.RawQuery = u.Path, u.RawPath, u.RawQuery
+	return &to
+}
+
+// hopByHop are headers that speak of one connection only (RFC 9110, section 7.6.1).
+var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// header returns the client's header and what the user adds to it. The Origin
+// is the client's own; Host names the server.
+func (r *HTTPRelay) header(req *http.Request) http.Header {
+	h := req.Header.Clone()
+	for _, name := range hopByHop {
+		h.Del(name)
+	}
+	maps.Copy(h, r.site.header)
+	return h
+}
+
+// passHead writes the head of a response to the client.
+func passHead(w http.ResponseWriter, resp *http.Response) {
+	for name, values := range resp.Header {
+		if !slices.Contains(hopByHop, name) {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(resp.StatusCode)
+	_ = http.NewResponseController(w).Flush()
+}
+
+// relayBody keeps what was read of a body until it was recorded, and passes it
+// on then: of an event stream, before more is read.
+type relayBody struct {
+	io.ReadCloser
+	to      http.ResponseWriter
+	stream  bool
+	pending []byte
+}
+
+func newRelayBody(resp *http.Response, to http.ResponseWriter) *relayBody {
+	return &relayBody{ReadCloser: resp.Body, to: to, stream: strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), typeEvents)}
+}
+
+func (b *relayBody) Read(p []byte) (int, error) {
+	if b.stream {
+		b.pass()
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.pending = append(b.pending, p[:n]...)
+	return n, err
+}
+
+func (b *relayBody) pass() {
+	if len(b.pending) == 0 {
+		return
+	}
+	// A client that is gone ends the exchange by its context.
+	_, _ = b.to.Write(b.pending)
+	_ = http.NewResponseController(b.to).Flush()
+	b.pending = b.pending[:0]
+}
