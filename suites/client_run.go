@@ -229,7 +229,7 @@ func endings(played []*client.T) []string {
 // ReferenceClient launches the reference client at a place, within this program.
 func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
 	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
-		c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Output: stdout}
+		c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Act: p.Act, Output: stdout}
 		if p.Transport == transport.NameStdio {
 			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 		}

@@ -277,6 +277,7 @@ func referenceClientCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", reference.DefaultTimeout, "how long one answer may take")
+	cmd.Flags().StringVar(&c.Act, "act", os.Getenv("MCPCONFORM_ACT"), "how to decide where a person would (default: $MCPCONFORM_ACT)")
 	cmd.Flags().StringVar(&over, "transport", "auto", "transport at the URL: auto or sse (HTTP+SSE)")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
 	return cmd

@@ -35,6 +35,9 @@ type Options struct {
 	// Answers serve requests of the server by method. Those without an entry
 	// get error -32601, except ping.
 	Answers map[string]Answer
+	// Answered is told the method of each request of the server that was
+	// answered; it may be nil.
+	Answered func(ctx context.Context, method string)
 }
 
 // Answer serves one request of the server: it returns a result, or an error
@@ -193,6 +196,9 @@ func (s *Session) answer(ctx context.Context, request *wire.Message) {
 	}
 	// A connection that is gone needs no answer.
 	_, _ = s.Conn.Send(ctx, transport.Outgoing{Raw: Marshal(reply)})
+	if s.Options.Answered != nil {
+		s.Options.Answered(ctx, request.Method)
+	}
 }
 
 // Marshal returns v as compact JSON without HTML escapes. It panics when v

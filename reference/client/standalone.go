@@ -7,7 +7,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -27,6 +28,11 @@ type Standalone struct {
 	Launcher transport.Launcher
 	// Timeout of one answer; zero is DefaultTimeout.
 	Timeout time.Duration
+	// Act says how to decide where a person would, by topic: "elicitation="
+	// with accept, decline or cancel, "sampling=" with accept or reject, in turn
+	// and separated by commas; "roots=" with add, modify or remove, each done
+	// after the roots were listed, or with the path of a folder to offer.
+	Act string
 	// Output takes a line for each step; nil for none.
 	Output io.Writer
 	// Limits of what is kept of the session; zero for the defaults.
@@ -62,13 +68,18 @@ func (c Standalone) Run(ctx context.Context) error {
 	if c.Limits == (wire.Limits{}) {
 		c.Limits = wire.DefaultLimits
 	}
-	r := &visit{Standalone: c, trace: wire.NewTrace(c.Limits)}
+	r := &visit{Standalone: c, trace: wire.NewTrace(c.Limits), act: newAct(c.Act)}
 	err := r.connect(ctx)
 	if r.session == nil {
 		return err
 	}
 	if err == nil {
+		watching, stop := context.WithCancel(ctx)
+		var watcher sync.WaitGroup
+		watcher.Go(func() { r.act.watch(watching, func() { r.announceRoots(ctx) }) })
 		err = r.use(ctx)
+		stop()
+		watcher.Wait()
 	}
 	if closing := r.session.Close(ctx); err == nil {
 		err = closing
@@ -81,8 +92,8 @@ type visit struct {
 	Standalone
 	trace   *wire.Trace
 	session *Session
-	again   bool        // a lost session was replaced already
-	moved   atomic.Bool // there is one root more
+	again   bool // a lost session was replaced already
+	act     *act
 }
 
 func (v *visit) say(format string, args ...any) {
@@ -123,6 +134,11 @@ func (v *visit) open(ctx context.Context, d transport.Dialer) error {
 	}
 	o := Options{
 		Timeout: v.Timeout, Answers: v.answers(),
+		Answered: func(ctx context.Context, method string) {
+			if method == "roots/list" && v.act.change() {
+				v.announceRoots(ctx)
+			}
+		},
 		Capabilities: map[string]any{
 			"roots": map[string]any{"listChanged": true}, "sampling": map[string]any{}, "elicitation": map[string]any{},
 		},
@@ -397,13 +413,20 @@ func (v *visit) complete(ctx context.Context, prompt any, name string) (string, 
 	return fallback, nil
 }
 
-// roots adds a root and announces it.
+// roots adds a root and announces it, unless the roots change as it is told.
 func (v *visit) roots(ctx context.Context) error {
-	if _, declared := v.session.Options.Capabilities["roots"]; !declared {
+	if _, declared := v.session.Options.Capabilities["roots"]; !declared || strings.Contains(v.Act, "roots=") {
 		return nil
 	}
-	v.moved.Store(true)
+	v.act.tell("roots", "add")
+	v.act.change()
 	return v.session.Notify(ctx, "notifications/roots/list_changed", nil)
+}
+
+// announceRoots says that the roots have changed; a connection that is gone
+// needs no word.
+func (v *visit) announceRoots(ctx context.Context) {
+	_ = v.session.Notify(ctx, "notifications/roots/list_changed", nil)
 }
 
 var relisted = map[string]struct{ method, member string }{
@@ -445,15 +468,14 @@ func (v *visit) changes(ctx context.Context) error {
 func (v *visit) answers() map[string]Answer {
 	return map[string]Answer{
 		"roots/list": func(context.Context, any) (any, *wire.Error) {
-			roots := []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}
-			if v.moved.Load() {
-				roots = append(roots, map[string]any{"uri": "file:///", "name": "everything"})
-			}
-			return map[string]any{"roots": roots}, nil
+			return map[string]any{"roots": v.act.list()}, nil
 		},
 		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
 			if _, ok := wire.At(params, "messages").([]any); !ok {
 				return nil, &wire.Error{Code: -32602, Message: "Invalid params: messages is no array"}
+			}
+			if v.act.next("sampling") == "reject" {
+				return nil, rejected
 			}
 			return map[string]any{
 				"role": "assistant", "model": "mcpconform", "stopReason": "endTurn",
@@ -465,7 +487,7 @@ func (v *visit) answers() map[string]Answer {
 			if _, ok := schema.(map[string]any); !ok {
 				return nil, &wire.Error{Code: -32602, Message: "Invalid params: requestedSchema is no object"}
 			}
-			return map[string]any{"action": "accept", "content": fill(schema)}, nil
+			return v.act.elicit(schema), nil
 		},
 	}
 }

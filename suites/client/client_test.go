@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case "client":
 		err := reference.Standalone{
-			Launcher: transport.Command{Args: os.Args[1:], Env: append(os.Environ(), role+"=bridge")}, Timeout: answerTime,
+			Launcher: transport.Command{Args: os.Args[1:], Env: append(os.Environ(), role+"=bridge")}, Timeout: answerTime, Act: os.Getenv("MCPCONFORM_ACT"),
 		}.Run(context.Background())
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -58,7 +58,7 @@ const answerTime = 3 * time.Second
 
 func conduct(t *testing.T, o suites.ClientOptions) *result.Run {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	run, _, err := suites.Client(ctx, o)
 	if err != nil {

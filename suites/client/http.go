@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -122,6 +123,28 @@ var httpScenarios = []*Scenario{
 		Judge:        judgeLost,
 	},
 	{
+		Name: "http/refused-message", Transports: overHTTP(), Requirements: []string{"http.client.error-body-tolerated"},
+		Needs:   "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Options: refusing,
+		Judge: func(t *T) {
+			const id = "http.client.error-body-tolerated"
+			if _, ok := t.Answered("after-bare"); !ok {
+				if t.Asked("refused-bare") != nil {
+					t.Inconclusive("the client goes on after no refusal of a message, whether that has a body or not", id)
+				}
+				return
+			}
+			switch x, ok := t.Answered("after-body"); {
+			case ok:
+				t.Exercised(id)
+			case x != nil && t.silentTo(x):
+				t.Violation(id, "the client answers no ping any more after a refusal with an error in its body; without one it went on", lastEvents(t.last(), 4)...)
+			case x == nil && t.silentTo(t.Asked("refused-body")):
+				t.Inconclusive("the client did not answer all pings", id)
+			}
+		},
+	},
+	{
 		Name: "http/cut-stream", Transports: overHTTP(),
 		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived"},
 		Needs:        "the client did not come back for the rest of a stream that was cut; to resume is its choice",
@@ -230,81 +253,141 @@ func listening(p *Play) server.Options {
 	}}
 }
 
+// sessions keeps those of a scenario by their ids.
+type sessions struct {
+	mu   sync.Mutex
+	byID map[string]*server.Session
+}
+
+func (k *sessions) add(_ context.Context, s *server.Session) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byID == nil {
+		k.byID = make(map[string]*server.Session)
+	}
+	k.byID[s.ID] = s
+}
+
+// of returns the session and the body of a request; nil when it has none.
+func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session, body []byte, err error) {
+	k.mu.Lock()
+	s = k.byID[r.Header.Get("Mcp-Session-Id")]
+	k.mu.Unlock()
+	if s != nil && r.Method == http.MethodPost {
+		if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20)); err == nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+	}
+	return s, body, err
+}
+
+// refuse answers a request with an error status in place of the server, and
+// records that.
+func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name string, body []byte, status int, answer string) {
+	log, stream := s.Log(), strings.ToLower(r.Method)+":"+name
+	if body != nil {
+		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: body})
+	}
+	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: &wire.Head{
+		Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header.Clone(),
+	}})
+	header := http.Header{}
+	if answer != "" {
+		header.Set("Content-Type", "application/json")
+	}
+	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream, Deliberate: []string{"*"},
+		HTTP: &wire.Head{Status: status, Header: header}})
+	if answer != "" {
+		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(answer), Deliberate: []string{"*"}})
+	}
+	_, _ = log.Append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
+	maps.Copy(w.Header(), header)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, answer)
+}
+
+// refusing answers two responses of the client with 400, the second time with
+// an error in the body (basic/transports#sending-messages-to-the-server).
+func refusing(p *Play) server.Options {
+	o := Scripted(func(a *Asker) {
+		a.AskUser("refused-bare", "ping", nil)
+		a.Fence("after-bare")
+		a.AskUser("refused-body", "ping", nil)
+		a.Fence("after-body")
+	})(p)
+	known := &sessions{}
+	o.Behaviour.Connected = known.add
+	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s, body, err := known.of(w, r)
+			if err != nil {
+				return
+			}
+			if m := wire.Parse(body); s != nil && m.IsResponse() {
+				switch m.ID.Key() {
+				case wire.StringID("refused-bare").Key():
+					refuse(w, r, s, "refused-bare", body, http.StatusBadRequest, "")
+					return
+				case wire.StringID("refused-body").Key():
+					refuse(w, r, s, "refused-body", body, http.StatusBadRequest, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"}}`)
+					return
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	return o
+}
+
 // losing answers the first request of operation in the first session, and
 // whatever else comes in that session, with 404.
 func losing(*Play) server.Options {
 	l := &loser{}
 	o := server.Options{}
 	o.Behaviour.Breaks = []string{"*"}
-	o.Behaviour.Connected = func(_ context.Context, s *server.Session) { l.add(s) }
+	o.Behaviour.Connected = l.sessions.add
 	o.Behaviour.HTTP.Middleware = l.wrap
 	return o
 }
 
 type loser struct {
-	mu       sync.Mutex
-	sessions map[string]*server.Session
-	lost     string
-	count    int
-}
+	sessions sessions
 
-func (l *loser) add(s *server.Session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sessions == nil {
-		l.sessions = make(map[string]*server.Session)
-	}
-	l.sessions[s.ID] = s
+	mu    sync.Mutex
+	lost  string
+	count int
 }
 
 func (l *loser) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get("Mcp-Session-Id")
-		var body []byte
-		if r.Method == http.MethodPost && id != "" {
-			var err error
-			if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20)); err != nil {
-				return
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-		}
-		s, name := l.takes(id, body)
-		if s == nil {
-			next.ServeHTTP(w, r)
+		s, body, err := l.sessions.of(w, r)
+		if err != nil {
 			return
 		}
-		log, stream := s.Log(), strings.ToLower(r.Method)+":lost-"+name
-		if body != nil {
-			_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: body})
+		if s != nil {
+			if name := l.takes(s.ID, body); name != "" {
+				refuse(w, r, s, "lost-"+name, body, http.StatusNotFound, "")
+				return
+			}
 		}
-		_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: &wire.Head{
-			Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header.Clone(),
-		}})
-		_, _ = log.Append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, Stream: stream, Deliberate: []string{"*"},
-			HTTP: &wire.Head{Status: http.StatusNotFound, Header: http.Header{}}})
-		_, _ = log.Append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
-		w.WriteHeader(http.StatusNotFound)
+		next.ServeHTTP(w, r)
 	})
 }
 
-// takes returns the session in which a request is to be answered with 404.
-func (l *loser) takes(id string, body []byte) (*server.Session, string) {
+// takes names a request that is to be answered with 404, or returns "".
+func (l *loser) takes(id string, body []byte) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.sessions[id]
-	if s == nil {
-		return nil, ""
-	}
 	if l.lost == "" && body != nil {
 		if m := wire.Parse(body); m.Kind == wire.Request && m.Method != "initialize" {
 			l.lost = id
 		}
 	}
 	if l.lost != id {
-		return nil, ""
+		return ""
 	}
 	l.count++
-	return s, strconv.Itoa(l.count)
+	return strconv.Itoa(l.count)
 }
 
 // basic/transports#session-management

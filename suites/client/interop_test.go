@@ -1,36 +1,34 @@
 package client_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/interop"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var updateFindings = flag.Bool("update-findings", false, "add new findings on the interop targets to the file, without their reasons")
+var (
+	updateFindings = flag.Bool("update-findings", false, "write the findings on the interop targets and their table, without reasons for new ones")
+	interopReports = flag.String("interop-reports", "", "write the results of the interop targets to this `folder`")
+)
 
-const findingsFile = "../../fixtures/targets/client-findings.yaml"
-
-// finding is what a run finds on a real client, with why the specification
-// bears it out.
-type finding struct {
-	ID      string         `yaml:"id"`
-	Verdict result.Verdict `yaml:"verdict"`
-	Why     string         `yaml:"why"`
-}
+const (
+	findingsFile = "../../fixtures/targets/client-findings.yaml"
+	tableFile    = "../../docs/clients.md"
+)
 
 // TestInterop runs the scenarios against real clients, installed by
 //
@@ -38,78 +36,42 @@ type finding struct {
 //
 // and compares what they find with what was confirmed by reading.
 func TestInterop(t *testing.T) {
-	if os.Getenv("MCPCONFORM_INTEROP_CLIENTS") == "" {
-		t.Skip("left out: real clients, which take some minutes; install them with `go run ./.ci/targets install` and set MCPCONFORM_INTEROP_CLIENTS=1")
-	}
-	if testing.Short() {
-		t.Skip("left out with -short: real clients")
-	}
-	targets := filepath.Join(t.TempDir(), "targets")
+	targets := interop.Open(t, "../..")
+	known := interop.Load(t, findingsFile, *updateFindings)
 	bridge := filepath.Join(t.TempDir(), "mcpconform")
-	for path, source := range map[string]string{targets: "../../.ci/targets", bridge: "../../cmd/mcpconform"} {
-		if out, err := exec.Command("go", "build", "-o", path, source).CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", source, err, out)
+	interop.Build(t, bridge, "../../cmd/mcpconform")
+	rows := &table{rows: make(map[string]*result.Run)}
+	// Most of the time of a client goes by while it starts.
+	slots := make(chan struct{}, clientsAtATime)
+	t.Run("all", func(t *testing.T) {
+		for _, over := range []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE} {
+			for _, name := range targets.List(t, "client", over) {
+				key := name + " " + over
+				t.Run(key, func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					rows.add(key, known.Try(t, key, func() *result.Run {
+						run := conduct(t, launching(t, targets, bridge, name, over))
+						t.Log(interop.Summary(run))
+						if *interopReports != "" {
+							writeRun(t, filepath.Join(*interopReports, strings.ReplaceAll(key, " ", "-")+".json"), run)
+						}
+						return run
+					}))
+				})
+			}
 		}
-	}
-	recorded := make(map[string][]finding)
-	raw, err := os.ReadFile(findingsFile)
-	if err == nil {
-		err = yaml.Unmarshal(raw, &recorded)
-	}
-	if err != nil && !*updateFindings {
-		t.Fatal(err)
-	}
-	reasons := make(map[string]string)
-	for name, findings := range recorded {
-		for _, f := range findings {
-			reasons[name+" "+f.ID] = f.Why
-		}
-	}
-	for _, over := range []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE} {
-		for _, name := range realClients(t, targets, over) {
-			key := name + "/" + over
-			t.Run(key, func(t *testing.T) {
-				run := conduct(t, launching(t, targets, bridge, name, over))
-				var found []finding
-				for _, q := range run.Requirements {
-					if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
-						found = append(found, finding{ID: q.ID, Verdict: q.Verdict, Why: reasons[key+" "+q.ID]})
-					}
-				}
-				for _, h := range run.Harness {
-					t.Errorf("mcpconform itself: %s", h.Message)
-				}
-				if run.Verdict == result.Incomplete {
-					t.Errorf("the run is incomplete: %s", run.Reason)
-				}
-				if *updateFindings {
-					recorded[key] = found
-					if dir := os.Getenv("MCPCONFORM_INTEROP_REPORTS"); dir != "" {
-						writeRun(t, filepath.Join(dir, strings.ReplaceAll(key, "/", "_")+".json"), run)
-					}
-					return
-				}
-				if diff := cmp.Diff(recorded[key], found); diff != "" {
-					t.Errorf("findings differ from %s (-recorded +found):\n%s", findingsFile, diff)
-				}
-				for _, f := range found {
-					if f.Why == "" {
-						t.Errorf("%s has no reason in %s", f.ID, findingsFile)
-					}
-				}
-			})
-		}
-	}
+	})
+	known.Save(t)
 	if *updateFindings {
-		raw, err := yaml.Marshal(recorded)
-		if err == nil {
-			err = os.WriteFile(findingsFile, raw, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows.write(t, tableFile)
 	}
 }
+
+// clientsAtATime is how many targets are tried at a time, each of which is
+// launched for a few scenarios at a time.
+const clientsAtATime = 4
 
 func writeRun(t *testing.T, path string, run *result.Run) {
 	t.Helper()
@@ -122,50 +84,65 @@ func writeRun(t *testing.T, path string, run *result.Run) {
 	}
 }
 
-func realClients(t *testing.T, targets, over string) []string {
+func launching(t *testing.T, targets *interop.Targets, bridge, name, over string) suites.ClientOptions {
 	t.Helper()
-	cmd := exec.Command(targets, "list", "-kind", "client", "-transport", over)
-	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("list the targets: %v", err)
+	target := targets.Show(t, name, over, []string{"-url", "{url}"}, []string{"{command}"})
+	c := client.Command{Args: target.Command, Env: target.Environ(), Given: slices.Collect(maps.Keys(target.Env))}
+	return suites.ClientOptions{
+		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 30 * time.Second, Parallel: 2,
+		Target: result.Target{Command: target.Command},
 	}
-	var names []string
-	for line := range strings.Lines(string(out)) {
-		if fields := strings.Fields(line); len(fields) > 0 {
-			names = append(names, fields[0])
-		}
-	}
-	if len(names) == 0 {
-		t.Fatal("there are no targets")
-	}
-	return names
 }
 
-func launching(t *testing.T, targets, bridge, name, over string) suites.ClientOptions {
+// table is the one in docs/clients.md, between two marks.
+type table struct {
+	mu   sync.Mutex
+	rows map[string]*result.Run
+}
+
+const (
+	tableBegin = "<!-- Written by go test ./suites/client -run TestInterop -update-findings. -->\n"
+	tableEnd   = "<!-- Until here. -->\n"
+)
+
+func (b *table) add(key string, run *result.Run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rows[key] = run
+}
+
+func (b *table) write(t *testing.T, path string) {
 	t.Helper()
-	cmd := exec.Command(targets, "show", "-tmp", t.TempDir(), "-url", "{url}", name, over, "{command}")
-	cmd.Dir = "../.."
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	raw, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("show %s: %v\n%s", name, err, stderr.String())
-	}
-	var shown struct {
-		Command []string          `json:"command"`
-		Env     map[string]string `json:"env"`
-	}
-	if err := json.Unmarshal(out, &shown); err != nil {
 		t.Fatal(err)
 	}
-	c := client.Command{Args: shown.Command, Env: os.Environ()}
-	for k, v := range shown.Env {
-		c.Env = append(c.Env, k+"="+v)
-		c.Given = append(c.Given, k)
+	head, rest, ok := strings.Cut(string(raw), tableBegin)
+	_, tail, closed := strings.Cut(rest, tableEnd)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the table", path)
 	}
-	return suites.ClientOptions{
-		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 20 * time.Second,
-		Target: result.Target{Command: shown.Command},
+	if err := os.WriteFile(path, []byte(head+tableBegin+b.text()+tableEnd+tail), 0o644); err != nil {
+		t.Fatal(err)
 	}
+}
+
+func (b *table) text() string {
+	var text strings.Builder
+	text.WriteString("\n| client | transport | verdict | passed | failed | warned | inconclusive | what fails |\n|---|---|---|---|---|---|---|---|\n")
+	for _, key := range slices.Sorted(maps.Keys(b.rows)) {
+		run := b.rows[key]
+		name, over, _ := strings.Cut(key, " ")
+		var failed []string
+		for _, q := range run.Requirements {
+			if q.Verdict == result.Fail {
+				failed = append(failed, "`"+q.ID+"`")
+			}
+		}
+		n := run.Counts()
+		fmt.Fprintf(&text, "| %s | %s | %s | %d | %d | %d | %d | %s |\n", name, over, run.Verdict, n[result.Pass], n[result.Fail], n[result.Warn],
+			n[result.Inconclusive], strings.Join(failed, ", "))
+	}
+	text.WriteString("\n")
+	return text.String()
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/url"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -57,12 +58,57 @@ var listScenarios = []*Scenario{
 			}
 		},
 	},
+	{
+		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual"},
+		Needs:   "the client reads no resource",
+		Options: virtual,
+		Judge: func(t *T) {
+			const id = "resources.uri-scheme.file-virtual"
+			switch x := t.sent("resources/read"); {
+			case t.Baseline.sent("resources/read") == nil || t.sent("resources/list") == nil || t.Ending.Attended && x == nil:
+			case x == nil:
+				t.Violation(id, "the client reads none of the resources once their URIs name files that no disk holds", lastEvents(t.last(), 4)...)
+			default:
+				t.Exercised(id)
+			}
+		},
+	},
 }
 
 // listed names the member of the result of each list operation.
 var listed = map[string]string{
 	"tools/list": "tools", "resources/list": "resources",
 	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
+}
+
+// nowhere is where the files are that are none.
+const nowhere = "file:///mcpconform.example/no-such-folder/"
+
+// virtual gives each resource a URI of a file that does not exist.
+func virtual(*Play) server.Options {
+	given := func(uri any) any { // for one of the server's own
+		text, _ := uri.(string)
+		return nowhere + url.PathEscape(text)
+	}
+	own := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if uri, ok := r.Params["uri"].(string); ok && strings.HasPrefix(uri, nowhere) {
+			if text, err := url.PathUnescape(uri[len(nowhere):]); err == nil {
+				r.Params["uri"] = text
+			}
+		}
+		return next(ctx, r)
+	}
+	rename := func(item map[string]any) { item["uri"] = given(item["uri"]) }
+	reading := server.EditItems("contents", rename)
+	return server.Options{
+		Without: []string{"resources.subscribe"},
+		Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+			"resources/list": server.EditItems("resources", rename),
+			"resources/read": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				return reading(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) { return own(ctx, r, next) })
+			},
+		}},
+	}
 }
 
 // pages of a list, with the cursor that leads to the next. The last one holds

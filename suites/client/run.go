@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ type Place struct {
 	Command []string
 	// Serve is that server within this program, for a client that runs here.
 	Serve func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error
-	// Dir is an empty folder of the scenario's own; "" when there is none.
+	// Dir is a folder of the scenario's own.
 	Dir string
 }
 
@@ -90,10 +91,13 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	// What is being said when the person ends the run is still to be heard.
 	serving := context.WithoutCancel(ctx)
 	return e.all(serving, scenarios, func(i int, s *Scenario) error {
-		p := e.rehearse(s)
-		p.UserPatience = e.Timeout
-		server, place, err := e.open(serving, p, "")
-		places[i] = place
+		p, dir, err := e.rehearse(e.played[i])
+		defer func() { _ = os.RemoveAll(dir) }()
+		var server stage
+		if err == nil {
+			p.UserPatience = e.Timeout
+			server, places[i], err = e.open(serving, p, dir)
+		}
 		opened.Done()
 		if i == 0 {
 			opened.Wait()
@@ -175,12 +179,11 @@ func (e *Engine) play(ctx context.Context, t *T) error {
 		return nil
 	}
 	defer visit.leave()
-	dir, err := os.MkdirTemp("", "mcpconform-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the client: %w", err)
-	}
+	p, dir, err := e.rehearse(t)
 	defer func() { _ = os.RemoveAll(dir) }()
-	p := e.rehearse(t.Scenario)
+	if err != nil {
+		return err
+	}
 	server, place, err := e.open(ctx, p, dir)
 	if err != nil {
 		return err
@@ -194,9 +197,20 @@ func (e *Engine) play(ctx context.Context, t *T) error {
 	return nil
 }
 
-func (e *Engine) rehearse(s *Scenario) *Play {
+// rehearse prepares a scenario. The folder is to be removed in every case.
+func (e *Engine) rehearse(t *T) (p *Play, dir string, err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	return &Play{Scenario: s, Patience: patience, UserPatience: patience}
+	p = &Play{Scenario: t.Scenario, Patience: patience, UserPatience: patience}
+	if dir, err = os.MkdirTemp("", "mcpconform-"); err != nil {
+		return p, "", fmt.Errorf("make a folder for the client: %w", err)
+	}
+	if strings.Contains(t.Scenario.Act, folder) {
+		if p.Folder, err = os.MkdirTemp(dir, "root-"); err != nil {
+			return p, dir, fmt.Errorf("make a folder for the client: %w", err)
+		}
+	}
+	t.Folder = p.Folder
+	return p, dir, nil
 }
 
 // open starts the server of a scenario.
@@ -213,7 +227,7 @@ func (e *Engine) open(ctx context.Context, p *Play, dir string) (stage, Place, e
 	o.CallTimeout = p.UserPatience
 	// When the client is gone the server is stopped, whatever it was about to say.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
-	place := Place{Scenario: s.Name, Act: s.Act, Transport: e.Transport, Dir: dir}
+	place := Place{Scenario: s.Name, Act: strings.ReplaceAll(s.Act, folder, p.Folder), Transport: e.Transport, Dir: dir}
 	if e.Transport == transport.NameStdio {
 		server := e.placeStdio(&place, s, o)
 		return server, place, nil

@@ -56,7 +56,7 @@ const Baseline = "baseline"
 // Scenarios returns all scenarios, the baseline first.
 func Scenarios() []*Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
-		timeScenarios, hostileScenarios, httpScenarios, stdioScenarios)
+		timeScenarios, actScenarios, hostileScenarios, httpScenarios, stdioScenarios)
 }
 
 // Play is one scenario while it is played.
@@ -65,6 +65,8 @@ type Play struct {
 	// Patience is how long an answer of the client is awaited, and UserPatience
 	// how long one for which it may ask a person.
 	Patience, UserPatience time.Duration
+	// Folder is an empty folder of the scenario's own, which need not live on.
+	Folder string
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -89,6 +91,8 @@ type T struct {
 	// Conversations that the client had, oldest first.
 	Conversations []*judge.Conversation
 	Ending        Ending
+	// Folder is that of the [Play].
+	Folder string
 	// Baseline is the same client against the server that departs in nothing.
 	Baseline *T
 

@@ -1,0 +1,312 @@
+package client
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+// The scenarios in this file are about what a person decides, so that the
+// client, or the person, has to be told how to act. One that does not heed that
+// tells nothing, and is not held to it: each scenario asks for different things
+// in turn and judges only a client of which some came.
+var actScenarios = []*Scenario{
+	{
+		Name: "acts/elicitation", Act: "elicitation=accept,decline,cancel",
+		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
+		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Options: Scripted(func(a *Asker) {
+			if a.Has("elicitation") {
+				for _, action := range actions {
+					a.AskUser("elicitation-"+action, "elicitation/create", form("string", "boolean"))
+				}
+			}
+		}),
+		Judge: judgeActions,
+	},
+	{
+		Name: "acts/sampling", Act: "sampling=accept,reject",
+		Requirements: []string{"sampling.error.user-rejected"},
+		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Options: Scripted(func(a *Asker) {
+			if a.Has("sampling") {
+				for _, id := range []string{"sampling-accepted", "sampling-rejected"} {
+					a.AskUser(id, "sampling/createMessage", map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50})
+				}
+			}
+		}),
+		Judge: judgeRejection,
+	},
+	{
+		Name: "acts/roots", Act: "roots=add,modify,remove",
+		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
+		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Options:      Scripted(askChanges),
+		Judge:        judgeChanges,
+	},
+	{
+		Name: "acts/root-folder", Act: "roots=" + folder,
+		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
+		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Options: func(p *Play) server.Options {
+			return Scripted(func(a *Asker) { askFolder(a, p.Folder) })(p)
+		},
+		Judge: judgeFolder,
+	},
+}
+
+// folder stands in Act for the path of an empty folder that is the scenario's.
+const folder = "{folder}"
+
+// actions are what a person can do with a form (client/elicitation#response-actions).
+var actions = []string{"accept", "decline", "cancel"}
+
+// heedless says of a client, which has done the same all along, that it tells nothing.
+const heedless = "the client does not act as it is told in MCPCONFORM_ACT"
+
+func judgeActions(t *T) {
+	var ids []string
+	came := make(map[string]bool)
+	shown := make(map[string]string) // what came, by what was asked for
+	for _, action := range actions {
+		ids = append(ids, "elicitation.action."+action)
+		x, ok := t.Answered("elicitation-" + action)
+		if !ok {
+			continue
+		}
+		shown[action], _ = x.Result()["action"].(string)
+		if x.Response().Msg.Kind == wire.ErrorResponse {
+			shown[action] = "an error"
+		}
+		came[shown[action]] = true
+	}
+	switch {
+	case t.Handshake() != nil && !t.declares("elicitation"):
+		t.Inconclusive("the client does not declare elicitation", ids...)
+		return
+	case len(shown) == 0:
+		return
+	case len(came) == 1:
+		t.Inconclusive(heedless+": each form got "+wire.Quote(slices.Collect(maps.Keys(came))[0], 40), ids...)
+		return
+	}
+	for _, action := range actions {
+		if was, ok := shown[action]; ok {
+			t.Check(was == action, "elicitation.action."+action, "the form was to get "+action+", and got "+wire.Quote(was, 40),
+				t.Asked("elicitation-"+action).Events()...)
+		}
+	}
+}
+
+// client/sampling#error-handling
+func judgeRejection(t *T) {
+	const id = "sampling.error.user-rejected"
+	accepted, ok := t.Answered("sampling-accepted")
+	rejected, both := t.Answered("sampling-rejected")
+	switch {
+	case t.Handshake() != nil && !t.declares("sampling"):
+		t.Inconclusive("the client does not declare sampling", id)
+	case !ok || !both:
+	case rejected.Response().Msg.Kind != wire.ErrorResponse || accepted.Response().Msg.Kind != wire.Result:
+		t.Inconclusive(heedless+": both sampling requests got the same", id)
+	case rejected.Response().Msg.Error == nil || rejected.Response().Msg.Error.Code != -1:
+		// The code stands in an example only.
+		t.Warning(id, "a sampling request that the user rejects is answered with another code than -1", rejected.Events()...)
+	default:
+		t.Exercised(id)
+	}
+}
+
+// rootSteps are the changes that acts/roots asks for, one after each list.
+var rootSteps = []string{"add", "modify", "remove"}
+
+func askChanges(a *Asker) {
+	if !a.Has("roots") {
+		return
+	}
+	log := a.Request.Session.Log()
+	var before *wire.Message
+	vain := 0
+	for i := range len(rootSteps) + 1 {
+		from := log.Len()
+		list := a.AskUser(rootList(i), "roots/list", nil)
+		if i > 0 && before != nil && list != nil && reflect.DeepEqual(before.Result, list.Result) && vain > 0 {
+			return // neither a change nor a word of one
+		}
+		if before = list; i == len(rootSteps) || !a.Has("roots", "listChanged") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(a.Request.Session.Context(), max(a.Patience/2, a.UserPatience-a.Patience))
+		if _, err := log.Await(ctx, from, isRootChange); err != nil {
+			vain++
+		}
+		cancel()
+	}
+}
+
+func rootList(i int) string { return "roots-" + string(rune('0'+i)) }
+
+func isRootChange(e *wire.Event) bool {
+	return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/roots/list_changed"
+}
+
+// client/roots#root-list-changes
+func judgeChanges(t *T) {
+	const every, current = "roots.list-changed.every-change", "roots.list.current"
+	if t.Handshake() != nil && !t.declares("roots") {
+		t.Inconclusive("the client does not declare roots", every, current)
+		return
+	}
+	c := t.Handshake()
+	if c == nil || !c.Declared(wire.Client, "roots", "listChanged") {
+		t.Inconclusive("the client does not declare roots.listChanged", every, current)
+		return
+	}
+	type change struct {
+		kind       string // "" when the list stayed the same
+		announced  bool
+		was, after *judge.Exchange
+	}
+	var changes []change
+	words, differing := 0, 0
+	for _, e := range c.Events {
+		if isRootChange(e) {
+			words++
+		}
+	}
+	for i := range rootSteps {
+		was, ok := t.Answered(rootList(i))
+		is, next := t.Answered(rootList(i + 1))
+		if !ok || !next || was.Result() == nil || is.Result() == nil {
+			break
+		}
+		one := change{was: was, after: is, kind: rootChange(was.Result()["roots"], is.Result()["roots"])}
+		for _, e := range c.Events[was.Request.Seq:is.Request.Seq] {
+			one.announced = one.announced || isRootChange(e)
+		}
+		if one.kind != "" {
+			differing++
+		}
+		changes = append(changes, one)
+	}
+	heeds := differing > 0 || words > t.Baseline.rootChanges()
+	if !heeds {
+		t.Inconclusive(heedless+": its roots stay the same", every, current)
+		return
+	}
+	for _, one := range changes {
+		switch {
+		case one.kind != "":
+			t.Exercised(current)
+		case one.announced:
+			t.Violation(current, "roots/list is answered as before, although a change was announced",
+				one.was.Request, one.was.Response(), one.after.Request, one.after.Response())
+		}
+	}
+	for _, one := range changes {
+		switch {
+		case one.kind == "":
+		case one.announced || words >= differing:
+			t.Exercised(every) // over HTTP a word may overtake, or lag behind, what it is about
+		case words > 0:
+			t.Violation(every, "no notification told of this change: "+one.kind+" a root", one.was.Response(), one.after.Response())
+		}
+	}
+}
+
+// rootChanges counts the announcements of changed roots.
+func (t *T) rootChanges() int {
+	n := 0
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if isRootChange(e) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// rootChange names the change between two lists of roots, or "".
+func rootChange(before, after any) string {
+	was, _ := before.([]any)
+	is, _ := after.([]any)
+	switch {
+	case reflect.DeepEqual(was, is):
+		return ""
+	case len(is) > len(was):
+		return "add"
+	case len(is) < len(was):
+		return "remove"
+	}
+	return "modify"
+}
+
+// askFolder takes the folder away that the client offers as a root.
+func askFolder(a *Asker, dir string) {
+	if !a.Has("roots") {
+		return
+	}
+	log := a.Request.Session.Log()
+	there := a.AskUser("root-there", "roots/list", nil)
+	if there == nil || !lists(wire.At(there.Result, "roots"), filepath.Base(dir)) {
+		return
+	}
+	from := log.Len()
+	if os.RemoveAll(dir) != nil {
+		return
+	}
+	_, _ = log.Append(wire.Event{Kind: wire.KindNote, From: wire.Server, Note: "the folder " + filepath.Base(dir) + " was removed"})
+	if a.Has("roots", "listChanged") {
+		// A client may look only now and then.
+		ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/2)
+		_, _ = log.Await(ctx, from, isRootChange)
+		cancel()
+	}
+	a.AskUser("root-gone", "roots/list", nil)
+}
+
+// lists reports whether a folder, known by its unique name, is among roots.
+func lists(roots any, name string) bool {
+	list, _ := roots.([]any)
+	return slices.ContainsFunc(list, func(root any) bool {
+		uri, _ := wire.At(root, "uri").(string)
+		plain, err := url.PathUnescape(uri)
+		return err == nil && path.Base(strings.ReplaceAll(plain, `\`, "/")) == name
+	})
+}
+
+// client/roots#implementation-guidelines
+func judgeFolder(t *T) {
+	const accessible, monitor = "roots.client.validate-accessible", "roots.client.monitor-changes"
+	if t.Handshake() != nil && !t.declares("roots") {
+		t.Inconclusive("the client does not declare roots", accessible, monitor)
+		return
+	}
+	if _, ok := t.Answered("root-there"); !ok {
+		return
+	}
+	gone, ok := t.Answered("root-gone")
+	if !ok || gone.Result() == nil {
+		t.Inconclusive(heedless+": it does not offer the folder as a root", accessible, monitor)
+		return
+	}
+	name := filepath.Base(t.Folder)
+	still := lists(gone.Result()["roots"], name)
+	t.Check(!still, accessible, "a root is listed whose folder is gone", gone.Events()...)
+	told := false
+	for _, c := range t.Conversations {
+		told = told || slices.ContainsFunc(c.Events, isRootChange)
+	}
+	t.Check(!still || told, monitor, "that the folder of a root is gone shows neither in a notification nor in a later list", gone.Events()...)
+}

@@ -1,0 +1,144 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// Findings is a file of what runs find on real targets.
+type Findings struct {
+	// Reasons say for each requirement why the text bears its findings out.
+	Reasons map[string]string `yaml:"reasons"`
+	// Timing lists requirements whose findings depend on which of two things
+	// happens first in a target; they may come or not.
+	Timing []string `yaml:"timing"`
+	// Targets holds, by target and transport, the verdicts that are not good.
+	Targets map[string]map[string]result.Verdict `yaml:"targets"`
+
+	path   string
+	update bool
+	mu     sync.Mutex
+}
+
+// Load reads the file. To update it, it may be missing.
+func Load(t *testing.T, path string, update bool) *Findings {
+	t.Helper()
+	k := &Findings{path: path, update: update}
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(raw, k)
+	}
+	if err != nil && !(update && errors.Is(err, fs.ErrNotExist)) {
+		t.Fatal(err)
+	}
+	if k.Targets == nil {
+		k.Targets = make(map[string]map[string]result.Verdict)
+	}
+	return k
+}
+
+// Try compares what a run finds on a target with what is known, and runs again
+// when they differ: what a busy machine brings about does not come twice.
+func (k *Findings) Try(t *testing.T, key string, run func() *result.Run) *result.Run {
+	t.Helper()
+	last := run()
+	found, odd := k.compare(key, last)
+	if len(odd) > 0 && !k.update {
+		last = run()
+		_, again := k.compare(key, last)
+		for what, detail := range odd {
+			if _, still := again[what]; still {
+				t.Errorf("%s%s", what, detail)
+			} else {
+				t.Logf("once only: %s%s", what, detail)
+			}
+		}
+	}
+	if k.update {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.Targets[key] = found
+	}
+	return last
+}
+
+// Save writes the file when it is to be updated. New requirements get an empty
+// reason, which the next comparison finds.
+func (k *Findings) Save(t *testing.T) {
+	t.Helper()
+	if !k.update {
+		return
+	}
+	raw, err := yaml.Marshal(k)
+	if err == nil {
+		err = os.WriteFile(k.path, raw, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare returns the verdicts of a run that are not good, and what is odd
+// about them, with its detail.
+func (k *Findings) compare(key string, run *result.Run) (found map[string]result.Verdict, odd map[string]string) {
+	found, odd = make(map[string]result.Verdict), make(map[string]string)
+	k.mu.Lock()
+	known := maps.Clone(k.Targets[key])
+	k.mu.Unlock()
+	for _, h := range run.Harness {
+		odd["mcpconform itself: "+h.Message] = ""
+	}
+	if run.Verdict == result.Incomplete {
+		odd["the run is incomplete: "+run.Reason] = ""
+	}
+	for _, q := range run.Requirements {
+		if q.Verdict != result.Fail && q.Verdict != result.Warn && q.Verdict != result.Error {
+			continue
+		}
+		if k.Reasons[q.ID] == "" {
+			odd[fmt.Sprintf("%s: no reason stands in %s", q.ID, k.path)] = shown(q)
+		}
+		if slices.Contains(k.Timing, q.ID) {
+			continue
+		}
+		found[q.ID] = q.Verdict
+		if known[q.ID] != q.Verdict {
+			odd[fmt.Sprintf("%s is %s, %s has %q: ", q.ID, q.Verdict, k.path, known[q.ID])] = shown(q)
+		}
+		delete(known, q.ID)
+	}
+	for id, v := range known {
+		odd[fmt.Sprintf("%s is no longer %s", id, v)] = ""
+	}
+	return found, odd
+}
+
+func shown(q result.Requirement) string {
+	var b strings.Builder
+	for _, f := range q.Findings {
+		fmt.Fprintf(&b, "\n  %s: %s", f.Check, f.Message)
+		for _, e := range f.Evidence {
+			fmt.Fprintf(&b, "\n    %s %s %s", e.From, e.Kind, e.Text)
+		}
+	}
+	return b.String() + q.Reason
+}
+
+// Summary of a run in one line.
+func Summary(run *result.Run) string {
+	c := run.Counts()
+	return fmt.Sprintf("%s %s in %.1fs: %d pass, %d fail, %d warn, %d inconclusive, %d skip, %d error; %s %s",
+		run.Target.Name, run.Target.Version, run.Seconds, c[result.Pass], c[result.Fail], c[result.Warn],
+		c[result.Inconclusive], c[result.Skip], c[result.Error], run.Verdict, run.Reason)
+}
