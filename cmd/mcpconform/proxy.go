@@ -155,7 +155,7 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	case <-ctx.Done():
 		relay.Close()
 		_ = server.Close()
-		<-ended
+		err = <-ended
 	case err = <-ended:
 	}
 	if errors.Is(err, http.ErrServerClosed) {
