@@ -48,6 +48,19 @@ var baseFaults = []Fault{
 		Apply:      answering("*", server.NoAnswer, unknownMethod),
 	},
 	{
+		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case",
+		Summary: "Members are read without regard to case: METHOD is as good as method.",
+		Apply: func(o *server.Options) {
+			before := o.Behaviour.Inbound
+			o.Behaviour.Inbound = func(raw []byte) []byte {
+				if before != nil {
+					raw = before(raw)
+				}
+				return []byte(strings.NewReplacer(`"ID":`, `"id":`, `"METHOD":`, `"method":`, `"Method":`, `"method":`).Replace(string(raw)))
+			}
+		},
+	},
+	{
 		ID: "base.log-trailing-comma", Requirement: "base.json.well-formed",
 		Summary:    "Log messages are JSON with a comma before the last brace.",
 		Collateral: []string{"stdio.server.stdout-clean"},

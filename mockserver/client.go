@@ -140,6 +140,20 @@ var clientFaults = []Fault{
 		}),
 	},
 	{
+		ID: "sampling.result-closed", Requirement: "base.response.result-open",
+		Summary: "A sampling result with a member that is not defined makes the tool fail.",
+		Apply:   failingOn("test_sampling", func(result object) bool { return result["mcpconform"] != nil }),
+	},
+	{
+		ID: "sampling.error-data-text", Requirement: "base.error.data-free",
+		Summary:    "After an error of the client whose data is a text nothing is answered any more.",
+		Collateral: []string{"base.response.present"},
+		Apply: deafenedBy(func(_ *server.Session, m *wire.Message) bool {
+			data, _ := wire.At(m.Value, "error", "data").(string)
+			return m.Kind == wire.ErrorResponse && data != ""
+		}),
+	},
+	{
 		ID: "roots.params-array", Requirement: "base.jsonrpc.params-object",
 		Summary: "The params of roots/list are an empty array.",
 		Apply:   messages("roots/list", func(out *server.Outgoing) { out.Message["params"] = list{} }),

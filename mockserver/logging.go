@@ -116,6 +116,18 @@ var loggingFaults = []Fault{
 		}),
 	},
 	{
+		ID: "logging.password", Requirement: "logging.security.no-credentials",
+		Summary: "A log message holds a password, in the midst of its data.",
+		Apply: params("notifications/message", having("data", object{
+			"login": list{"admin", "password=mcpconform-reference-password;"},
+		})),
+	},
+	{
+		ID: "logging.personal-data", Requirement: "logging.security.no-personal-data",
+		Summary: "A log message holds the address of a person.",
+		Apply:   params("notifications/message", having("data", "mail sent to jane.roe@example.com")),
+	},
+	{
 		ID: "logging.set-level-members", Requirement: "schema.set-level-result", Mild: true,
 		Summary: "The result of logging/setLevel repeats the level.",
 		Apply:   results("logging/setLevel", having("level", "info")),

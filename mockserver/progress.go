@@ -1,9 +1,13 @@
 package mockserver
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 const progressed = "notifications/progress"
@@ -89,4 +93,92 @@ var progressFaults = []Fault{
 		Collateral: []string{"progress.token.active-request"},
 		Apply:      params(progressed, func(params object) { params["progressToken"] = object{"token": params["progressToken"]} }),
 	},
+	{
+		ID: "progress.of-client-needed", Requirement: "progress.none",
+		Summary: "A sampling request that the client answers without progress before makes the tool fail.",
+		Apply:   all(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 })),
+	},
+	{
+		ID: "progress.of-client-fails", Requirement: "progress.notify",
+		Summary:    "Any progress of the client makes the tool fail.",
+		Collateral: []string{"progress.value-float", "progress.total-float", "progress.omit-total", "progress.frequency"},
+		Apply:      all(noting, judgingProgress(func(reports list) bool { return len(reports) > 0 })),
+	},
+	{
+		ID: "progress.of-client-fraction", Requirement: "progress.value-float",
+		Summary: "A progress value of the client that is a fraction makes the tool fail.",
+		Apply:   all(noting, judgingProgress(fractional("progress"))),
+	},
+	{
+		ID: "progress.of-client-total-fraction", Requirement: "progress.total-float",
+		Summary: "A total of the client that is a fraction makes the tool fail.",
+		Apply:   all(noting, judgingProgress(fractional("total"))),
+	},
+	{
+		ID: "progress.of-client-no-total", Requirement: "progress.omit-total",
+		Summary: "Progress of the client without a total makes the tool fail.",
+		Apply: all(noting, judgingProgress(func(reports list) bool {
+			return slices.ContainsFunc(reports, func(r any) bool { return wire.At(r, "total") == nil })
+		})),
+	},
+	{
+		ID: "progress.of-client-often", Requirement: "progress.frequency",
+		Summary: "More than ten progress notifications of the client make the tool fail.",
+		Apply:   all(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 })),
+	},
+	{
+		ID: "progress.token-shared", Requirement: "progress.token.unique",
+		Summary: "All sampling requests have the same progress token.",
+		Apply: params("sampling/createMessage", func(params object) {
+			params["_meta"] = object{"progressToken": "sampling"}
+		}),
+	},
+}
+
+type reportsKey struct{}
+
+// reportsOf returns what the client has reported of progress in a session.
+func reportsOf(s *server.Session) chan any {
+	return s.Value(reportsKey{}, func() any { return make(chan any, 1000) }).(chan any)
+}
+
+// noting keeps the progress that the client reports.
+var noting = receiving(func(s *server.Session, m *wire.Message, next func()) {
+	if m.Kind == wire.Notification && m.Method == progressed {
+		select {
+		case reportsOf(s) <- m.Params:
+		default:
+		}
+	}
+	next()
+})
+
+// judgingProgress makes the sampling tool fail if the progress that the client
+// reported during the call fits.
+func judgingProgress(fits func(reports list) bool) apply {
+	return wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		reports := reportsOf(r.Session)
+		for len(reports) > 0 {
+			<-reports
+		}
+		result, problem := next(ctx, r)
+		var seen list
+		for len(reports) > 0 {
+			seen = append(seen, <-reports)
+		}
+		if o, ok := result.(object); ok && o["isError"] != true && fits(seen) {
+			return object{"content": textOf("The progress cannot be used"), "isError": true}, nil
+		}
+		return result, problem
+	}))
+}
+
+// fractional fits reports of which one has a member with a fraction.
+func fractional(member string) func(reports list) bool {
+	return func(reports list) bool {
+		return slices.ContainsFunc(reports, func(r any) bool {
+			n, ok := wire.At(r, member).(json.Number)
+			return ok && strings.Contains(string(n), ".")
+		})
+	}
 }

@@ -76,9 +76,11 @@ func conduct(ctx context.Context, over string, o server.Options, timeout, exitWa
 	}
 	defer stop()
 	run, _, err := suites.Server(ctx, suites.Options{
-		Dialer:   dialer,
-		Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes},
-		Timeout:  timeout,
+		Dialer: dialer,
+		Settings: check.Settings{
+			CallTools: check.CallAll, Purposes: purposes, Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
+		},
+		Timeout: timeout,
 	})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
@@ -111,17 +113,18 @@ func serve(ctx context.Context, over string, o server.Options, exitWait time.Dur
 	return &transport.HTTP{Endpoint: at}, stop, nil
 }
 
-// purposes are those of the profile of the reference server. They are given by
+// referenceProfile is the profile of the reference server. It is applied by
 // hand, as a server with a fault may not be recognised.
+var referenceProfile = func() profile.Profile {
+	profiles, _ := profile.All() // its own tests see to errors
+	i := slices.IndexFunc(profiles, func(p profile.Profile) bool { return strings.Contains(p.Name, "reference server") })
+	return profiles[i]
+}()
+
 var purposes = func() map[string]check.Call {
 	calls := make(map[string]check.Call)
-	profiles, _ := profile.All() // its own tests see to errors
-	for _, p := range profiles {
-		if strings.Contains(p.Name, "reference server") {
-			for purpose, call := range p.Purposes {
-				calls[purpose] = check.Call(call)
-			}
-		}
+	for purpose, call := range referenceProfile.Purposes {
+		calls[purpose] = check.Call(call)
 	}
 	// Long enough to tell a cancelled call from one that goes on.
 	calls["slow"] = check.Call{Tool: "slow", Arguments: map[string]any{"seconds": 1}}

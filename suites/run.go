@@ -241,7 +241,7 @@ func (r *serverRun) conclude(ctx context.Context) {
 		r.cause = errors.New("the run was interrupted")
 		v.cause = r.cause
 	}
-	v.report = judge.Judge(r.trace.Logs())
+	v.report = judge.JudgeKnowing(r.trace.Logs(), judge.Known{Secrets: r.target.Settings.Secrets, Personal: r.target.Settings.Personal})
 	if r.target.Init != nil && r.target.Init.Result() != nil {
 		v.declared = func(p wire.Party, path []string) bool { return declared(r.target, path) }
 	}

@@ -23,6 +23,8 @@ type configFlags struct {
 	file, from, name, expectedFile string
 
 	purposes map[string]check.Call
+	secrets  []string
+	personal []string
 	limits   wire.Limits
 	expected []expected.Entry
 }
@@ -64,6 +66,7 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 		f.strict = c.Strict
 	}
 	f.config.purposes = c.Calls()
+	f.config.secrets, f.config.personal = c.Secrets, c.Personal
 	f.config.limits = wire.DefaultLimits
 	if c.Limits.Message > 0 {
 		f.config.limits.Message = c.Limits.Message

@@ -77,6 +77,8 @@ callTools: none
 strict: true
 select: [tools.*]
 skip: [ping.*]
+secrets: [hunter2hunter2]
+personalData: [jane.doe@example.com]
 limits: {message: 99, timeout: 3s}
 purposes: {slow: {tool: wait}}
 expectedFailures: [{id: a, reason: b}]
@@ -129,14 +131,18 @@ func TestConfigure(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, pair := range map[string][2]any{
-			"command":  {[]string{"./server", "-x"}, command},
-			"env":      {[]string{"A=file", "B=file", "A=flag"}, f.env},
-			"cwd":      {"/tmp", f.dir},
-			"strict":   {false, o.Strict},
-			"select":   {[]string{"MUST"}, o.Selection.Select},
-			"skip":     {[]string{"MAY"}, o.Selection.Skip},
-			"timeout":  {time.Second, o.Timeout},
-			"settings": {check.Settings{CallTools: check.CallAll, Purposes: map[string]check.Call{"slow": {Tool: "wait"}}}, o.Settings},
+			"command": {[]string{"./server", "-x"}, command},
+			"env":     {[]string{"A=file", "B=file", "A=flag"}, f.env},
+			"cwd":     {"/tmp", f.dir},
+			"strict":  {false, o.Strict},
+			"select":  {[]string{"MUST"}, o.Selection.Select},
+			"skip":    {[]string{"MAY"}, o.Selection.Skip},
+			"timeout": {time.Second, o.Timeout},
+			"settings": {check.Settings{
+				CallTools: check.CallAll, Purposes: map[string]check.Call{"slow": {Tool: "wait"}},
+				Secrets: []string{"hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},
+			}, o.Settings},
+			"redacted": {"with REDACTED", o.Redactor.String("with hunter2hunter2")},
 			"expected": {[]expected.Entry{{ID: "c", Reason: "d"}}, o.Expected},
 		} {
 			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {

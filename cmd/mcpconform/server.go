@@ -102,10 +102,15 @@ func (f *runFlags) options() (suites.Options, error) {
 	if err := selection.Validate(wire.Server); err != nil {
 		return suites.Options{}, fmt.Errorf("--select, --skip: %w", err)
 	}
+	var redactor *transport.Redactor
+	if len(f.config.secrets) > 0 {
+		redactor = transport.NewRedactor(nil, "")
+		redactor.Add(f.config.secrets...)
+	}
 	return suites.Options{
-		Selection: selection,
-		Settings:  check.Settings{CallTools: mode, Purposes: f.config.purposes},
-		Expected:  f.config.expected, Limits: f.config.limits,
+		Selection: selection, Redactor: redactor,
+		Settings: check.Settings{CallTools: mode, Purposes: f.config.purposes, Secrets: f.config.secrets, Personal: f.config.personal},
+		Expected: f.config.expected, Limits: f.config.limits,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +103,11 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 		o.Limits = wire.DefaultLimits
 	}
 	o.Trace, o.Redactor = wire.NewTrace(o.Limits), e.Redactor
+	o.Redactor.Add(o.Settings.Secrets...)
+	if token := bearer(e.Header); token != "" {
+		// The access token of the session must not turn up in log messages either.
+		o.Settings.Secrets = append(slices.Clip(o.Settings.Secrets), token)
+	}
 	if !strings.Contains(e.URL, transport.PortPlaceholder) {
 		o.Target.URL = e.String()
 	}
@@ -142,6 +148,18 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 	}
 	return stop, nil
 }
+
+// bearer returns the access token among headers, or "".
+func bearer(h http.Header) string {
+	kind, token, _ := strings.Cut(strings.TrimSpace(h.Get("Authorization")), " ")
+	if token = strings.TrimSpace(token); !strings.EqualFold(kind, "Bearer") || len(token) < shortestToken {
+		return ""
+	}
+	return token
+}
+
+// shortestToken is the length from which on an access token is told from other text.
+const shortestToken = 16
 
 func (f *httpFlags) dialer(ctx context.Context, trace *wire.Trace, e transport.Endpoint) (transport.Dialer, error) {
 	switch f.transport {

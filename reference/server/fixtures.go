@@ -147,6 +147,7 @@ func defaultTools() []*Tool {
 			schemaOf(o{"prompt": o{"type": "string", "description": "What to ask."}}, "prompt"), sample),
 		readOnly("test_elicitation", "Elicitation", "Asks the user for a name and an address.",
 			schemaOf(o{"message": o{"type": "string", "description": "What the user reads."}}, "message"), elicit),
+		readOnly("test_ping", "Ping", "Asks whether the client is there.", none(), pingClient),
 		readOnly("test_roots", "Roots", "Asks the client for its roots.", none(), listRoots),
 		readOnly("echo", "Echo", "Returns the text that it is given.",
 			schemaOf(o{"text": o{"type": "string", "description": "Any text."}}, "text"),
@@ -190,6 +191,7 @@ func defaultTools() []*Tool {
 				return content(textBlock("updated")), nil
 			}),
 	}
+	tools[0].Definition["_meta"] = o{"com.example.mcpconform/kind": "fixture"}
 	for _, name := range []string{"test_sampling", "test_elicitation", "test_roots"} {
 		for _, t := range tools {
 			if t.Name() == name {
@@ -315,8 +317,14 @@ func ask(ctx context.Context, r *Request, capability, method string, params o, u
 
 func sample(ctx context.Context, r *Request, arguments map[string]any) (any, *wire.Error) {
 	params := o{
-		"messages":  a{o{"role": "user", "content": textBlock(member(arguments, "prompt"))}},
-		"maxTokens": 100,
+		"messages":     a{o{"role": "user", "content": textBlock(member(arguments, "prompt"))}},
+		"systemPrompt": "Answer in one sentence.", "includeContext": "none",
+		"maxTokens": 100, "temperature": 0.7, "stopSequences": a{"\n\n"},
+		"modelPreferences": o{
+			"hints": a{o{"name": "small"}}, "costPriority": 0.8, "speedPriority": 1.0, "intelligencePriority": 0.25,
+		},
+		"metadata": o{"purpose": "test"},
+		"_meta":    o{"progressToken": r.Session.newToken()},
 	}
 	return ask(ctx, r, "sampling", "sampling/createMessage", params, func(result any) (o, error) {
 		block, _ := wire.At(result, "content").(o)
@@ -347,8 +355,17 @@ func elicit(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 	schema := schemaOf(o{
 		"username": o{"type": "string", "title": "Name", "description": "How you want to be called", "minLength": 1, "maxLength": 100},
 		"email":    o{"type": "string", "title": "Address", "description": "Where you can be reached", "format": "email"},
+		"age":      o{"type": "integer", "title": "Age", "minimum": 0, "maximum": 150},
+		"rating":   o{"type": "number", "title": "Rating", "description": "How much you like this", "minimum": 0, "maximum": 5},
+		"news":     o{"type": "boolean", "title": "News", "description": "Whether you want to hear more", "default": false},
+		"colour": o{
+			"type": "string", "title": "Colour", "description": "The one that you like best",
+			"enum": a{"red", "green", "blue"}, "enumNames": a{"Red", "Green", "Blue"},
+		},
 	}, "username", "email")
-	params := o{"message": member(arguments, "message"), "requestedSchema": schema}
+	params := o{
+		"message": member(arguments, "message"), "requestedSchema": schema, "_meta": o{"progressToken": r.Session.newToken()},
+	}
 	return ask(ctx, r, "elicitation", "elicitation/create", params, func(result any) (o, error) {
 		switch action := wire.At(result, "action"); action {
 		case "accept":
@@ -371,6 +388,13 @@ func elicit(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 			return nil, fmt.Errorf("the action is %s", wire.Show(action))
 		}
 	})
+}
+
+func pingClient(ctx context.Context, r *Request, _ map[string]any) (any, *wire.Error) {
+	if _, err := r.Call(ctx, "ping", nil); err != nil {
+		return failure("The client does not answer: " + oneLine(err.Error())), nil
+	}
+	return content(textBlock("The client is there.")), nil
 }
 
 func listRoots(ctx context.Context, r *Request, _ map[string]any) (any, *wire.Error) {

@@ -51,6 +51,7 @@ type Session struct {
 	running       map[string]*Request
 	pending       map[string]chan *wire.Message
 	nextID        int64
+	tokens        int64 // given out
 	level         int
 	subscriptions map[string]bool
 	rootsFetched  bool
@@ -444,6 +445,14 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 		}))
 		return nil, fmt.Errorf("no answer to %s: %w", method, context.Cause(ctx))
 	}
+}
+
+// newToken returns a progress token that no other request of the session has.
+func (s *Session) newToken() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens++
+	return fmt.Sprintf("ask-%d", s.tokens)
 }
 
 // answered takes a response of the client. One that nobody waits for is

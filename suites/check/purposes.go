@@ -2,6 +2,7 @@ package check
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/suites/generate"
 	"github.com/mcpconform/mcpconform/suites/profile"
@@ -27,6 +28,8 @@ func (t *Target) complete() error {
 		return nil
 	}
 	t.Profile = known.Name
+	t.Settings.Secrets = slices.Concat(t.Settings.Secrets, known.Secrets)
+	t.Settings.Personal = slices.Concat(t.Settings.Personal, known.Personal)
 	for purpose, call := range known.Purposes {
 		t.Settings.Purposes[purpose] = Call(call)
 	}

@@ -34,6 +34,9 @@ type Settings struct {
 	// Purposes names, by purpose, a call that serves it: "error" for a tool
 	// that fails, "progress" for one that reports progress …
 	Purposes map[string]Call
+	// Secrets and Personal are texts that must not turn up in log messages:
+	// credentials that the target holds, and what identifies persons.
+	Secrets, Personal []string
 }
 
 // Allowed reports whether a tool, as the server lists it, may be called.

@@ -32,11 +32,15 @@ type Config struct {
 	CallTools check.CallMode `yaml:"callTools"`
 	// Purposes names, by purpose, a call that serves it. Arguments are decoded JSON.
 	Purposes map[string]Call `yaml:"purposes"`
-	Limits   Limits          `yaml:"limits"`
-	Select   []string        `yaml:"select"`
-	Skip     []string        `yaml:"skip"`
-	Strict   bool            `yaml:"strict"`
-	Expected Expected        `yaml:"expectedFailures"`
+	// Secrets and Personal must not turn up in log messages. Secrets are kept
+	// out of reports, too. Variables are expanded.
+	Secrets  []string `yaml:"secrets"`
+	Personal []string `yaml:"personalData"`
+	Limits   Limits   `yaml:"limits"`
+	Select   []string `yaml:"select"`
+	Skip     []string `yaml:"skip"`
+	Strict   bool     `yaml:"strict"`
+	Expected Expected `yaml:"expectedFailures"`
 }
 
 // Target is the server under test: a command over stdio or a URL.
@@ -102,6 +106,7 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	}
 	for _, settle := range []func(*yamlfile.File) error{
 		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settlePurposes, c.settleSelection,
+		func(f *yamlfile.File) error { return c.settleMarkers(f, lookup) },
 	} {
 		if err := settle(f); err != nil {
 			return nil, err
@@ -186,6 +191,26 @@ func (c *Config) settleSelection(f *yamlfile.File) error {
 			if err := schema.CheckPattern(p); err != nil {
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
+		}
+	}
+	return nil
+}
+
+// shortestMarker is the length from which on a text in a log message is taken
+// for what it is the marker of, and no accident.
+const shortestMarker = 6
+
+func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bool)) error {
+	for member, markers := range map[string][]string{"secrets": c.Secrets, "personalData": c.Personal} {
+		for i, text := range markers {
+			v, err := source.Expand(text, lookup)
+			if err != nil {
+				return f.Errorf([]any{member, i}, "%s", err)
+			}
+			if len(v) < shortestMarker {
+				return f.Errorf([]any{member, i}, "%d bytes are too short to be told from other text: at least %d are needed", len(v), shortestMarker)
+			}
+			markers[i] = v
 		}
 	}
 	return nil

@@ -31,6 +31,8 @@ callTools: all
 purposes:
   slow: {tool: wait, arguments: {seconds: 1, list: [a, 0.5]}}
   error: {tool: fail}
+secrets: ["${T}", hunter2hunter2]
+personalData: [jane.doe@example.com]
 limits: {message: 1024, total: 4096, timeout: 2s500ms}
 select: [tools.*, MUST]
 skip: [server/prompts]
@@ -74,6 +76,7 @@ func TestLoad(t *testing.T) {
 			"slow":  {Tool: "wait", Arguments: map[string]any{"seconds": json.Number("1"), "list": []any{"a", json.Number("0.5")}}},
 			"error": {Tool: "fail"},
 		},
+		Secrets: []string{"secret", "hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},
 		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond},
 		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
 		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
@@ -123,6 +126,9 @@ var faults = []struct {
 	{"limit of nothing", "limits: {message: 0}\n", ":1:19: the limit has to be more than nothing", true},
 	{"timeout of nothing", "limits: {timeout: -1s}\n", ":1:19: the limit has to be more than nothing", true},
 	{"timeout without unit", "limits: {timeout: 10}\n", ":1:19: ", true},
+	{"secret that is too short", "secrets: [longer, short]\n", ":1:19: 5 bytes are too short to be told from other text", false},
+	{"personal data of nothing", "personalData: ['${NONE:-}']\n", ":1:16: 0 bytes are too short", false},
+	{"secret that is not set", "secrets: ['${NONE}']\n", ":1:11: the environment variable NONE is not set", false},
 	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is no pattern`, false},
 	{"entry without reason", "expectedFailures:\n  - id: a\n", ":2:5: the entry for a gives no reason", true},
 	{"unknown member of an entry", "expectedFailures:\n  - id: a\n    reason: b\n    why: c\n", `:4:5: unknown field "why"`, true},

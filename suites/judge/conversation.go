@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -178,11 +179,27 @@ func (c *Conversation) fault(e *wire.Event) {
 	if _, known := c.unreadable[e.From]; !known {
 		c.unreadable[e.From] = e.Seq
 	}
-	if key := e.Msg.ID.Key(); e.Msg.ID.Usable() {
+	id := e.Msg.ID
+	if !id.Usable() {
+		id = misspelledID(e.Msg.Value)
+	}
+	if key := id.Key(); id.Usable() {
 		if _, known := c.invalid[e.From][key]; !known {
 			c.invalid[e.From][key] = e.Seq
 		}
 	}
+}
+
+// misspelledID returns what a reader without regard to case would take for the
+// id of a message: that it does so is base.jsonrpc.member-case, and no more.
+func misspelledID(message any) wire.ID {
+	members, _ := message.(map[string]any)
+	for name, v := range members {
+		if strings.EqualFold(name, "id") {
+			return wire.ReadID(v)
+		}
+	}
+	return wire.ID{}
 }
 
 func (c *Conversation) request(e *wire.Event, tokens map[string]*Exchange) {

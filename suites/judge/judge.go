@@ -51,10 +51,18 @@ const (
 	maxEvidence   = 10 // events of one violation: a peer can make them many
 )
 
+// Known is what messages alone do not tell of a target.
+type Known struct {
+	// Secrets and Personal are texts that are credentials, or that identify
+	// persons. Empty ones are no texts.
+	Secrets, Personal []string
+}
+
 // Observer collects what one rule reports.
 type Observer struct {
 	report Report
 	rule   string
+	known  Known
 }
 
 func (o *Observer) at(id string, p wire.Party) *Observed {
@@ -126,13 +134,16 @@ func Rules() []Rule {
 }
 
 // Judge applies all rules to the connections of a trace.
-func Judge(logs []*wire.Log) Report {
+func Judge(logs []*wire.Log) Report { return JudgeKnowing(logs, Known{}) }
+
+// JudgeKnowing is Judge with what is known of the target besides.
+func JudgeKnowing(logs []*wire.Log, known Known) Report {
 	report := make(Report)
 	rules := Rules()
 	for _, l := range logs {
 		c := NewConversation(l)
 		for i := range rules {
-			rules[i].Judge(c, &Observer{report: report, rule: rules[i].Name})
+			rules[i].Judge(c, &Observer{report: report, rule: rules[i].Name, known: known})
 		}
 	}
 	return report

@@ -309,12 +309,14 @@ func (c *Conversation) extended() bool {
 }
 
 // finished reports whether a party was seen to end the session: a client by
-// closing what it sends on, a server by ending after that.
+// closing what it sends on, a server by ending after that. Over the legacy
+// transport no more of it is to be seen than that the client has left.
 func (c *Conversation) finished(p wire.Party) bool {
 	for i := len(c.Events) - 1; i >= 0; i-- {
 		switch e := c.Events[i]; {
 		case e.Kind == wire.KindExit && p == wire.Server,
 			e.Kind == wire.KindClose && e.From == p,
+			e.Kind == wire.KindStreamEnd && e.From == wire.Client && c.Transport == "sse" && strings.HasPrefix(e.Stream, "get:"),
 			e.Kind == wire.KindHTTPRequest && e.HTTP != nil && e.HTTP.Method == "DELETE":
 			return true
 		}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -14,6 +15,10 @@ var loggingRules = []Rule{
 			"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional",
 		},
 		Judge: judgeLoggingTolerated,
+	},
+	{
+		Name: "log contents", Requirements: []string{"logging.security.no-credentials", "logging.security.no-personal-data"},
+		Judge: judgeLogContents,
 	},
 }
 
@@ -90,4 +95,47 @@ func judgeLoggingTolerated(c *Conversation, o *Observer) {
 			}
 		}
 	}
+}
+
+// What must not be in a log (server/utilities/logging#security) shows only
+// where it is known what that is.
+func judgeLogContents(c *Conversation, o *Observer) {
+	secrets, personal := o.known.Secrets, o.known.Personal
+	if len(secrets) == 0 && len(personal) == 0 {
+		return
+	}
+	for _, e := range c.Messages {
+		if e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message" {
+			continue
+		}
+		for _, v := range []struct {
+			id, what string
+			markers  []string
+		}{
+			{"logging.security.no-credentials", "a secret that the configuration names", secrets},
+			{"logging.security.no-personal-data", "personal data that the configuration names", personal},
+		} {
+			if len(v.markers) > 0 {
+				o.Check(!mentions(e.Msg.Params, v.markers), v.id, wire.Server, "a log message holds "+v.what, e)
+			}
+		}
+	}
+}
+
+// mentions reports whether a decoded value holds one of some texts, in a string
+// or in the name of a member.
+func mentions(v any, texts []string) bool {
+	switch v := v.(type) {
+	case string:
+		return slices.ContainsFunc(texts, func(text string) bool { return text != "" && strings.Contains(v, text) })
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return mentions(item, texts) })
+	case map[string]any:
+		for name, member := range v {
+			if mentions(name, texts) || mentions(member, texts) {
+				return true
+			}
+		}
+	}
+	return false
 }

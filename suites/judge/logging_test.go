@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -60,5 +61,48 @@ func TestLogLevelAcrossStreams(t *testing.T) {
 		if got := seen != nil && len(seen.Violations) > 0; got != broken {
 			t.Errorf("on stream %s: broken is %v, want %v", stream, got, broken)
 		}
+	}
+}
+
+// What must not be logged is looked for in every text of a log message, and
+// only where it is known.
+func TestLogContents(t *testing.T) {
+	const credentials, personal = "logging.security.no-credentials", "logging.security.no-personal-data"
+	known := judge.Known{Secrets: []string{"", "pass\"word"}, Personal: []string{"jane@example.com"}}
+	for _, tt := range []struct {
+		name, lines string
+		known       judge.Known
+		exercised   map[string]int
+		broken      []string
+	}{
+		{"nothing is known", logMessage("info"), judge.Known{}, nil, nil},
+		{"only secrets are known", logMessage("info"), judge.Known{Secrets: known.Secrets}, map[string]int{credentials: 1}, nil},
+		{"clean", logMessage("info") + logMessage("debug"), known, map[string]int{credentials: 2, personal: 2}, nil},
+		{
+			"in the data, escaped", notice("notifications/message", `{"level":"info","data":[{"a":"the pass\u0022word is"}]}`), known,
+			map[string]int{credentials: 1, personal: 1}, []string{credentials},
+		},
+		{
+			"as the name of a member", notice("notifications/message", `{"level":"info","data":{"jane@example.com":1}}`), known,
+			map[string]int{credentials: 1, personal: 1}, []string{personal},
+		},
+		{
+			"as the logger", notice("notifications/message", `{"level":"info","logger":"mail.jane@example.com","data":1}`), known,
+			map[string]int{credentials: 1, personal: 1}, []string{personal},
+		},
+		{"elsewhere", exchange(1, "tools/call", `{"name":"pass\"word"}`, `{"content":[{"type":"text","text":"jane@example.com"}]}`), known, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			report := judge.JudgeKnowing([]*wire.Log{conversation(t, tt.lines)}, tt.known)
+			for _, id := range []string{credentials, personal} {
+				seen := report[judge.Key{Requirement: id, Party: wire.Server}]
+				if seen == nil {
+					seen = new(judge.Observed)
+				}
+				if seen.Exercised != tt.exercised[id] || len(seen.Violations) > 0 != slices.Contains(tt.broken, id) {
+					t.Errorf("%s: exercised %d times, broken: %+v; want %d, %t", id, seen.Exercised, seen.Violations, tt.exercised[id], slices.Contains(tt.broken, id))
+				}
+			}
+		})
 	}
 }

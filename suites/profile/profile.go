@@ -36,6 +36,7 @@ func Purposes() []Purpose {
 		{"sampling", "asks the client for a completion by its model"},
 		{"elicitation", "asks the user for something"},
 		{"roots", "asks the client for its roots"},
+		{"ping", "pings the client"},
 		{"slow", "takes a second or two, and reports progress if it can"},
 		{"tools-change", "changes the list of tools"},
 		{"resources-change", "changes the list of resources"},
@@ -64,6 +65,10 @@ type Profile struct {
 	// Tools must all be there for a server to be recognised.
 	Tools    []string        `yaml:"tools"`
 	Purposes map[string]Call `yaml:"purposes"`
+	// Secrets and Personal are credentials and personal data that the server
+	// holds, none of them real.
+	Secrets  []string `yaml:"secrets"`
+	Personal []string `yaml:"personalData"`
 }
 
 var builtIn = sync.OnceValues(func() ([]Profile, error) { return read(fixtures.Profiles()) })

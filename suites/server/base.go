@@ -104,6 +104,28 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "base/member-case",
+		Requirements: []string{"base.jsonrpc.member-case"},
+		Needs:        check.Needs{Session: check.Own},
+		Body: func(t *check.T) {
+			// ID and METHOD are not the members of a request. The same message spelled well is the control.
+			if control := t.Call("ping", nil); control.Result() == nil {
+				t.Inconclusive("a ping that is spelled well is not served either: %s", check.Describe(control))
+			}
+			mark := t.Mark()
+			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`, client.Deliberately("*"))
+			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"ping"}`, client.Deliberately("*"))
+			t.Fence()
+			t.Fence() // an answer without an id may have been taken for that of the first ping
+			for _, e := range t.Since(mark) {
+				if e.Msg.Kind == wire.Result && (e.Msg.ID.Key() == `"wrong-case"` || e.Msg.ID.Key() == `"wrong-case-too"`) {
+					t.Show(e)
+					t.Fail("a message with members spelled ID, METHOD or Method was served as a ping")
+				}
+			}
+		},
+	},
+	{
 		Name:         "base/batch",
 		Requirements: []string{"base.batch.not-served"},
 		Needs:        check.Needs{Session: check.Own},

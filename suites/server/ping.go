@@ -20,6 +20,23 @@ var pingChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "ping/of-theirs",
+		Requirements: []string{"ping.no-params", "schema.ping-request"},
+		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("ping")},
+		Body: func(t *check.T) {
+			// What the server's ping looks like is for the judge to see.
+			call := purposed(t, "ping")
+			mark := t.Mark()
+			t.Attempt(call.Params())
+			for _, e := range t.Since(mark) {
+				if asks(e, "ping") {
+					return
+				}
+			}
+			t.Inconclusive("the tool %q did not ping the client", call.Tool)
+		},
+	},
+	{
 		Name:         "ping/while-busy",
 		Requirements: []string{"ping.response-prompt"},
 		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("slow")},

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -88,13 +91,12 @@ var progressChecks = []*check.Check{
 	{
 		Name: "progress/of-ours",
 		Requirements: []string{
-			"progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total", "progress.frequency",
-			"progress.none",
+			"progress.none", "progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total",
+			"progress.frequency",
 		},
 		Needs: byHand("sampling", "elicitation"),
 		Body: func(t *check.T) {
 			// The server may ask for progress too: it then copes with none, some and a lot.
-			var seen bool
 			for _, purpose := range []string{"sampling", "elicitation"} {
 				call, ok := purposeCall(t, purpose)
 				if !ok {
@@ -104,26 +106,131 @@ var progressChecks = []*check.Check{
 				if purpose == "elicitation" {
 					method, reply = elicit, accept
 				}
-				for _, tell := range []func(t *check.T, token any){tellNothing, tellFractions, tellOften} {
+				seen := false
+				with := func(reports []map[string]any) *client.Exchange {
 					x, _ := converse(t, call, method, func(request *wire.Event) map[string]any {
 						if token := at(request.Msg.Params, "_meta", "progressToken"); token != nil {
 							seen = true
-							tell(t, token)
+							for _, report := range reports {
+								report := maps.Clone(report)
+								report["progressToken"] = token
+								t.Notify("notifications/progress", report)
+							}
 						}
 						return reply(request)
 					})
-					if seen {
-						t.Require(worked(x), "the tool %q fails when the client reports progress of %s: %s", call.Tool, method, describeResult(x))
+					t.Fence()
+					return x
+				}
+				control := with(nil)
+				if !seen {
+					continue
+				}
+				if !worked(control) {
+					t.Show(control.Events()...)
+					t.Require(!worked(with(ourProgress[0].reports)), "the tool %q works only if the client reports progress of %s", call.Tool, method)
+					t.Inconclusive("the tool %q fails whether the client reports progress or not", call.Tool)
+				}
+				for _, v := range ourProgress {
+					if x := with(v.reports); !worked(x) && worked(with(nil)) {
+						t.Violation(v.id, "the tool "+quote(call.Tool)+" fails when the client reports "+v.what+" progress of "+method+": "+describeResult(x),
+							append(control.Events(), x.Events()...)...)
 					}
 				}
-				t.Fence()
-				if seen {
-					return
-				}
+				return
 			}
 			t.Inconclusive("no request of the server asks for progress; name tools that sample or elicit in the configuration if one does")
 		},
 	},
+	{
+		Name:         "progress/tokens-of-theirs",
+		Requirements: []string{"progress.token.unique"},
+		Needs:        byHand("sampling", "elicitation"),
+		Body: func(t *check.T) {
+			// Two requests of the server that are open at a time. Whether their tokens differ is for the judge to see.
+			tokens := 0
+			for _, purpose := range []string{"sampling", "elicitation"} {
+				call, ok := purposeCall(t, purpose)
+				if !ok {
+					continue
+				}
+				method, reply := createMessage, always(generation(nil))
+				if purpose == "elicitation" {
+					method, reply = elicit, accept
+				}
+				for _, e := range twice(t, call, method, reply) {
+					if at(e.Msg.Params, "_meta", "progressToken") != nil {
+						tokens++
+					}
+				}
+			}
+			if tokens < 2 {
+				t.Inconclusive("no two requests of the server were open at a time that asked for progress")
+			}
+		},
+	},
+}
+
+// twice makes a call two times at once and leaves what the server asks in both
+// open until it has asked twice. It returns these requests, and fewer when the
+// server makes one call wait for the other.
+func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) map[string]any) []*wire.Event {
+	mark := t.Mark()
+	calls := []*client.Pending{t.Start("tools/call", call.Params()), t.Start("tools/call", call.Params())}
+	over := func(e *wire.Event) bool { return answers(e, calls[0]) || answers(e, calls[1]) }
+	var open []*wire.Event
+	limit, cancel := context.WithTimeout(t.Context, spontaneous)
+	defer cancel()
+	from := mark
+	for len(open) < len(calls) {
+		e, err := t.Session.Log().Await(limit, from, func(e *wire.Event) bool { return asks(e, method) || over(e) })
+		if err != nil || over(e) {
+			break
+		}
+		if method == createMessage && !check.Sampleable(e.Msg.Params) {
+			t.Inconclusive("the tool %q does not send messages that can be sampled", call.Tool)
+		}
+		open, from = append(open, e), e.Seq+1
+	}
+	for _, e := range open {
+		respond(t, e, reply(e))
+	}
+	ended := 0
+	for from, more := mark, 0; ended < len(calls) && more < maxAsked; {
+		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
+			return over(e) || asks(e, method) && !slices.Contains(open, e)
+		})
+		if err != nil {
+			break // whether the tool answers is another check's affair
+		}
+		if from = e.Seq + 1; over(e) {
+			ended++
+		} else {
+			more++
+			respond(t, e, reply(e))
+		}
+	}
+	return open
+}
+
+// ourProgress is progress as a client may report it of a request of the server.
+var ourProgress = []struct {
+	id, what string
+	reports  []map[string]any
+}{
+	{"progress.notify", "some", []map[string]any{{"progress": 1, "total": 2}, {"progress": 2, "total": 2, "message": "done"}}},
+	{"progress.value-float", "fractional", []map[string]any{{"progress": 0.25, "total": 1}, {"progress": 0.5, "total": 1}}},
+	{"progress.total-float", "fractions of", []map[string]any{{"progress": 1, "total": 1.5}}},
+	{"progress.omit-total", "without a total,", []map[string]any{{"progress": 1}, {"progress": 2}}},
+	{"progress.frequency", "a lot of", often(100)},
+}
+
+func often(n int) []map[string]any {
+	var reports []map[string]any
+	for i := range n {
+		reports = append(reports, map[string]any{"progress": i + 1, "total": n})
+	}
+	return reports
 }
 
 func jsonValue(v any) any {
@@ -133,18 +240,4 @@ func jsonValue(v any) any {
 	}
 	value, _, _ := wire.Decode(raw)
 	return value
-}
-
-func tellNothing(*check.T, any) {}
-
-func tellFractions(t *check.T, token any) {
-	t.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": 0.25})
-	t.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": 0.5, "total": 1.5})
-	t.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": 1.5, "total": 1.5, "message": "done"})
-}
-
-func tellOften(t *check.T, token any) {
-	for i := range 100 {
-		t.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": i})
-	}
 }

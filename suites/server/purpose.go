@@ -25,6 +25,7 @@ var purposes = map[string]struct {
 	"sampling":    {regexp.MustCompile(`(?i)sampl`), "ask for sampling"},
 	"elicitation": {regexp.MustCompile(`(?i)elicit`), "elicit"},
 	"roots":       {regexp.MustCompile(`(?i)roots`), "ask for the roots"},
+	"ping":        {regexp.MustCompile(`(?i)\bping|_ping`), "ping the client"},
 	"progress":    {regexp.MustCompile(`(?i)progress|long.?running`), "report progress"},
 	"slow":        {regexp.MustCompile(`(?i)slow|sleep|long.?running`), "take its time"},
 }

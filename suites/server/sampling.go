@@ -29,7 +29,7 @@ var samplingChecks = []*check.Check{
 		Name: "sampling/answers",
 		Requirements: []string{
 			"sampling.result.stop-reason-optional", "sampling.result.stop-reason-open", "sampling.max-tokens.fewer",
-			"sampling.preferences.advisory", "meta.attach.result",
+			"sampling.preferences.advisory", "meta.attach.result", "base.response.result-open",
 		},
 		Needs: byHand("sampling"),
 		Body: func(t *check.T) {
@@ -45,6 +45,7 @@ var samplingChecks = []*check.Check{
 				{"sampling.result.stop-reason-open", "stopReason is none of the listed ones", map[string]any{"stopReason": "mcpconform/other"}},
 				{"sampling.max-tokens.fewer", "the generation is very short", map[string]any{"content": map[string]any{"type": "text", "text": "A"}}},
 				{"sampling.preferences.advisory", "the model fits no hint", map[string]any{"model": "no-model-that-was-hinted-at"}},
+				{"base.response.result-open", "the result has a member that is not defined", map[string]any{"mcpconform": true}},
 				{"meta.attach.result", "the result has _meta", map[string]any{"_meta": map[string]any{"example.com/mcpconform": []any{}}}},
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(v.changes)))
@@ -84,20 +85,30 @@ var samplingChecks = []*check.Check{
 	},
 	{
 		Name:         "sampling/refused",
-		Requirements: []string{"base.response.present"},
+		Requirements: []string{"base.response.present", "base.error.data-free"},
 		Needs:        byHand("sampling"),
-		Body: func(t *check.T) {
-			// Users may refuse: the call that asked gets its answer all the same, whatever it says.
-			call := purposed(t, "sampling")
-			for _, code := range []int{-1, -32603} {
-				_, asked := converse(t, call, createMessage, always(map[string]any{
-					"error": map[string]any{"code": code, "message": "User rejected sampling request"},
-				}))
-				if len(asked) == 0 {
-					t.Inconclusive("the tool %q did not send %s", call.Tool, createMessage)
-				}
-			}
-			t.Fence()
-		},
+		Body:         func(t *check.T) { refuse(t, "sampling", createMessage) },
 	},
+}
+
+// refuse answers what a server asks with errors of each kind: users may refuse,
+// and a client may be unable to ask. The call that asked gets its answer all the
+// same, whatever it says.
+func refuse(t *check.T, purpose, method string) {
+	call := purposed(t, purpose)
+	for _, problem := range []map[string]any{
+		{"code": -1, "message": "User rejected the request"},
+		{"code": -32603, "message": "Nobody is there", "data": "a text"},
+		{"code": -32603, "message": "Nobody is there", "data": 7},
+		{"code": -32603, "message": "Nobody is there", "data": map[string]any{"why": []any{}}},
+	} {
+		t.About("base.response.present")
+		if problem["data"] != nil {
+			t.About("base.error.data-free")
+		}
+		if _, asked := converse(t, call, method, always(map[string]any{"error": problem})); len(asked) == 0 {
+			t.Inconclusive("the tool %q did not send %s", call.Tool, method)
+		}
+		t.Fence()
+	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"slices"
@@ -17,7 +18,7 @@ const noTool = "mcpconform-no-such-tool"
 
 // Bounds of what is called on one server.
 const (
-	maxCalled    = 20 // tools
+	maxCalled    = 40 // tools
 	maxMutations = 6  // invalid calls of one tool
 	maxMutated   = 5  // tools with invalid calls
 )
@@ -67,7 +68,12 @@ var toolChecks = []*check.Check{
 			// A listed tool is known under its name. Whether it succeeds is its own affair.
 			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			called, answered := 0, 0
-			for _, tool := range callable(t) {
+			tools := callable(t)
+			// Where there are too many to call them all, those that do something known are the most telling.
+			slices.SortStableFunc(tools, func(a, b map[string]any) int {
+				return cmp.Compare(unknownLast(t, a), unknownLast(t, b))
+			})
+			for _, tool := range tools {
 				name := tool["name"].(string)
 				arguments, ok := t.Target.Arguments(tool)
 				if !ok {
@@ -231,6 +237,13 @@ var toolChecks = []*check.Check{
 const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
 
 // callable returns the tools that may be called, with their names.
+func unknownLast(t *check.T, tool map[string]any) int {
+	if t.Target.Known(tool) {
+		return 0
+	}
+	return 1
+}
+
 func callable(t *check.T) []map[string]any { return named(t.Target.Callable()) }
 
 func named(all []map[string]any) []map[string]any {
