@@ -101,7 +101,7 @@ func DescribeEnd(e *wire.Event) string {
 		return "the connection ended"
 	case e.Kind == wire.KindExit:
 		return "the server " + e.Exit.String()
-	case e.Kind == wire.KindClose:
+	case e.Kind == wire.KindClose && e.Note == "":
 		return "the server closed its " + e.Stream
 	case e.Note != "":
 		return e.Note

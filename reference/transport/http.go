@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -57,7 +58,9 @@ type HTTPConn struct {
 	dialer    *HTTP
 	session   atomic.Pointer[sessionState]
 	deleted   atomic.Bool // a DELETE was sent for the session
+	leaving   atomic.Bool // a DELETE was sent, whoever made it up
 	listening atomic.Bool // the connection has opened its GET stream
+	listeners atomic.Int32
 }
 
 // sessionState is what initialize has brought.
@@ -99,6 +102,7 @@ func (c *HTTPConn) SessionID() string { return c.state().id }
 func (c *HTTPConn) SetSession(id, version string) {
 	c.session.Store(&sessionState{id: id, version: version})
 	c.deleted.Store(false)
+	c.leaving.Store(false)
 }
 
 // Sibling returns a second connection to the same server that records to a log
@@ -234,7 +238,7 @@ func negotiated(request, answer *wire.Message) string {
 
 // listen opens the GET stream and gives the server a moment to accept it.
 func (c *HTTPConn) listen(ctx context.Context) {
-	x, err := c.start(c.get(nil))
+	x, err := c.start(c.listener(nil, 0))
 	if err != nil || c.dialer.lateHead.Load() {
 		return
 	}
@@ -246,6 +250,68 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	case <-timer.C:
 		c.dialer.lateHead.Store(true)
 	}
+}
+
+const (
+	// maxBarren is how many listening streams in a row may end without having
+	// brought anything before the connection does without one.
+	maxBarren = 3
+	// maxListeners bounds the listening streams that a connection opens by itself.
+	maxListeners = 50
+	// listenBackoff is added to the wait before each further one.
+	listenBackoff = 20 * time.Millisecond
+	// maxRetry bounds for how long a server may ask to wait before the stream is
+	// opened anew. Whoever asks for more is not listened to any more.
+	maxRetry = 5 * time.Second
+)
+
+// listener returns the GET of a listening stream that is opened anew when it
+// ends by no doing of ours: the server may close it at any time
+// (basic/transports#listening-for-messages-from-the-server).
+func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
+	o := c.get(over)
+	o.onEnd = func(x *exchange, dropped bool) {
+		switch {
+		case dropped || c.leaving.Load() || c.ctx.Err() != nil:
+		case errors.Is(x.err, syscall.ECONNREFUSED):
+			// There is nobody left who could answer anything.
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: x.stream, Note: x.err.Error()})
+		case x.head != nil && x.head.HTTP.Status == http.StatusOK && x.events:
+			c.running.Go(func() { c.listenAgain(x, barren) })
+		}
+	}
+	return o
+}
+
+// listenAgain opens the listening stream anew, after its last event if that can
+// be told (basic/transports#resumability-and-redelivery).
+func (c *HTTPConn) listenAgain(ended *exchange, barren int) {
+	if ended.brought {
+		barren = 0
+	} else {
+		barren++
+	}
+	n := c.listeners.Add(1)
+	if barren >= maxBarren || n >= maxListeners || ended.retry > maxRetry {
+		return
+	}
+	timer := time.NewTimer(max(ended.retry, time.Duration(n-1)*listenBackoff))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ctx.Done():
+		return
+	case <-c.shutting:
+		return
+	}
+	var over http.Header
+	if id := ended.lastID.Load(); id != nil && *id != "" {
+		over = http.Header{headerLastEvent: {*id}}
+	}
+	if c.leaving.Load() {
+		return
+	}
+	_, _ = c.start(c.listener(over, barren)) // refused when the connection was closed meanwhile
 }
 
 // get returns a GET that opens a stream. A server may hold back its head until
@@ -348,6 +414,9 @@ func (c *HTTPConn) Open(ctx context.Context, r Request) (*Stream, error) {
 		o.header = c.header(r.Method)
 	}
 	override(o.header, r.Header)
+	if r.Method == http.MethodDelete {
+		c.leaving.Store(true)
+	}
 	if msg := wire.Parse(r.Body); o.message && msg.Kind == wire.Request && msg.Method == "initialize" && r.Defaults {
 		c.learn(o, msg)
 	}

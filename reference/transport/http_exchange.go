@@ -51,6 +51,8 @@ type exchanges struct {
 	reached atomic.Bool // a connection to the server was established once
 	flood   sync.Once
 	closing sync.Once
+	// shutting is closed once no further exchanges are wanted.
+	shutting chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -61,7 +63,7 @@ type exchanges struct {
 func newExchanges(s *site, log *wire.Log) *exchanges {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &exchanges{
-		log: log, site: s, ctx: ctx, cancel: cancel,
+		log: log, site: s, ctx: ctx, cancel: cancel, shutting: make(chan struct{}),
 		counts: make(map[string]int), open: make(map[*exchange]struct{}),
 	}
 }
@@ -79,6 +81,7 @@ func (l *exchanges) shut(last func()) {
 	l.closing.Do(func() {
 		l.mu.Lock()
 		l.closed = true
+		close(l.shutting)
 		for x := range l.open {
 			x.cancel(errDropped)
 		}
@@ -123,7 +126,7 @@ type outbound struct {
 	onMessage func(*wire.Message)
 	// onEvent may claim an event of the stream that holds no message.
 	onEvent func(wire.SSEItem) (claimed bool)
-	onEnd   func(dropped bool)
+	onEnd   func(x *exchange, dropped bool)
 }
 
 // exchange is one HTTP request and whatever answers it.
@@ -137,6 +140,11 @@ type exchange struct {
 
 	connected atomic.Bool
 	lastID    atomic.Pointer[string]
+
+	// Of an event stream; set by the goroutine that reads it.
+	events  bool          // it is one
+	brought bool          // anything came on it, if only a comment
+	retry   time.Duration // that the server last asked for
 
 	wroteOnce sync.Once
 	wrote     chan struct{} // closed when the request left as a whole
@@ -282,7 +290,7 @@ func (x *exchange) run(req *http.Request) {
 		_, _ = x.link.log.Append(wire.Event{Kind: wire.KindStreamEnd, From: from, Stream: x.stream, Note: note})
 	}
 	if x.onEnd != nil {
-		x.onEnd(dropped)
+		x.onEnd(x, dropped)
 	}
 	if x.head == nil {
 		close(x.headed)
@@ -368,6 +376,8 @@ func (x *exchange) describe(err error) string {
 	}
 	var lookup *net.DNSError
 	switch {
+	case failedAt(err, "proxyconnect"):
+		return "the proxy cannot be reached: " + x.link.site.redact.String(err.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused: nothing listens at " + x.link.site.name
 	case errors.As(err, &lookup):
@@ -382,6 +392,12 @@ func (x *exchange) describe(err error) string {
 		text = append(text[:maxNote], '…')
 	}
 	return string(text)
+}
+
+// failedAt reports whether an error is one of a step on the way to the server.
+func failedAt(err error, step string) bool {
+	var problem *net.OpError
+	return errors.As(err, &problem) && problem.Op == step
 }
 
 // bodyEnd says how a body ended of which n bytes came, or "" for a clean end.
@@ -452,6 +468,7 @@ func (x *exchange) emit(e wire.Event) error {
 
 // readEvents records an event stream: messages, and whatever else it holds.
 func (x *exchange) readEvents(resp *http.Response) string {
+	x.events = true
 	limit := x.link.log.Limits().Message
 	body := &countingReader{r: resp.Body}
 	events := wire.NewSSEReader(body, limit)
@@ -462,6 +479,10 @@ func (x *exchange) readEvents(resp *http.Response) string {
 			return fmt.Sprintf("reading was stopped: an event is longer than %d bytes", limit)
 		case err != nil:
 			return x.bodyEnd(resp, body.n, err)
+		}
+		x.brought = true
+		if ms, err := strconv.Atoi(item.SSE.Retry); err == nil && !item.Incomplete {
+			x.retry = time.Duration(min(ms, 1<<30)) * time.Millisecond
 		}
 		if item.SSE.HasID && !item.Incomplete {
 			x.lastID.Store(&item.SSE.ID)
@@ -553,7 +574,7 @@ func (x *exchange) failure() error {
 		return nil
 	case errors.Is(x.err, errDropped):
 		return ErrClosed
-	case !x.link.reached.Load():
+	case !x.link.reached.Load(), failedAt(x.err, "remote error"): // an alert of TLS: nobody to talk to
 		return &StartError{Target: x.link.site.name, Err: x.err}
 	}
 	return fmt.Errorf("%s without a response: %w", x.method, x.err)

@@ -169,7 +169,7 @@ func (c *SSEConn) onMessage(m *wire.Message) {
 	}
 }
 
-func (c *SSEConn) onEnd(dropped bool) {
+func (c *SSEConn) onEnd(_ *exchange, dropped bool) {
 	if !dropped {
 		_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
 	}

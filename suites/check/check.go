@@ -35,6 +35,9 @@ type Needs struct {
 	Lacking func(*Target) string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
+	// Long says that the check waits, on some servers, for what never comes: it
+	// is begun before others, which use the time.
+	Long bool
 	// Provokes lists requirements that the check's own messages break on
 	// purpose, beside those declared on single messages.
 	Provokes []string

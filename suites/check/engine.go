@@ -24,7 +24,8 @@ type Engine struct {
 	// Timeout of one answer. Zero: client.DefaultTimeout.
 	Timeout time.Duration
 	// Parallel is how many connections of single checks are open at a time.
-	// Zero: twice the number of processors.
+	// Zero: twice the number of processors where each is a process, else
+	// parallelRemote.
 	Parallel int
 	// Settings say what may be called and for which purpose.
 	Settings Settings
@@ -65,6 +66,10 @@ const OwnLabel = "checks in turn"
 // checkTime bounds a whole check, in answers that may time out.
 const checkTime = 6
 
+// parallelRemote is how many connections are open to one server over HTTP: that
+// takes the time of its answers rather than of processors.
+const parallelRemote = 16
+
 // sharedAtOnce is how many checks use the shared session at a time.
 const sharedAtOnce = 16
 
@@ -93,8 +98,12 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Timeout == 0 {
 		e.Timeout = client.DefaultTimeout
 	}
-	if e.Parallel == 0 {
+	switch {
+	case e.Parallel != 0:
+	case e.Dialer.Transport() == transport.NameStdio:
 		e.Parallel = 2 * runtime.GOMAXPROCS(0)
+	default:
+		e.Parallel = parallelRemote
 	}
 	e.silence.begin()
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
@@ -185,8 +194,12 @@ func (e *Engine) startApart(ctx context.Context, shared, own []*Future) {
 // that it returns waits for all of them.
 func (e *Engine) startAll(ctx context.Context, shared, own []*Future, do func(*Future, *client.Session) bool) (wait func()) {
 	queue := make(chan *Future, len(own)+len(shared))
-	for _, f := range own {
-		queue <- f
+	for _, long := range []bool{true, false} {
+		for _, f := range own {
+			if f.Check.Needs.Long == long {
+				queue <- f
+			}
+		}
 	}
 	var sharing sync.WaitGroup
 	sharedSlots := make(chan struct{}, sharedAtOnce)

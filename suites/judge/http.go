@@ -435,6 +435,7 @@ func (c *Conversation) judgeGets(o *Observer) {
 	}
 	session := c.sessionID()
 	var open []*httpExchange
+	offered := false
 	for _, x := range c.httpExchanges() {
 		if x.method() == http.MethodDelete && x.ok() {
 			return // whatever comes now belongs to no session
@@ -449,12 +450,15 @@ func (c *Conversation) judgeGets(o *Observer) {
 		busy := len(open) > 0
 		switch status := x.status(); {
 		case x.ok() && x.mediaType() == typeEvents:
-			open = append(open, x)
+			open, offered = append(open, x), true
 			o.Exercised(id, wire.Server)
 		case status == http.StatusMethodNotAllowed:
 			o.Exercised(id, wire.Server)
 		case busy && status >= 400:
 			o.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
+		case status == http.StatusNotFound && session != "" && offered:
+			// How a client learns that the session has ended (#session-management).
+			o.Note(id, wire.Server, "a listening stream could not be opened anew: HTTP status 404")
 		case x.ok():
 			o.Violation(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.mediaType(), 60)+", not with an event stream", x.evidence()...)
 		default:

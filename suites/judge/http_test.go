@@ -231,6 +231,17 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.handshake().get(later(), 200, "application/json") },
 		},
 		{
+			"http.server.get-stream-or-405", wire.Server,
+			func(s *httpScript) { // the session has ended when the stream is opened anew: a remark
+				s.handshake().get(later(), 200, "text/event-stream")
+				s.get(later(), 404, "")
+			},
+			func(s *httpScript) {
+				s.handshake().get(later(), 200, "text/event-stream")
+				s.get(later(), 200, "text/html")
+			},
+		},
+		{
 			"http.server.sse-event-data", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
 			func(s *httpScript) { s.handshake().stream(pingFive, false, "", "hello", "", pongFive) },
 		},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -167,13 +168,16 @@ func finished(t *check.T, mark int, p *client.Pending) bool {
 // awaitSlow waits for the answer of a call that may take longer than an answer
 // is allowed to: that is no fault, but then nothing can be said.
 func awaitSlow(t *check.T, p *client.Pending) {
-	_, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return answers(e, p) })
+	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return over(e, p) })
 	if err != nil && t.Context.Err() == nil {
 		cancel(t, p.ID)
 		t.Fence()
 		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 	}
 	t.Must(err)
+	if !answers(e, p) {
+		t.Inconclusive("the slow tool gives no answer: %s", cmp.Or(e.Note, "its exchange ended without one"))
+	}
 }
 
 // abandoned makes a call, waits until the server asks something because of it,
@@ -182,10 +186,10 @@ func awaitSlow(t *check.T, p *client.Pending) {
 func abandoned(t *check.T, call check.Call, method string) *wire.Event {
 	p := t.Start("tools/call", call.Params())
 	request, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
-		return asks(e, method) || answers(e, p)
+		return asks(e, method) || over(e, p)
 	})
 	t.Must(err)
-	if answers(request, p) {
+	if over(request, p) {
 		return nil
 	}
 	if method == createMessage && !check.Sampleable(request.Msg.Params) {

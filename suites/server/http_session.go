@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -163,8 +164,16 @@ func sessionID(t *check.T) string {
 // needsListening ends the body if the server has no stream for messages that
 // belong to no request: it need not offer one.
 func needsListening(t *check.T) {
-	if t.Target.Transport == transport.NameHTTP && !listens(t) {
+	if t.Target.Transport != transport.NameHTTP {
+		return
+	}
+	if !listens(t) {
 		t.Inconclusive("the server offers no listening stream on which it could tell")
+	}
+	for _, e := range t.Session.Log().Events() {
+		if e.Kind == wire.KindStreamEnd && e.From == wire.Server && strings.HasPrefix(e.Stream, "get:") {
+			t.Inconclusive("the listening stream, on which it could have told, ended on the way")
+		}
 	}
 }
 

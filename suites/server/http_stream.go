@@ -117,7 +117,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/resume",
 		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
-		Needs:        overHTTP,
+		Needs:        resuming,
 		Body: func(t *check.T) {
 			// Of two requests that run at once, the stream of one is dropped and resumed. What comes then, the judge
 			// compares with what belongs to it.
@@ -136,7 +136,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/disconnect-not-cancel",
 		Requirements: []string{"http.server.disconnect-not-cancel"},
-		Needs:        overHTTP,
+		Needs:        resuming,
 		Body: func(t *check.T) {
 			// A connection that breaks is no cancellation: the resumed stream brings the result.
 			call, ok := purposeCall(t, "slow")
@@ -157,6 +157,10 @@ var httpStreamChecks = []*check.Check{
 		},
 	},
 }
+
+// resuming is for what waits on a resumed stream, which some servers open and
+// leave alone.
+var resuming = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Long: true}
 
 // callRequest returns the POST of a tools/call that asks for progress.
 func callRequest(t *check.T, call check.Call, token string) transport.Request {

@@ -242,7 +242,7 @@ func tempt(t *check.T) {
 	limit, stop := context.WithTimeout(t.Context, patience)
 	defer stop()
 	for _, p := range open {
-		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return answers(e, p) }); err != nil {
+		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
 			cancel(t, p.ID)
 		}
 	}

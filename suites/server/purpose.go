@@ -148,7 +148,7 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 	var asked []*wire.Event
 	for from := p.Request.Seq + 1; ; {
 		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
-			return answers(e, p) || asks(e, method) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
+			return over(e, p) || asks(e, method)
 		})
 		t.Must(err)
 		if e.Kind == wire.KindStreamEnd {
@@ -185,6 +185,12 @@ func respond(t *check.T, request *wire.Event, outcome map[string]any, opts ...cl
 // answers reports whether an event is the response to a request.
 func answers(e *wire.Event, p *client.Pending) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID)
+}
+
+// over reports whether an event is the response to a request or the end of the
+// HTTP exchange that should have brought it.
+func over(e *wire.Event, p *client.Pending) bool {
+	return answers(e, p) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 }
 
 // asks reports whether an event is a request of the server.

@@ -52,18 +52,18 @@ func (r rooted) asked() int {
 	return n
 }
 
-// awaitAsked waits until the server has asked more than n times.
+// awaitAsked waits until the server has asked more than n times, unless it ends.
 func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	seen := 0
-	_, err := r.Log().Await(ctx, 0, func(e *wire.Event) bool {
+	_, _ = r.Log().Await(ctx, 0, func(e *wire.Event) bool {
 		if asks(e, listRoots) {
 			seen++
 		}
-		return seen > n
+		return seen > n || e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server
 	})
-	return err == nil
+	return seen > n
 }
 
 // spontaneous is how long a server may take to ask for what nobody told it to
@@ -133,7 +133,7 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/list-changed",
 		Requirements: []string{"roots.list-changed.refetch"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Fresh, Long: true},
 		Body: func(t *check.T) {
 			// A server that has fetched the roots fetches them again, at once or when it needs them next.
 			r := openRooted(t, root("file:///tmp", nil))
@@ -146,8 +146,9 @@ var rootChecks = []*check.Check{
 				return
 			}
 			r.use(t)
-			t.Require(r.awaitAsked(t.Context, before, r.Options.Timeout),
-				"the server had fetched the roots, but did not ask for them again after they had changed")
+			again := r.awaitAsked(t.Context, before, r.Options.Timeout)
+			t.FenceOn(r.Session) // a server that has gone asks for nothing
+			t.Require(again, "the server had fetched the roots, but did not ask for them again after they had changed")
 		},
 	},
 	{

@@ -14,7 +14,7 @@ var stdioChecks = []*check.Check{
 	{
 		Name:         "stdio/invalid-json",
 		Requirements: []string{"stdio.server.survives-invalid-json", "base.error.parse-error"},
-		Needs:        alone,
+		Needs:        derailing,
 		Body: func(t *check.T) {
 			// A line stands alone: one that is not JSON is answered with -32700 or not at all, and the next is served.
 			for _, raw := range []string{`this is not JSON`, `]`} {
@@ -25,7 +25,7 @@ var stdioChecks = []*check.Check{
 	{
 		Name:         "stdio/broken-message",
 		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
-		Needs:        alone,
+		Needs:        derailing,
 		Body: func(t *check.T) {
 			// The same for a message that is cut off or mistyped.
 			for _, raw := range []string{`{"jsonrpc":"2.0","id":1,"method":`, `{"jsonrpc":"2.0",}`} {
@@ -143,6 +143,10 @@ var stdioChecks = []*check.Check{
 
 // alone is a session that no other check uses at the time.
 var alone = check.Needs{Session: check.Own, Transports: []string{transport.NameStdio}}
+
+// derailing is for what throws many servers off their tracks: in a session that
+// others have used it would have to be tried twice, a time limit each.
+var derailing = check.Needs{Session: check.Fresh, Transports: []string{transport.NameStdio}, Long: true}
 
 // survives sends a line that is no valid message and wants a ping after it to be
 // answered. What answers the line itself is an error with the given code (0 for
