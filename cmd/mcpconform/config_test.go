@@ -20,23 +20,37 @@ import (
 	"github.com/mcpconform/mcpconform/suites/expected"
 )
 
-// asReference makes this test's binary a reference server over stdio or, with
-// arguments that begin with "proxy", the command itself.
+// asReference makes this test's binary a reference server, over stdio or at
+// the address after --listen, which logs what it was told. With arguments that
+// begin with "proxy", it is the command itself.
 const asReference = "MCPCONFORM_TEST_REFERENCE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asReference) != "" && len(os.Args) > 1 && os.Args[1] == "proxy" {
+	switch {
+	case os.Getenv(asCommand) != "", os.Getenv(asReference) != "" && len(os.Args) > 1 && os.Args[1] == "proxy":
 		main()
-		os.Exit(exitConformant)
-	}
-	if os.Getenv(asReference) != "" {
-		if err := server.New(server.Options{}).RunStdio(context.Background(), os.Stdin, os.Stdout, os.Stderr); err != nil {
+		os.Exit(0)
+	case os.Getenv(asReference) != "":
+		if err := serveReference(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+func serveReference(args []string) error {
+	fmt.Fprintf(os.Stderr, "key %s, token %s, arguments %q\n", os.Getenv("SERVICE_API_KEY"), os.Getenv("OUR_TOKEN"), args)
+	s := server.New(server.Options{})
+	if len(args) < 2 || args[0] != "--listen" {
+		return s.RunStdio(context.Background(), os.Stdin, os.Stdout, os.Stderr)
+	}
+	l, err := server.Listen(args[1])
+	if err != nil {
+		return err
+	}
+	return s.HTTP().Serve(context.Background(), l)
 }
 
 // configured parses a command line of `mcpconform server` and returns what

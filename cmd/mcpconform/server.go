@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
 	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one answer may take")
-	flags.IntVar(&f.parallel, "parallel", 0, "connections of single checks at a time (0: twice the processors)")
+	flags.IntVar(&f.parallel, "parallel", 0, "connections of single checks at a time (0: twice the processors, over HTTP 16)")
 	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the target not conformant")
 	flags.StringVar(&f.call, "call-tools", "safe", "which tools may be called: none, `safe` or all")
 	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the target, `NAME=value` or NAME to pass ours on, repeatable")
@@ -129,8 +130,20 @@ func (f *runFlags) target(o *suites.Options, args []string) error {
 		return err
 	}
 	o.Dialer = &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
-	o.Target.Command = args
+	o.Target.Command = slices.Clone(args)
+	o.Redactor = transport.NewRedactor(nil, "")
+	keepSecret(o.Redactor, env, args)
 	return nil
+}
+
+// keepSecret makes known what a target was told that no report may repeat. An
+// environment that is nil is ours.
+func keepSecret(r *transport.Redactor, env, args []string) {
+	if env == nil {
+		env = os.Environ()
+	}
+	r.AddEnv(env...)
+	r.AddArgs(args...)
 }
 
 // environment returns the target's environment, or nil for ours.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -88,6 +89,9 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		return e, fmt.Errorf("--url: %w", err)
 	}
 	e.Redactor = transport.NewRedactor(e.Header, plain.URL)
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		e.Redactor.AddEnv(name + "=" + os.Getenv(name))
+	}
 	return e, nil
 }
 
@@ -118,6 +122,7 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 	stop = func() {}
 	if f.start != "" {
 		command.Args = transport.Shell(f.start)
+		keepSecret(e.Redactor, command.Env, strings.FieldsFunc(f.start, func(c rune) bool { return strings.ContainsRune(" \t\n'\"", c) }))
 		o.Target.Command = []string{e.Redactor.String(f.start)}
 		server, err := transport.Start{
 			Command: command, Endpoint: e, Log: o.Trace.Connect(name, "server process"),

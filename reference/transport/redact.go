@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,6 +109,13 @@ func (r *Redactor) addURL(u *url.URL) {
 			r.Add(u.User.Username())
 		}
 	}
+	if u.Scheme != "unix" {
+		for segment := range strings.SplitSeq(u.Path, "/") {
+			if random(segment) {
+				r.Add(segment)
+			}
+		}
+	}
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		name, value, found := strings.Cut(pair, "=")
 		if !found {
@@ -119,6 +127,78 @@ func (r *Redactor) addURL(u *url.URL) {
 		r.Add(value)
 		if plain, err := url.QueryUnescape(value); err == nil {
 			r.Add(plain)
+		}
+	}
+}
+
+// random reports whether a word looks as if a generator of keys had made it,
+// such as a part of a path that only those who may use it know.
+func random(word string) bool {
+	const least, mixed = 20, 3
+	letters, digits := 0, 0
+	for _, c := range word {
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			letters++
+		case !strings.ContainsRune("-_+=~", c):
+			return false
+		}
+	}
+	return letters+digits >= least && letters >= mixed && digits >= mixed
+}
+
+// secretName reports whether a name says that what it names is secret.
+func secretName(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// AddEnv makes known what is secret in environment variables, each of the form
+// NAME=value, by name or by looks. A target may repeat it, in its logs above all.
+func (r *Redactor) AddEnv(env ...string) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		r.addNamed(name, value)
+	}
+}
+
+// AddArgs makes known what is secret in the arguments of a command: the values
+// of options such as --api-key, of headers and in URLs.
+func (r *Redactor) AddArgs(args ...string) {
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		option := strings.HasPrefix(arg, "-")
+		switch {
+		case joined && option:
+			r.addNamed(name, value)
+		case option && secretName(name) && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			r.addNamed(name, args[i+1])
+		case !option:
+			if header, value, ok := strings.Cut(arg, ":"); ok && secretName(header) && !strings.HasPrefix(value, "//") {
+				value = strings.TrimSpace(value)
+				r.Add(value)
+				r.Add(credentials(header, value)...)
+			}
+			r.addNamed("", arg)
+		}
+	}
+}
+
+// addNamed adds a value if its name or its looks say that it is secret, and
+// what is secret in it if it is a URL. A file that holds a secret is none.
+func (r *Redactor) addNamed(name, value string) {
+	u, err := url.Parse(value)
+	switch {
+	case err == nil && u.Host != "":
+		r.addURL(u)
+	case !secretName(name) && !random(value):
+	case strings.Trim(value, "0123456789") == "" && len(value) < 10:
+		// The maximum of tokens, say.
+	default:
+		if _, err := os.Stat(value); err != nil {
+			r.Add(value)
 		}
 	}
 }
@@ -242,8 +322,7 @@ func (r *Redactor) secretHeader(name string) bool {
 	if r != nil && r.headers[name] {
 		return true
 	}
-	lower := strings.ToLower(name)
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) })
+	return secretName(name)
 }
 
 // URL returns u as text without user information and fragment, and with every

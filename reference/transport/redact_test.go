@@ -125,3 +125,28 @@ func TestRedactorTrace(t *testing.T) {
 		t.Errorf("the log itself was changed: %s", got)
 	}
 }
+
+func TestRedactorEnvironmentAndArguments(t *testing.T) {
+	file := t.TempDir()
+	r := NewRedactor(nil, "https://x/mcp/9f86d081884c7d659a2feaa0/sse")
+	r.AddEnv(
+		"API_KEY=env-value", "GITHUB_TOKEN=ghp_other", "MODE=production", "MAX_TOKENS=100000", "KEY_FILE="+file,
+		"PLAIN=4f9c1b7a8d2e6f3a5b0c", "DATABASE=postgres://me:db-password@host/db", "NOTHING",
+	)
+	r.AddArgs("server", "--api-key", "after-option", "--token=joined-value", "--verbose", "--port=123456", "-H", "X-Secret: of-header",
+		"https://host/mcp?key=of-query", "--auth", "--other")
+	for in, want := range map[string]string{
+		"env-value ghp_other":  "REDACTED REDACTED",
+		"production 100000":    "production 100000",
+		file:                   file,
+		"4f9c1b7a8d2e6f3a5b0c": "REDACTED",
+		"db-password at host":  "REDACTED at host",
+		"after-option joined-value of-header of-query": "REDACTED REDACTED REDACTED REDACTED",
+		"server --verbose --other 123456":              "server --verbose --other 123456",
+		"https://x/mcp/9f86d081884c7d659a2feaa0/sse":   "https://x/mcp/REDACTED/sse",
+	} {
+		if got := r.String(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			}
 			return true
 		}
-		o.onEnd = func(dropped bool) {
+		o.onEnd = func(_ *exchange, dropped bool) {
 			if !dropped {
 				_, _ = l.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
 			}
