@@ -552,6 +552,7 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 	var lost *httpExchange // the first request that was answered with 404
 	reused := 0
 	deletes := 0
+	early := false
 	for _, x := range c.httpExchanges() {
 		if x.request.Seq < c.Init.Response().Seq {
 			continue
@@ -569,6 +570,10 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 				id = x.head.HTTP.Header.Get(headerSession)
 				version = c.versionOf(x)
 			}
+			continue
+		}
+		if !early && c.pingsEarly(x, m) {
+			early = true
 			continue
 		}
 		judgeSessionHeader(x, id, o)
@@ -589,6 +594,16 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 			lost = x
 		}
 	}
+}
+
+// pingsEarly reports whether a request without session and version is a ping
+// that may have been sent before initialize was answered, which pings are free
+// to be (basic/lifecycle#initialization).
+func (c *Conversation) pingsEarly(x *httpExchange, m *wire.Event) bool {
+	h := x.request.HTTP.Header
+	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" &&
+		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0 &&
+		m.At-c.Init.Response().At < overtaking
 }
 
 // maxReused is how many requests may still name a lost session: those under way.

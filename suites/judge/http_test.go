@@ -545,6 +545,40 @@ func TestCancelledPost(t *testing.T) {
 	}
 }
 
+// TestMessagesOvertakeEachOtherOverHTTP: each of them is a request of its own.
+func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
+	const cancelSix = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`
+	bare := headers("Accept", both)
+	for _, tt := range []struct {
+		name, id string
+		play     func(s *httpScript)
+		broken   bool
+	}{
+		{"cancelled before it arrived", "cancellation.same-direction", func(s *httpScript) {
+			s.handshake().post(cancelSix, later(), 202, "", "").stream(callSix, false, "", doneSix).post(cancelSix, later(), 202, "", "")
+		}, false},
+		{"cancelled and never sent", "cancellation.same-direction", func(s *httpScript) {
+			s.handshake().stream(callSix, false, "", doneSix).post(cancelSix, later(), 202, "", "")
+			s.post(strings.ReplaceAll(cancelSix, "6", "7"), later(), 202, "", "")
+		}, true},
+		{"cancelled while others are answered", "cancellation.in-progress", func(s *httpScript) {
+			s.handshake().stream(callSix, false, "", doneSix).ping().post(cancelSix, later(), 202, "", "")
+		}, false},
+		{"ping before the session is known", "http.client.session-header", func(s *httpScript) {
+			s.handshake().post(pingFive, bare, 400, "", "")
+		}, false},
+		{"pings without the session", "http.client.session-header", func(s *httpScript) {
+			s.handshake().post(pingFive, bare, 400, "", "").post(pingFive, bare, 400, "", "")
+		}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http")
+			tt.play(s)
+			expectSeen(t, s.log, tt.id, wire.Client, tt.broken)
+		})
+	}
+}
+
 func TestSSERules(t *testing.T) {
 	const (
 		stream = "http://localhost/sse"

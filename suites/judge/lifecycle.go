@@ -39,8 +39,9 @@ func judgeHandshake(c *Conversation, o *Observer) {
 		return
 	}
 	if c.Init == nil || c.Init.From() != wire.Client {
-		if first.From == wire.Client {
-			o.Violation("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", first)
+		// Pings are free to come early; over HTTP they then name no session.
+		if early := c.firstBesides("ping"); early != nil && early.From == wire.Client {
+			o.Violation("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", early)
 		}
 		return
 	}
@@ -90,6 +91,17 @@ func (c *Conversation) initializedLater() bool {
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
 		if e.Msg.Kind != wire.Invalid {
+			return e
+		}
+	}
+	return nil
+}
+
+// firstBesides returns the first recognisable message that is neither a request
+// of a method nor a response, or nil.
+func (c *Conversation) firstBesides(method string) *wire.Event {
+	for _, e := range c.Messages {
+		if e.Msg.Kind != wire.Invalid && !e.Msg.IsResponse() && e.Msg.Method != method {
 			return e
 		}
 	}
