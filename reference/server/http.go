@@ -347,7 +347,7 @@ func (x *exchange) find() *wire.Message {
 		x.recorder = r // of a session that has ended
 	}
 	h.mu.Unlock()
-	x.starting = m != nil && m.Kind == wire.Request && m.Method == "initialize" && !given
+	x.starting = m != nil && initializes(m) && !given
 	switch {
 	case x.starting:
 		x.link = nil

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -40,6 +41,20 @@ func (l *legacyLink) put(e *Event) {
 // legacyParam is the query parameter that names the session.
 const legacyParam = "sessionId"
 
+// probesAnew reports whether a client that had a session finds out once more
+// which transport the server speaks, in order to begin another one
+// (basic/transports#backwards-compatibility).
+func (x *exchange) probesAnew() bool {
+	if x.r.Method != http.MethodPost || x.r.URL.Path != PathSSE || x.recorder.log == nil || !initializes(wire.Parse(x.body)) {
+		return false
+	}
+	return slices.ContainsFunc(x.recorder.log.Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && initializes(e.Msg)
+	})
+}
+
+func initializes(m *wire.Message) bool { return m.Kind == wire.Request && m.Method == "initialize" }
+
 func (x *exchange) serveLegacy() {
 	h := x.http
 	h.mu.Lock()
@@ -50,7 +65,7 @@ func (x *exchange) serveLegacy() {
 	switch {
 	case link != nil:
 		x.session, x.recorder = link.session, link.recorder
-	case opens || x.recorder == nil:
+	case opens || x.recorder == nil || x.probesAnew():
 		x.recorder = h.newRecorder(transport.NameSSE)
 	}
 	x.begin()

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -93,6 +94,9 @@ func (x *exchange) answer(st *stream, reader int) {
 			x.gone(st)
 			return
 		case <-x.session.ctx.Done():
+			if requests, _ := st.answers(); !slices.ContainsFunc(requests, (*Request).open) {
+				x.id = wire.ID{} // a cancelled request gets no response, not even this one
+			}
 			x.refuse(UnknownSession, http.StatusNotFound, "the session has ended")
 			return
 		case <-x.http.stop:

@@ -132,16 +132,22 @@ func (s *Session) Version() string {
 }
 
 // ClientHas reports whether the client declared a capability, given as the path
-// of its members.
+// of its members, that the negotiated version knows.
 func (s *Session) ClientHas(path ...string) bool {
 	s.mu.Lock()
-	v := wire.At(s.client, path...)
+	v, version := wire.At(s.client, path...), s.version
 	s.mu.Unlock()
+	if len(path) > 0 && path[0] == "elicitation" && version < elicitationSince {
+		return false
+	}
 	if flag, ok := v.(bool); ok {
 		return flag
 	}
 	return v != nil
 }
+
+// elicitationSince is the version that brought elicitation.
+const elicitationSince = "2025-06-18"
 
 // Running returns the requests of the client that are in progress.
 func (s *Session) Running() []*Request {
@@ -440,6 +446,9 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 	case <-s.ctx.Done():
 		return nil, errEnded
 	case <-ctx.Done():
+		if s.ctx.Err() != nil {
+			return nil, errEnded // the request itself may not have left
+		}
 		s.emit(notification(s, to, "notifications/cancelled", map[string]any{
 			"requestId": rawID(id), "reason": "the answer is no longer awaited",
 		}))
