@@ -377,6 +377,16 @@ func (c *tampering) Send(ctx context.Context, out transport.Outgoing) (*wire.Eve
 	return sent, nil
 }
 
+// renewing is a connection like that on which a new session can begin.
+type renewing struct {
+	*transport.HTTPConn
+	tampering tampering
+}
+
+func (c *renewing) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	return c.tampering.Send(ctx, out)
+}
+
 func with(change func(m *wire.Message, out transport.Outgoing) []transport.Outgoing) func(*reference.Standalone) {
 	return func(c *reference.Standalone) {
 		c.Wrap = func(conn transport.Conn) transport.Conn { return &tampering{Conn: conn, change: change} }
@@ -489,6 +499,38 @@ func TestFaultsAreCaught(t *testing.T) {
 			c.Timeout = 300 * time.Millisecond
 		}},
 		{"nonsense version used", "lifecycle.version.disconnect", result.Fail, "lifecycle/no-version", nil},
+		{"unknown request not answered", "base.response.present", result.Fail, "exchange/requests", func(c *reference.Standalone) {
+			// It gives its own request up before the server has lost its patience.
+			c.Timeout = 2 * time.Second
+			with(dropped(func(m *wire.Message) bool { return m.Kind == wire.ErrorResponse }))(c)
+		}},
+		{"elicitation with an unknown action", "elicitation.action.values", result.Fail, "features/elicitation", with(replaced(`"action":"accept"`, `"action":"submit"`))},
+		{"ended by an unknown notification", "base.notification.unknown-no-response", result.Fail, "exchange/notifications", func(c *reference.Standalone) {
+			c.Wrap = func(conn transport.Conn) transport.Conn {
+				return &tampering{Conn: conn, change: func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+					if m.ID.Key() == wire.StringID("after-unknown").Key() {
+						_ = conn.Close(context.Background())
+						return nil
+					}
+					return []transport.Outgoing{out}
+				}}
+			}
+		}},
+		{"lost session named again", "http.client.session-header", result.Fail, "http/lost-session", func(c *reference.Standalone) {
+			c.Wrap = func(conn transport.Conn) transport.Conn {
+				lost := ""
+				c := conn.(*transport.HTTPConn)
+				return &renewing{HTTPConn: c, tampering: tampering{Conn: c, change: func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+					if m.Method == "notifications/initialized" {
+						if lost == "" {
+							lost = c.SessionID()
+						}
+						out.Header = map[string][]string{"Mcp-Session-Id": {lost}}
+					}
+					return []transport.Outgoing{out}
+				}}}
+			}
+		}},
 		{"session not deleted", "http.client.delete-session", result.Warn, "http/delete", nil},
 		{"lost session used", "http.client.reinitialize-on-404", result.Fail, "http/lost-session", nil},
 	} {
@@ -512,6 +554,84 @@ func TestFaultsAreCaught(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOddClientsAreNotAccused launches clients that are within their rights, and
+// some that break one thing only.
+func TestOddClientsAreNotAccused(t *testing.T) {
+	early := func(c *reference.Standalone) {
+		with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+			if m.Method != "initialize" {
+				return []transport.Outgoing{out}
+			}
+			// It is not known yet in which session.
+			return []transport.Outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"ping"}`)}, out}
+		})(c)
+	}
+	for _, test := range []struct {
+		name     string
+		scenario string // beside the baseline
+		launch   func(ctx context.Context, p client.Place) error
+		want     map[string]result.Verdict
+	}{
+		{"a ping before initialize", client.Baseline, func(ctx context.Context, p client.Place) error {
+			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			early(&c)
+			return c.Run(ctx)
+		}, nil},
+		{"a handshake and no more", client.Baseline, func(ctx context.Context, p client.Place) error {
+			return handshakeOnly(ctx, p.URL)
+		}, nil},
+		{"two sessions with a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
+			for range 2 {
+				if err := (reference.Standalone{URL: p.URL, Timeout: answerTime}).Run(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil},
+		{"no initialized", "capabilities/none", func(ctx context.Context, p client.Place) error {
+			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			with(dropped(func(m *wire.Message) bool { return m.Method == "notifications/initialized" }))(&c)
+			return c.Run(ctx)
+		}, map[string]result.Verdict{"lifecycle.init.initialized-sent": result.Fail}},
+		{"no ping answered", "exchange/notifications", func(ctx context.Context, p client.Place) error {
+			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			with(dropped(func(m *wire.Message) bool { return m.IsResponse() }))(&c)
+			return c.Run(ctx)
+		}, map[string]result.Verdict{"base.response.present": result.Fail}},
+		{"a failure, but none with JSON answers", "http/json-answers", func(ctx context.Context, p client.Place) error {
+			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			if err := c.Run(ctx); err != nil || p.Scenario == "http/json-answers" {
+				return err
+			}
+			return errors.New("it is never content")
+		}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := conduct(t, suites.ClientOptions{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}, Timeout: 20 * time.Second})
+			want := test.want
+			if want == nil {
+				want = map[string]result.Verdict{}
+			}
+			if diff := cmp.Diff(want, verdicts(run)); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// handshakeOnly looks whether a server is there.
+func handshakeOnly(ctx context.Context, url string) error {
+	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: url}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "probe"))
+	if err != nil {
+		return err
+	}
+	s := reference.New(conn, reference.Options{Timeout: answerTime})
+	defer s.Close(ctx)
+	_, err = s.Call(ctx, "initialize", s.InitializeParams())
+	return err
 }
 
 // simple is a client that takes things as they come: it checks no version,

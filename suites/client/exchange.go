@@ -31,6 +31,9 @@ var exchangeScenarios = []*Scenario{
 		Needs:   "the client sent no request after the handshake, so that nothing could be sent while it waits",
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
+			if _, ok := t.Answered("before"); !ok {
+				return // it answers no ping to begin with
+			}
 			fenced := map[string][]string{
 				"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
 				"after-malformed": {"base.notification.malformed-no-response"},
@@ -53,6 +56,8 @@ var exchangeScenarios = []*Scenario{
 						t.Exercised(id)
 					case t.silentTo(x):
 						t.Violation(id, "the client answers no ping any more after such notifications", x.Request)
+					case t.abandoned(x):
+						t.Violation(id, "the client ended the session after such notifications", lastEvents(t.last(), 6)...)
 					}
 				}
 			}
@@ -79,6 +84,13 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 		}
 	}
 	return nil
+}
+
+// abandoned reports whether the client ended when it was to answer a request,
+// which it does not do with an ordinary server.
+func (t *T) abandoned(x *judge.Exchange) bool {
+	ok, decided, _ := t.Carried()
+	return x.Response() == nil && decided && !ok && t.Ending.Exit != nil
 }
 
 // silentTo reports whether a request of the script was not answered although
@@ -196,6 +208,9 @@ func (t *T) strayTo(id string) bool {
 }
 
 func notifyEverything(a *Asker) {
+	if !a.Fence("before") {
+		return
+	}
 	a.Notify("notifications/com.example/unknown", map[string]any{"_meta": map[string]any{"com.example/x": 1}})
 	a.Notify("com.example/unknown", nil)
 	if !a.Fence("after-unknown") {

@@ -57,6 +57,11 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			t.Inconclusive("the client declares elicitation, so it has nothing to refuse", "lifecycle.capability.client-refuses-elicitation")
+			if c := t.Handshake(); c != nil && c.Version < server.Version {
+				t.Inconclusive("the version that was agreed on has no elicitation", "elicitation.schema.client-supports",
+					"elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation")
+				return
+			}
 			plain, ok := t.Answered("elicitation-string")
 			if !ok || plain.Response().Msg.Kind != wire.Result {
 				t.Inconclusive("the client answers no elicitation with a result", "elicitation.schema.client-supports", "elicitation.schema.number-bounds")
@@ -76,7 +81,7 @@ var featureScenarios = []*Scenario{
 		Judge: func(t *T) {
 			if x, ok := t.Answered("after-cancelling"); ok && x.Response().Msg.Kind == wire.Result {
 				t.Exercised("cancellation.either-side", "cancellation.race")
-			} else if x != nil && t.silentTo(x) {
+			} else if _, before := t.Answered("before-cancelling"); before && x != nil && t.silentTo(x) {
 				t.Violation("cancellation.race", "the client answers no ping any more after requests to it were cancelled", x.Request)
 			}
 			const id = "roots.list.current"
@@ -255,6 +260,9 @@ func form(names ...string) map[string]any {
 
 func askElicitation(a *Asker) {
 	const method = "elicitation/create"
+	if a.Request.Session.Version() < server.Version {
+		return // it came with this revision
+	}
 	if !a.Has("elicitation") {
 		a.Ask("undeclared-elicitation", method, form("string"),
 			"elicitation.capability.declared", "lifecycle.capability.server-uses-elicitation")
@@ -272,6 +280,7 @@ func askElicitation(a *Asker) {
 
 func askRoots(a *Asker) {
 	const method = "roots/list"
+	a.Fence("before-cancelling")
 	if a.Has("roots") {
 		a.AskUser("roots-first", method, nil)
 		a.AskUser("roots-second", method, map[string]any{"_meta": map[string]any{"com.example/x": 1}})

@@ -416,6 +416,7 @@ func judgeLost(t *T) {
 					t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
 				}
 			}
+			t.judgeMoved(first, c)
 			return
 		}
 	}
@@ -432,6 +433,29 @@ func judgeLost(t *T) {
 		}
 	}
 	t.Warning(again, "the client ends after 404 instead of beginning a new session", asked, lost)
+}
+
+// judgeMoved judges whether the client has left the session that was lost once
+// it has a new one. A second initialized tells, as it is sent once in a session
+// and after its initialize was answered: no request that was under way.
+func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
+	const id = "http.client.session-header"
+	if lost == renewed || !renewed.Handshaken() || renewed.Log.ID == lost.Log.ID {
+		return
+	}
+	began, count := renewed.Init.Response(), 0
+	for _, e := range lost.Messages {
+		if e.From != wire.Client || e.Msg.Method != "notifications/initialized" {
+			continue
+		}
+		if count++; count > 1 && e.At > began.At {
+			t.Violation(id, "the client has begun a new session and goes on to name the one that was lost", began, e)
+			return
+		}
+	}
+	if renewed.Initialized != nil {
+		t.Exercised(id)
+	}
 }
 
 // cutting ends the connection of the first request of operation before its
@@ -455,6 +479,7 @@ func cutting(*Play) server.Options {
 
 func judgeCut(t *T) {
 	var broken *wire.Event
+	const resuming, last = "http.client.resume-get", "http.client.last-event-id"
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
 			if e.SSE != nil && e.SSE.ID == "cut-here" {
@@ -469,12 +494,15 @@ func judgeCut(t *T) {
 			if e.Kind != wire.KindHTTPRequest || e.HTTP.Method != http.MethodGet {
 				continue
 			}
-			last := e.HTTP.Header.Values("Last-Event-Id")
-			if len(last) == 0 {
-				continue // a listening stream, perhaps
+			named := e.HTTP.Header.Values("Last-Event-Id")
+			if len(named) == 0 {
+				// A listening stream, perhaps.
+				t.Inconclusive("after its stream was cut the client sent a GET without Last-Event-ID: nothing that it missed can be sent again",
+					resuming, last)
+				continue
 			}
-			t.Exercised("http.client.resume-get")
-			t.Check(last[0] == "cut-here", "http.client.last-event-id",
+			t.Exercised(resuming)
+			t.Check(named[0] == "cut-here", last,
 				"the stream is resumed after another event than the last one that was received on it", broken, e)
 			break
 		}

@@ -275,10 +275,16 @@ func (t *T) Carried() (ok, decided bool, how string) {
 		return false, true, "the client sent no request after the handshake, which it does to an ordinary server"
 	case mine.Late && !theirs.Late:
 		return false, true, "the client was still waiting at the time limit, while it ends by itself with an ordinary server"
-	case mine.Exit != nil && theirs.Exit != nil && *mine.Exit != *theirs.Exit:
+	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
 		return false, true, "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
 	}
 	return true, true, ""
+}
+
+// worse reports whether an end tells of a failure that the other one does not.
+// One failure is as bad as another.
+func worse(mine, theirs wire.Exit) bool {
+	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
 }
 
 // Carries reports on requirements that a client meets by going on as with an

@@ -108,7 +108,7 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	// all the same.
 	ctx := a.Request.Session.Context()
 	log := a.Request.Session.Log()
-	from := log.Len()
+	from, began := log.Len(), time.Now()
 	message := map[string]any{"id": id, "method": method}
 	if params != nil {
 		message["params"] = params
@@ -122,13 +122,27 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	if e != nil {
 		return e.Msg
 	}
-	if ctx.Err() == nil {
-		a.Silent = true
-		if due {
-			_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
-		}
+	left := ctx.Err() != nil
+	a.Silent = true
+	if due && (!left || time.Since(began) > a.Patience/shortest && goesOn(log, from)) {
+		_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
 	}
 	return nil
+}
+
+// shortest is the share of the patience that a client must have stayed for its
+// silence to tell, when it left before the patience ended.
+const shortest = 4
+
+// goesOn reports whether the client went on to other requests, which shows that
+// it was neither about to end nor busy when it was asked.
+func goesOn(log *wire.Log, from int) bool {
+	for _, e := range log.Events()[from:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && operation(e.Msg.Method) {
+			return true
+		}
+	}
+	return false
 }
 
 // await waits for the client's response to an id.
