@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -50,7 +49,7 @@ const (
 // Situation is what gives rise to a response over HTTP.
 type Situation string
 
-// The situations. Those from ForeignHost to Unsolicited are refusals.
+// The situations. Those from ForeignHost to Forbidden are refusals.
 const (
 	ForeignHost          Situation = "foreign-host"
 	ForeignOrigin        Situation = "foreign-origin"
@@ -63,7 +62,12 @@ const (
 	MissingSession       Situation = "missing-session"
 	UnknownSession       Situation = "unknown-session" // never given or ended
 	Stopping             Situation = "stopping"
-	NotFound             Situation = "not-found" // another path
+	NotFound             Situation = "not-found"    // another path
+	Unauthorized         Situation = "unauthorized" // no access token, or one that is not good
+	MalformedToken       Situation = "malformed-token"
+	Forbidden            Situation = "forbidden" // a token of too little scope
+
+	ResourceMetadata Situation = "resource-metadata" // GET of the protected resource metadata
 
 	Accepted       Situation = "accepted"      // a notification or a response
 	AnsweredJSON   Situation = "json"          // a request, with its response
@@ -76,7 +80,7 @@ const (
 
 func (s Situation) refusal() bool {
 	switch s {
-	case Accepted, AnsweredJSON, AnsweredSSE, ListeningSSE, DeletedSession, LegacySSE, LegacyAccepted:
+	case ResourceMetadata, Accepted, AnsweredJSON, AnsweredSSE, ListeningSSE, DeletedSession, LegacySSE, LegacyAccepted:
 		return false
 	}
 	return true
@@ -113,6 +117,7 @@ type HTTPServer struct {
 	current  *httpLink             // the one without an id
 	legacy   map[string]*legacyLink
 	newest   *recorder
+	oauth    *recorder // of what is no message of the protocol; nil before there is any
 	// With a trace only: all recorders, and those of sessions by id.
 	recorders []*recorder
 	logs      map[string]*recorder
@@ -254,7 +259,9 @@ func (h *HTTPServer) newRecorder(name string) *recorder {
 	r := &recorder{server: h.server, log: h.server.connect(name), counts: make(map[string]int)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.newest = r
+	if name != transport.NameOAuth {
+		h.newest = r
+	}
 	if r.log != nil {
 		h.recorders = append(h.recorders, r)
 	}
@@ -290,6 +297,9 @@ type exchange struct {
 
 func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{http: h, w: w, r: r, control: http.NewResponseController(w)}
+	if x.serveElsewhere() {
+		return
+	}
 	if r.Method == http.MethodPost {
 		_ = x.control.SetReadDeadline(time.Now().Add(readTimeout))
 		x.body, x.bodyErr = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.server.options.MaxMessage)))
@@ -301,7 +311,7 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	m := x.find()
 	x.begin()
-	if x.guard() {
+	if x.guard() || x.unauthorized() {
 		return
 	}
 	if (r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable) && x.refuse(NotFound, http.StatusNotFound, "no such path") {
@@ -426,12 +436,7 @@ func isLoopback(hostport string) bool {
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
 	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return transport.Loopback(host)
 }
 
 // reply sends an ordinary response. It returns false when the behaviour lets a
@@ -452,7 +457,7 @@ func (x *exchange) write(reply *Reply) {
 	x.head(reply)
 	if len(reply.Body) > 0 {
 		e := wire.Event{Kind: wire.KindBody, From: wire.Server, Raw: reply.Body}
-		if mediaType(reply.Header.Get("Content-Type")) == typeJSON {
+		if mediaType(reply.Header.Get("Content-Type")) == typeJSON && reply.Situation != ResourceMetadata {
 			e.Kind = wire.KindMessage
 		}
 		e.Deliberate = x.breaks

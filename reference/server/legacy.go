@@ -69,7 +69,7 @@ func (x *exchange) serveLegacy() {
 		x.recorder = h.newRecorder(transport.NameSSE)
 	}
 	x.begin()
-	if x.guard() {
+	if x.guard() || x.unauthorized() {
 		return
 	}
 	switch {

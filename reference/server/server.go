@@ -63,6 +63,8 @@ type HTTPOptions struct {
 	NoStreamable, NoLegacy bool
 	// NoEventID sends events without ids: streams cannot be resumed.
 	NoEventID bool
+	// Protection makes the server demand access tokens; nil leaves it open.
+	Protection *Protection
 }
 
 // Limits of a server. They keep a hostile client from taking the machine; no

@@ -429,7 +429,9 @@ func (x *exchange) readBody(resp *http.Response, mediaType, encoding string) str
 		e.Raw, e.Dropped = raw[:limit], int64(over)
 		end = fmt.Sprintf("reading was stopped: the body is longer than %d bytes", limit)
 	}
-	if !plain(encoding) {
+	if x.link.log.Transport == NameOAuth {
+		// No message, whatever it holds.
+	} else if !plain(encoding) {
 		e.Note = "the body is encoded as " + wire.Quote(encoding, 40) + ", which the request did not ask for"
 	} else if msg := wire.Parse(e.Raw); speaksRPC(msg) || mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
 		e.Kind, e.Msg = wire.KindMessage, msg

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -18,6 +20,22 @@ const (
 	NameHTTP  = "http" // Streamable HTTP
 	NameSSE   = "sse"  // HTTP+SSE of revision 2024-11-05
 )
+
+// NameOAuth is the transport, as far as a log is concerned, of what is no
+// message of the protocol: the documents and the flow by which a client comes
+// by an access token (basic/authorization).
+const NameOAuth = "oauth"
+
+// Loopback reports whether a host, without a port, is this machine's loopback
+// interface.
+func Loopback(host string) bool {
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
 
 // Outgoing is one message to send.
 type Outgoing struct {

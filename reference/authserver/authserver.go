@@ -1,0 +1,529 @@
+// Package authserver is a small OAuth 2.1 authorization server to be played
+// before clients and protected servers under test: it publishes its metadata,
+// registers clients, grants every authorization without asking anybody, and
+// issues access tokens that are bound to a resource
+// (basic/authorization#overview).
+package authserver
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Options of an authorization server.
+type Options struct {
+	// Issuer is its identifier: a URL, which may have a path.
+	Issuer string
+	// Clients are registered beforehand.
+	Clients []Client
+	// NoRegistration offers no dynamic registration.
+	NoRegistration bool
+	// NoRefresh issues no refresh tokens.
+	NoRefresh bool
+	// Life of an access token; zero is an hour.
+	Life time.Duration
+	// Lenient goes on with requests that lack something, so that the rest of
+	// the flow can be looked at as well. What is given must still fit.
+	Lenient bool
+	// Metadata changes the metadata document before it is sent; it may be nil.
+	Metadata func(document map[string]any)
+	// Redirect changes the parameters with which an authorization comes back;
+	// it may be nil.
+	Redirect func(result url.Values)
+	// Log, unless nil, records every exchange, without secrets.
+	Log *wire.Log
+	// Seen, unless nil, is told of every exchange as it ends.
+	Seen func(Exchange)
+}
+
+// Client is a registered client.
+type Client struct {
+	ID     string
+	Secret string // "" for a public client
+	// Redirects are the redirect URIs; none leaves them open.
+	Redirects []string
+}
+
+// Step of the flow that a request belongs to.
+type Step string
+
+// The steps. Other is a request to an address that is none of the server's.
+const (
+	Metadata      Step = "metadata"
+	Registration  Step = "registration"
+	Authorization Step = "authorization"
+	Token         Step = "token"
+	Other         Step = "other"
+)
+
+// Exchange is one request and what answered it. It holds secrets.
+type Exchange struct {
+	Step   Step
+	Method string
+	Path   string
+	// Values are the parameters of the query or of the form.
+	Values url.Values
+	// Body is the JSON body of a registration.
+	Body map[string]any
+	// Client is the id that the client identified itself with, or "".
+	Client string
+	Status int
+	// Answer is the JSON body of the response, or the parameters of a redirect.
+	Answer map[string]any
+	// Event is the head of the request in the log; nil without one.
+	Event *wire.Event
+	At    time.Time
+}
+
+// Paths of the endpoints, below that of the issuer. They are no defaults of any
+// framework: a client finds them in the metadata only.
+const (
+	pathRegister  = "/clients/enrol"
+	pathAuthorize = "/consent/ask"
+	pathToken     = "/consent/redeem" //nolint:gosec // a path
+)
+
+// WellKnown stands before the path of an issuer in the address of its metadata
+// (RFC 8414, section 3.1).
+const WellKnown = "/.well-known/oauth-authorization-server"
+
+// Bounds of what a hostile client can make the server keep.
+const (
+	maxClients = 1000
+	maxGrants  = 10_000
+	maxBody    = 1 << 20
+)
+
+const defaultLife = time.Hour
+
+// Server is an authorization server. It is safe for concurrent use.
+type Server struct {
+	options Options
+	issuer  *url.URL
+
+	mu      sync.Mutex
+	clients map[string]Client
+	codes   map[string]grant
+	tokens  map[string]grant // by access token
+	refresh map[string]grant
+	counts  map[Step]int
+}
+
+// grant is what a code or a token stands for.
+type grant struct {
+	client    string
+	redirect  string
+	challenge string
+	resource  string
+	expires   time.Time
+	revoked   bool
+}
+
+// New returns an authorization server. The issuer has to be a URL.
+func New(o Options) (*Server, error) {
+	u, err := url.Parse(o.Issuer)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("the issuer %q is no URL with a host", o.Issuer)
+	}
+	if o.Life <= 0 {
+		o.Life = defaultLife
+	}
+	s := &Server{
+		options: o, issuer: u, clients: make(map[string]Client), codes: make(map[string]grant), tokens: make(map[string]grant),
+		refresh: make(map[string]grant), counts: make(map[Step]int),
+	}
+	for _, c := range o.Clients {
+		s.clients[c.ID] = c
+	}
+	return s, nil
+}
+
+// Issuer returns the identifier of the server.
+func (s *Server) Issuer() string { return s.options.Issuer }
+
+// MetadataPath is where the metadata are on the issuer's host.
+func (s *Server) MetadataPath() string { return WellKnown + strings.TrimSuffix(s.issuer.Path, "/") }
+
+func (s *Server) endpoint(path string) string {
+	return strings.TrimSuffix(s.options.Issuer, "/") + path
+}
+
+// Issue returns an access token for a resource without any flow.
+func (s *Server) Issue(resource string, life time.Duration) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	token := rand.Text()
+	s.tokens[token] = grant{resource: resource, expires: time.Now().Add(life)}
+	return token
+}
+
+// Revoke ends the life of all access tokens that were issued so far.
+func (s *Server) Revoke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for token, g := range s.tokens {
+		g.revoked = true
+		s.tokens[token] = g
+	}
+}
+
+// Issued reports whether a text is an access token of this server, good or not.
+func (s *Server) Issued(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.tokens[token]
+	return ok
+}
+
+// Valid reports whether a token is one of this server, for a resource, and has
+// not expired. A token that was asked for without naming a resource is good for
+// all of them.
+func (s *Server) Valid(token, resource string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.tokens[token]
+	return ok && !g.revoked && time.Now().Before(g.expires) && (g.resource == "" || Same(g.resource, resource))
+}
+
+// Same compares resource identifiers without regard to the case of scheme and
+// host and to a final slash (basic/authorization#canonical-server-uri).
+func Same(a, b string) bool { return normal(a) == normal(b) }
+
+func normal(resource string) string {
+	u, err := url.Parse(resource)
+	if err != nil {
+		return resource
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	u.Fragment = ""
+	return u.String()
+}
+
+// ServeHTTP serves one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{server: s, w: w, r: r, seen: Exchange{Method: r.Method, Path: r.URL.Path, Values: r.URL.Query(), At: time.Now()}}
+	base := strings.TrimSuffix(s.issuer.Path, "/")
+	serve := x.notFound
+	x.seen.Step = Other
+	switch {
+	case r.URL.Path == s.MetadataPath() && r.Method == http.MethodGet:
+		x.seen.Step, serve = Metadata, x.metadata
+	case r.URL.Path == base+pathRegister && r.Method == http.MethodPost && !s.options.NoRegistration:
+		x.seen.Step, serve = Registration, x.register
+	case r.URL.Path == base+pathAuthorize && r.Method == http.MethodGet:
+		x.seen.Step, serve = Authorization, x.authorize
+	case r.URL.Path == base+pathToken && r.Method == http.MethodPost:
+		x.seen.Step, serve = Token, x.token
+	}
+	if err := x.read(); err != nil {
+		x.record()
+		x.refuse(http.StatusBadRequest, "invalid_request", err.Error())
+	} else {
+		x.record()
+		serve()
+	}
+	if s.options.Seen != nil {
+		s.options.Seen(x.seen)
+	}
+}
+
+// exchange is one request while it is served.
+type exchange struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	seen   Exchange
+	secret string // that the client gave
+	stream string
+}
+
+// metadata serves the metadata (RFC 8414, section 3.2).
+func (x *exchange) metadata() {
+	s := x.server
+	document := map[string]any{
+		"issuer":                                s.options.Issuer,
+		"authorization_endpoint":                s.endpoint(pathAuthorize),
+		"token_endpoint":                        s.endpoint(pathToken),
+		"response_types_supported":              []any{"code"},
+		"grant_types_supported":                 []any{"authorization_code", "refresh_token"},
+		"code_challenge_methods_supported":      []any{"S256"},
+		"token_endpoint_auth_methods_supported": []any{"none", "client_secret_basic", "client_secret_post"},
+	}
+	if !s.options.NoRegistration {
+		document["registration_endpoint"] = s.endpoint(pathRegister)
+	}
+	if s.options.Metadata != nil {
+		s.options.Metadata(document)
+	}
+	x.answer(http.StatusOK, document)
+}
+
+// register registers a client (RFC 7591, section 3.1).
+func (x *exchange) register() {
+	redirects, ok := texts(x.seen.Body["redirect_uris"])
+	if !ok || len(redirects) == 0 {
+		x.refuse(http.StatusBadRequest, "invalid_redirect_uri", "redirect_uris is no array of URIs")
+		return
+	}
+	c := Client{ID: "client-" + rand.Text(), Redirects: redirects}
+	method, _ := x.seen.Body["token_endpoint_auth_method"].(string)
+	if method == "client_secret_basic" || method == "client_secret_post" {
+		c.Secret = rand.Text()
+	} else {
+		method = "none"
+	}
+	s := x.server
+	s.mu.Lock()
+	full := len(s.clients) >= maxClients
+	if !full {
+		s.clients[c.ID] = c
+	}
+	s.mu.Unlock()
+	if full {
+		x.refuse(http.StatusServiceUnavailable, "temporarily_unavailable", "too many clients")
+		return
+	}
+	answer := make(map[string]any)
+	for name, v := range x.seen.Body {
+		answer[name] = v
+	}
+	answer["client_id"], answer["client_id_issued_at"], answer["token_endpoint_auth_method"] = c.ID, time.Now().Unix(), method
+	if c.Secret != "" {
+		answer["client_secret"], answer["client_secret_expires_at"] = c.Secret, 0
+	}
+	x.seen.Client = c.ID
+	x.answer(http.StatusCreated, answer)
+}
+
+func texts(v any) ([]string, bool) {
+	list, ok := v.([]any)
+	var all []string
+	for _, item := range list {
+		text, is := item.(string)
+		ok = ok && is
+		all = append(all, text)
+	}
+	return all, ok
+}
+
+// authorize grants what is asked for and sends the user agent back at once.
+func (x *exchange) authorize() {
+	s, ask := x.server, x.seen.Values
+	x.seen.Client = ask.Get("client_id")
+	s.mu.Lock()
+	c, known := s.clients[x.seen.Client]
+	s.mu.Unlock()
+	redirect := ask.Get("redirect_uri")
+	if redirect == "" && len(c.Redirects) == 1 {
+		redirect = c.Redirects[0]
+	}
+	// Nobody is redirected to an address that is not the client's
+	// (basic/authorization#open-redirection).
+	target, err := url.Parse(redirect)
+	switch {
+	case !known:
+		x.refuse(http.StatusBadRequest, "invalid_client", "the client is not known")
+		return
+	case err != nil || !target.IsAbs() || !c.redirectsTo(target):
+		x.refuse(http.StatusBadRequest, "invalid_request", "the redirect_uri is none of the client's")
+		return
+	}
+	result := make(url.Values)
+	if state := ask.Get("state"); state != "" {
+		result.Set("state", state)
+	}
+	problem := ""
+	switch {
+	case ask.Get("response_type") != "code":
+		problem = "unsupported_response_type"
+	case s.options.Lenient:
+	case ask.Get("code_challenge") == "" || ask.Get("code_challenge_method") != "S256":
+		problem = "invalid_request"
+	case ask.Get("resource") == "":
+		problem = "invalid_target"
+	}
+	if problem != "" {
+		result.Set("error", problem)
+	} else {
+		code := rand.Text()
+		s.mu.Lock()
+		bound(s.codes)
+		s.codes[code] = grant{
+			client: c.ID, redirect: ask.Get("redirect_uri"), challenge: ask.Get("code_challenge"), resource: ask.Get("resource"),
+			expires: time.Now().Add(time.Minute),
+		}
+		s.mu.Unlock()
+		result.Set("code", code)
+	}
+	if s.options.Redirect != nil {
+		s.options.Redirect(result)
+	}
+	query := target.Query()
+	x.seen.Answer = make(map[string]any)
+	for name := range result {
+		query.Set(name, result.Get(name))
+		x.seen.Answer[name] = result.Get(name)
+	}
+	target.RawQuery = query.Encode()
+	x.w.Header().Set("Location", target.String())
+	x.head(http.StatusFound)
+	x.end()
+}
+
+// redirectsTo reports whether a URI is registered. Only the port of a loopback
+// address may differ (OAuth 2.1, section 8.4.2).
+func (c Client) redirectsTo(u *url.URL) bool {
+	return len(c.Redirects) == 0 || slices.ContainsFunc(c.Redirects, func(registered string) bool {
+		return SameRedirect(registered, u.String())
+	})
+}
+
+// SameRedirect compares a redirect URI with a registered one: exactly, but for
+// the port of a loopback address.
+func SameRedirect(registered, used string) bool {
+	if registered == used {
+		return true
+	}
+	a, errA := url.Parse(registered)
+	b, errB := url.Parse(used)
+	if errA != nil || errB != nil || a.Hostname() != b.Hostname() || !transport.Loopback(a.Hostname()) {
+		return false
+	}
+	a.Host, b.Host = a.Hostname(), b.Hostname()
+	return a.String() == b.String()
+}
+
+// bound forgets a grant when there are too many.
+func bound(grants map[string]grant) {
+	if len(grants) < maxGrants {
+		return
+	}
+	for key := range grants {
+		delete(grants, key)
+		return
+	}
+}
+
+// token redeems a code or a refresh token.
+func (x *exchange) token() {
+	s, form := x.server, x.seen.Values
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, known := s.clients[x.seen.Client]
+	if !known || c.Secret != "" && c.Secret != x.secret {
+		x.refuse(http.StatusUnauthorized, "invalid_client", "the client is not known, or its secret is wrong")
+		return
+	}
+	var g grant
+	problem, text := "", ""
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		g, problem, text = s.redeem(form)
+	case "refresh_token":
+		old := form.Get("refresh_token")
+		var ok bool
+		if g, ok = s.refresh[old]; !ok {
+			problem, text = "invalid_grant", "the refresh token is not known"
+		}
+		delete(s.refresh, old) // a public client gets a new one at each use (basic/authorization#token-theft)
+	default:
+		problem, text = "unsupported_grant_type", "the grant type is not supported"
+	}
+	resource := form.Get("resource")
+	switch {
+	case problem != "":
+	case g.client != c.ID:
+		problem, text = "invalid_grant", "the grant is another client's"
+	case resource == "" && !s.options.Lenient, resource != "" && g.resource != "" && !Same(resource, g.resource):
+		problem, text = "invalid_target", "the resource is missing, or not the one that the authorization is for"
+	}
+	if problem != "" {
+		x.refuse(http.StatusBadRequest, problem, text)
+		return
+	}
+	if g.resource == "" {
+		g.resource = resource
+	}
+	x.issue(g)
+}
+
+// redeem returns what a code stands for. A code is good for one use.
+func (s *Server) redeem(form url.Values) (g grant, problem, text string) {
+	code := form.Get("code")
+	g, ok := s.codes[code]
+	delete(s.codes, code)
+	verifier := form.Get("code_verifier")
+	switch {
+	case !ok || time.Now().After(g.expires):
+		return g, "invalid_grant", "the code is not known, or was used or has expired"
+	case g.redirect != "" && form.Get("redirect_uri") != "" && g.redirect != form.Get("redirect_uri"):
+		return g, "invalid_grant", "the redirect_uri is not that of the authorization request"
+	case s.options.Lenient:
+	case g.challenge != Challenge(verifier):
+		return g, "invalid_grant", "the code_verifier does not match the code_challenge"
+	}
+	return g, "", ""
+}
+
+// Challenge returns the S256 challenge of a PKCE verifier.
+func Challenge(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// issue answers with an access token. The lock is held.
+func (x *exchange) issue(g grant) {
+	s := x.server
+	token := rand.Text()
+	g.expires = time.Now().Add(s.options.Life)
+	bound(s.tokens)
+	s.tokens[token] = g
+	answer := map[string]any{
+		"access_token": token, "token_type": "Bearer", "expires_in": int(s.options.Life / time.Second),
+	}
+	if !s.options.NoRefresh {
+		next := rand.Text()
+		bound(s.refresh)
+		s.refresh[next] = g
+		answer["refresh_token"] = next
+	}
+	x.w.Header().Set("Cache-Control", "no-store")
+	x.answer(http.StatusOK, answer)
+}
+
+func (x *exchange) notFound() {
+	x.refuse(http.StatusNotFound, "not_found", "there is nothing at this address")
+}
+
+// refuse answers with an error (OAuth 2.1, section 3.2.4).
+func (x *exchange) refuse(status int, code, text string) {
+	x.answer(status, map[string]any{"error": code, "error_description": text})
+}
+
+func (x *exchange) answer(status int, body map[string]any) {
+	x.seen.Answer = body
+	raw, err := json.Marshal(body)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, []byte(`{"error":"server_error"}`)
+	}
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+	x.head(status)
+	_, _ = x.w.Write(raw) // a client that is gone misses it
+	x.recordBody(wire.Server, body)
+	x.end()
+}

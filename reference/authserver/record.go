@@ -1,0 +1,155 @@
+package authserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// read reads the body, and who the client says it is.
+func (x *exchange) read() error {
+	if x.r.Method != http.MethodPost {
+		return nil
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	if err != nil {
+		return fmt.Errorf("the body cannot be read: %w", err)
+	}
+	switch kind, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); {
+	case x.seen.Step == Registration:
+		if err := json.Unmarshal(raw, &x.seen.Body); err != nil || x.seen.Body == nil {
+			return errors.New("the body is no JSON object")
+		}
+		return nil
+	case kind != "application/x-www-form-urlencoded":
+		return errors.New("the body is no form")
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return errors.New("the body is no form")
+	}
+	for name, values := range form {
+		x.seen.Values[name] = append(x.seen.Values[name], values...)
+	}
+	x.seen.Client, x.secret = form.Get("client_id"), form.Get("client_secret")
+	if id, secret, ok := basicAuth(x.r); ok {
+		x.seen.Client, x.secret = id, secret
+	}
+	return nil
+}
+
+// basicAuth reads the credentials of a client, each of which is form-encoded
+// before they are put together (OAuth 2.1, section 2.4.1).
+func basicAuth(r *http.Request) (id, secret string, ok bool) {
+	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return "", "", false
+	}
+	plain, err := base64.StdEncoding.DecodeString(rest)
+	if err != nil {
+		return "", "", false
+	}
+	id, secret, ok = strings.Cut(string(plain), ":")
+	for _, part := range []*string{&id, &secret} {
+		if text, err := url.QueryUnescape(*part); err == nil {
+			*part = text
+		}
+	}
+	return id, secret, ok
+}
+
+// redactor knows no secret but those that the name of a header tells.
+var redactor *transport.Redactor
+
+// The parameters and members whose values are secret.
+var secrets = map[string]bool{
+	"code": true, "code_verifier": true, "access_token": true, "refresh_token": true, "id_token": true, "client_secret": true,
+	"client_assertion": true, "assertion": true, "password": true, "token": true, "registration_access_token": true,
+}
+
+// record appends the request to the log, without secrets.
+func (x *exchange) record() {
+	log := x.server.options.Log
+	if log == nil {
+		return
+	}
+	x.server.mu.Lock()
+	x.server.counts[x.seen.Step]++
+	x.stream = string(x.seen.Step) + ":" + strconv.Itoa(x.server.counts[x.seen.Step])
+	x.server.mu.Unlock()
+	header := redactor.Header(x.r.Header)
+	header.Set("Host", x.r.Host)
+	u := url.URL{Scheme: x.server.issuer.Scheme, Host: x.r.Host, Path: x.r.URL.Path}
+	u.RawQuery = form(x.r.URL.Query())
+	x.seen.Event = x.append(wire.Event{
+		Kind: wire.KindHTTPRequest, From: wire.Client, HTTP: &wire.Head{Method: x.r.Method, URL: u.String(), Header: header},
+	})
+	switch {
+	case x.seen.Body != nil:
+		x.recordBody(wire.Client, x.seen.Body)
+	case x.r.Method == http.MethodPost:
+		x.append(wire.Event{Kind: wire.KindBody, From: wire.Client, Raw: []byte(form(x.seen.Values))})
+	}
+}
+
+// form returns parameters as text, without secrets.
+func form(values url.Values) string {
+	clean := make(url.Values)
+	for name, list := range values {
+		for _, v := range list {
+			if secrets[name] && v != "" {
+				v = transport.Redacted
+			}
+			clean.Add(name, v)
+		}
+	}
+	return clean.Encode()
+}
+
+func (x *exchange) append(e wire.Event) *wire.Event {
+	if x.server.options.Log == nil {
+		return nil
+	}
+	e.Stream = x.stream
+	stored, err := x.server.options.Log.Append(e)
+	if err != nil {
+		return nil // a flood is recorded no further
+	}
+	return stored
+}
+
+// head sends the head of the response.
+func (x *exchange) head(status int) {
+	x.seen.Status = status
+	header := redactor.Header(x.w.Header())
+	x.append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: &wire.Head{Status: status, Header: header}})
+	x.w.WriteHeader(status)
+}
+
+// recordBody records a JSON body without secrets.
+func (x *exchange) recordBody(from wire.Party, body map[string]any) {
+	clean := maps.Clone(body)
+	for name := range clean {
+		if secrets[name] {
+			clean[name] = transport.Redacted
+		}
+	}
+	raw, err := json.Marshal(clean)
+	if err != nil {
+		return
+	}
+	x.append(wire.Event{Kind: wire.KindBody, From: from, Raw: raw})
+}
+
+func (x *exchange) end() { x.append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server}) }

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Protection makes a server a protected resource in the sense of OAuth 2.1
+// (basic/authorization#roles): over HTTP it serves nobody without an access
+// token, and says where tokens are to be had.
+type Protection struct {
+	// Resource is the canonical URI of the server; "" is the address at which
+	// a request has reached it.
+	Resource string
+	// Issuers are the authorization servers; none is the server's own origin.
+	Issuers []string
+	// Verify says why a token is not good for a request to a resource; nil
+	// when it is.
+	Verify func(token, resource string, r *http.Request) *Denial
+	// MetadataPath is where the resource metadata are; "" is the well-known
+	// address that belongs to the resource (RFC 9728, section 3.1).
+	MetadataPath string
+	// Challenge changes the WWW-Authenticate header of a refusal, one value
+	// for each line; it may be nil.
+	Challenge func(metadata, code string) []string
+	// Metadata changes the resource metadata; it may be nil.
+	Metadata func(document map[string]any)
+	// Elsewhere serves requests to other paths; it may be nil.
+	Elsewhere http.Handler
+}
+
+// Denial says why a request is not served.
+type Denial struct {
+	Status int
+	Code   string // invalid_token, insufficient_scope … (OAuth 2.1, section 5.3.2)
+	Text   string
+}
+
+// InvalidToken is the denial of a token that is not good.
+var InvalidToken = &Denial{http.StatusUnauthorized, "invalid_token", "the access token is not known, has expired, or is for another resource"}
+
+// InsufficientScope is the denial of a token that allows too little.
+var InsufficientScope = &Denial{http.StatusForbidden, "insufficient_scope", "the access token does not allow this"}
+
+// WellKnownResource stands before the path of a resource in the address of its
+// metadata (RFC 9728, section 3.1).
+const WellKnownResource = "/.well-known/oauth-protected-resource"
+
+// bearerToken is the form of an access token in a header (OAuth 2.1, section 5.1.1).
+var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
+func (x *exchange) origin() string {
+	if x.r.TLS != nil {
+		return "https://" + x.r.Host
+	}
+	return "http://" + x.r.Host
+}
+
+// resource returns the canonical URI of the server
+// (basic/authorization#canonical-server-uri).
+func (x *exchange) resource(p *Protection) string {
+	if p.Resource != "" {
+		return p.Resource
+	}
+	path := PathMCP
+	if x.legacyPath() {
+		path = PathSSE
+	}
+	return strings.ToLower(x.origin()) + path
+}
+
+func (x *exchange) legacyPath() bool {
+	for _, path := range []string{PathSSE, PathMessages, WellKnownResource + PathSSE} {
+		if x.r.URL.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// serveElsewhere serves the resource metadata and whatever else is no endpoint
+// of the protocol.
+func (x *exchange) serveElsewhere() bool {
+	p := x.http.server.options.HTTP.Protection
+	if p == nil {
+		return false
+	}
+	known := []string{WellKnownResource, WellKnownResource + PathMCP, WellKnownResource + PathSSE}
+	if p.MetadataPath != "" {
+		known = []string{p.MetadataPath}
+	}
+	switch {
+	case slices.Contains(known, x.r.URL.Path) && x.r.Method == http.MethodGet:
+		x.serveResourceMetadata(p)
+		return true
+	case p.Elsewhere != nil && !slices.Contains([]string{PathMCP, PathSSE, PathMessages}, x.r.URL.Path):
+		p.Elsewhere.ServeHTTP(x.w, x.r)
+		return true
+	}
+	return false
+}
+
+// serveResourceMetadata serves the metadata (RFC 9728, section 3.2).
+func (x *exchange) serveResourceMetadata(p *Protection) {
+	h := x.http
+	h.mu.Lock()
+	x.recorder = h.oauth
+	h.mu.Unlock()
+	if x.recorder == nil {
+		x.recorder = h.newRecorder(transport.NameOAuth)
+		h.mu.Lock()
+		if h.oauth == nil {
+			h.oauth = x.recorder
+		}
+		h.mu.Unlock()
+	}
+	x.begin()
+	if x.guard() {
+		return
+	}
+	issuers := make([]any, 0, len(p.Issuers))
+	for _, issuer := range p.Issuers {
+		issuers = append(issuers, issuer)
+	}
+	if len(issuers) == 0 {
+		issuers = []any{strings.ToLower(x.origin())}
+	}
+	document := map[string]any{
+		"resource": x.resource(p), "authorization_servers": issuers, "bearer_methods_supported": []any{"header"},
+	}
+	if p.Metadata != nil {
+		p.Metadata(document)
+	}
+	x.reply(ResourceMetadata, http.StatusOK, http.Header{"Content-Type": {typeJSON}}, jsonOf(document))
+}
+
+// unauthorized refuses a request without a good access token
+// (basic/authorization#token-handling).
+func (x *exchange) unauthorized() (done bool) {
+	p := x.http.server.options.HTTP.Protection
+	if p == nil {
+		return false
+	}
+	header := x.r.Header.Values("Authorization")
+	scheme, token, _ := strings.Cut(strings.Join(header, ", "), " ")
+	switch {
+	case len(header) == 0 || !strings.EqualFold(scheme, "Bearer"):
+		// Whoever has shown nothing is told nothing but where to go
+		// (OAuth 2.1, section 5.3.1).
+		return x.deny(p, Unauthorized, &Denial{http.StatusUnauthorized, "", "an access token is needed"})
+	case len(header) > 1 || !bearerToken.MatchString(token):
+		return x.deny(p, MalformedToken, &Denial{http.StatusBadRequest, "invalid_request", "the Authorization header holds no access token"})
+	}
+	d := p.Verify(token, x.resource(p), x.r)
+	switch {
+	case d == nil:
+		return false
+	case d.Status == http.StatusForbidden:
+		return x.deny(p, Forbidden, d)
+	}
+	return x.deny(p, Unauthorized, d)
+}
+
+func (x *exchange) deny(p *Protection, situation Situation, d *Denial) bool {
+	path := p.MetadataPath
+	if path == "" {
+		path = WellKnownResource + PathMCP
+		if x.legacyPath() {
+			path = WellKnownResource + PathSSE
+		}
+	}
+	metadata := x.origin() + path
+	parameters := `resource_metadata="` + metadata + `"`
+	if d.Code != "" {
+		parameters = `error="` + d.Code + `", error_description="` + d.Text + `", ` + parameters
+	}
+	challenge := []string{"Bearer " + parameters}
+	if p.Challenge != nil {
+		challenge = p.Challenge(metadata, d.Code)
+	}
+	return x.refuseWith(situation, d.Status, &wire.Error{Code: InvalidRequest, Message: d.Text},
+		http.Header{"Www-Authenticate": challenge})
+}
