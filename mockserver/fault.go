@@ -45,7 +45,7 @@ func Catalogue() []Fault {
 	return slices.Concat(
 		baseFaults, metaFaults, lifecycleFaults, stdioFaults, pingFaults, progressFaults, cancellationFaults,
 		toolFaults, resourceFaults, promptFaults, contentFaults, completionFaults, loggingFaults, paginationFaults,
-		clientFaults, schemaFaults, httpFaults,
+		clientFaults, schemaFaults, httpFaults, authFaults,
 	)
 }
 

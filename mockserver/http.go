@@ -553,8 +553,9 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.missing-session-401", Requirement: "http.server.session-missing-400", Transports: overHTTP,
-		Summary: "A request without session id is refused with 401.",
-		Apply:   replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
+		Summary:    "A request without session id is refused with 401.",
+		Collateral: []string{"auth.server.www-authenticate", challengeURL},
+		Apply:      replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
 	},
 	{
 		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: overHTTP,

@@ -147,6 +147,12 @@ func (v *evidence) withoutFinding(q *result.Requirement, r schema.Requirement, o
 		return result.Skip, "applies to " + strings.Join(r.Transports, " and ") + " only"
 	}
 	if v.cause != nil {
+		for _, o := range outcomes {
+			// Some checks are run in spite of it.
+			if o.Verdict == check.Inconclusive && o.Reason != "" && o.Reason != v.cause.Error() {
+				return result.Inconclusive, withHelp(o.Reason, r)
+			}
+		}
 		return result.Inconclusive, v.cause.Error()
 	}
 	if missing := v.undeclared(r); missing != "" {

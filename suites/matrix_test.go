@@ -7,11 +7,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
-
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -30,7 +31,10 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var update = flag.Bool("update", false, "write docs/kill-matrix.md")
+var (
+	update = flag.Bool("update", false, "write docs/kill-matrix.md")
+	only   = flag.String("fault", "", "try only the faults whose id begins so")
+)
 
 const matrixFile = "../docs/kill-matrix.md"
 
@@ -75,13 +79,13 @@ func conduct(ctx context.Context, over string, o server.Options, timeout, exitWa
 		return nil, err
 	}
 	defer stop()
-	run, _, err := suites.Server(ctx, suites.Options{
-		Dialer: dialer,
-		Settings: check.Settings{
-			CallTools: check.CallAll, Purposes: purposes, Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
-		},
-		Timeout: timeout,
-	})
+	settings := check.Settings{
+		CallTools: check.CallAll, Purposes: purposes, Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
+	}
+	if o.HTTP.Protection != nil {
+		settings.Authorization = authorization
+	}
+	run, _, err := suites.Server(ctx, suites.Options{Dialer: dialer, Settings: settings, Timeout: timeout})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
 	}
@@ -90,14 +94,25 @@ func conduct(ctx context.Context, over string, o server.Options, timeout, exitWa
 
 // serve makes a server ready to be dialled.
 func serve(ctx context.Context, over string, o server.Options, exitWait time.Duration) (dialer transport.Dialer, stop func(), err error) {
-	s := server.New(o)
 	if over == transport.NameStdio {
-		return &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: s.RunStdio}, ExitWait: exitWait}, func() {}, nil
+		return &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}, ExitWait: exitWait}, func() {}, nil
 	}
 	l, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
 	}
+	at := transport.Endpoint{URL: "http://" + l.Addr().String() + server.PathMCP}
+	if o.HTTP.Protection != nil {
+		as, err := authserver.New(authserver.Options{Issuer: "http://" + l.Addr().String()})
+		if err != nil {
+			return nil, nil, err
+		}
+		protection := *o.HTTP.Protection
+		as.Protect(&protection, true)
+		o.HTTP.Protection = &protection
+		at.Header = http.Header{"Authorization": {"Bearer " + mockserver.GoodToken}}
+	}
+	s := server.New(o)
 	ctx, cancel := context.WithCancel(ctx)
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.HTTP().Serve(ctx, l) })
@@ -105,12 +120,17 @@ func serve(ctx context.Context, over string, o server.Options, exitWait time.Dur
 		cancel()
 		served.Wait()
 	}
-	at := transport.Endpoint{URL: "http://" + l.Addr().String() + server.PathMCP}
 	if over == transport.NameSSE {
 		at.URL = "http://" + l.Addr().String() + server.PathSSE
 		return &transport.SSE{Endpoint: at}, stop, nil
 	}
 	return &transport.HTTP{Endpoint: at}, stop, nil
+}
+
+// authorization is what a run is told of a protected mock server.
+var authorization = check.Authorization{
+	Expired: mockserver.ExpiredToken, OtherAudience: mockserver.AudienceToken, Narrow: mockserver.NarrowToken,
+	NarrowRequest: check.RPC{Method: "tools/call", Params: map[string]any{"name": "test_simple_text", "arguments": map[string]any{}}},
 }
 
 // referenceProfile is the profile of the reference server. It is applied by
@@ -190,6 +210,10 @@ func TestKillMatrix(t *testing.T) {
 			faults[i] = faults[8*i]
 		}
 		faults = faults[:len(faults)/8]
+	}
+	if *only != "" {
+		brief = true
+		faults = slices.DeleteFunc(mockserver.Catalogue(), func(f mockserver.Fault) bool { return !strings.HasPrefix(f.ID, *only) })
 	}
 	kills := make([]kill, len(faults))
 	done := make([]chan struct{}, len(faults))

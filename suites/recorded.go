@@ -3,6 +3,7 @@ package suites
 import (
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -20,6 +21,9 @@ func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, erro
 	v := &evidence{role: party, passive: true, report: judge.Judge(trace.Logs()), redactor: o.Redactor}
 	var last float64
 	for _, l := range trace.Logs() {
+		if l.Transport == transport.NameOAuth {
+			continue
+		}
 		v.transport = l.Transport
 		c := judge.NewConversation(l)
 		if c.Handshaken() && v.declared == nil {

@@ -282,7 +282,8 @@ func declared(t *check.Target, path []string) bool {
 // answerless records what it means when the handshake itself failed.
 func (r *serverRun) answerless(v *evidence) {
 	var start *transport.StartError
-	if r.cause == nil || r.target.Init == nil || errors.As(r.cause, &start) {
+	var barred *check.UnauthorizedError // which is an answer
+	if r.cause == nil || r.target.Init == nil || errors.As(r.cause, &start) || errors.As(r.cause, &barred) {
 		return
 	}
 	var timeout *client.TimeoutError

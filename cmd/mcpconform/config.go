@@ -22,11 +22,12 @@ import (
 type configFlags struct {
 	file, from, name, expectedFile string
 
-	purposes map[string]check.Call
-	secrets  []string
-	personal []string
-	limits   wire.Limits
-	expected []expected.Entry
+	purposes      map[string]check.Call
+	authorization check.Authorization
+	secrets       []string
+	personal      []string
+	limits        wire.Limits
+	expected      []expected.Entry
 }
 
 func (f *configFlags) register(cmd *cobra.Command) {
@@ -67,6 +68,8 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 	}
 	f.config.purposes = c.Calls()
 	f.config.secrets, f.config.personal = c.Secrets, c.Personal
+	f.config.authorization = c.Authorization.Settings()
+	f.config.authorization.Protected = f.config.authorization.Protected || f.protected
 	f.config.limits = wire.DefaultLimits
 	if c.Limits.Message > 0 {
 		f.config.limits.Message = c.Limits.Message

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
@@ -60,20 +62,42 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "mcpconform: serving at http://%s%s\n", l.Addr(), path)
+	origin := "http://" + l.Addr().String()
+	fmt.Fprintf(stderr, "mcpconform: serving at %s%s\n", origin, path)
+	if p := o.HTTP.Protection; p != nil {
+		as, err := authserver.New(authserver.Options{Issuer: origin})
+		if err != nil {
+			return err
+		}
+		as.Protect(p, true)
+		// It guards nothing but what the program makes up.
+		fmt.Fprintf(stderr, "mcpconform: an access token for it is %s\n", as.Issue(origin+path, tokenLife))
+	}
 	return server.New(o).HTTP().Serve(ctx, l)
 }
 
+// tokenLife is how long the token is good with which a protected server begins.
+const tokenLife = 24 * time.Hour
+
 func referenceServerCommand() *cobra.Command {
 	var f listenFlags
+	var protected bool
 	cmd := &cobra.Command{
 		Use:   "server [flags]",
 		Short: "Serve every feature of the revision, over stdio unless told otherwise",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.serve(cmd.Context(), server.Options{}, cmd.ErrOrStderr())
+			var o server.Options
+			if protected {
+				if f.transport() == transport.NameStdio {
+					return errors.New("--protected is for servers over HTTP: --http or --sse is missing")
+				}
+				o.HTTP.Protection = &server.Protection{}
+			}
+			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&protected, "protected", false, "demand access tokens, and be the authorization server that issues them to everybody")
 	return cmd
 }

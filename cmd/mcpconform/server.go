@@ -20,17 +20,18 @@ import (
 
 // runFlags are shared by all commands that run something.
 type runFlags struct {
-	reports  reportFlags
-	config   configFlags
-	selects  []string
-	skips    []string
-	timeout  time.Duration
-	parallel int
-	strict   bool
-	call     string
-	env      []string
-	cleanEnv bool
-	dir      string
+	reports   reportFlags
+	config    configFlags
+	selects   []string
+	skips     []string
+	timeout   time.Duration
+	parallel  int
+	strict    bool
+	call      string
+	protected bool
+	env       []string
+	cleanEnv  bool
+	dir       string
 }
 
 func (f *runFlags) register(cmd *cobra.Command) {
@@ -43,6 +44,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.parallel, "parallel", 0, "connections of single checks at a time (0: twice the processors, over HTTP 16)")
 	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the target not conformant")
 	flags.StringVar(&f.call, "call-tools", "safe", "which tools may be called: none, `safe` or all")
+	flags.BoolVar(&f.protected, "protected", false, "the server serves nobody without an access token: that it is open is a fault")
 	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the target, `NAME=value` or NAME to pass ours on, repeatable")
 	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the target only PATH, HOME and what --env names")
 	flags.StringVar(&f.dir, "cwd", "", "working directory of the target")
@@ -110,7 +112,10 @@ func (f *runFlags) options() (suites.Options, error) {
 	}
 	return suites.Options{
 		Selection: selection, Redactor: redactor,
-		Settings: check.Settings{CallTools: mode, Purposes: f.config.purposes, Secrets: f.config.secrets, Personal: f.config.personal},
+		Settings: check.Settings{
+			CallTools: mode, Purposes: f.config.purposes, Authorization: f.config.authorization,
+			Secrets: f.config.secrets, Personal: f.config.personal,
+		},
 		Expected: f.config.expected, Limits: f.config.limits,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},

@@ -112,6 +112,7 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 		// The access token of the session must not turn up in log messages either.
 		o.Settings.Secrets = append(slices.Clip(o.Settings.Secrets), token)
 	}
+	e.Redactor.Add(o.Settings.Authorization.Tokens()...)
 	if !strings.Contains(e.URL, transport.PortPlaceholder) {
 		o.Target.URL = e.String()
 	}

@@ -33,6 +33,9 @@ type Needs struct {
 	// Lacking says why the check cannot be tried on a target, or "": then no
 	// session is opened for it, and it is inconclusive. Nil asks for nothing.
 	Lacking func(*Target) string
+	// Unauthorized checks are run even if the server lets nobody in, as no good
+	// access token is at hand.
+	Unauthorized bool
 	// Options of the session, when it is not the shared one.
 	Options client.Options
 	// Long says that the check waits, on some servers, for what never comes: it
@@ -52,6 +55,7 @@ const (
 	Own                   // initialised without options; other checks may have used it before, but none at the time
 	Fresh                 // initialised, of this check alone
 	Raw                   // a connection on which nothing was sent yet
+	None                  // no session at all: for what lies before one
 )
 
 // Verdict of one check.

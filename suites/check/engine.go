@@ -109,16 +109,19 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
 	s, err := e.connect(ctx, SharedLabel, client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
 	if err != nil {
-		return e.target, err
+		return e.target, e.barred(err)
 	}
 	e.shared = s
 	x, err := s.Initialize(ctx)
 	e.target.Init = x
 	if err != nil {
-		return e.target, err
+		return e.target, e.barred(err)
 	}
 	if err := e.target.discover(ctx, s); err != nil {
 		e.silence.decide(err)
+		return e.target, err
+	}
+	if err := e.barred(nil); err != nil {
 		return e.target, err
 	}
 	return e.target, e.target.complete()
@@ -129,11 +132,12 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
 	futures := make([]*Future, len(checks))
 	var shared, own []*Future
+	var barred *UnauthorizedError
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{}), outcome: Outcome{Check: c}}
 		futures[i] = f
 		switch skip := e.inapplicable(c); {
-		case cause != nil:
+		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, &barred)):
 			f.finish(Inconclusive, cause.Error())
 		case skip != "":
 			f.finish(Skipped, skip)
@@ -300,6 +304,9 @@ func (e *Engine) lacking(c *Check) string {
 // was due from the server came.
 func (e *Engine) runAlone(ctx context.Context, f *Future) bool {
 	o := f.Check.Needs.Options
+	if f.Check.Needs.Session == None {
+		return e.run(ctx, f, nil)
+	}
 	if f.Check.Needs.Session == Shared {
 		o.Capabilities, o.Answers = AllCapabilities(), StandardAnswers()
 	}

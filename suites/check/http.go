@@ -28,8 +28,8 @@ func (t *T) Do(r transport.Request) *transport.Response { return t.DoOn(t.HTTP()
 // DoOn is Do on another connection.
 func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Response {
 	r.Defaults = true
-	ctx, cancel := context.WithTimeoutCause(t.Context, t.Session.Options.Timeout,
-		&client.TimeoutError{Awaited: "end of the response to " + r.Method, After: t.Session.Options.Timeout})
+	ctx, cancel := context.WithTimeoutCause(t.Context, t.engine.Timeout,
+		&client.TimeoutError{Awaited: "end of the response to " + r.Method, After: t.engine.Timeout})
 	defer cancel()
 	s, err := conn.Open(ctx, r)
 	if err != nil {
@@ -89,15 +89,7 @@ func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
 func (t *T) Clear() { t.evidence = nil }
 
 // Endpoint returns where a target over HTTP is.
-func (t *T) Endpoint() (transport.Endpoint, bool) {
-	switch d := t.engine.Dialer.(type) {
-	case *transport.HTTP:
-		return d.Endpoint, true
-	case *transport.SSE:
-		return d.Endpoint, true
-	}
-	return transport.Endpoint{}, false
-}
+func (t *T) Endpoint() (transport.Endpoint, bool) { return endpointOf(t.engine.Dialer) }
 
 // DialSSE opens a further connection over HTTP+SSE that sends more headers with
 // each request, and returns the HTTP status of the answer. The connection is

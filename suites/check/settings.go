@@ -37,6 +37,32 @@ type Settings struct {
 	// Secrets and Personal are texts that must not turn up in log messages:
 	// credentials that the target holds, and what identifies persons.
 	Secrets, Personal []string
+	// Authorization says what is known of a server's protection.
+	Authorization Authorization
+}
+
+// Authorization says how a server over HTTP is protected, as far as that
+// cannot be found out. The tokens serve to be refused.
+type Authorization struct {
+	// Protected says that the server serves nobody without an access token.
+	Protected bool
+	// Methods are those that need a token when not all do.
+	Methods []string
+	// Resource is the canonical URI of the server where that is not the URL in use.
+	Resource string
+	// TrailingSlash says that the final slash of the resource means something.
+	TrailingSlash bool
+	Expired       string // a token that was good once
+	OtherAudience string // one that the same authorization server issued for another resource
+	OtherIssuer   string // one of another authorization server
+	// Narrow is a token of too little scope for a request.
+	Narrow        string
+	NarrowRequest RPC
+}
+
+// Tokens returns the tokens that there are.
+func (a Authorization) Tokens() []string {
+	return slices.DeleteFunc([]string{a.Expired, a.OtherAudience, a.OtherIssuer, a.Narrow}, func(s string) bool { return s == "" })
 }
 
 // Allowed reports whether a tool, as the server lists it, may be called.

@@ -19,7 +19,7 @@ import (
 type T struct {
 	// Context ends when the run is interrupted or the check has taken too long.
 	Context context.Context
-	// Session of the check.
+	// Session of the check; nil if it needs none.
 	Session *client.Session
 	// Target is what discovery learned.
 	Target *Target
@@ -74,7 +74,7 @@ func (t *T) finding(f Finding, events []*wire.Event) {
 	if len(events) == 0 {
 		events = append(events, t.evidence...)
 	}
-	if len(events) == 0 {
+	if len(events) == 0 && t.Session != nil {
 		// No finding without evidence: what happened last, then.
 		all := t.Session.Log().Events()
 		events = append(events, all[max(0, len(all)-maxEvidence/2):]...)
@@ -158,6 +158,9 @@ func (t *T) Must(err error) {
 // lastWords returns the end of the connection and what the server wrote to
 // stderr before it.
 func (t *T) lastWords() []*wire.Event {
+	if t.Session == nil {
+		return nil
+	}
 	events := t.Session.Log().Events()
 	var words []*wire.Event
 	for i := len(events) - 1; i >= 0 && len(words) < 4; i-- {
@@ -179,6 +182,7 @@ func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.
 	x, err := s.Call(t.Context, method, params, opts...)
 	t.Show(x.Events()...)
 	t.Must(err)
+	t.admitted(x)
 	return x
 }
 
@@ -192,6 +196,7 @@ func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchan
 		return nil
 	}
 	t.Must(err)
+	t.admitted(x)
 	return x
 }
 
@@ -208,6 +213,7 @@ func (t *T) Await(p *client.Pending) *client.Exchange {
 	x, err := p.Await(t.Context)
 	t.Show(x.Response)
 	t.Must(err)
+	t.admitted(x)
 	return x
 }
 

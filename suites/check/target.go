@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -18,6 +20,9 @@ type Target struct {
 	// Profile is the name of the built-in profile that the server was recognised
 	// by, or "".
 	Profile string
+	// Guarded is the method for which the server wanted authorization; "" when
+	// that was none, or the connection itself.
+	Guarded string
 
 	given map[string]Call // by purpose, what the user named
 }
@@ -126,6 +131,9 @@ func (t *Target) List(method string) *List {
 	}
 	return &List{Method: method}
 }
+
+// Methods returns the methods of the lists that were read, in a fixed order.
+func (t *Target) Methods() []string { return slices.Sorted(maps.Keys(t.Lists)) }
 
 // Tools returns the tools of the server.
 func (t *Target) Tools() []map[string]any { return t.List("tools/list").Items }

@@ -165,7 +165,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 // gather reads the conversations of the scenario.
 func (t *T) gather(trace *wire.Trace) {
 	for _, l := range trace.Logs() {
-		if l.Label == t.Scenario.Name && l.Len() > 0 {
+		if l.Label == t.Scenario.Name && l.Len() > 0 && l.Transport != transport.NameOAuth {
 			t.Conversations = append(t.Conversations, judge.NewConversation(l))
 		}
 	}

@@ -6,12 +6,14 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
@@ -32,6 +34,8 @@ type Config struct {
 	CallTools check.CallMode `yaml:"callTools"`
 	// Purposes names, by purpose, a call that serves it. Arguments are decoded JSON.
 	Purposes map[string]Call `yaml:"purposes"`
+	// Authorization says how a server over HTTP is protected.
+	Authorization Authorization `yaml:"authorization"`
 	// Secrets and Personal must not turn up in log messages. Secrets are kept
 	// out of reports, too. Variables are expanded.
 	Secrets  []string `yaml:"secrets"`
@@ -62,6 +66,25 @@ type Target struct {
 type Call struct {
 	Tool      string         `yaml:"tool"`
 	Arguments map[string]any `yaml:"arguments"`
+}
+
+// Authorization of a server over HTTP, with variables expanded in the tokens.
+type Authorization struct {
+	Protected     bool     `yaml:"protected"`
+	Methods       []string `yaml:"methods"`
+	Resource      string   `yaml:"resource"`
+	TrailingSlash bool     `yaml:"trailingSlash"`
+	Expired       string   `yaml:"expired"`
+	OtherAudience string   `yaml:"otherAudience"`
+	OtherIssuer   string   `yaml:"otherIssuer"`
+	Narrow        string   `yaml:"narrow"`
+	NarrowRequest Request  `yaml:"narrowRequest"`
+}
+
+// Request is a method with its params.
+type Request struct {
+	Method string         `yaml:"method"`
+	Params map[string]any `yaml:"params"`
 }
 
 // Limits bound what the target may send and how long it may take. Zero is the default.
@@ -107,6 +130,7 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	for _, settle := range []func(*yamlfile.File) error{
 		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settlePurposes, c.settleSelection,
 		func(f *yamlfile.File) error { return c.settleMarkers(f, lookup) },
+		func(f *yamlfile.File) error { return c.Authorization.settle(f, lookup) },
 	} {
 		if err := settle(f); err != nil {
 			return nil, err
@@ -183,6 +207,46 @@ func (c *Config) settlePurposes(f *yamlfile.File) error {
 		c.Purposes[name] = call
 	}
 	return nil
+}
+
+func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bool)) error {
+	at := func(member string) []any { return []any{"authorization", member} }
+	for member, token := range map[string]*string{
+		"expired": &a.Expired, "otherAudience": &a.OtherAudience, "otherIssuer": &a.OtherIssuer, "narrow": &a.Narrow,
+	} {
+		v, err := source.Expand(*token, lookup)
+		switch {
+		case err != nil:
+			return f.Errorf(at(member), "%s", err)
+		case !httpguts.ValidHeaderFieldValue(v):
+			return f.Errorf(at(member), "the token has characters that no header may have")
+		}
+		*token = strings.TrimSpace(v)
+	}
+	u, err := url.Parse(a.Resource)
+	switch {
+	case a.Resource != "" && (err != nil || u.Host == ""):
+		return f.Errorf(at("resource"), "the resource is no URL with scheme and host")
+	case a.Narrow != "" && a.NarrowRequest.Method == "":
+		return f.Errorf(at("narrow"), "narrow is a token of too little scope for a request: narrowRequest, which says for which, is missing")
+	case a.NarrowRequest.Params == nil:
+		return nil
+	}
+	params, err := yamlfile.JSON(a.NarrowRequest.Params)
+	if err != nil {
+		return f.Errorf(append(at("narrowRequest"), "params"), "%s", err)
+	}
+	a.NarrowRequest.Params = params.(map[string]any)
+	return nil
+}
+
+// Settings returns the section as the settings of a run have it.
+func (a Authorization) Settings() check.Authorization {
+	return check.Authorization{
+		Protected: a.Protected, Methods: a.Methods, Resource: a.Resource, TrailingSlash: a.TrailingSlash,
+		Expired: a.Expired, OtherAudience: a.OtherAudience, OtherIssuer: a.OtherIssuer,
+		Narrow: a.Narrow, NarrowRequest: check.RPC(a.NarrowRequest),
+	}
 }
 
 func (c *Config) settleSelection(f *yamlfile.File) error {

@@ -33,6 +33,8 @@ purposes:
   error: {tool: fail}
 secrets: ["${T}", hunter2hunter2]
 personalData: [jane.doe@example.com]
+authorization: {protected: true, methods: [tools/call], resource: "https://example.com/mcp", trailingSlash: true, expired: "${T}1",
+  otherAudience: two, otherIssuer: three, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
 limits: {message: 1024, total: 4096, timeout: 2s500ms}
 select: [tools.*, MUST]
 skip: [server/prompts]
@@ -77,6 +79,11 @@ func TestLoad(t *testing.T) {
 			"error": {Tool: "fail"},
 		},
 		Secrets: []string{"secret", "hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},
+		Authorization: Authorization{
+			Protected: true, Methods: []string{"tools/call"}, Resource: "https://example.com/mcp", TrailingSlash: true,
+			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", Narrow: "four",
+			NarrowRequest: Request{Method: "tools/call", Params: map[string]any{"name": "x"}},
+		},
 		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond},
 		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
 		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
@@ -110,6 +117,9 @@ var faults = []struct {
 }{
 	{"unknown member", "targets: {}\n", `:1:1: unknown field "targets"`, true},
 	{"unknown member below", "target:\n  cmd: [a]\n", `:2:3: unknown field "cmd"`, true},
+	{"narrow without its request", "authorization: {narrow: x}\n", `:1:25: narrow is a token`, true},
+	{"resource without a host", "authorization: {resource: mcp}\n", `:1:27: the resource is no URL`, false},
+	{"token of two lines", "authorization: {expired: \"a\\nb\"}\n", `:1:26: the token has characters`, false},
 	{"member twice", "strict: true\nstrict: true\n", `:2:1: mapping key "strict" already defined`, false},
 	{"wrong type", "strict: 7\n", ":1:9: cannot unmarshal", true},
 	{"command as text", "target: {command: ./server}\n", ":1:19: ", true},

@@ -8,6 +8,7 @@ package judge
 import (
 	"slices"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -130,7 +131,7 @@ func (o *Observer) Note(id string, p wire.Party, text string) {
 func Rules() []Rule {
 	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
 		utilityRules, samplingRules, rootRules, elicitationRules, toolRules, contentRules, resourceRules,
-		promptRules, completionRules, loggingRules, httpRules, httpStreamRules, sseRules)
+		promptRules, completionRules, loggingRules, httpRules, httpStreamRules, sseRules, authRules)
 }
 
 // Judge applies all rules to the connections of a trace.
@@ -141,6 +142,9 @@ func JudgeKnowing(logs []*wire.Log, known Known) Report {
 	report := make(Report)
 	rules := Rules()
 	for _, l := range logs {
+		if l.Transport == transport.NameOAuth {
+			continue // holds no messages of the protocol
+		}
 		c := NewConversation(l)
 		for i := range rules {
 			rules[i].Judge(c, &Observer{report: report, rule: rules[i].Name, known: known})

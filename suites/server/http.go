@@ -212,6 +212,7 @@ func describeHTTP(r *transport.Response) string {
 // served breaks a requirement unless the request was answered with a result.
 func served(t *check.T, r *transport.Response, id string) bool {
 	if result(r) == nil {
+		t.Admitted(r.Head, "a proper request")
 		t.Violation(id, "a proper request was not served: it got "+describeHTTP(r))
 		return false
 	}

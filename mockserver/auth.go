@@ -1,0 +1,516 @@
+package mockserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+)
+
+// The tokens that a protected mock server knows. They are published, so that a
+// run can be told of them.
+const (
+	GoodToken     = "mcpconform-good-token-7c1e"
+	ExpiredToken  = "mcpconform-expired-token-7c1e"
+	AudienceToken = "mcpconform-token-for-another-7c1e"
+	NarrowToken   = "mcpconform-narrow-token-7c1e" // does not allow tools/call
+)
+
+// Protected makes a server demand access tokens.
+func Protected(o *server.Options) {
+	if o.HTTP.Protection == nil {
+		peeking()(o)
+		o.HTTP.Protection = &server.Protection{Verify: verify}
+	}
+}
+
+func verify(token, _ string, r *http.Request) *server.Denial {
+	switch {
+	case token == NarrowToken && Calls(r):
+		return server.InsufficientScope
+	case token == GoodToken || token == NarrowToken:
+		return nil
+	}
+	return server.InvalidToken
+}
+
+// Calls reports whether a request calls a tool.
+func Calls(r *http.Request) bool { return posted(r).Method == "tools/call" }
+
+// protecting changes how a protected server protects itself.
+func protecting(change func(p *server.Protection)) apply {
+	return all(Protected, func(o *server.Options) { change(o.HTTP.Protection) })
+}
+
+// guarding is a protected server with a further fault.
+func guarding(changes ...apply) apply { return all(append([]apply{Protected}, changes...)...) }
+
+// trusting takes tokens for good that are not.
+func trusting(fits func(token string, r *http.Request) bool) apply {
+	return judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
+		if d != nil && fits(token, r) {
+			return nil
+		}
+		return d
+	})
+}
+
+// judging changes the judgement of tokens.
+func judging(change func(token string, r *http.Request, d *server.Denial) *server.Denial) apply {
+	return protecting(func(p *server.Protection) {
+		before := p.Verify
+		p.Verify = func(token, resource string, r *http.Request) *server.Denial {
+			return change(token, r, before(token, resource, r))
+		}
+	})
+}
+
+// naming changes the resource metadata.
+func naming(change func(document object)) apply {
+	return protecting(func(p *server.Protection) {
+		before := p.Metadata
+		p.Metadata = func(document object) {
+			if before != nil {
+				before(document)
+			}
+			change(document)
+		}
+	})
+}
+
+// resourceURI changes the member resource of the metadata.
+func resourceURI(change func(uri string) string) apply {
+	return naming(func(document object) {
+		if uri, ok := document["resource"].(string); ok {
+			document["resource"] = change(uri)
+		}
+	})
+}
+
+// challenging changes the WWW-Authenticate header.
+func challenging(challenge func(metadata, code string) []string) apply {
+	return protecting(func(p *server.Protection) { p.Challenge = challenge })
+}
+
+const issuerMetadata = "/.well-known/oauth-authorization-server"
+
+// issuing serves other metadata of the authorization server.
+func issuing(change func(document object)) apply {
+	return guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.URL.Path != issuerMetadata {
+			next.ServeHTTP(w, r)
+			return
+		}
+		issuer := "http://" + r.Host
+		document := object{
+			"issuer": issuer, "authorization_endpoint": issuer + "/authorize", "token_endpoint": issuer + "/token",
+			"registration_endpoint": issuer + "/register", "response_types_supported": list{"code"},
+			"code_challenge_methods_supported": list{"S256"},
+		}
+		change(document)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(document)
+	}))
+}
+
+// bearing reports whether a request shows any token, which is none of a
+// challenge's business.
+func bearing(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
+
+// jwt returns the header of a JWT, or nil.
+func jwt(token string) object {
+	first, rest, ok := strings.Cut(token, ".")
+	if !ok || strings.Count(rest, ".") != 1 {
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(first)
+	if err != nil {
+		return nil
+	}
+	var header object
+	if json.Unmarshal(raw, &header) != nil {
+		return nil
+	}
+	return header
+}
+
+// openSession lets requests of a session pass that fit, whatever their token.
+func openSession(fits func(r *http.Request) bool) apply {
+	open := func(r *server.Reply) bool { return r.Request.Header.Get(sessionHeader) != "" && fits(r.Request) }
+	return guarding(passing(server.Unauthorized, open))
+}
+
+// The requirements that a server cannot meet whose challenge is wrong.
+const (
+	challengeURL  = "auth.server.www-authenticate-metadata-url"
+	challengeCode = "auth.server.validation-failure-challenge"
+)
+
+// Authorization.
+var authFaults = []Fault{
+	{
+		ID: "auth.missing-token-403", Requirement: "auth.server.missing-token-401", Transports: overHTTP,
+		Summary: "Requests without a token are refused with HTTP status 403.",
+		Apply: guarding(replying(server.Unauthorized, func(r *server.Reply) {
+			if !bearing(r.Request) {
+				r.Status = http.StatusForbidden
+			}
+		})),
+	},
+	{
+		ID: "auth.missing-token-error", Requirement: "auth.server.missing-token-401", Transports: overHTTP,
+		Summary: "Requests without a token get a JSON-RPC error with HTTP status 200.",
+		Collateral: []string{
+			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body", "http.server.get-stream-or-405",
+			"auth.server.validates-first", "http.server.unacceptable-error-status", "base.response.id-echo",
+		},
+		Apply: guarding(replying(server.Unauthorized, func(r *server.Reply) {
+			if !bearing(r.Request) {
+				r.Status = http.StatusOK
+				r.Header.Del("Www-Authenticate")
+			}
+		})),
+	},
+	{
+		ID: "auth.token-in-query", Requirement: "auth.server.missing-token-401", Mild: true, Transports: overHTTP,
+		Summary: "A token in the query is as good as one in the header.",
+		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if token := r.URL.Query().Get("access_token"); token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			next.ServeHTTP(w, r)
+		})),
+	},
+	{
+		ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
+		Summary:    "Answers with HTTP status 401 have no WWW-Authenticate header.",
+		Collateral: []string{challengeURL, challengeCode},
+		Apply:      challenging(func(string, string) []string { return nil }),
+	},
+	{
+		ID: "auth.get-without-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
+		Summary:    "The 401 answer to a GET has no WWW-Authenticate header.",
+		Collateral: []string{challengeURL},
+		Apply: guarding(replying(server.Unauthorized, func(r *server.Reply) {
+			if r.Request.Method == http.MethodGet {
+				r.Header.Del("Www-Authenticate")
+			}
+		})),
+	},
+	{
+		ID: "auth.challenge-without-metadata", Requirement: challengeURL, Transports: overHTTP,
+		Summary: "The challenge names a realm, but no resource_metadata.",
+		Apply: challenging(func(_, code string) []string {
+			challenge := `Bearer realm="mcp"`
+			if code != "" {
+				challenge += `, error="` + code + `"`
+			}
+			return []string{challenge}
+		}),
+	},
+	{
+		ID: "auth.metadata-url-relative", Requirement: challengeURL, Transports: overHTTP,
+		Summary: "The resource_metadata of the challenge is a path.",
+		Apply: challenging(func(_, code string) []string {
+			return []string{`Bearer resource_metadata="/.well-known/oauth-protected-resource", error="` + code + `"`}
+		}),
+		Collateral: []string{challengeCode},
+	},
+	{
+		ID: "auth.metadata-url-dead", Requirement: challengeURL, Transports: overHTTP,
+		Summary: "There is nothing at the resource_metadata of the challenge.",
+		Apply: challenging(func(metadata, code string) []string {
+			challenge := `Bearer resource_metadata="` + metadata + `/none"`
+			if code != "" {
+				challenge += `, error="` + code + `"`
+			}
+			return []string{challenge}
+		}),
+	},
+	{
+		ID: "auth.basic-scheme", Requirement: "auth.http-conform", Transports: overHTTP,
+		Summary:    "The challenge is of the scheme Basic, and there are no resource metadata.",
+		Collateral: []string{challengeURL, challengeCode, "auth.server.resource-metadata"},
+		Apply: all(challenging(func(string, string) []string { return []string{`Basic realm="mcp"`} }),
+			replying(server.ResourceMetadata, func(r *server.Reply) { r.Status, r.Body = http.StatusNotFound, []byte("not found") })),
+	},
+	{
+		ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		Summary:    "There are no resource metadata.",
+		Collateral: []string{challengeURL},
+		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+			r.Status, r.Body = http.StatusNotFound, []byte("not found")
+		})),
+	},
+	{
+		ID: "auth.metadata-html", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		Summary:    "The resource metadata are text/html.",
+		Collateral: []string{challengeURL},
+		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+			r.Header.Set("Content-Type", "text/html")
+		})),
+	},
+	{
+		ID: "auth.metadata-array", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		Summary:    "The resource metadata are an array.",
+		Collateral: []string{challengeURL},
+		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+			r.Body = slices.Concat([]byte("["), r.Body, []byte("]"))
+		})),
+	},
+	{
+		ID: "auth.metadata-guarded", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
+		Summary:    "The resource metadata are for those only who have a token.",
+		Collateral: []string{challengeURL},
+		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+			if !bearing(r.Request) {
+				r.Status, r.Body = http.StatusUnauthorized, []byte("{}")
+			}
+		})),
+	},
+	{
+		ID: "auth.no-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: overHTTP,
+		Summary: "The resource metadata have no authorization_servers.",
+		Apply:   naming(lacking("authorization_servers")),
+	},
+	{
+		ID: "auth.empty-servers", Requirement: "auth.server.metadata-authorization-servers", Transports: overHTTP,
+		Summary: "The authorization_servers are an empty array.",
+		Apply:   naming(having("authorization_servers", list{})),
+	},
+	{
+		ID: "auth.servers-string", Requirement: "auth.server.metadata-authorization-servers", Transports: overHTTP,
+		Summary: "The authorization_servers are one string.",
+		Apply: naming(func(document object) {
+			document["authorization_servers"] = document["authorization_servers"].(list)[0]
+		}),
+	},
+	{
+		ID: "auth.no-resource", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
+		Summary: "The resource metadata have no resource.",
+		Apply:   naming(lacking("resource")),
+	},
+	{
+		ID: "auth.resource-elsewhere", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
+		Summary: "The resource metadata are for another port.",
+		Apply:   resourceURI(func(string) string { return "http://127.0.0.1:1/mcp" }),
+	},
+	{
+		ID: "auth.resource-other-path", Requirement: "auth.server.metadata-resource", Transports: overHTTP,
+		Summary: "The resource in the metadata has the path of the metadata.",
+		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") + server.WellKnownResource }),
+	},
+	{
+		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", Mild: true, Transports: overHTTP,
+		Summary: "The resource in the metadata is the origin of the server, without its path.",
+		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
+	},
+	{
+		ID: "auth.resource-without-scheme", Requirement: "auth.resource.has-scheme", Transports: overHTTP,
+		Summary: "The resource in the metadata begins with the host.",
+		Apply:   resourceURI(func(uri string) string { return strings.TrimPrefix(uri, "http://") }),
+	},
+	{
+		ID: "auth.resource-fragment", Requirement: "auth.resource.no-fragment", Transports: overHTTP,
+		Summary: "The resource in the metadata has a fragment.",
+		Apply:   resourceURI(func(uri string) string { return uri + "#mcp" }),
+	},
+	{
+		ID: "auth.resource-capitals", Requirement: "auth.resource.lowercase", Transports: overHTTP,
+		Summary: "The scheme of the resource in the metadata is in capitals.",
+		Apply:   resourceURI(func(uri string) string { return strings.Replace(uri, "http", "HTTP", 1) }),
+	},
+	{
+		ID: "auth.resource-slash", Requirement: "auth.resource.no-trailing-slash", Transports: overHTTP,
+		Summary: "The resource in the metadata has a final slash.",
+		Apply:   resourceURI(func(uri string) string { return uri + "/" }),
+	},
+	{
+		ID: "auth.issuer-plain-http", Requirement: "auth.secure-communication", Transports: overHTTP,
+		Summary: "The resource metadata name an authorization server without TLS on another host.",
+		Apply:   naming(having("authorization_servers", list{"http://issuer.mcpconform.invalid"})),
+	},
+	{
+		ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: overHTTP,
+		Summary: "The authorization server publishes no metadata.",
+		Apply:   guarding(refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.URL.Path == issuerMetadata })),
+	},
+	{
+		ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: overHTTP,
+		Summary: "The metadata of the authorization server name another issuer.",
+		Apply:   issuing(having("issuer", "https://issuer.mcpconform.invalid")),
+	},
+	{
+		ID: "auth.issuer-slash", Requirement: "auth.as.metadata", Mild: true, Transports: overHTTP,
+		Summary: "The issuer in the metadata of the authorization server has a slash more.",
+		Apply:   issuing(func(document object) { document["issuer"] = document["issuer"].(string) + "/" }),
+	},
+	{
+		ID: "auth.no-registration", Requirement: "auth.as.dynamic-registration", Transports: overHTTP,
+		Summary: "The authorization server offers no dynamic registration.",
+		Apply:   issuing(lacking("registration_endpoint")),
+	},
+	{
+		ID: "auth.token-endpoint-plain-http", Requirement: "auth.as.https", Transports: overHTTP,
+		Summary: "The token endpoint is on another host without TLS.",
+		Apply:   issuing(having("token_endpoint", "http://issuer.mcpconform.invalid/token")),
+	},
+	{
+		ID: "auth.token-forgotten", Requirement: "auth.server.valid-token-accepted", Transports: overHTTP,
+		Summary: "A ping is refused with 401 although its token is the one with which the session began.",
+		Apply: judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
+			if posted(r).Method == "ping" && posted(r).ID.Usable() && token == GoodToken {
+				return server.InvalidToken
+			}
+			return d
+		}),
+	},
+	{
+		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		Summary: "Whatever has the form of a token is taken for one.",
+		Collateral: []string{
+			"auth.server.other-tokens-refused", "auth.server.audience-validated", "auth.server.expired-token-401",
+			"auth.server.invalid-token-401", "auth.server.validates-first",
+		},
+		Apply: trusting(func(token string, _ *http.Request) bool { return token != NarrowToken }),
+	},
+	{
+		ID: "auth.token-length", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		Summary: "A token is compared with the good one by its beginning only.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken[:12]) }),
+	},
+	{
+		ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		Summary:    "A JWT of the algorithm none is taken for good.",
+		Collateral: []string{"auth.server.invalid-token-401"},
+		Apply:      trusting(func(token string, _ *http.Request) bool { return jwt(token)["alg"] == "none" }),
+	},
+	{
+		ID: "auth.unverified-jwt", Requirement: "auth.server.other-tokens-refused", Transports: overHTTP,
+		Summary: "The signature of a JWT is not verified.",
+		Apply: trusting(func(token string, _ *http.Request) bool {
+			alg, ok := jwt(token)["alg"].(string)
+			return ok && alg != "none"
+		}),
+	},
+	{
+		ID: "auth.other-audience", Requirement: "auth.server.audience-validated", Transports: overHTTP,
+		Summary: "A token for another resource is taken for good.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return token == AudienceToken }),
+	},
+	{
+		ID: "auth.expired-served", Requirement: "auth.server.expired-token-401", Transports: overHTTP,
+		Summary: "An expired token is taken for good.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return token == ExpiredToken }),
+	},
+	{
+		ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: overHTTP,
+		Summary: "An expired token is refused with HTTP status 403.",
+		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
+			if token == ExpiredToken {
+				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token", Text: "the token has expired"}
+			}
+			return d
+		}),
+	},
+	{
+		ID: "auth.invalid-token-403", Requirement: "auth.server.invalid-token-401", Transports: overHTTP,
+		Summary: "Tokens that are not known are refused with HTTP status 403.",
+		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
+			if d == server.InvalidToken && token != ExpiredToken {
+				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token", Text: "who are you?"}
+			}
+			return d
+		}),
+	},
+	{
+		ID: "auth.invalid-token-500", Requirement: "auth.server.invalid-token-401", Transports: overHTTP,
+		Summary: "A JWT that cannot be verified ends in HTTP status 500.",
+		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
+			if d == server.InvalidToken && jwt(token) != nil {
+				return &server.Denial{Status: http.StatusInternalServerError, Code: "invalid_token", Text: "cannot decode"}
+			}
+			return d
+		}),
+	},
+	{
+		ID: "auth.error-code", Requirement: challengeCode, Transports: overHTTP,
+		Summary: "The challenge for an invalid token has the error code insufficient_scope.",
+		Apply: challenging(func(metadata, code string) []string {
+			challenge := `Bearer resource_metadata="` + metadata + `"`
+			if code != "" {
+				challenge += `, error="insufficient_scope"`
+			}
+			return []string{challenge}
+		}),
+	},
+	{
+		ID: "auth.error-missing", Requirement: challengeCode, Mild: true, Transports: overHTTP,
+		Summary: "The challenge for an invalid token has no error code.",
+		Apply: challenging(func(metadata, _ string) []string {
+			return []string{`Bearer resource_metadata="` + metadata + `"`}
+		}),
+	},
+	{
+		ID: "auth.other-scheme", Requirement: challengeCode, Transports: overHTTP,
+		Summary: "The challenge is of the scheme OAuth.",
+		Apply: challenging(func(metadata, code string) []string {
+			return []string{`OAuth resource_metadata="` + metadata + `", error="` + code + `"`}
+		}),
+	},
+	{
+		ID: "auth.narrow-served", Requirement: "auth.server.insufficient-scope-403", Transports: overHTTP,
+		Summary: "The scope of a token does not matter.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return token == NarrowToken }),
+	},
+	{
+		ID: "auth.narrow-401", Requirement: "auth.server.insufficient-scope-403", Transports: overHTTP,
+		Summary: "A request beyond the scope of its token is refused with HTTP status 401.",
+		Apply: judging(func(_ string, _ *http.Request, d *server.Denial) *server.Denial {
+			if d == server.InsufficientScope {
+				return &server.Denial{Status: http.StatusUnauthorized, Code: d.Code, Text: d.Text}
+			}
+			return d
+		}),
+	},
+	{
+		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: overHTTP,
+		Summary: "An Authorization header without a token ends in HTTP status 500.",
+		Apply:   guarding(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
+	},
+	{
+		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: overHTTP,
+		Summary: "A request with an Authorization header without a token is served.",
+		Apply:   guarding(passing(server.MalformedToken, func(*server.Reply) bool { return true })),
+	},
+	{
+		ID: "auth.session-is-enough", Requirement: "auth.server.validates-first", Transports: overHTTP,
+		Summary: "Within a session, nobody asks for a token any more.",
+		Apply:   openSession(func(*http.Request) bool { return true }),
+	},
+	{
+		ID: "auth.get-open", Requirement: "auth.server.validates-first", Transports: overHTTP,
+		Summary: "The listening stream of a session can be opened without a token.",
+		Apply:   openSession(func(r *http.Request) bool { return r.Method == http.MethodGet }),
+	},
+	{
+		ID: "auth.delete-open", Requirement: "auth.server.validates-first", Transports: overHTTP,
+		Summary: "A session can be ended without a token.",
+		Apply:   openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
+	},
+	{
+		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: overHTTP,
+		Summary: "The 401 answer to an initialize holds the result.",
+		Apply: guarding(passing(server.Unauthorized, func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
+			replying(server.AnsweredJSON, func(r *server.Reply) {
+				if posted(r.Request).Method == "initialize" && r.Request.Header.Get("Authorization") != "Bearer "+GoodToken {
+					r.Status = http.StatusUnauthorized
+					r.Header.Set("Www-Authenticate",
+						`Bearer error="invalid_token", resource_metadata="http://`+r.Request.Host+server.WellKnownResource+`/mcp"`)
+				}
+			})),
+	},
+}

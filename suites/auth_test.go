@@ -1,0 +1,175 @@
+package suites_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+const authPage = "basic/authorization"
+
+// found returns the verdicts of a run that are findings, by requirement.
+func found(t *testing.T, run *result.Run) map[string]result.Verdict {
+	t.Helper()
+	all := make(map[string]result.Verdict)
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+			all[q.ID] = q.Verdict
+			t.Logf("%s is %s: %s", q.ID, q.Verdict, why(q))
+		}
+	}
+	for _, h := range run.Harness {
+		t.Errorf("a message of mcpconform is at fault: %s %v", h.Message, h.Evidence)
+	}
+	return all
+}
+
+// judgedOn returns the observable requirements of the page with a verdict.
+func judgedOn(run *result.Run, v result.Verdict) []string {
+	var ids []string
+	for _, q := range run.Requirements {
+		if q.Page == authPage && q.Verdict == v && q.Observable {
+			ids = append(ids, q.ID)
+		}
+	}
+	return ids
+}
+
+// TestProtectedServer runs the suite against the reference server behind access
+// tokens, with a good one: nothing is found.
+func TestProtectedServer(t *testing.T) {
+	for over, untried := range map[string][]string{
+		transport.NameHTTP: nil,
+		transport.NameSSE:  {"auth.server.insufficient-scope-403"},
+	} {
+		t.Run(over, func(t *testing.T) {
+			t.Parallel()
+			o := serverOptions()
+			mockserver.Protected(&o)
+			run, err := conduct(t.Context(), over, o, 10*time.Second, transport.ReasonableExit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := found(t, run); len(all) > 0 || run.Verdict != result.Conformant {
+				t.Errorf("the verdict is %s: %v %s", run.Verdict, all, run.Reason)
+			}
+			if diff := cmp.Diff(untried, judgedOn(run, result.Inconclusive)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// bare runs the suite against a server without any token.
+func bare(t *testing.T, o server.Options, a check.Authorization) *result.Run {
+	t.Helper()
+	dialer, stop, err := serve(t.Context(), transport.NameHTTP, o, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	dialer.(*transport.HTTP).Header = nil
+	return bareAt(t, dialer, a)
+}
+
+func bareAt(t *testing.T, dialer transport.Dialer, a check.Authorization) *result.Run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	run, _, err := suites.Server(ctx, suites.Options{
+		Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}, Timeout: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// Without a token the run says what is missing, and judges what lies before
+// the door.
+func TestProtectedServerWithoutToken(t *testing.T) {
+	o := serverOptions()
+	mockserver.Protected(&o)
+	run := bare(t, o, check.Authorization{Expired: mockserver.ExpiredToken})
+	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "give an access token") {
+		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+	}
+	if all := found(t, run); len(all) > 0 {
+		t.Error(all)
+	}
+	for _, id := range []string{
+		"auth.server.missing-token-401", "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url",
+		"auth.server.resource-metadata", "auth.server.invalid-token-401", "auth.server.expired-token-401", "auth.server.malformed-400",
+	} {
+		if !slices.Contains(judgedOn(run, result.Pass), id) {
+			t.Errorf("%s has not passed", id)
+		}
+	}
+	for _, q := range run.Requirements {
+		if q.Page == "server/tools" && q.Verdict != result.Inconclusive && q.Verdict != result.Skip {
+			t.Errorf("%s is %s", q.ID, q.Verdict)
+		}
+	}
+}
+
+// An open server is not judged by the page, unless it is said to be protected.
+func TestOpenServer(t *testing.T) {
+	run := bare(t, serverOptions(), check.Authorization{})
+	for _, v := range []result.Verdict{result.Pass, result.Inconclusive, result.Fail, result.Warn} {
+		if ids := judgedOn(run, v); len(ids) > 0 {
+			t.Errorf("%s: %s", v, ids)
+		}
+	}
+	run = bare(t, serverOptions(), check.Authorization{Protected: true})
+	if !slices.Contains(judgedOn(run, result.Fail), "auth.server.missing-token-401") {
+		t.Error("that the server is open is not found")
+	}
+}
+
+// A gateway that wants credentials of its own kind departs from the page in
+// this, and is not blamed for what lies behind it.
+func TestForeignGateway(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="staff"`)
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	run := bareAt(t, &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}, check.Authorization{})
+	want := map[string]result.Verdict{
+		"auth.http-conform": result.Warn, "auth.server.www-authenticate-metadata-url": result.Fail,
+		"auth.server.resource-metadata": result.Fail, "auth.server.validation-failure-challenge": result.Fail,
+	}
+	if diff := cmp.Diff(want, found(t, run)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A server that wants a token for some methods only is judged where it is
+// open, and what needs the token is left open.
+func TestPartlyProtectedServer(t *testing.T) {
+	o := serverOptions()
+	mockserver.Protected(&o)
+	o.Behaviour.HTTP.Reply = func(r *server.Reply) {
+		r.Pass = r.Situation == server.Unauthorized && r.Request.Header.Get("Authorization") == "" && !mockserver.Calls(r.Request)
+	}
+	run := bare(t, o, check.Authorization{Methods: []string{"tools/call"}})
+	if all := found(t, run); len(all) > 0 {
+		t.Error(all)
+	}
+	if !slices.Contains(judgedOn(run, result.Pass), "auth.server.missing-token-401") {
+		t.Error("the refusal of tools/call has not counted")
+	}
+}

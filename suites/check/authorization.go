@@ -1,0 +1,202 @@
+package check
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// UnauthorizedError reports a server that serves nobody without an access token
+// (basic/authorization#error-handling), or not with the one that was given.
+type UnauthorizedError struct {
+	Given bool   // a token was given
+	Asked string // what was refused: a method, or ""
+}
+
+func (e *UnauthorizedError) Error() string {
+	what := "the server wants authorization"
+	if e.Asked != "" {
+		what += " for " + e.Asked
+	}
+	if e.Given {
+		return what + " and refuses the access token that was given with HTTP status 401: give one that is valid for it (--bearer-env VAR)"
+	}
+	return what + " (HTTP status 401): give an access token (--bearer-env VAR, or target.headers in the configuration)"
+}
+
+// barred returns an *UnauthorizedError if the server has refused the shared
+// session for want of authorization, else the error.
+func (e *Engine) barred(err error) error {
+	for _, l := range e.Trace.Logs() {
+		if l.Label != SharedLabel {
+			continue
+		}
+		asked := make(map[string]string) // method by stream
+		for _, event := range l.Events() {
+			if event.Kind == wire.KindMessage && event.From == wire.Client && event.Msg.Kind == wire.Request {
+				asked[event.Stream] = event.Msg.Method
+			}
+			if event.Kind == wire.KindHTTPResponse && event.HTTP.Status == http.StatusUnauthorized && (err != nil || asked[event.Stream] != "") {
+				e.target.Guarded = asked[event.Stream]
+				return &UnauthorizedError{Given: e.token() != "", Asked: asked[event.Stream]}
+			}
+		}
+	}
+	return err
+}
+
+// token returns the value of the Authorization header that the user gave, or "".
+func (e *Engine) token() string {
+	if d, ok := endpointOf(e.Dialer); ok {
+		return d.Header.Get("Authorization")
+	}
+	return ""
+}
+
+func endpointOf(d transport.Dialer) (transport.Endpoint, bool) {
+	switch d := d.(type) {
+	case *transport.HTTP:
+		return d.Endpoint, true
+	case *transport.SSE:
+		return d.Endpoint, true
+	}
+	return transport.Endpoint{}, false
+}
+
+// admitted ends the body when a request was refused for want of authorization:
+// what it was about cannot be tried then.
+func (t *T) admitted(x *client.Exchange) {
+	if x.Head == nil || x.Response != nil && x.Response.Msg.Kind == wire.Result {
+		return
+	}
+	t.Admitted(x.Head, x.Request.Msg.Method)
+}
+
+// Admitted ends the body when the head of a response refuses what was asked for
+// want of authorization.
+func (t *T) Admitted(head *wire.Event, asked string) {
+	switch {
+	case head.HTTP.Status == http.StatusUnauthorized:
+		t.Inconclusive("%s", &UnauthorizedError{Given: t.engine.token() != "", Asked: asked})
+	case head.HTTP.Status == http.StatusForbidden && head.HTTP.Header.Get("Www-Authenticate") != "":
+		t.Inconclusive("the access token does not allow %s (HTTP status 403): give one with more scope", asked)
+	}
+}
+
+// Authorization returns the value of the Authorization header that the user
+// gave, or "".
+func (t *T) Authorization() string { return t.engine.token() }
+
+// Bearing returns a further connection to the target that sends an Authorization
+// header of its own in place of the user's, or none if it is empty. It is closed
+// with the check.
+func (t *T) Bearing(authorization string) *transport.HTTPConn {
+	e, ok := t.Endpoint()
+	if !ok {
+		t.Skip("another transport")
+	}
+	e = t.plain(e)
+	if authorization != "" {
+		if e.Header == nil {
+			e.Header = make(http.Header)
+		}
+		e.Header.Set("Authorization", authorization)
+	}
+	return t.dial(e, t.Target.Transport)
+}
+
+// plain returns the endpoint without credentials.
+func (t *T) plain(e transport.Endpoint) transport.Endpoint {
+	e.Redactor = t.redactor(e)
+	e.Header = e.Header.Clone()
+	e.Header.Del("Authorization")
+	if u, err := url.Parse(e.URL); err == nil && u.User != nil {
+		u.User = nil
+		e.URL = u.String()
+	}
+	return e
+}
+
+// Elsewhere returns a connection for documents that are no part of the
+// protocol. None of the user's headers goes to another origin, and an
+// Authorization header goes nowhere. It is closed with the check.
+func (t *T) Elsewhere(rawURL string) (*transport.HTTPConn, error) {
+	e, ok := t.Endpoint()
+	if !ok {
+		t.Skip("another transport")
+	}
+	e = t.plain(e)
+	mine, errMine := url.Parse(e.URL)
+	there, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if errMine != nil || !strings.EqualFold(mine.Host, there.Host) || !strings.EqualFold(mine.Scheme, there.Scheme) {
+		e.Header, e.Socket = nil, ""
+		if e.TLS != nil {
+			// A client certificate identifies the user as well.
+			e.TLS = e.TLS.Clone()
+			e.TLS.Certificates = []tls.Certificate{}
+		}
+	}
+	e.URL = rawURL
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	return t.dial(e, transport.NameOAuth), nil
+}
+
+func (t *T) dial(e transport.Endpoint, name string) *transport.HTTPConn {
+	d := &transport.HTTP{Endpoint: e, NoListen: true}
+	conn, err := d.Dial(t.Context, t.engine.Trace.Connect(name, t.check.Name))
+	t.Must(err)
+	t.extra = append(t.extra, client.New(conn, client.Options{Timeout: t.engine.Timeout}))
+	return conn.(*transport.HTTPConn)
+}
+
+// maxRedirects bounds how often a document may be elsewhere.
+const maxRedirects = 3
+
+// Fetch gets a document that is no part of the protocol. The error says that no
+// answer came.
+func (t *T) Fetch(rawURL string) (*transport.Response, error) {
+	for hop := 0; ; hop++ {
+		r, err := t.get(rawURL)
+		if err != nil || r.Status/100 != 3 || hop == maxRedirects {
+			return r, err
+		}
+		base, errBase := url.Parse(rawURL)
+		next, errNext := url.Parse(r.Header.Get("Location"))
+		if errBase != nil || errNext != nil || next.String() == "" {
+			return r, nil
+		}
+		rawURL = base.ResolveReference(next).String()
+	}
+}
+
+func (t *T) get(rawURL string) (*transport.Response, error) {
+	conn, err := t.Elsewhere(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context, t.engine.Timeout)
+	defer cancel()
+	r, err := conn.Do(ctx, transport.Request{
+		Method: http.MethodGet, Header: http.Header{"Accept": {"application/json"}, "User-Agent": {"mcpconform"}},
+	})
+	t.Show(conn.Log().Events()...)
+	return r, err
+}
+
+// Secret keeps a text out of reports and traces.
+func (t *T) Secret(text string) {
+	if e, ok := t.Endpoint(); ok && e.Redactor != nil {
+		e.Redactor.Add(text)
+	}
+}

@@ -1,0 +1,99 @@
+package judge
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var authRules = []Rule{
+	{
+		Name: "authorization challenges",
+		Requirements: []string{
+			"auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url", "auth.server.no-data-unauthorized",
+		},
+		Judge: judgeChallenges,
+	},
+	{
+		Name: "access tokens",
+		Requirements: []string{
+			"auth.client.every-request", "auth.client.bearer-header", "auth.client.no-token-in-query", "auth.client.one-token-method",
+		},
+		Judge: judgeAccess,
+	},
+}
+
+const headerChallenge = "Www-Authenticate"
+
+// judgeChallenges looks at each answer with status 401
+// (basic/authorization#authorization-server-location).
+func judgeChallenges(c *Conversation, o *Observer) {
+	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
+		return
+	}
+	for _, x := range c.httpExchanges() {
+		if x.status() != http.StatusUnauthorized {
+			continue
+		}
+		evidence := x.evidence()
+		values := x.head.HTTP.Header.Values(headerChallenge)
+		challenges := transport.Challenges(values)
+		o.Check(len(challenges) > 0, "auth.server.www-authenticate", wire.Server,
+			"an answer with status 401 has no WWW-Authenticate header", evidence...)
+		at := challenges.Parameters()["resource_metadata"]
+		u, err := url.Parse(at)
+		switch {
+		case at == "":
+			o.Violation("auth.server.www-authenticate-metadata-url", wire.Server,
+				"an answer with status 401 does not say where the resource metadata are", evidence...)
+		case err != nil || u.Host == "":
+			o.Violation("auth.server.www-authenticate-metadata-url", wire.Server,
+				"the resource_metadata of a challenge is "+wire.Quote(at, 100)+", no absolute URL", evidence...)
+		}
+		for _, m := range x.messages {
+			if m.Msg.Kind == wire.Result {
+				o.Violation("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result", append(evidence, m)...)
+			}
+		}
+	}
+}
+
+// judgeAccess looks at how a client shows its token: once it has one for a
+// connection, it goes with every request, in the header and nowhere else
+// (basic/authorization#token-requirements).
+func judgeAccess(c *Conversation, o *Observer) {
+	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
+		return
+	}
+	authorized := false
+	for _, x := range c.httpExchanges() {
+		header := x.request.HTTP.Header.Values("Authorization")
+		if tokenInQuery(x.request.HTTP.URL) {
+			o.Violation("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token", x.request)
+			if len(header) > 0 {
+				o.Violation("auth.client.one-token-method", wire.Client, "a request holds an access token in its header and in its query", x.request)
+			}
+		} else if len(header) > 0 {
+			o.Exercised("auth.client.no-token-in-query", wire.Client)
+			o.Check(len(header) == 1, "auth.client.one-token-method", wire.Client, "a request has more than one Authorization header", x.request)
+		}
+		if len(header) > 0 && strings.HasPrefix(strings.ToLower(header[0]), "bearer ") {
+			o.Exercised("auth.client.bearer-header", wire.Client)
+		}
+		if authorized {
+			o.Check(len(header) > 0, "auth.client.every-request", wire.Client,
+				"a request has no Authorization header, although earlier ones on the same connection have", x.evidence()...)
+		}
+		authorized = authorized || len(header) > 0
+	}
+}
+
+// tokenInQuery reports whether a query has the parameter in which access tokens
+// were once sent (RFC 6750, section 2.3). Its value is not recorded.
+func tokenInQuery(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Query().Get("access_token") != ""
+}

@@ -1,0 +1,699 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// atTheDoor checks need no session and no token of the user.
+var atTheDoor = check.Needs{Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true}
+
+// basic/authorization
+var authChecks = []*check.Check{
+	{
+		Name:         "auth/missing-token",
+		Requirements: []string{"auth.server.missing-token-401", "auth.server.no-data-unauthorized"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			// Without a token there is status 401, and nothing else but what says so.
+			const missing, data = "auth.server.missing-token-401", "auth.server.no-data-unauthorized"
+			r := protected(t)
+			if r.Status != http.StatusUnauthorized {
+				t.Fail("a request that needs authorization was answered without any with %s, not with 401", describeHTTP(r))
+			}
+			t.Exercised(missing)
+			disclosed(t, data, r)
+			if url, ok := queried(t); ok {
+				t.Clear()
+				if r := knockAt(t, url, ""); letIn(t, r) {
+					t.Warning(missing, "a request without Authorization header was served as its query held the token")
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/challenge",
+		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			// Each refusal, by POST and by GET, says where the resource metadata are. The passive rule sees to single answers.
+			r := protected(t)
+			if t.Target.Transport == transport.NameHTTP {
+				t.DoOn(t.Bearing(""), transport.Request{Method: http.MethodGet, Deliberate: []string{"*"}})
+			}
+			knock(t, "Bearer "+madeUp)
+			if r.Status != http.StatusUnauthorized {
+				t.Inconclusive("a request without a token was not answered with 401")
+			}
+			at := challengeOf(r)["resource_metadata"]
+			if _, err := metadata(t, r); at == "" && err != nil {
+				t.Violation("auth.http-conform", "401 leads nowhere: no challenge names resource metadata, and "+err.Error())
+			}
+			t.Exercised("auth.http-conform")
+			if at == "" {
+				t.Inconclusive("no WWW-Authenticate header names the resource metadata")
+			}
+			t.Clear()
+			const id = "auth.server.www-authenticate-metadata-url"
+			if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				t.Violation(id, "resource_metadata is "+wire.Quote(at, 100)+", which is no absolute URL", r.Head)
+				return
+			}
+			if _, problem := document(t, at); problem != "" {
+				t.Violation(id, "there are no metadata where the WWW-Authenticate header says: "+problem)
+			}
+		},
+	},
+	{
+		Name: "auth/resource-metadata",
+		Requirements: []string{
+			"auth.server.resource-metadata", "auth.server.metadata-authorization-servers", "auth.server.metadata-resource",
+			"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase", "auth.resource.no-trailing-slash",
+			"auth.secure-communication",
+		},
+		Needs: atTheDoor,
+		Body: func(t *check.T) {
+			r := protected(t)
+			document, err := metadata(t, r)
+			if err != nil {
+				t.Fail("there are no resource metadata: %v", err)
+			}
+			if problem := issuersProblem(document); problem != "" {
+				t.Violation("auth.server.metadata-authorization-servers", problem)
+			}
+			judgeResource(t, document["resource"])
+			judgeTransportSecurity(t, challengeOf(r)["resource_metadata"], issuersOf(document))
+		},
+	},
+	{
+		Name:         "auth/authorization-servers",
+		Requirements: []string{"auth.as.metadata", "auth.as.dynamic-registration", "auth.as.https"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			document, err := metadata(t, protected(t))
+			if err != nil {
+				t.Inconclusive("no resource metadata name an authorization server: %v", err)
+			}
+			issuers := issuersOf(document)
+			if len(issuers) == 0 {
+				t.Inconclusive("the resource metadata name no authorization server")
+			}
+			unreached := ""
+			for _, issuer := range issuers[:min(len(issuers), maxIssuers)] {
+				t.Clear()
+				if problem := judgeIssuer(t, issuer); problem != "" {
+					unreached = problem
+				}
+			}
+			if unreached != "" {
+				t.Inconclusive("%s", unreached)
+			}
+		},
+	},
+	{
+		Name:         "auth/invalid-token",
+		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge", "auth.server.no-data-unauthorized"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			protected(t)
+			for _, token := range []string{madeUp, unsignedJWT(t)} {
+				t.Clear()
+				r := knock(t, "Bearer "+token)
+				if r.Status != http.StatusUnauthorized {
+					t.Violation("auth.server.invalid-token-401", "a request with a made-up token was answered with "+describeHTTP(r)+", not with 401")
+					continue
+				}
+				disclosed(t, "auth.server.no-data-unauthorized", r)
+				judgeFailureChallenge(t, r)
+			}
+		},
+	},
+	{
+		Name:         "auth/malformed-token",
+		Requirements: []string{"auth.server.malformed-400"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			protected(t)
+			for _, header := range []string{"Bearer", "Bearer two words", `Bearer "quo,ted"`} {
+				t.Clear()
+				switch r := knock(t, header); r.Status {
+				case http.StatusBadRequest:
+				case http.StatusUnauthorized:
+					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
+				default:
+					t.Violation("auth.server.malformed-400", fmt.Sprintf("the header \"Authorization: %s\" was answered with %s, neither with 400 nor with 401", header, describeHTTP(r)))
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/valid-token",
+		Requirements: []string{"auth.server.valid-token-accepted"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			// The control of all refusals: with the token, a session begins and goes on.
+			protected(t)
+			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && letIn(t, r) {
+				t.Inconclusive("a session can be begun without a token, so that nothing shows whether the one that was given is valid")
+			}
+			control(t)
+			s := t.Connect(client.Options{})
+			x, err := s.Initialize(t.Context)
+			t.Show(x.Events()...)
+			admitted(t, x)
+			t.Must(err)
+			for _, method := range append([]string{"ping"}, t.Target.Methods()...) {
+				t.Clear()
+				x, err := s.Call(t.Context, method, nil)
+				t.Show(x.Events()...)
+				admitted(t, x)
+				t.Must(err)
+			}
+		},
+	},
+	{
+		Name:         "auth/token-validated",
+		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			// A token that differs from the good one in one character, one without a signature, one that we have signed
+			// ourselves, and one of another issuer.
+			protected(t)
+			token := control(t)
+			for _, c := range []struct{ id, what, token string }{
+				{"auth.server.token-validated", "a made-up token", madeUp},
+				{"auth.server.token-validated", "the valid token with one character changed", altered(token)},
+				{"auth.server.token-validated", "a JWT without signature", unsignedJWT(t)},
+				{"auth.server.other-tokens-refused", "a JWT that was signed by nobody that it can trust", signedJWT(t)},
+				{"auth.server.other-tokens-refused", "a token of another authorization server", t.Target.Settings.Authorization.OtherIssuer},
+			} {
+				t.Clear()
+				if c.token == "" {
+					continue
+				}
+				t.Secret(c.token)
+				if r := knock(t, "Bearer "+c.token); letIn(t, r) {
+					t.Violation(c.id, "a request with "+c.what+" was served")
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/audience",
+		Requirements: []string{"auth.server.audience-validated"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			protected(t)
+			token := given(t, t.Target.Settings.Authorization.OtherAudience, "otherAudience")
+			control(t)
+			t.Clear()
+			if r := knock(t, "Bearer "+token); letIn(t, r) {
+				t.Fail("a request with a token for another resource was served")
+			}
+		},
+	},
+	{
+		Name:         "auth/expired-token",
+		Requirements: []string{"auth.server.expired-token-401"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			protected(t)
+			r := knock(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
+			t.Require(r.Status == http.StatusUnauthorized, "a request with an expired token was answered with %s, not with 401", describeHTTP(r))
+			judgeFailureChallenge(t, r)
+		},
+	},
+	{
+		Name:         "auth/narrow-token",
+		Requirements: []string{"auth.server.insufficient-scope-403"},
+		Needs:        atTheDoor,
+		Body: func(t *check.T) {
+			protected(t)
+			a := t.Target.Settings.Authorization
+			given(t, a.Narrow, "narrow")
+			if t.Target.Transport != transport.NameHTTP {
+				t.Inconclusive("over HTTP+SSE the answer to a single request has no status of its own")
+			}
+			conn := t.Bearing("Bearer " + a.Narrow)
+			begun := begin(t, conn, "")
+			if a.NarrowRequest.Method != "initialize" {
+				if result(begun) == nil {
+					t.Inconclusive("no session can be begun with the token of little scope: initialize got %s", describeHTTP(begun))
+				}
+				t.Clear()
+				begun = t.DoOn(conn, transport.Request{Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
+					"jsonrpc": "2.0", "id": 2, "method": a.NarrowRequest.Method, "params": a.NarrowRequest.Params,
+				})})
+			}
+			t.Require(begun.Status == http.StatusForbidden, "a request beyond the scope of its token was answered with %s, not with 403", describeHTTP(begun))
+		},
+	},
+	{
+		Name:         "auth/every-request",
+		Requirements: []string{"auth.server.validates-first"},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
+		Body: func(t *check.T) {
+			// Within a session that a good token has begun, each request is looked at anew: POST, GET and in the end DELETE.
+			const id = "auth.server.validates-first"
+			protected(t)
+			control(t)
+			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
+				requests := []transport.Request{pingRequest(t)}
+				if listens(t) {
+					requests = append(requests, transport.Request{Method: http.MethodGet})
+				}
+				if t.HTTP().SessionID() != "" {
+					requests = append(requests, transport.Request{Method: http.MethodDelete})
+				}
+				for _, r := range requests {
+					t.Clear()
+					r.Header, r.Deliberate = http.Header{"Authorization": authorization}, []string{"*"}
+					if got := t.Do(r); got.Status/100 == 2 {
+						t.Violation(id, fmt.Sprintf("a %s within the session was served %s", cmp.Or(r.Method, http.MethodPost), bearing(authorization)))
+						if r.Method == http.MethodDelete {
+							return // the session is gone
+						}
+					}
+				}
+			}
+			t.Clear()
+			served(t, t.Do(pingRequest(t)), id)
+		},
+	},
+}
+
+func bearing(authorization []string) string {
+	if len(authorization) == 0 {
+		return "without a token"
+	}
+	return "with a made-up token"
+}
+
+// given ends the body unless the user has given a token for it.
+func given(t *check.T, token, member string) string {
+	if token == "" {
+		t.Inconclusive("no such token was given: authorization.%s of the configuration", member)
+	}
+	return token
+}
+
+// madeUp has the form of a token, and no server has issued it.
+const madeUp = "mcpconform-made-up-4f1c2d7e9b3a"
+
+// protected makes sure that the server wants authorization, and returns what it
+// answers to whoever has none. Position 12: the page applies once the server
+// has answered 401, or the user says that it is protected.
+func protected(t *check.T) *transport.Response {
+	a := t.Target.Settings.Authorization
+	r := knock(t, "")
+	if r.Status == http.StatusUnauthorized || a.Protected || len(a.Methods) > 0 {
+		return r
+	}
+	if t.Authorization() != "" && !letIn(t, r) && letIn(t, knock(t, t.Authorization())) {
+		return r // it lets in whoever has a token
+	}
+	t.Skip("the server demands no authorization: it has not answered 401, and authorization.protected is not configured")
+	return nil
+}
+
+// knock makes the request that needs authorization, on a connection of its own,
+// with an Authorization header unless it is empty.
+func knock(t *check.T, authorization string) *transport.Response {
+	return knockAt(t, "", authorization)
+}
+
+func knockAt(t *check.T, path, authorization string) *transport.Response {
+	conn := t.Bearing(authorization)
+	if t.Target.Transport == transport.NameSSE {
+		return t.DoOn(conn, transport.Request{Method: http.MethodGet, Path: path, Deliberate: []string{"*"}})
+	}
+	guarded := t.Target.Guarded
+	if methods := t.Target.Settings.Authorization.Methods; len(methods) > 0 {
+		guarded = methods[0]
+	}
+	r := begin(t, conn, path)
+	if guarded == "" || guarded == "initialize" || result(r) == nil {
+		return r
+	}
+	t.Clear()
+	return t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 2, "method": guarded,
+	})})
+}
+
+// begin posts an initialize and, if that succeeds, completes the handshake. It
+// returns the answer to the first.
+func begin(t *check.T, conn *transport.HTTPConn, path string) *transport.Response {
+	r := t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": map[string]any{
+			"protocolVersion": client.Version, "capabilities": map[string]any{},
+			"clientInfo": map[string]any{"name": "mcpconform", "version": "1.0.0"},
+		},
+	})})
+	if result(r) != nil {
+		t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
+	}
+	return r
+}
+
+// letIn reports whether a request was served.
+func letIn(t *check.T, r *transport.Response) bool {
+	if t.Target.Transport == transport.NameSSE {
+		return r.Status/100 == 2 && check.Streams(r.Header)
+	}
+	return result(r) != nil
+}
+
+// control returns the user's access token and makes sure that the server takes it.
+func control(t *check.T) string {
+	scheme, token, _ := strings.Cut(t.Authorization(), " ")
+	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
+		t.Inconclusive("no access token was given")
+	}
+	if r := knock(t, t.Authorization()); !letIn(t, r) {
+		t.Inconclusive("the server refuses the access token that was given: it answers with %s", describeHTTP(r))
+	}
+	return token
+}
+
+// admitted fails the valid token's check when the token is no longer taken.
+func admitted(t *check.T, x *client.Exchange) {
+	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
+		t.Fail("the token that the server took for a session is refused with HTTP status 401 for %s", x.Request.Msg.Method)
+	}
+}
+
+// queried returns the server's path with the valid token in the query. A token
+// in a URL ends up in logs: only servers on this machine are tried with it.
+func queried(t *check.T) (string, bool) {
+	e, _ := t.Endpoint()
+	u, err := url.Parse(e.URL)
+	scheme, token, _ := strings.Cut(t.Authorization(), " ")
+	if err != nil || !strings.EqualFold(scheme, "Bearer") || !transport.Loopback(u.Hostname()) {
+		return "", false
+	}
+	q := u.Query()
+	q.Set("access_token", strings.TrimSpace(token))
+	return (&url.URL{Path: u.Path, RawQuery: q.Encode()}).String(), true
+}
+
+// disclosed breaks a requirement if a refusal holds more than the refusal.
+func disclosed(t *check.T, id string, r *transport.Response) {
+	for _, e := range r.Messages {
+		if e.Msg.Kind == wire.Result || e.Msg.Kind == wire.Notification || e.Msg.Kind == wire.Request {
+			t.Violation(id, fmt.Sprintf("the refusal with HTTP status %d holds a message of the session", r.Status))
+			return
+		}
+	}
+	t.Exercised(id)
+}
+
+// challengeOf returns the parameters of all challenges of a response by their
+// lower-case name, the first of a name, and under "" the schemes.
+func challengeOf(r *transport.Response) map[string]string {
+	return transport.Challenges(r.Header.Values("Www-Authenticate")).Parameters()
+}
+
+// judgeFailureChallenge wants the Bearer scheme and an error that fits.
+func judgeFailureChallenge(t *check.T, r *transport.Response) {
+	const id = "auth.server.validation-failure-challenge"
+	for _, c := range transport.Challenges(r.Header.Values("Www-Authenticate")) {
+		if !strings.EqualFold(c.Scheme, "Bearer") {
+			continue
+		}
+		switch code := c.Parameters["error"]; code {
+		case "invalid_token":
+			t.Exercised(id)
+		case "":
+			t.Warning(id, "the challenge for an invalid token has no error parameter")
+		default:
+			t.Violation(id, "the challenge for an invalid token has the error code "+wire.Quote(code, 60))
+		}
+		return
+	}
+	t.Violation(id, "the answer to an invalid token has no challenge of the scheme Bearer")
+}
+
+// metadata returns the resource metadata: from where a refusal says, or else
+// from the well-known addresses for the endpoint and for its host.
+func metadata(t *check.T, r *transport.Response) (map[string]any, error) {
+	e, _ := t.Endpoint()
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return nil, err
+	}
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := url.URL{Scheme: u.Scheme, Host: u.Host, Path: wellKnown}
+	inserted := root
+	inserted.Path += strings.TrimSuffix(u.Path, "/")
+	var tried []string
+	for _, at := range slices.Compact([]string{challengeOf(r)["resource_metadata"], inserted.String(), root.String()}) {
+		if at == "" {
+			continue
+		}
+		t.Clear()
+		found, problem := document(t, at)
+		if problem == "" {
+			return found, nil
+		}
+		tried = append(tried, problem)
+	}
+	return nil, fmt.Errorf("%s", strings.Join(tried, "; "))
+}
+
+// document fetches a JSON object.
+func document(t *check.T, at string) (map[string]any, string) {
+	r, err := t.Fetch(at)
+	switch {
+	case err != nil:
+		return nil, wire.Quote(at, 120) + ": " + err.Error()
+	case r.Status != http.StatusOK:
+		return nil, fmt.Sprintf("%s is answered with HTTP status %d", wire.Quote(at, 120), r.Status)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(r.Body, &object); err != nil || object == nil {
+		return nil, "the document at " + wire.Quote(at, 120) + " is no JSON object"
+	}
+	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(kind), "application/json") {
+		return nil, fmt.Sprintf("the document at %s has the content type %s, not application/json", wire.Quote(at, 120), wire.Quote(kind, 60))
+	}
+	return object, ""
+}
+
+func issuersProblem(document map[string]any) string {
+	listed, present := document["authorization_servers"]
+	list, ok := listed.([]any)
+	switch {
+	case !present:
+		return "the resource metadata have no authorization_servers"
+	case !ok:
+		return "authorization_servers is " + wire.Show(listed) + ", no array"
+	case len(list) == 0:
+		return "authorization_servers is empty"
+	}
+	for _, item := range list {
+		text, ok := item.(string)
+		if u, err := url.Parse(text); !ok || err != nil || u.Host == "" {
+			return "authorization_servers holds " + wire.Show(item) + ", which is no URL of an issuer"
+		}
+	}
+	return ""
+}
+
+func issuersOf(document map[string]any) []string {
+	list, _ := document["authorization_servers"].([]any)
+	var issuers []string
+	for _, item := range list {
+		if text, ok := item.(string); ok && text != "" {
+			issuers = append(issuers, text)
+		}
+	}
+	return issuers
+}
+
+// judgeResource judges the canonical URI of the server (RFC 9728, section 3.3,
+// basic/authorization#canonical-server-uri).
+func judgeResource(t *check.T, value any) {
+	const id = "auth.server.metadata-resource"
+	resource, ok := value.(string)
+	if !ok || resource == "" {
+		t.Violation(id, "the member resource is "+wire.Show(value)+", no URI")
+		return
+	}
+	u, err := url.Parse(resource)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		t.Violation("auth.resource.has-scheme", "resource is "+wire.Quote(resource, 120)+", which has no scheme and host")
+		return
+	}
+	if strings.Contains(resource, "#") {
+		t.Violation("auth.resource.no-fragment", "resource is "+wire.Quote(resource, 120)+", which has a fragment")
+	}
+	scheme, rest, _ := strings.Cut(resource, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if scheme != strings.ToLower(scheme) || host != strings.ToLower(host) {
+		t.Violation("auth.resource.lowercase", "resource is "+wire.Quote(resource, 120)+", with capitals in scheme or host")
+	}
+	a := t.Target.Settings.Authorization
+	e, _ := t.Endpoint()
+	inUse, err := url.Parse(cmp.Or(a.Resource, e.URL))
+	if err != nil || inUse.Scheme == "unix" {
+		return
+	}
+	if strings.HasSuffix(resource, "/") && !a.TrailingSlash && (u.Path == "/" || !strings.HasSuffix(inUse.Path, "/")) {
+		t.Violation("auth.resource.no-trailing-slash", "resource is "+wire.Quote(resource, 120)+", with a final slash")
+	}
+	compareResource(t, id, u, inUse, a.Resource != "")
+}
+
+func compareResource(t *check.T, id string, named, inUse *url.URL, stated bool) {
+	mine, theirs := strings.TrimSuffix(inUse.Path, "/"), strings.TrimSuffix(named.Path, "/")
+	switch {
+	case !stated && transport.Loopback(inUse.Hostname()) && !transport.Loopback(named.Hostname()) && named.Scheme == "https":
+		// A server is often tried on another machine than it is meant for.
+		t.Inconclusive("the metadata name %s, and the server was reached at %s: state authorization.resource if the first is its public URL",
+			wire.Quote(named.String(), 120), wire.Quote(inUse.Scheme+"://"+inUse.Host, 120))
+	case !sameOrigin(named, inUse):
+		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", which is not where the server is")
+	case mine == theirs:
+	case theirs == "" || strings.HasPrefix(mine, theirs+"/"):
+		t.Warning(id, "resource is "+wire.Quote(named.String(), 120)+", which is less than the URL of the server")
+	default:
+		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", whose path is not that of the server")
+	}
+}
+
+// sameOrigin compares scheme, host and port; all names of the loopback
+// interface are the same.
+func sameOrigin(a, b *url.URL) bool {
+	host := func(u *url.URL) string {
+		if transport.Loopback(u.Hostname()) {
+			return "localhost"
+		}
+		return strings.ToLower(u.Hostname())
+	}
+	port := func(u *url.URL) string {
+		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)])
+	}
+	return strings.EqualFold(a.Scheme, b.Scheme) && host(a) == host(b) && port(a) == port(b)
+}
+
+// judgeTransportSecurity wants TLS wherever tokens go (OAuth 2.1, section 1.5).
+func judgeTransportSecurity(t *check.T, metadataURL string, issuers []string) {
+	const id = "auth.secure-communication"
+	e, _ := t.Endpoint()
+	for what, raw := range map[string]string{"the server is reached at": e.URL, "the resource metadata are at": metadataURL} {
+		if u, err := url.Parse(raw); err == nil && raw != "" {
+			plainHTTP(t, id, what, u)
+		}
+	}
+	for _, issuer := range issuers {
+		if u, err := url.Parse(issuer); err == nil {
+			plainHTTP(t, id, "an authorization server is at", u)
+		}
+	}
+}
+
+// plainHTTP breaks a requirement if a URL beyond this machine is not https.
+func plainHTTP(t *check.T, id, what string, u *url.URL) {
+	if u.Scheme != "http" || transport.Loopback(u.Hostname()) {
+		return
+	}
+	message := what + " " + wire.Quote(u.Scheme+"://"+u.Host, 120) + ", without TLS"
+	if inner(u.Hostname()) {
+		t.Warning(id, message)
+		return
+	}
+	t.Violation(id, message)
+}
+
+// inner reports whether a host is one of a private network, where something
+// that the world sees may stand before it.
+func inner(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	if err == nil {
+		return ip.IsPrivate() || ip.IsLinkLocalUnicast()
+	}
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// maxIssuers is how many authorization servers are looked at.
+const maxIssuers = 3
+
+// judgeIssuer judges the metadata of one authorization server. It returns why
+// it could not be reached, or "".
+func judgeIssuer(t *check.T, issuer string) (unreached string) {
+	const id = "auth.as.metadata"
+	u, err := url.Parse(issuer)
+	if err != nil || u.Host == "" {
+		return "the authorization server is named " + wire.Quote(issuer, 120) + ", which is no URL"
+	}
+	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
+	if r, err := t.Fetch(at.String()); err != nil {
+		return fmt.Sprintf("the authorization server %s cannot be reached from here: %v", wire.Quote(issuer, 120), err)
+	} else if r.Status >= http.StatusInternalServerError {
+		return fmt.Sprintf("the authorization server %s answers with HTTP status %d", wire.Quote(issuer, 120), r.Status)
+	}
+	t.Clear()
+	found, problem := document(t, at.String())
+	if problem != "" {
+		t.Exercised(id)
+		found = openIDConfiguration(t, u)
+		if found == nil {
+			t.Violation(id, "there are no metadata of an authorization server: "+problem)
+			return ""
+		}
+		t.Warning(id, "the authorization server publishes metadata as OpenID Connect does, and not where RFC 8414 has them by default")
+	}
+	switch named, ok := found["issuer"].(string); {
+	case !ok:
+		t.Violation(id, "the issuer in the metadata of the authorization server is "+wire.Show(found["issuer"]))
+	case named == issuer:
+	case strings.TrimSuffix(named, "/") == strings.TrimSuffix(issuer, "/"):
+		t.Warning(id, fmt.Sprintf("the metadata name the issuer %s, and the resource metadata %s: they differ by a slash", wire.Quote(named, 120), wire.Quote(issuer, 120)))
+	default:
+		t.Violation(id, fmt.Sprintf("the metadata of the authorization server %s name another issuer, %s", wire.Quote(issuer, 120), wire.Quote(named, 120)))
+	}
+	t.Exercised(id)
+	const registration = "auth.as.dynamic-registration"
+	if endpoint, _ := found["registration_endpoint"].(string); endpoint == "" {
+		t.Violation(registration, "the metadata of the authorization server "+wire.Quote(issuer, 120)+" name no registration_endpoint")
+	}
+	t.Exercised(registration, "auth.as.https")
+	plainHTTP(t, "auth.as.https", "an authorization server is at", u)
+	for _, name := range []string{"authorization_endpoint", "token_endpoint", "registration_endpoint"} {
+		text, _ := found[name].(string)
+		if endpoint, err := url.Parse(text); err == nil && text != "" {
+			plainHTTP(t, "auth.as.https", "the "+name+" of the authorization server is at", endpoint)
+		}
+	}
+	methods, _ := found["code_challenge_methods_supported"].([]any)
+	if !slices.Contains(methods, any("S256")) {
+		t.Note("the metadata of the authorization server %s do not say that it knows PKCE with S256", wire.Quote(issuer, 120))
+	}
+	return ""
+}
+
+// openIDConfiguration returns the metadata that OpenID Connect Discovery has
+// for an issuer, or nil.
+func openIDConfiguration(t *check.T, u *url.URL) map[string]any {
+	const name = "/.well-known/openid-configuration"
+	path := strings.TrimSuffix(u.Path, "/")
+	for _, p := range slices.Compact([]string{path + name, name + path}) {
+		at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: p}
+		if found, problem := document(t, at.String()); problem == "" {
+			return found
+		}
+	}
+	return nil
+}

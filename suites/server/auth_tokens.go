@@ -1,0 +1,72 @@
+package server
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// altered returns a token with one character changed: of a JWT the first one of
+// the signature, as the last may stand for bits that do not count; of any other
+// the one in the middle. "" when there is none to change.
+func altered(token string) string {
+	at := len(token) / 2
+	if strings.Count(token, ".") == 2 {
+		at = strings.LastIndexByte(token, '.') + 1
+	}
+	if at >= len(token) {
+		return ""
+	}
+	// Another letter or digit, and not the same letter in the other case.
+	other := byte('q')
+	if token[at]|0x20 == 'q' {
+		other = 'w'
+	}
+	return token[:at] + string(other) + token[at+1:]
+}
+
+// claims are those of a token that is for the server and has time left.
+func claims(t *check.T) map[string]any {
+	e, _ := t.Endpoint()
+	audience := e.URL
+	if r := t.Target.Settings.Authorization.Resource; r != "" {
+		audience = r
+	}
+	return map[string]any{
+		"iss": "https://issuer.invalid", "sub": "mcpconform", "aud": audience, "client_id": "mcpconform",
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "jti": rand.Text(), "scope": "",
+	}
+}
+
+// unsignedJWT returns a JWT that claims to need no signature.
+func unsignedJWT(t *check.T) string {
+	return segment(map[string]any{"alg": "none", "typ": "at+jwt"}) + "." + segment(claims(t)) + "."
+}
+
+// signedJWT returns a JWT with the right audience that was signed with a key
+// that nobody has seen before; "" if none can be made.
+func signedJWT(t *check.T) string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return ""
+	}
+	text := segment(map[string]any{"alg": "ES256", "typ": "at+jwt", "kid": "mcpconform"}) + "." + segment(claims(t))
+	digest := sha256.Sum256([]byte(text))
+	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
+	if err != nil {
+		return ""
+	}
+	signature := make([]byte, 64)
+	r.FillBytes(signature[:32])
+	s.FillBytes(signature[32:])
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+func segment(v any) string { return base64.RawURLEncoding.EncodeToString(client.Marshal(v)) }
