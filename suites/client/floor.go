@@ -18,7 +18,12 @@ type floor struct {
 	mu   sync.Mutex
 	at   time.Time // when that was
 	mute bool      // the client had not said a word by then
+	base time.Duration
 }
+
+// A client counts as one that hangs when it takes this many times as long as
+// with an ordinary server: the machine may be busy, or the client slow.
+const slowness = 4
 
 // presence is how many clients may be there for each that may do something.
 const presence = 16
@@ -69,6 +74,20 @@ func (f *floor) hangs(spoke bool) {
 	defer f.mu.Unlock()
 	f.at, f.mute = time.Now(), !spoke
 	close(f.hanging)
+}
+
+// took notes how long the client takes with an ordinary server.
+func (f *floor) took(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.base = d
+}
+
+// usual returns how long the client may take at least.
+func (f *floor) usual() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slowness * f.base
 }
 
 // hung reports whether that was noted.

@@ -89,7 +89,7 @@ func launching(t *testing.T, targets *interop.Targets, bridge, name, over string
 	target := targets.Show(t, name, over, []string{"-url", "{url}"}, []string{"{command}"})
 	c := client.Command{Args: target.Command, Env: target.Environ(), Given: slices.Collect(maps.Keys(target.Env))}
 	return suites.ClientOptions{
-		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 30 * time.Second, Parallel: 2,
+		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 30 * time.Second, Parallel: 1,
 		Target: result.Target{Command: target.Command},
 	}
 }

@@ -345,12 +345,19 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *
 	for {
 		select {
 		case <-p.Done():
+			if play.Scenario.Name == Baseline {
+				e.floor.took(time.Since(began))
+			}
 			return Ending{}
 		case <-ctx.Done():
 			return Ending{Skipped: "the run was interrupted"}
 		case <-limit.C:
 			if play.Scenario.Name == Baseline {
 				e.floor.hangs(seen > 0)
+			}
+			if more := e.floor.usual() - time.Since(began); more > 0 {
+				limit.Reset(more)
+				continue
 			}
 			return Ending{Late: true}
 		case <-look.C:

@@ -513,6 +513,37 @@ func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool)
 
 // TestReplayedMessageCountsOnce: what a resumed stream brings again is no
 // second response.
+// TestVersionHeaderNotDue judges requests without MCP-Protocol-Version in
+// sessions whose version the client has refused, or does not have the header.
+func TestVersionHeaderNotDue(t *testing.T) {
+	for _, test := range []struct {
+		name, version string
+		accepts       bool
+		violations    int
+	}{
+		{"of another age, refused", "2031-01-01", false, 0},
+		{"of another age, taken", "2031-01-01", true, 2},
+		{"older than the header", "2024-11-05", true, 0},
+		{"with the header", "2025-06-18", true, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http")
+			s.post(askInit, headers("Accept", both), 200, "application/json", strings.Replace(gotInit, "2025-06-18", test.version, 1))
+			if test.accepts {
+				s.post(ready, without(later(), headerVersion), 202, "", "")
+			}
+			s.head(s.ask(http.MethodDelete, mcp, "", without(later(), headerVersion)), 204, nil)
+			n := 0
+			if seen := Judge([]*wire.Log{s.log})[Key{"http.client.version-header", wire.Client}]; seen != nil {
+				n = len(seen.Violations)
+			}
+			if n != test.violations {
+				t.Errorf("%d violations, want %d", n, test.violations)
+			}
+		})
+	}
+}
+
 func TestReplayedMessageCountsOnce(t *testing.T) {
 	s := newHTTPScript(t, "http").handshake()
 	s.stream(callSix, false, "1", progSix, "2", doneSix)
