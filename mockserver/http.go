@@ -493,6 +493,15 @@ var httpFaults = []Fault{
 		})),
 	},
 	{
+		ID: "http.broadcast-log", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		Summary: "Log messages come on the stream of the request and on the listening stream.",
+		Apply: sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+			again := out.Clone()
+			again.To = nil
+			return []*server.Outgoing{out, again}
+		})),
+	},
+	{
 		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
 		Summary:    "Event ids count from 1 on each stream.",
 		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},

@@ -134,7 +134,7 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.early-ping-ignored", Requirement: "lifecycle.init.client-early-ping",
 		Summary:    "A ping before notifications/initialized gets no response.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{"base.response.present", "ping.response-prompt"},
 		Apply: answering("ping", server.NoAnswer, func(r *server.Request) bool {
 			return !r.Session.Initialized()
 		}),

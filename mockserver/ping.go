@@ -37,6 +37,13 @@ var pingFaults = []Fault{
 		Apply:      refusing("ping", server.MethodNotFound, always),
 	},
 	{
+		ID: "ping.refused-before-initialized", Requirement: "ping.response-prompt",
+		Summary: "Pings are refused with -32602 until notifications/initialized has come.",
+		Apply: refusing("ping", server.InvalidParams, func(r *server.Request) bool {
+			return !r.Session.Initialized()
+		}),
+	},
+	{
 		ID: "ping.behind-slow-call", Requirement: "ping.response-prompt",
 		Summary: "Pings wait until the calls before them have ended.",
 		Apply: wrapping("ping", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

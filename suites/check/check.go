@@ -36,6 +36,8 @@ type Needs struct {
 	// Unauthorized checks are run even if the server lets nobody in, as no good
 	// access token is at hand.
 	Unauthorized bool
+	// Purposes that calls of the check serve, as far as there are tools for them.
+	Purposes []string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
 	// Long says that the check waits, on some servers, for what never comes: it

@@ -130,6 +130,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 // Start starts the checks and returns their futures in the same order. With a
 // cause, nothing is run: every check is inconclusive because of it.
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
+	if cause == nil {
+		e.rehearse(ctx, checks)
+	}
 	futures := make([]*Future, len(checks))
 	var shared, own []*Future
 	var barred *UnauthorizedError

@@ -23,6 +23,8 @@ type Target struct {
 	// Guarded is the method for which the server wanted authorization; "" when
 	// that was none, or the connection itself.
 	Guarded string
+	// Observed names, by purpose, calls that were seen to serve it.
+	Observed map[string]Call
 
 	given map[string]Call // by purpose, what the user named
 }

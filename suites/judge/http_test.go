@@ -702,3 +702,37 @@ func TestHTTPFloodsAreJudgedInTime(t *testing.T) {
 		t.Fatal("the judge does not come to an end")
 	}
 }
+
+// Over HTTP a cancellation can overtake its request, and outside of a session
+// nobody knows whose request it names.
+func TestCancellationOverHTTP(t *testing.T) {
+	const id = "cancellation.no-response"
+	for _, c := range []struct {
+		name   string
+		begun  bool // it reports progress before it is cancelled
+		header http.Header
+		broken bool
+	}{
+		{"under way", true, later(), true},
+		{"overtaken", false, later(), false},
+		{"without session", true, without(later(), headerSession), false},
+	} {
+		s := newHTTPScript(t, "http").handshake()
+		call := s.ask(http.MethodPost, mcp, callSix, c.header)
+		s.head(call, 200, headers("Content-Type", typeEvents))
+		if c.begun {
+			s.event(call, "", progSix)
+		}
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, c.header, 202, "", "")
+		for n := range 2 {
+			ping := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, 20+n)
+			s.post(ping, c.header, 200, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, 20+n))
+		}
+		s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: call, Raw: []byte(doneSix), SSE: &wire.SSE{}}).At += time.Minute
+		s.end(call)
+		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
+		if broken := seen != nil && len(seen.Violations) > 0; broken != c.broken {
+			t.Errorf("%s: broken is %v, not %v", c.name, broken, c.broken)
+		}
+	}
+}

@@ -235,10 +235,14 @@ func within(spans []span, after int) int {
 func judgeCancelled(c *Conversation, o *Observer) {
 	answered := map[wire.Party][]span{}
 	received := map[string]int{} // position of the HTTP response, by stream
+	stateless := map[string]bool{}
 	if c.Transport != "stdio" {
 		for _, e := range c.Events {
-			if e.Kind == wire.KindHTTPResponse {
+			switch {
+			case e.Kind == wire.KindHTTPResponse:
 				received[e.Stream] = e.Seq
+			case e.Kind == wire.KindHTTPRequest && c.Transport == transport.NameHTTP:
+				stateless[e.Stream] = e.HTTP.Header.Get(headerSession) == ""
 			}
 		}
 	}
@@ -266,6 +270,9 @@ func judgeCancelled(c *Conversation, o *Observer) {
 		if read != math.MaxInt {
 			read = within(answered[p], read)
 		}
+		if c.Transport != "stdio" && unknown(x, stateless) {
+			read = math.MaxInt // only what tells of the cancellation was made after it
+		}
 		// A POST has to be answered, if only with one JSON object
 		// (docs/positions.md, cancelled-post).
 		r := x.Response()
@@ -278,8 +285,18 @@ func judgeCancelled(c *Conversation, o *Observer) {
 // were sent after it.
 const overtaking = time.Second
 
-// crossing is how long a message of a busy receiver may have been on its way.
-const crossing = 200 * time.Millisecond
+// unknown reports whether a cancellation over HTTP may have named a request that
+// its receiver did not know, which may be ignored: one that it has overtaken, or
+// one of nobody knows whom. Stateless are the streams of requests that belong
+// to no session.
+func unknown(x *Exchange, stateless map[string]bool) bool {
+	begun := len(x.Progress) > 0 && x.Progress[0].Seq < x.Cancelled.Seq
+	return !begun && x.Cancelled.At-x.Request.At < Crossing || x.From() == wire.Client && stateless[x.Cancelled.Stream]
+}
+
+// Crossing is how long a message of a busy receiver, or to one, may have been on
+// its way.
+const Crossing = 200 * time.Millisecond
 
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. A response that is owed all the
@@ -291,13 +308,13 @@ func judgeAfterCancellation(x *Exchange, read int, owed bool, o *Observer) {
 	case owed:
 	case r != nil && tellsOfCancellation(r):
 		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
-	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= crossing:
+	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= Crossing:
 		o.Violation(silent, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt:
 		o.Exercised(silent, receiver)
 	}
 	late := sort.Search(len(x.Progress), func(i int) bool {
-		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= crossing
+		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= Crossing
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response() == nil || x.Progress[late].Seq < x.Response().Seq):

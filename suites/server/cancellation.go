@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
 // cancel cancels a request of ours. A request that may have been answered
@@ -93,14 +94,15 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/in-flight",
 		Requirements: []string{"cancellation.no-response"},
-		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("slow")},
+		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
 			// to the first would have come. The judge tells a crossing answer from one that was made in spite of it.
 			call := purposed(t, "slow")
 			mark := t.Mark()
 			gone := t.Start("tools/call", withToken(call.Params(), "mcpconform-cancelled"))
-			t.Fence() // it is under way, and the server reads on
+			underWay(t, gone, mark)
+			t.Fence() // the server reads on
 			if finished(t, mark, gone) {
 				t.Inconclusive("the tool %q ended, or kept the server from reading, before it could be cancelled", call.Tool)
 			}
@@ -153,6 +155,17 @@ var cancellationChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// underWay waits until a request is under way. That shows when it reports progress;
+// over HTTP what is sent next can overtake it else, and the server does not know
+// yet what is cancelled.
+func underWay(t *check.T, p *client.Pending, mark int) {
+	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+	defer stop()
+	_, _ = t.Session.Log().Await(limit, mark, func(e *wire.Event) bool {
+		return answers(e, p) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/progress"
+	})
 }
 
 // finished reports whether a request was answered by now.

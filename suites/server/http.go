@@ -18,6 +18,13 @@ import (
 // overHTTP is a session over Streamable HTTP that a check may spoil.
 var overHTTP = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}}
 
+// overHTTPCalling is one for calls that serve any of the purposes.
+func overHTTPCalling(anyOf ...string) check.Needs {
+	needs := overHTTP
+	needs.Purposes = anyOf
+	return needs
+}
+
 const (
 	headerSession = "Mcp-Session-Id"
 	headerVersion = "Mcp-Protocol-Version"

@@ -1,9 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -38,7 +42,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/multiple-streams",
 		Requirements: []string{"http.server.multiple-streams"},
-		Needs:        overHTTP,
+		Needs:        overHTTPCalling("slow"),
 		Body: func(t *check.T) {
 			// While one request is still being answered and a listening stream is open, others are served.
 			call := purposed(t, "slow")
@@ -56,6 +60,47 @@ var httpStreamChecks = []*check.Check{
 			}
 			if done.Response != nil && done.Response.Seq < before {
 				t.Inconclusive("the tool %q answers at once: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
+			}
+		},
+	},
+	{
+		Name:         "http/broadcast",
+		Requirements: []string{"http.server.no-broadcast"},
+		Needs:        overHTTPCalling("log-levels", "log", "tools-change", "resources-change", "prompts-change"),
+		Body: func(t *check.T) {
+			// Notifications without an id of their own are told apart by what brings them about: a single call, beside
+			// every stream that the server lets us have.
+			if !listens(t) {
+				t.Skip("the server offers no listening stream")
+			}
+			if s, err := t.OpenStream(transport.Request{Method: http.MethodGet}); err == nil {
+				defer s.Close() // a refusal is not the matter here
+			}
+			if t.Session.Capability("logging") {
+				t.Call("logging/setLevel", map[string]any{"level": "debug"})
+			}
+			sent := 0
+			for _, purpose := range []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change"} {
+				call, ok := t.Target.Purpose(purpose)
+				if !ok {
+					continue
+				}
+				t.Clear()
+				mark := t.Mark()
+				if _, err := t.Session.Call(t.Context, "tools/call", call.Params()); err != nil {
+					t.Inconclusive("the tool %q could not be called: %v", call.Tool, err)
+				}
+				t.Fence()
+				t.Fence() // other streams may lag behind
+				told := notifications(t.Since(mark))
+				sent += len(told)
+				if twice := broadcast(told); twice != nil {
+					t.Show(twice...)
+					t.Fail("everything that one call of %q brought about came on two streams", call.Tool)
+				}
+			}
+			if sent == 0 {
+				t.Inconclusive("no tool made the server send a notification: name one for the purpose log or tools-change in the configuration")
 			}
 		},
 	},
@@ -87,7 +132,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/stream-ends",
 		Requirements: []string{"http.server.sse-close-after-response"},
-		Needs:        overHTTP,
+		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
 			// A stream that has brought the response has done its work.
 			requests := []transport.Request{pingRequest(t)}
@@ -158,9 +203,37 @@ var httpStreamChecks = []*check.Check{
 	},
 }
 
-// resuming is for what waits on a resumed stream, which some servers open and
+// resuming is for calls that wait on a resumed stream, which some servers open and
 // leave alone.
-var resuming = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Long: true}
+var resuming = check.Needs{
+	Session: check.Fresh, Transports: []string{transport.NameHTTP}, Purposes: []string{"progress", "slow"}, Long: true,
+}
+
+// notifications returns, of what the server sent, the log messages and what tells
+// of a changed list, by stream.
+func notifications(events []*wire.Event) map[string][]*wire.Event {
+	told := make(map[string][]*wire.Event)
+	for _, e := range events {
+		if m := e.Msg.Method; m == "notifications/message" || strings.HasSuffix(m, "/list_changed") {
+			told[e.Stream] = append(told[e.Stream], e)
+		}
+	}
+	return told
+}
+
+// broadcast returns the first message and its copy if one stream brought no
+// other messages than another one, or nil.
+func broadcast(told map[string][]*wire.Event) []*wire.Event {
+	same := func(a, b *wire.Event) bool { return bytes.Equal(a.Raw, b.Raw) }
+	for _, one := range slices.Sorted(maps.Keys(told)) {
+		for _, other := range slices.Sorted(maps.Keys(told)) {
+			if one < other && slices.EqualFunc(told[one], told[other], same) {
+				return []*wire.Event{told[one][0], told[other][0]}
+			}
+		}
+	}
+	return nil
+}
 
 // callRequest returns the POST of a tools/call that asks for progress.
 func callRequest(t *check.T, call check.Call, token string) transport.Request {

@@ -227,10 +227,11 @@ func tempt(t *check.T) {
 	}
 	slow, _ := purposeCall(t, "slow")
 	for _, tool := range callable(t) {
-		if tool["name"] == slow.Tool || t.Target.Known(tool) {
+		taken := func(c check.Call) bool { return c.Tool == tool["name"] }
+		if taken(slow) || slices.ContainsFunc(calls, taken) || t.Target.Known(tool) {
 			continue // it was taken for its purpose, or does nothing but wait
 		}
-		if arguments, ok := shortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
+		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
 			calls = append(calls, check.Call{Tool: tool["name"].(string), Arguments: arguments})
 		}
 	}

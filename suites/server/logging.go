@@ -36,12 +36,12 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/level-in-force",
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging", Purposes: []string{"log-levels", "log"}},
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
-			call, ok := t.Target.Settings.Purposes["log-levels"]
+			call, ok := t.Target.Purpose("log-levels")
 			if !ok {
-				call, ok = t.Target.Settings.Purposes["log"]
+				call, ok = t.Target.Purpose("log")
 			}
 			if !ok {
 				t.Inconclusive("no tool is known to log: name one for the purpose log-levels in the configuration")

@@ -22,7 +22,7 @@ var pingChecks = []*check.Check{
 	{
 		Name:         "ping/of-theirs",
 		Requirements: []string{"ping.no-params", "schema.ping-request"},
-		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("ping")},
+		Needs:        calling("ping"),
 		Body: func(t *check.T) {
 			// What the server's ping looks like is for the judge to see.
 			call := purposed(t, "ping")
@@ -37,9 +37,23 @@ var pingChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "ping/before-initialized",
+		Requirements: []string{"ping.response-prompt"},
+		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Body: func(t *check.T) {
+			// Once initialize is answered, a ping is as good as any other, though notifications/initialized is still to come:
+			// pings are excepted from what has to wait even before that (basic/lifecycle#initialization).
+			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Clear()
+			t.Result(t.Call("ping", nil))
+			t.Notify("notifications/initialized", nil)
+			t.Fence()
+		},
+	},
+	{
 		Name:         "ping/while-busy",
 		Requirements: []string{"ping.response-prompt"},
-		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("slow")},
+		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// A slow call is no reason to leave a ping waiting.
 			call := purposed(t, "slow")

@@ -59,7 +59,7 @@ var progressChecks = []*check.Check{
 	{
 		Name:         "progress/reported",
 		Requirements: []string{"progress.request", "progress.token.any-means"},
-		Needs:        check.Needs{Session: check.Fresh, Lacking: lacking("progress")},
+		Needs:        calling("progress"),
 		Body: func(t *check.T) {
 			// A tool that reports progress, with tokens that are easily mistaken for one another. What comes back is for the judge to see.
 			call := purposed(t, "progress")

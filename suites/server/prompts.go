@@ -141,7 +141,7 @@ var promptChecks = []*check.Check{
 	{
 		Name:         "prompts/list-changed",
 		Requirements: []string{"prompts.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "prompts.listChanged"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "prompts.listChanged", Purposes: []string{"prompts-change"}},
 		Body:         func(t *check.T) { listChanged(t, "prompts-change", "prompts") },
 	},
 }

@@ -11,13 +11,12 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/generate"
 )
 
 // purposes says, by purpose, what the names of tools have in common that serve
-// it, and what they do. Only tools that may be called are guessed at.
+// it, and what they do. Only tools that may be called are guessed at, and only
+// if none was seen to serve the purpose.
 var purposes = map[string]struct {
 	name *regexp.Regexp
 	does string
@@ -30,8 +29,8 @@ var purposes = map[string]struct {
 	"slow":        {regexp.MustCompile(`(?i)slow|sleep|long.?running`), "take its time"},
 }
 
-// purposed returns the call that serves a purpose: the configured one or one of
-// a tool whose name suggests it. It ends the body if there is none.
+// purposed returns the call that serves a purpose: the configured one, one that
+// was seen to serve it, or one of a tool whose name suggests it. It ends the body if there is none.
 func purposed(t *check.T, purpose string) check.Call {
 	if call, ok := purposeCall(t, purpose); ok {
 		return call
@@ -44,23 +43,23 @@ func unknown(purpose string) string {
 	return fmt.Sprintf("no tool that may be called is known to %s: name one for the purpose %q in the configuration", purposes[purpose].does, purpose)
 }
 
-// lacking says why a check cannot be tried on a target for which no call
-// serves any of the purposes.
-func lacking(anyOf ...string) func(*check.Target) string {
-	return func(target *check.Target) string {
+// calling is a session for calls that serve any of the purposes. Where there
+// are none, the check cannot be tried.
+func calling(anyOf ...string) check.Needs {
+	return check.Needs{Session: check.Fresh, Purposes: anyOf, Lacking: func(target *check.Target) string {
 		for _, purpose := range anyOf {
 			if _, ok := callFor(target, purpose); ok {
 				return ""
 			}
 		}
 		return unknown(anyOf[0])
-	}
+	}}
 }
 
 func purposeCall(t *check.T, purpose string) (check.Call, bool) { return callFor(t.Target, purpose) }
 
 func callFor(target *check.Target, purpose string) (check.Call, bool) {
-	if call, ok := target.Settings.Purposes[purpose]; ok {
+	if call, ok := target.Purpose(purpose); ok {
 		return call, true
 	}
 	tools := slices.DeleteFunc(named(target.Callable()), func(tool map[string]any) bool {
@@ -71,7 +70,7 @@ func callFor(target *check.Target, purpose string) (check.Call, bool) {
 		return cmp.Compare(plainness(a["name"].(string)), plainness(b["name"].(string)))
 	})
 	for _, tool := range tools {
-		if arguments, ok := shortArguments(tool["inputSchema"]); ok {
+		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok {
 			return check.Call{Tool: tool["name"].(string), Arguments: arguments}, true
 		}
 	}
@@ -94,32 +93,6 @@ func plainness(name string) int {
 	return n
 }
 
-// shortArguments returns arguments for a tool that let it take two seconds
-// where one can tell it so.
-func shortArguments(input any) (map[string]any, bool) {
-	value, ok, _ := generate.Valid(input)
-	arguments, isObject := value.(map[string]any)
-	if !ok || !isObject {
-		return nil, false
-	}
-	properties, _ := at(input, "properties").(map[string]any)
-	for _, name := range []string{"duration", "seconds"} {
-		if _, ok := properties[name]; !ok {
-			continue
-		}
-		short := map[string]any{name: json.Number("2")}
-		for k, v := range arguments {
-			if k != name {
-				short[k] = v
-			}
-		}
-		if tool, err := schema.CompileTool(input); err == nil && len(tool.Validate(short)) == 0 {
-			return short, true
-		}
-	}
-	return arguments, true
-}
-
 // open leaves a request of the server to the body of the check.
 func open() client.Options {
 	answers := check.StandardAnswers()
@@ -135,7 +108,9 @@ func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
 // byHand is a session in which the body answers what the server asks in a call
 // that serves one of the purposes.
 func byHand(anyOf ...string) check.Needs {
-	return check.Needs{Session: check.Fresh, Options: open(), Lacking: lacking(anyOf...)}
+	needs := calling(anyOf...)
+	needs.Options = open()
+	return needs
 }
 
 // maxAsked bounds how often a tool may ask in one call.

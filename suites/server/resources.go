@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
 // noResource is a URI that no server has, of a scheme that none knows.
@@ -229,7 +231,7 @@ var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/list-changed",
 		Requirements: []string{"resources.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "resources.listChanged"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "resources.listChanged", Purposes: []string{"resources-change"}},
 		Body:         func(t *check.T) { listChanged(t, "resources-change", "resources") },
 	},
 }
@@ -237,9 +239,10 @@ var resourceChecks = []*check.Check{
 // resourceUpdates changes a resource before, during and after a subscription.
 // Notifications at the wrong time are seen by the judge.
 func resourceUpdates(t *check.T) {
-	call, ok := t.Target.Settings.Purposes["resource-update"]
+	call, ok := t.Target.Purpose("resource-update")
 	if !ok {
-		t.Inconclusive("no tool is known to change a resource: name one for the purpose resource-update in the configuration")
+		selfChanging(t)
+		return
 	}
 	uris := resourceURIs(t, maxRead)
 	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
@@ -286,6 +289,48 @@ func resourceUpdates(t *check.T) {
 		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
 	}
 	change()
+	t.Fence()
+}
+
+// selfChanging subscribes to resources that nobody is known to change, in case
+// one changes by itself, and so soon that the end of the subscription shows.
+func selfChanging(t *check.T) {
+	const unknown = "no tool is known to change a resource: name one for the purpose resource-update in the configuration"
+	mark := t.Mark()
+	update := func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/resources/updated"
+	}
+	var subscribed []string
+	for _, uri := range resourceURIs(t, maxRead) {
+		if t.Call("resources/subscribe", map[string]any{"uri": uri}).Result() != nil {
+			subscribed = append(subscribed, uri)
+		}
+	}
+	limit, stop := context.WithTimeout(t.Context, spontaneous)
+	defer stop()
+	first, err := t.Session.Log().Await(limit, mark, update)
+	if err != nil {
+		t.Inconclusive(unknown)
+	}
+	t.Show(first)
+	second, err := t.Session.Log().Await(limit, first.Seq+1, func(e *wire.Event) bool {
+		return update(e) && reflect.DeepEqual(at(e.Msg.Params, "uri"), at(first.Msg.Params, "uri"))
+	})
+	for _, uri := range subscribed {
+		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
+	}
+	t.Fence()
+	t.Exercised("resources.updated.sent")
+	if err != nil {
+		t.Inconclusive("a resource changed by itself, but not again within a second")
+	}
+	// By now another one would be due. What comes, the judge sees.
+	t.Show(second)
+	after, stop := context.WithTimeout(t.Context, 2*(second.At-first.At)+judge.Crossing)
+	defer stop()
+	if e, err := t.Session.Log().Await(after, t.Mark(), update); err == nil {
+		t.Show(e)
+	}
 	t.Fence()
 }
 

@@ -102,7 +102,7 @@ var rootChecks = []*check.Check{
 			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory", "roots.server.unavailable",
 			"meta.attach.objects",
 		},
-		Needs: check.Needs{Session: check.Fresh},
+		Needs: check.Needs{Session: check.Fresh, Purposes: []string{"roots"}},
 		Body: func(t *check.T) {
 			// Roots of each kind, one after the other: with and without name, several, a file, a folder that is not there.
 			r := openRooted(t, root("file:///tmp", nil))
@@ -133,7 +133,7 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/list-changed",
 		Requirements: []string{"roots.list-changed.refetch"},
-		Needs:        check.Needs{Session: check.Fresh, Long: true},
+		Needs:        check.Needs{Session: check.Fresh, Purposes: []string{"roots"}, Long: true},
 		Body: func(t *check.T) {
 			// A server that has fetched the roots fetches them again, at once or when it needs them next.
 			r := openRooted(t, root("file:///tmp", nil))
@@ -154,7 +154,7 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/many-changes",
 		Requirements: []string{"roots.list-changed.graceful", "meta.attach.notification"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Fresh, Purposes: []string{"roots"}},
 		Body: func(t *check.T) {
 			// Changes in quick succession, down to no root at all.
 			r := openRooted(t, root("file:///tmp", nil))

@@ -174,7 +174,7 @@ var toolChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// A failure inside a tool is something the model should see.
-			call, ok := t.Target.Settings.Purposes["error"]
+			call, ok := t.Target.Purpose("error")
 			if !ok {
 				t.Inconclusive("no tool is known to fail")
 			}
@@ -185,7 +185,7 @@ var toolChecks = []*check.Check{
 	{
 		Name:         "tools/list-changed",
 		Requirements: []string{"tools.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "tools.listChanged"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "tools.listChanged", Purposes: []string{"tools-change"}},
 		Body:         func(t *check.T) { listChanged(t, "tools-change", "tools") },
 	},
 	{
@@ -196,7 +196,7 @@ var toolChecks = []*check.Check{
 			// The calls that the configuration names show the judge results of each kind.
 			called := 0
 			for _, purpose := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
-				if call, ok := t.Target.Settings.Purposes[purpose]; ok {
+				if call, ok := t.Target.Purpose(purpose); ok {
 					t.Result(t.Call("tools/call", call.Params()))
 					called++
 				}
@@ -210,7 +210,7 @@ var toolChecks = []*check.Check{
 	{
 		Name:         "tools/resource-links",
 		Requirements: []string{"tools.resource-link.resolvable"},
-		Needs:        check.Needs{Server: "tools"},
+		Needs:        check.Needs{Server: "tools", Purposes: []string{"resource-link"}},
 		Body: func(t *check.T) {
 			tried := 0
 			for _, uri := range linked(t) {
@@ -297,7 +297,7 @@ func describeResult(x *client.Exchange) string {
 // configuration names, or of tools that may be called and speak of links.
 func linked(t *check.T) []string {
 	var calls []map[string]any
-	if call, ok := t.Target.Settings.Purposes["resource-link"]; ok {
+	if call, ok := t.Target.Purpose("resource-link"); ok {
 		calls = append(calls, call.Params())
 	} else {
 		for _, tool := range callable(t) {
@@ -323,7 +323,7 @@ func linked(t *check.T) []string {
 // listChanged calls the tool that changes a list and wants the notification,
 // provided that the list is another one afterwards.
 func listChanged(t *check.T, purpose, feature string) {
-	call, ok := t.Target.Settings.Purposes[purpose]
+	call, ok := t.Target.Purpose(purpose)
 	if !ok {
 		t.Inconclusive("no tool is known to change the list: name one for the purpose %s in the configuration", purpose)
 	}

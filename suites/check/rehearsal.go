@@ -1,0 +1,205 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/generate"
+)
+
+// Bounds of the rehearsal.
+const (
+	maxRehearsed = 20 // tools
+	// slowest and quickest are how long a call takes that something can be done
+	// beside it.
+	quickest = 700 * time.Millisecond
+	slowest  = 4 * time.Second
+)
+
+// rehearsalToken is the progress token of a rehearsed call.
+const rehearsalToken = "mcpconform-rehearsal"
+
+// observed are the purposes that show when a tool is called, with what is seen
+// of a tool that serves them: the more, the better it does.
+var observed = map[string]func(o *observation) int{
+	"sampling":         func(o *observation) int { return o.methods["sampling/createMessage"] },
+	"elicitation":      func(o *observation) int { return o.methods["elicitation/create"] },
+	"roots":            func(o *observation) int { return o.methods["roots/list"] },
+	"ping":             func(o *observation) int { return o.methods["ping"] },
+	"progress":         func(o *observation) int { return o.progress },
+	"log":              func(o *observation) int { return o.methods["notifications/message"] },
+	"log-levels":       func(o *observation) int { return max(0, len(o.levels)-1) },
+	"resource-link":    func(o *observation) int { return o.links },
+	"tools-change":     func(o *observation) int { return o.methods["notifications/tools/list_changed"] },
+	"resources-change": func(o *observation) int { return o.methods["notifications/resources/list_changed"] },
+	"prompts-change":   func(o *observation) int { return o.methods["notifications/prompts/list_changed"] },
+	"slow": func(o *observation) int {
+		if o.took < quickest {
+			return 0
+		}
+		return 1 + min(o.progress, 2)
+	},
+}
+
+// observation is what came of a call.
+type observation struct {
+	took     time.Duration
+	methods  map[string]int // of the server's own messages
+	progress int            // notifications with the token of the call
+	levels   map[any]bool   // of log messages
+	links    int            // to resources, in the result
+}
+
+// rehearse calls, once and one after the other, the tools that may be called,
+// if checks need calls that serve purposes for which nobody named a tool. What
+// a tool is called says less of what it does than what happens. It takes no
+// longer than an answer may take.
+func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
+	t := e.target
+	wanted := func(purpose string) bool {
+		_, known := t.Settings.Purposes[purpose]
+		return !known && slices.ContainsFunc(checks, func(c *Check) bool {
+			return e.inapplicable(c) == "" && slices.Contains(c.Needs.Purposes, purpose)
+		})
+	}
+	var missing []string
+	for purpose := range observed {
+		if wanted(purpose) {
+			missing = append(missing, purpose)
+		}
+	}
+	tools := t.Callable()
+	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	s, err := e.connect(ctx, "rehearsal", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
+	if err != nil {
+		return // the checks say what is wrong
+	}
+	defer e.close(context.WithoutCancel(ctx), s)
+	if _, err := s.Initialize(ctx); err != nil {
+		return
+	}
+	if s.Capability("logging") {
+		_, _ = s.Call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
+	}
+	t.Observed = make(map[string]Call)
+	best := make(map[string]int)
+	for _, tool := range tools[:min(len(tools), maxRehearsed)] {
+		name, ok := tool["name"].(string)
+		arguments, fits := t.Arguments(tool)
+		if !t.Known(tool) {
+			arguments, fits = ShortArguments(tool["inputSchema"])
+		}
+		if !ok || !fits {
+			continue
+		}
+		call := Call{Tool: name, Arguments: arguments}
+		o, err := observe(ctx, s, call)
+		if err != nil {
+			return // it is known what can be done with the others
+		}
+		for _, purpose := range missing {
+			if n := observed[purpose](o); n > best[purpose] {
+				best[purpose], t.Observed[purpose] = n, call
+			}
+		}
+	}
+}
+
+// observe makes a call and returns what came of it. A call that takes too long
+// is cancelled; an error says that the session is of no more use.
+func observe(ctx context.Context, s *client.Session, call Call) (*observation, error) {
+	params := call.Params()
+	params["_meta"] = map[string]any{"progressToken": rehearsalToken}
+	p, err := s.Start(ctx, "tools/call", params)
+	if err != nil {
+		return nil, err
+	}
+	o := &observation{methods: make(map[string]int), levels: make(map[any]bool)}
+	limit, cancel := context.WithTimeout(ctx, slowest)
+	defer cancel()
+	end, err := s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID)
+	})
+	if err != nil {
+		err := s.Notify(ctx, "notifications/cancelled", map[string]any{"requestId": json.RawMessage(p.ID.String())})
+		return o, err
+	}
+	if err := s.Fence(ctx); err != nil {
+		return nil, err
+	}
+	o.took = end.At - p.Request.At
+	for _, e := range s.Log().Events()[p.Request.Seq:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Server {
+			o.note(e.Msg)
+		}
+	}
+	blocks, _ := wire.At(end.Msg.Result, "content").([]any)
+	for _, block := range blocks {
+		if wire.At(block, "type") == "resource_link" {
+			o.links++
+		}
+	}
+	return o, nil
+}
+
+func (o *observation) note(m *wire.Message) {
+	if m.Method == "" {
+		return
+	}
+	o.methods[m.Method]++
+	switch m.Method {
+	case "notifications/progress":
+		if wire.At(m.Params, "progressToken") == rehearsalToken {
+			o.progress++
+		}
+	case "notifications/message":
+		if level, ok := wire.At(m.Params, "level").(string); ok {
+			o.levels[level] = true
+		}
+	}
+}
+
+// Purpose returns the call that serves a purpose: the one that the user or a
+// profile names or else one that was seen to do so.
+func (t *Target) Purpose(name string) (Call, bool) {
+	if call, ok := t.Settings.Purposes[name]; ok {
+		return call, true
+	}
+	call, ok := t.Observed[name]
+	return call, ok
+}
+
+// ShortArguments returns arguments that fit the inputSchema of a tool and let it
+// take two seconds where one can tell it so.
+func ShortArguments(input any) (map[string]any, bool) {
+	value, ok, _ := generate.Valid(input)
+	arguments, isObject := value.(map[string]any)
+	if !ok || !isObject {
+		return nil, false
+	}
+	properties, _ := wire.At(input, "properties").(map[string]any)
+	for _, name := range []string{"duration", "seconds"} {
+		if _, ok := properties[name]; !ok {
+			continue
+		}
+		short := map[string]any{name: json.Number("2")}
+		for k, v := range arguments {
+			if k != name {
+				short[k] = v
+			}
+		}
+		if tool, err := schema.CompileTool(input); err == nil && len(tool.Validate(short)) == 0 {
+			return short, true
+		}
+	}
+	return arguments, true
+}

@@ -1,0 +1,101 @@
+package check_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// nameless is an engine for the reference server with tools whose names tell
+// nothing, and with one that takes its time. The names that they had are
+// returned by those that they have.
+func nameless() (*check.Engine, map[string]string) {
+	catalogue, had := server.DefaultCatalogue(), make(map[string]string)
+	for i, tool := range catalogue.Tools {
+		name := fmt.Sprintf("tool%d", i)
+		had[name] = tool.Name()
+		tool.Definition["name"] = name
+		if annotations, ok := tool.Definition["annotations"].(map[string]any); ok && had[name] == "slow" {
+			annotations["readOnlyHint"] = false // it would take two seconds
+		}
+	}
+	had["nap"] = "nap"
+	catalogue.Tools = append(catalogue.Tools, &server.Tool{
+		Definition: map[string]any{
+			"name": "nap", "annotations": map[string]any{"readOnlyHint": true}, "inputSchema": map[string]any{"type": "object"},
+		},
+		Call: func(ctx context.Context, _ *server.Request, _ map[string]any) (any, *wire.Error) {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			return map[string]any{"content": []any{}}, nil
+		},
+	})
+	e := engine(time.Minute)
+	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "nameless", Run: server.New(server.Options{Catalogue: catalogue}).RunStdio}}
+	e.Settings = check.Settings{CallTools: check.CallSafe}
+	return e, had
+}
+
+// What tools do is learned by calling them, but only those that may be called,
+// and only if a check wants to know.
+func TestRehearsal(t *testing.T) {
+	purposes := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change"}
+	for _, c := range []struct {
+		name  string
+		needs check.Needs
+		mode  check.CallMode
+		want  map[string]string // names that the tools had, by purpose
+	}{
+		{"safe", check.Needs{Purposes: purposes}, check.CallSafe, map[string]string{
+			"sampling": "test_sampling", "elicitation": "test_elicitation", "roots": "test_roots", "progress": "test_tool_with_progress",
+			"slow": "nap", "log": "log_levels", "log-levels": "log_levels", "resource-link": "resource_links",
+		}},
+		{"some", check.Needs{Purposes: []string{"roots"}}, check.CallSafe, map[string]string{"roots": "test_roots"}},
+		{"none wanted", check.Needs{}, check.CallSafe, nil},
+		{"none that applies", check.Needs{Purposes: purposes, Transports: []string{"http"}}, check.CallSafe, nil},
+		{"none allowed", check.Needs{Purposes: purposes}, check.CallNone, nil},
+	} {
+		e, had := nameless()
+		e.Settings.CallTools = c.mode
+		target, err := e.Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Start(t.Context(), []*check.Check{{Name: "a/b", Requirements: []string{"a.b"}, Needs: c.needs, Body: func(*check.T) {}}}, nil)[0].Await()
+		e.Finish(t.Context())
+		for _, purpose := range purposes {
+			call, _ := target.Purpose(purpose)
+			if got := had[call.Tool]; got != c.want[purpose] {
+				t.Errorf("%s: %s is served by %q, not %q", c.name, purpose, got, c.want[purpose])
+			}
+		}
+	}
+	goleak.VerifyNone(t)
+}
+
+// What is named is not looked for.
+func TestRehearsalOfNamed(t *testing.T) {
+	e, had := nameless()
+	e.Settings.Purposes = map[string]check.Call{"roots": {Tool: "tool0"}}
+	target, err := e.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Purposes: []string{"roots"}}, Body: func(*check.T) {}}
+	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
+	e.Finish(t.Context())
+	if call, _ := target.Purpose("roots"); call.Tool != "tool0" || len(target.Observed) > 0 {
+		t.Errorf("roots is served by %q; observed: %v", had[call.Tool], target.Observed)
+	}
+	goleak.VerifyNone(t)
+}
