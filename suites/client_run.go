@@ -194,9 +194,15 @@ func describeClient(t *result.Target, c *judge.Conversation) {
 }
 
 // ownFindings returns violations in messages of mcpconform itself, which plays
-// the given party.
+// the given party. Where the other party gave an id or a token twice it does not
+// show what belongs together, nor then who is at fault.
 func ownFindings(report judge.Report, own wire.Party) []result.Finding {
 	var findings []result.Finding
+	for _, id := range []string{"base.request.id-unique", "progress.token.unique"} {
+		if seen := report[judge.Key{Requirement: id, Party: own.Peer()}]; seen != nil && len(seen.Violations) > 0 {
+			return nil
+		}
+	}
 	for k, seen := range report {
 		if k.Party != own {
 			continue

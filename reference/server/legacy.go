@@ -156,7 +156,9 @@ func (x *exchange) legacyPost() {
 	var m *wire.Message
 	if raw != nil {
 		m = wire.Parse(raw)
-		x.id = m.ID
+		if !m.IsResponse() {
+			x.id = m.ID
+		}
 		if f := x.http.server.behaviour.refuse(m); f != nil && x.refuseWith(BadMessage, http.StatusBadRequest, &f.problem, nil) {
 			return
 		}

@@ -516,6 +516,19 @@ func TestFaultsAreCaught(t *testing.T) {
 				}}
 			}
 		}},
+		{"withdrawn request answered", "cancellation.no-response", result.Warn, "features/sampling",
+			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+				switch m.ID.Key() {
+				case wire.StringID("sampling-withdrawn").Key():
+					return nil
+				case wire.StringID("after-sampling").Key():
+					// The model has taken its time.
+					time.Sleep(300 * time.Millisecond)
+					return []transport.Outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant",` +
+						`"content":{"type":"text","text":"Hello."},"model":"m"}}`)}, out}
+				}
+				return []transport.Outgoing{out}
+			})},
 		{"lost session named again", "http.client.session-header", result.Fail, "http/lost-session", func(c *reference.Standalone) {
 			c.Wrap = func(conn transport.Conn) transport.Conn {
 				lost := ""
@@ -549,6 +562,9 @@ func TestFaultsAreCaught(t *testing.T) {
 				scenario = client.Baseline
 			}
 			run := conduct(t, suites.ClientOptions{Launch: launch, Scenarios: []string{scenario}, Timeout: 20 * time.Second})
+			for _, h := range run.Harness {
+				t.Errorf("mcpconform itself: %s %v", h.Message, h.Evidence)
+			}
 			if got := verdicts(run)[test.requirement]; got != test.want {
 				t.Errorf("%s is %q, want %q; found: %v; %s", test.requirement, got, test.want, verdicts(run), run.Reason)
 			}
@@ -582,6 +598,14 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 		{"a handshake and no more", client.Baseline, func(ctx context.Context, p client.Place) error {
 			return handshakeOnly(ctx, p.URL)
 		}, nil},
+		{"no Content-Type", client.Baseline, func(ctx context.Context, p client.Place) error {
+			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			with(func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+				out.Header = map[string][]string{"Content-Type": nil}
+				return []transport.Outgoing{out}
+			})(&c)
+			return c.Run(ctx)
+		}, nil},
 		{"two sessions with a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
 			for range 2 {
 				if err := (reference.Standalone{URL: p.URL, Timeout: answerTime}).Run(ctx); err != nil {
@@ -614,6 +638,9 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			want := test.want
 			if want == nil {
 				want = map[string]result.Verdict{}
+			}
+			if run.Target.Name == "" {
+				t.Error("the client never began a session")
 			}
 			if diff := cmp.Diff(want, verdicts(run)); diff != "" {
 				t.Errorf("verdicts (-want +got):\n%s", diff)

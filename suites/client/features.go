@@ -220,6 +220,7 @@ func askSampling(a *Asker) {
 		"metadata": map[string]any{"com.example/nested": map[string]any{"list": []any{1, nil, "x"}}, "plain": true},
 	}))
 	a.AskUser("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, "*")
+	a.Withdraw("sampling-withdrawn", method, plain)
 	a.Fence("after-sampling")
 }
 
@@ -275,6 +276,7 @@ func askElicitation(a *Asker) {
 		all = append(all, f.name)
 	}
 	a.AskUser("elicitation-all", method, form(all...))
+	a.Withdraw("elicitation-withdrawn", method, form("string"))
 	a.Fence("after-elicitation")
 }
 

@@ -225,6 +225,7 @@ func (e *Engine) open(ctx context.Context, p *Play, dir string) (stage, Place, e
 		o.Catalogue = catalogue()
 	}
 	o.CallTimeout = p.UserPatience
+	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, whatever it was about to say.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	place := Place{Scenario: s.Name, Act: strings.ReplaceAll(s.Act, folder, p.Folder), Transport: e.Transport, Dir: dir}
@@ -234,6 +235,17 @@ func (e *Engine) open(ctx context.Context, p *Play, dir string) (stage, Place, e
 	}
 	server, err := e.placeHTTP(ctx, &place, s, o)
 	return server, place, err
+}
+
+// anyMediaType takes messages whatever their Content-Type says: the
+// specification asks clients for none (basic/transports#sending-messages-to-the-server).
+func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
+	return func(r *server.Reply) {
+		r.Pass = r.Situation == server.UnsupportedMediaType
+		if more != nil {
+			more(r)
+		}
+	}
 }
 
 // catalogue returns what the server of a scenario offers: what the reference

@@ -130,6 +130,19 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	return nil
 }
 
+// Withdraw makes a request that may wait for a person, and cancels it. Two pings
+// tell the passive rules that the cancellation was read, and that what comes then
+// was not on its way before.
+func (a *Asker) Withdraw(id, method string, params map[string]any) {
+	if a.Silent {
+		return
+	}
+	a.Send(map[string]any{"id": id, "method": method, "params": params})
+	a.Notify("notifications/cancelled", map[string]any{"requestId": id, "reason": "no longer needed"})
+	a.Fence(id + "-read")
+	a.Fence(id + "-past")
+}
+
 // shortest is the share of the patience that a client must have stayed for its
 // silence to tell, when it left before the patience ended.
 const shortest = 4
