@@ -188,6 +188,16 @@ func (s *Server) Issued(token string) bool {
 	return ok
 }
 
+// Good reports whether a token is one of this server that has not expired, for
+// whatever resource it is.
+func (s *Server) Good(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens[token].good()
+}
+
+func (g grant) good() bool { return !g.revoked && time.Now().Before(g.expires) }
+
 // Valid reports whether a token is one of this server, for a resource, and has
 // not expired. A token that was asked for without naming a resource is good for
 // all of them.
@@ -195,7 +205,7 @@ func (s *Server) Valid(token, resource string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, ok := s.tokens[token]
-	return ok && !g.revoked && time.Now().Before(g.expires) && (g.resource == "" || Same(g.resource, resource))
+	return ok && g.good() && (g.resource == "" || Same(g.resource, resource))
 }
 
 // Same compares resource identifiers without regard to the case of scheme and

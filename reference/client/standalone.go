@@ -26,6 +26,8 @@ type Standalone struct {
 	Legacy bool
 	// Launcher starts a server over stdio, when there is no URL.
 	Launcher transport.Launcher
+	// Authorizer comes by an access token for a server that wants one; nil makes one.
+	Authorizer *Authorizer
 	// Timeout of one answer; zero is DefaultTimeout.
 	Timeout time.Duration
 	// Act says how to decide where a person would, by topic: "elicitation="
@@ -68,6 +70,9 @@ func (c Standalone) Run(ctx context.Context) error {
 	if c.Limits == (wire.Limits{}) {
 		c.Limits = wire.DefaultLimits
 	}
+	if c.Authorizer == nil {
+		c.Authorizer = new(Authorizer)
+	}
 	r := &visit{Standalone: c, trace: wire.NewTrace(c.Limits), act: newAct(c.Act)}
 	err := r.connect(ctx)
 	if r.session == nil {
@@ -92,7 +97,9 @@ type visit struct {
 	Standalone
 	trace   *wire.Trace
 	session *Session
-	again   bool // a lost session was replaced already
+	again   bool   // a lost session was replaced already
+	token   string // access token, or ""
+	asked   int    // how often authorization was sought
 	act     *act
 }
 
@@ -105,8 +112,32 @@ func (v *visit) say(format string, args ...any) {
 // connect opens a session over whatever the server speaks
 // (basic/transports#backwards-compatibility).
 func (v *visit) connect(ctx context.Context) error {
+	err := v.reach(ctx)
+	logs := v.trace.Logs()
+	if err == nil || v.URL == "" || len(logs) == 0 {
+		return err
+	}
+	// A server that wants authorization is tried again with a token.
+	head := refusal(logs[len(logs)-1])
+	if head == nil {
+		return err
+	}
+	if problem := v.admit(ctx, head); problem != nil {
+		return problem
+	}
+	if v.session != nil {
+		_ = v.session.Close(ctx)
+		v.session = nil
+	}
+	return v.reach(ctx)
+}
+
+func (v *visit) reach(ctx context.Context) error {
 	// An answer as JSON comes with its head: the session's own limit decides.
 	endpoint := transport.Endpoint{URL: v.URL, Timeout: 2 * max(v.Timeout, DefaultTimeout)}
+	if v.token != "" {
+		endpoint.Header = http.Header{"Authorization": {"Bearer " + v.token}}
+	}
 	if v.URL == "" {
 		return v.open(ctx, &transport.Stdio{Launcher: v.Launcher})
 	}
@@ -115,7 +146,8 @@ func (v *visit) connect(ctx context.Context) error {
 	}
 	err := v.open(ctx, &transport.HTTP{Endpoint: endpoint})
 	var refused *RefusedError
-	if !errors.As(err, &refused) || refused.Exchange.Head == nil || refused.Exchange.Head.HTTP.Status/100 != 4 {
+	if !errors.As(err, &refused) || refused.Exchange.Head == nil || refused.Exchange.Head.HTTP.Status/100 != 4 ||
+		refused.Exchange.Head.HTTP.Status == http.StatusUnauthorized {
 		return err
 	}
 	v.say("falling back to HTTP+SSE")
@@ -198,6 +230,8 @@ func (v *visit) call(ctx context.Context, method string, params map[string]any) 
 		return x, err
 	case x.Response == nil && x.Head != nil && x.Head.HTTP.Status == http.StatusNotFound:
 		return v.renew(ctx, x, method, params)
+	case x.Result() == nil && x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized:
+		return v.readmit(ctx, x, method, params)
 	case x.Error() != nil:
 		v.say("%s: error %d: %s", method, x.Error().Code, wire.Quote(x.Error().Message, 100))
 	}

@@ -84,41 +84,52 @@ func (x *exchange) legacyPath() bool {
 }
 
 // serveElsewhere serves the resource metadata and whatever else is no endpoint
-// of the protocol.
+// of the protocol: it is recorded apart from that.
 func (x *exchange) serveElsewhere() bool {
 	p := x.http.server.options.HTTP.Protection
-	if p == nil {
-		return false
-	}
-	known := []string{WellKnownResource, WellKnownResource + PathMCP, WellKnownResource + PathSSE}
-	if p.MetadataPath != "" {
-		known = []string{p.MetadataPath}
-	}
+	wellKnown := strings.HasPrefix(x.r.URL.Path, "/.well-known/")
 	switch {
-	case slices.Contains(known, x.r.URL.Path) && x.r.Method == http.MethodGet:
+	case p == nil && !wellKnown, slices.Contains([]string{PathMCP, PathSSE, PathMessages}, x.r.URL.Path):
+		return false
+	case p != nil && x.r.Method == http.MethodGet && slices.Contains(p.metadataPaths(), x.r.URL.Path):
 		x.serveResourceMetadata(p)
-		return true
-	case p.Elsewhere != nil && !slices.Contains([]string{PathMCP, PathSSE, PathMessages}, x.r.URL.Path):
+	case p != nil && p.Elsewhere != nil:
 		p.Elsewhere.ServeHTTP(x.w, x.r)
-		return true
+	default:
+		x.apart()
+		x.begin()
+		x.reply(NotFound, http.StatusNotFound, http.Header{"Content-Type": {"text/plain"}}, []byte("no such path"))
 	}
-	return false
+	return true
 }
 
-// serveResourceMetadata serves the metadata (RFC 9728, section 3.2).
-func (x *exchange) serveResourceMetadata(p *Protection) {
+func (p *Protection) metadataPaths() []string {
+	if p.MetadataPath != "" {
+		return []string{p.MetadataPath}
+	}
+	return []string{WellKnownResource, WellKnownResource + PathMCP, WellKnownResource + PathSSE}
+}
+
+// apart records the exchange in a log of its own kind.
+func (x *exchange) apart() {
 	h := x.http
 	h.mu.Lock()
 	x.recorder = h.oauth
 	h.mu.Unlock()
-	if x.recorder == nil {
-		x.recorder = h.newRecorder(transport.NameOAuth)
-		h.mu.Lock()
-		if h.oauth == nil {
-			h.oauth = x.recorder
-		}
-		h.mu.Unlock()
+	if x.recorder != nil {
+		return
 	}
+	x.recorder = h.newRecorder(transport.NameOAuth)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.oauth == nil {
+		h.oauth = x.recorder
+	}
+}
+
+// serveResourceMetadata serves the metadata (RFC 9728, section 3.2).
+func (x *exchange) serveResourceMetadata(p *Protection) {
+	x.apart()
 	x.begin()
 	if x.guard() {
 		return

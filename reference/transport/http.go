@@ -113,7 +113,7 @@ func (c *HTTPConn) Sibling(log *wire.Log) *HTTPConn {
 
 // header returns the header of a request as the specification wants it.
 func (c *HTTPConn) header(method string) http.Header {
-	h := c.site.header.Clone()
+	h := c.common()
 	fill(h, "User-Agent", "mcpconform")
 	switch method {
 	case http.MethodPost:

@@ -49,6 +49,7 @@ type exchanges struct {
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
 	reached atomic.Bool // a connection to the server was established once
+	bearer  atomic.Pointer[string]
 	flood   sync.Once
 	closing sync.Once
 	// shutting is closed once no further exchanges are wanted.
@@ -66,6 +67,22 @@ func newExchanges(s *site, log *wire.Log) *exchanges {
 		log: log, site: s, ctx: ctx, cancel: cancel, shutting: make(chan struct{}),
 		counts: make(map[string]int), open: make(map[*exchange]struct{}),
 	}
+}
+
+// Authorize makes later requests carry an access token
+// (basic/authorization#token-requirements).
+func (l *exchanges) Authorize(token string) {
+	l.site.redact.Add(token)
+	l.bearer.Store(&token)
+}
+
+// common returns the header that every request has.
+func (l *exchanges) common() http.Header {
+	h := l.site.header.Clone()
+	if token := l.bearer.Load(); token != nil {
+		h.Set("Authorization", "Bearer "+*token)
+	}
+	return h
 }
 
 // Log of the connection.

@@ -176,7 +176,7 @@ func (c *SSEConn) onEnd(_ *exchange, dropped bool) {
 }
 
 func (c *SSEConn) header(method string) http.Header {
-	h := c.site.header.Clone()
+	h := c.common()
 	fill(h, "User-Agent", "mcpconform")
 	if method == http.MethodPost {
 		fill(h, "Content-Type", typeJSON)

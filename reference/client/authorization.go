@@ -1,0 +1,323 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Authorizer comes by access tokens for a protected server, as the page
+// basic/authorization wants it. There is no user: it goes to the authorization
+// URL itself, and expects to be redirected at once.
+type Authorizer struct {
+	// ID and Secret of a client that is registered already; they are used where
+	// no registration is offered.
+	ID, Secret string
+	// Transport of the requests; nil is the default one.
+	Transport http.RoundTripper
+
+	refresh string // refresh token of the last grant
+	grant   grant
+}
+
+// grant is what led to the last token, and serves to refresh it.
+type grant struct {
+	client, secret, endpoint, resource string
+}
+
+// callback is where the authorization comes back to. Nothing listens there: the
+// redirect is read, not followed.
+const callback = "http://127.0.0.1:33418/callback"
+
+const maxDocument = 1 << 20
+
+// authorizationServer is what the metadata of one say (RFC 8414, section 2).
+type authorizationServer struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Registration  string   `json:"registration_endpoint"`
+	Methods       []string `json:"code_challenge_methods_supported"`
+}
+
+// Token returns an access token for the server at a URL, which has refused a
+// request with the given challenges.
+func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []string) (string, error) {
+	if a.refresh != "" {
+		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refresh}}
+		a.refresh = ""
+		if token, err := a.redeem(ctx, form); err == nil {
+			return token, nil
+		}
+	}
+	resource, issuers, err := a.resource(ctx, endpoint, challenges)
+	if err != nil {
+		return "", err
+	}
+	var problem error
+	for _, issuer := range issuers {
+		// Whichever of them is usable will do (RFC 9728, section 7.6).
+		s, err := a.discover(ctx, issuer)
+		if err != nil {
+			problem = errors.Join(problem, err)
+			continue
+		}
+		return a.authorize(ctx, s, resource)
+	}
+	return "", fmt.Errorf("no authorization server can be used: %w", problem)
+}
+
+// resource returns the identifier of the server and its authorization servers
+// (RFC 9728, sections 3 and 5).
+func (a *Authorizer) resource(ctx context.Context, endpoint string, challenges []string) (resource string, issuers []string, err error) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "", nil, err
+	}
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := u.Scheme + "://" + u.Host + wellKnown
+	places := []string{root + strings.TrimSuffix(u.Path, "/"), root}
+	if named := transport.Challenges(challenges).Parameters()["resource_metadata"]; named != "" {
+		places = []string{named}
+	}
+	var document struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+	}
+	for _, at := range places {
+		if err = a.get(ctx, at, &document); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("resource metadata: %w", err)
+	}
+	named, err := url.Parse(document.Resource)
+	if err != nil || !covers(named, u) {
+		return "", nil, fmt.Errorf("the resource metadata are for %s", wire.Quote(document.Resource, 100))
+	}
+	named.Scheme, named.Host = strings.ToLower(named.Scheme), strings.ToLower(named.Host)
+	if len(document.Servers) == 0 {
+		return "", nil, errors.New("the resource metadata name no authorization server")
+	}
+	return named.String(), document.Servers, nil
+}
+
+// covers reports whether a resource identifier is that of an endpoint: the same
+// but for the case of scheme and host, or a shorter path.
+func covers(resource, endpoint *url.URL) bool {
+	path := strings.TrimSuffix(resource.Path, "/")
+	return strings.EqualFold(resource.Scheme, endpoint.Scheme) && strings.EqualFold(resource.Host, endpoint.Host) &&
+		(strings.TrimSuffix(endpoint.Path, "/") == path || strings.HasPrefix(endpoint.Path, path+"/"))
+}
+
+// discover returns the metadata of an authorization server (RFC 8414, section 3).
+func (a *Authorizer) discover(ctx context.Context, issuer string) (authorizationServer, error) {
+	var s authorizationServer
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return s, err
+	}
+	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
+	if err := a.get(ctx, at.String(), &s); err != nil {
+		return s, fmt.Errorf("metadata of the authorization server: %w", err)
+	}
+	switch {
+	case s.Issuer != issuer:
+		return s, fmt.Errorf("the metadata of the authorization server %s are those of %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100))
+	case !slices.Contains(s.Methods, "S256"):
+		return s, fmt.Errorf("the authorization server %s does not say that it knows PKCE with S256", wire.Quote(issuer, 100))
+	}
+	return s, nil
+}
+
+// authorize goes through the authorization code flow.
+func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resource string) (string, error) {
+	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource}
+	if s.Registration != "" {
+		if err := a.register(ctx, s.Registration); err != nil {
+			return "", err
+		}
+	}
+	if a.grant.client == "" {
+		return "", errors.New("the authorization server registers no clients, and no client id is configured")
+	}
+	verifier, state := rand.Text()+rand.Text(), rand.Text()
+	digest := sha256.Sum256([]byte(verifier))
+	ask := url.Values{
+		"response_type": {"code"}, "client_id": {a.grant.client}, "redirect_uri": {callback}, "state": {state}, "resource": {resource},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(digest[:])}, "code_challenge_method": {"S256"},
+	}
+	separator := "?"
+	if strings.Contains(s.Authorization, "?") {
+		separator = "&"
+	}
+	resp, err := a.do(ctx, http.MethodGet, s.Authorization+separator+ask.Encode(), "", nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	back, err := url.Parse(resp.Header.Get("Location"))
+	if err != nil || resp.StatusCode/100 != 3 || !strings.HasPrefix(back.String(), callback+"?") {
+		return "", fmt.Errorf("the authorization request was answered with HTTP status %d and no way back", resp.StatusCode)
+	}
+	result := back.Query()
+	switch {
+	case result.Get("state") != state:
+		return "", errors.New("the authorization came back with another state")
+	case result.Get("code") == "":
+		return "", fmt.Errorf("the authorization was refused: %s", wire.Quote(result.Get("error"), 60))
+	}
+	return a.redeem(ctx, url.Values{
+		"grant_type": {"authorization_code"}, "code": {result.Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier},
+	})
+}
+
+// register registers the client (RFC 7591, section 3).
+func (a *Authorizer) register(ctx context.Context, endpoint string) error {
+	resp, err := a.do(ctx, http.MethodPost, endpoint, "application/json", Marshal(map[string]any{
+		"client_name": "mcpconform reference client", "redirect_uris": []string{callback}, "token_endpoint_auth_method": "none",
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+	}))
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	if err := decode(resp, &answer); err != nil {
+		return fmt.Errorf("registration: %w", err)
+	}
+	a.grant.client, a.grant.secret = answer.ID, answer.Secret
+	return nil
+}
+
+// redeem makes a token request.
+func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error) {
+	form.Set("client_id", a.grant.client)
+	form.Set("resource", a.grant.resource)
+	if a.grant.secret != "" {
+		form.Set("client_secret", a.grant.secret)
+	}
+	resp, err := a.do(ctx, http.MethodPost, a.grant.endpoint, "application/x-www-form-urlencoded", []byte(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Token   string `json:"access_token"`
+		Type    string `json:"token_type"`
+		Refresh string `json:"refresh_token"`
+	}
+	if err := decode(resp, &answer); err != nil {
+		return "", fmt.Errorf("token request: %w", err)
+	}
+	if answer.Token == "" || !strings.EqualFold(answer.Type, "Bearer") {
+		return "", errors.New("the token request was answered without a bearer token")
+	}
+	a.refresh = answer.Refresh
+	return answer.Token, nil
+}
+
+func (a *Authorizer) get(ctx context.Context, at string, document any) error {
+	resp, err := a.do(ctx, http.MethodGet, at, "", nil)
+	if err != nil {
+		return err
+	}
+	return decode(resp, document)
+}
+
+func decode(resp *http.Response, document any) error {
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode/100 != 2:
+		return fmt.Errorf("HTTP status %d", resp.StatusCode)
+	}
+	return json.Unmarshal(raw, document)
+}
+
+// do makes a request, over TLS unless it stays on this machine
+// (basic/authorization#communication-security). Redirects are not followed.
+func (a *Authorizer) do(ctx context.Context, method, at, kind string, body []byte) (*http.Response, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "https" && !transport.Loopback(u.Hostname()) {
+		return nil, fmt.Errorf("%s is not reached over TLS", wire.Quote(u.Host, 80))
+	}
+	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(string(body)))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	c := http.Client{
+		Transport: a.Transport, Timeout: documentTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c.Do(r)
+}
+
+const documentTime = 10 * time.Second
+
+// refusal returns the head of the last response with status 401 in a log, or nil.
+func refusal(l *wire.Log) *wire.Event {
+	events := l.Events()
+	for i := len(events) - 1; i >= 0; i-- {
+		if e := events[i]; e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusUnauthorized {
+			return e
+		}
+	}
+	return nil
+}
+
+// mostTokens bounds how often authorization is sought.
+const mostTokens = 3
+
+// admit comes by an access token after a refusal.
+func (v *visit) admit(ctx context.Context, head *wire.Event) error {
+	if v.asked++; v.asked > mostTokens {
+		return errors.New("authorization: the server refuses one access token after the other")
+	}
+	v.say("the server wants authorization")
+	token, err := v.Authorizer.Token(ctx, v.URL, head.HTTP.Header.Values("Www-Authenticate"))
+	if err != nil {
+		v.say("no authorization: %v", err)
+		return fmt.Errorf("authorization: %w", err)
+	}
+	v.token = token
+	return nil
+}
+
+// readmit makes a request again that was refused in the middle of a session,
+// with a new token.
+func (v *visit) readmit(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
+	conn, ok := v.session.Conn.(interface{ Authorize(token string) })
+	if !ok {
+		return x, nil
+	}
+	if err := v.admit(ctx, x.Head); err != nil {
+		return x, err
+	}
+	conn.Authorize(v.token)
+	return v.call(ctx, method, params)
+}
