@@ -38,6 +38,9 @@ type ClientOptions struct {
 	// Scenarios leaves out all whose names match none of the given ones; the
 	// baseline is always played.
 	Scenarios []string
+	// Authorizes says that the client is meant to seek authorization where a
+	// server wants it: that it does not is then held against it.
+	Authorizes bool
 	// Timeout of one scenario, and how many clients run at a time; zero for
 	// the defaults.
 	Timeout  time.Duration
@@ -69,6 +72,7 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 	scenarios := o.selected(catalogue)
 	engine := &client.Engine{
 		Transport: o.Transport, Launch: o.Launch, Bridge: o.Bridge, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel,
+		Authorizes: o.Authorizes,
 	}
 	if p := o.Progress; p != nil {
 		p.Start(len(scenarios))
@@ -235,7 +239,8 @@ func endings(played []*client.T) []string {
 // ReferenceClient launches the reference client at a place, within this program.
 func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
 	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
-		c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Act: p.Act, Output: stdout}
+		c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Act: p.Act, Output: stdout,
+			Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
 		if p.Transport == transport.NameStdio {
 			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 		}

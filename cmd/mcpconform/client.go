@@ -23,19 +23,20 @@ import (
 
 // clientFlags are those of a run against a client.
 type clientFlags struct {
-	reports   reportFlags
-	transport string
-	scenarios []string
-	selects   []string
-	skips     []string
-	timeout   time.Duration
-	parallel  int
-	strict    bool
-	expected  string
-	list      bool
-	serve     bool
-	servers   string
-	env       runFlags // its environment only
+	reports    reportFlags
+	transport  string
+	scenarios  []string
+	selects    []string
+	skips      []string
+	timeout    time.Duration
+	parallel   int
+	strict     bool
+	expected   string
+	list       bool
+	authorizes bool
+	serve      bool
+	servers    string
+	env        runFlags // its environment only
 }
 
 func clientCommand() *cobra.Command {
@@ -90,6 +91,7 @@ connects, and the run ends with Ctrl-C.`,
 	flags.DurationVar(&f.timeout, "timeout", client.DefaultTimeout, "how long the client may take in one scenario")
 	flags.IntVar(&f.parallel, "parallel", 0, "clients at a time (0: twice the processors)")
 	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the client not conformant")
+	flags.BoolVar(&f.authorizes, "authorizes", false, "the client is meant to seek authorization where a server wants it: that it does not is held against it")
 	flags.StringVar(&f.expected, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
 	flags.StringArrayVar(&f.env.env, "env", nil, "environment variable of the client, `NAME=value` or NAME to pass ours on, repeatable")
 	flags.BoolVar(&f.env.cleanEnv, "clean-env", false, "give the client only PATH, HOME and what --env names")
@@ -152,7 +154,7 @@ func listScenarios(w io.Writer) error {
 func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	o := suites.ClientOptions{
 		Transport: f.transport, Selection: suites.Selection{Select: f.selects, Skip: f.skips}, Scenarios: f.scenarios,
-		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
+		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict, Authorizes: f.authorizes,
 		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 	}
 	if f.timeout <= 0 {

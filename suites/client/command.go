@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -29,6 +30,18 @@ type Command struct {
 // Versions 0.2 of the tool also name the revision.
 const official = "initialize"
 
+// registered are the variables for a client that an authorization server knows
+// already; the last is what the official tool tells such a client.
+func registered(p Place) [][2]string {
+	if p.ClientID == "" {
+		return nil
+	}
+	context, _ := json.Marshal(map[string]string{"name": p.Official, "client_id": p.ClientID, "client_secret": p.ClientSecret})
+	return [][2]string{
+		{"MCPCONFORM_CLIENT_ID", p.ClientID}, {"MCPCONFORM_CLIENT_SECRET", p.ClientSecret}, {"MCP_CONFORMANCE_CONTEXT", string(context)},
+	}
+}
+
 // Launch starts the client at a place.
 func (c Command) Launch(p Place) (transport.Process, error) {
 	args, err := c.fill(p)
@@ -40,11 +53,11 @@ func (c Command) Launch(p Place) (transport.Process, error) {
 		env = os.Environ()
 	}
 	env = slices.Clone(env)
-	for _, v := range [][2]string{
+	for _, v := range append(registered(p), [][2]string{
 		{"MCPCONFORM_URL", p.URL}, {"MCPCONFORM_COMMAND", strings.Join(p.Command, " ")},
 		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCPCONFORM_ACT", p.Act},
-		{"MCP_CONFORMANCE_SCENARIO", official}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
-	} {
+		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(p.Official, official)}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
+	}...) {
 		if !slices.Contains(c.Given, v[0]) {
 			env = append(env, v[0]+"="+v[1])
 		}

@@ -31,6 +31,12 @@ type Place struct {
 	Serve func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error
 	// Dir is a folder of the scenario's own.
 	Dir string
+	// Official is the scenario of the official conformance tool that comes
+	// closest; "" is the ordinary one.
+	Official string
+	// ClientID and ClientSecret belong to a client that the scenario's
+	// authorization server knows; "" when it has to be registered.
+	ClientID, ClientSecret string
 }
 
 // Engine launches a client against the server of each scenario.
@@ -49,7 +55,12 @@ type Engine struct {
 	// Done is told of each scenario that has ended; it may be nil. It may be
 	// called by several goroutines.
 	Done func(t *T)
+	// Authorizes says that the client is meant to seek authorization: that it
+	// does not is then held against it.
+	Authorizes bool
 
+	door   *T            // of the scenario that tells whether the client seeks authorization; nil without one
+	opened chan struct{} // closed when that has been played
 	hub    *hub
 	floor  *floor
 	played []*T
@@ -96,7 +107,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 		var server stage
 		if err == nil {
 			p.UserPatience = e.Timeout
-			server, places[i], err = e.open(serving, p, dir)
+			server, places[i], err = e.open(serving, e.played[i], p, dir)
 		}
 		opened.Done()
 		if i == 0 {
@@ -132,8 +143,12 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 	}
 	e.based = make(chan struct{})
 	e.played = make([]*T, len(scenarios))
+	e.opened = make(chan struct{})
 	for i, s := range scenarios {
-		e.played[i] = &T{Scenario: s, Transport: e.Transport}
+		e.played[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes}
+		if s.Name == Door {
+			e.door = e.played[i]
+		}
 	}
 	var failed error
 	var once sync.Once
@@ -145,11 +160,18 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 			}
 			t := e.played[i]
 			t.Baseline = e.played[0]
+			t.Door = e.door
 			t.gather(e.Trace)
 			if i == 0 {
 				close(e.based)
 			}
+			if t == e.door {
+				close(e.opened)
+			}
 			<-e.based
+			if s.Guard != nil && e.door != nil {
+				<-e.opened
+			}
 			if s.Judge != nil {
 				s.Judge(t)
 			}
@@ -169,10 +191,35 @@ func (t *T) gather(trace *wire.Trace) {
 			t.Conversations = append(t.Conversations, judge.NewConversation(l))
 		}
 	}
+	if t.Flow != nil {
+		t.Flow.documentsFrom(trace, t.Scenario.Name)
+	}
+}
+
+// barred says why a client is not launched at a protected server: it has shown
+// before that it does not seek authorization, which is optional.
+func (e *Engine) barred(ctx context.Context, s *Scenario) string {
+	if s.Guard == nil || s.Name == Door || e.door == nil {
+		return ""
+	}
+	select {
+	case <-e.opened:
+	case <-ctx.Done():
+		return "the run was interrupted"
+	}
+	if !e.door.sought() {
+		return e.door.unsought()
+	}
+	return ""
 }
 
 // play launches the client against one server and waits for its end.
 func (e *Engine) play(ctx context.Context, t *T) error {
+	why := e.barred(ctx, t.Scenario)
+	if why != "" {
+		t.Ending.Skipped = why
+		return nil
+	}
 	visit, why := e.floor.enter(ctx, t.Scenario)
 	if why != "" {
 		t.Ending.Skipped = why
@@ -184,7 +231,7 @@ func (e *Engine) play(ctx context.Context, t *T) error {
 	if err != nil {
 		return err
 	}
-	server, place, err := e.open(ctx, p, dir)
+	server, place, err := e.open(ctx, t, p, dir)
 	if err != nil {
 		return err
 	}
@@ -214,7 +261,7 @@ func (e *Engine) rehearse(t *T) (p *Play, dir string, err error) {
 }
 
 // open starts the server of a scenario.
-func (e *Engine) open(ctx context.Context, p *Play, dir string) (stage, Place, error) {
+func (e *Engine) open(ctx context.Context, t *T, p *Play, dir string) (stage, Place, error) {
 	s := p.Scenario
 	var o server.Options
 	if s.Options != nil {
@@ -228,12 +275,12 @@ func (e *Engine) open(ctx context.Context, p *Play, dir string) (stage, Place, e
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, whatever it was about to say.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
-	place := Place{Scenario: s.Name, Act: strings.ReplaceAll(s.Act, folder, p.Folder), Transport: e.Transport, Dir: dir}
+	place := Place{Scenario: s.Name, Act: strings.ReplaceAll(s.Act, folder, p.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
 	if e.Transport == transport.NameStdio {
 		server := e.placeStdio(&place, s, o)
 		return server, place, nil
 	}
-	server, err := e.placeHTTP(ctx, &place, s, o)
+	server, err := e.placeHTTP(ctx, &place, t, o)
 	return server, place, err
 }
 
@@ -284,7 +331,8 @@ func (e *Engine) placeStdio(place *Place, s *Scenario, o server.Options) stage {
 	return stage{leave: func() { b.left.Store(true) }, shut: func(ctx context.Context) { e.hub.shut(ctx, token) }}
 }
 
-func (e *Engine) placeHTTP(ctx context.Context, place *Place, s *Scenario, o server.Options) (stage, error) {
+func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Options) (stage, error) {
+	s := t.Scenario
 	l, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		return stage{}, fmt.Errorf("listen for the client: %w", err)
@@ -297,6 +345,14 @@ func (e *Engine) placeHTTP(ctx context.Context, place *Place, s *Scenario, o ser
 		}
 	}
 	place.URL = (&url.URL{Scheme: "http", Host: l.Addr().String(), Path: path}).String()
+	depart := func() {}
+	if s.Guard != nil {
+		if t.Flow, depart, err = e.guarded(ctx, s.Guard(), place, &o, s.Name); err != nil {
+			depart()
+			_ = l.Close()
+			return stage{}, err
+		}
+	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan struct{})
 	h := server.New(o).HTTP()
@@ -307,6 +363,7 @@ func (e *Engine) placeHTTP(ctx context.Context, place *Place, s *Scenario, o ser
 	return stage{leave: func() {}, shut: func(context.Context) {
 		stop()
 		<-served
+		depart()
 	}}, nil
 }
 

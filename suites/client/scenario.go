@@ -38,6 +38,11 @@ type Scenario struct {
 	// Options returns the options of the server; nil is the server that
 	// departs in nothing.
 	Options func(p *Play) server.Options
+	// Guard says how the server is protected; nil leaves it open.
+	Guard func() *Guard
+	// Official is the scenario of the official conformance tool that clients
+	// which choose their behaviour by its name are told; "" is the ordinary one.
+	Official string
 	// IgnoreSIGTERM says that the server process outlives SIGTERM.
 	IgnoreSIGTERM bool
 	// Judge looks at what has happened. It may be nil: the passive rules then
@@ -56,7 +61,7 @@ const Baseline = "baseline"
 // Scenarios returns all scenarios, the baseline first.
 func Scenarios() []*Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
-		timeScenarios, actScenarios, hostileScenarios, httpScenarios, stdioScenarios)
+		timeScenarios, actScenarios, hostileScenarios, httpScenarios, authScenarios, stdioScenarios)
 }
 
 // Play is one scenario while it is played.
@@ -95,6 +100,13 @@ type T struct {
 	Folder string
 	// Baseline is the same client against the server that departs in nothing.
 	Baseline *T
+	// Door is the same client at the protected server that departs in nothing;
+	// nil when that is not played.
+	Door *T
+	// Flow is how the client came by a token; nil at an open server.
+	Flow *Flow
+	// Authorizes says that the client is meant to seek authorization.
+	Authorizes bool
 
 	order    []string
 	outcomes map[string]*check.Outcome

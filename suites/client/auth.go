@@ -1,0 +1,585 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/authserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Door is the name of the scenario that tells whether a client seeks
+// authorization at all, which is optional: the others are played only then.
+const Door = "auth/flow"
+
+// flowRequirements are those on which every run through the flow tells something.
+var flowRequirements = []string{
+	"auth.client.resource-authorization-request", "auth.client.resource-token-request", "auth.client.resource-always-sent",
+	"auth.client.resource-identifies-server", "auth.client.resource-canonical", "auth.client.resource-most-specific",
+	"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
+	"auth.client.redirect-uri-scheme", "auth.client.redirect-uri-registered", "auth.client.state-used",
+	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256",
+	"auth.client.request-with-token", "auth.client.bearer-header", "auth.client.one-token-method", "auth.client.every-request",
+	"auth.client.no-token-in-query", "auth.client.no-foreign-tokens",
+}
+
+const unreached = "the client did not come so far in the flow; it may want a user who opens the authorization URL in a browser"
+
+// basic/authorization
+var authScenarios = []*Scenario{
+	authScenario(Door, append([]string{
+		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata", "auth.client.dynamic-registration",
+	}, flowRequirements...), func() *Guard { return &Guard{} }, judgeDoor),
+	authScenario("auth/same-origin", []string{"auth.client.as-location-free"}, func() *Guard { return &Guard{Together: true} }, func(t *T) {
+		t.completes("auth.client.as-location-free", "with an authorization server on the origin of the protected server")
+	}),
+	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *Guard {
+		// The header is all that says where the metadata are, among parameters whose values hold commas and quotes.
+		return &Guard{Protection: server.Protection{
+			MetadataPath: elsewhere,
+			Challenge: func(metadata, code string) []string {
+				challenge := `Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="` + metadata + `"`
+				if code != "" {
+					challenge += `, error="` + code + `"`
+				}
+				return []string{challenge}
+			},
+		}}
+	}, func(t *T) { t.found(elsewhere) }),
+	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *Guard {
+		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
+		return &Guard{Protection: server.Protection{
+			MetadataPath: elsewhere,
+			Challenge: func(metadata, _ string) []string {
+				return []string{`Bearer error="invalid_token", resource_metadata="` + metadata + `"`, `Basic realm="staff"`}
+			},
+		}}
+	}, func(t *T) { t.found(elsewhere) }),
+	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *Guard {
+		return &Guard{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
+	}, judgeIssuerPath),
+	authScenario("auth/two-servers", []string{"auth.client.selects-as"}, func() *Guard {
+		return &Guard{Servers: make([]authserver.Options, 2)}
+	}, func(t *T) {
+		t.completes("auth.client.selects-as", "with two authorization servers to choose from")
+	}),
+	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *Guard {
+		return &Guard{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
+			document["issuer"] = "https://issuer.mcpconform.invalid"
+		}}}}
+	}, func(t *T) {
+		t.refuses("auth.client.as-metadata-issuer", "the metadata of the authorization server are those of another issuer", authserver.Metadata)
+	}),
+	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *Guard {
+		return &Guard{Protection: server.Protection{Metadata: func(document map[string]any) {
+			document["resource"] = "https://resource.mcpconform.invalid/mcp"
+		}}}
+	}, func(t *T) {
+		t.refuses("auth.client.resource-metadata-check", "the resource metadata are those of another resource", "")
+	}),
+	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *Guard {
+		return redirecting(func(result url.Values) { result.Del("state") })
+	}, func(t *T) {
+		t.discards("auth.client.state-missing-discarded", "it came back without the state that it sent")
+	}),
+	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"}, func() *Guard {
+		return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
+	}, func(t *T) {
+		t.discards("auth.client.state-mismatch-discarded", "it came back with another state than was sent")
+	}),
+	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *Guard {
+		return &Guard{Servers: []authserver.Options{{NoRegistration: true}}, Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
+	}, judgeNoRegistration),
+	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh"}, func() *Guard {
+		return &Guard{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
+	}, judgeLapsed),
+	authScenario("auth/refresh", []string{"auth.client.resource-token-request"}, func() *Guard { return &Guard{Lapse: true} }, nil),
+	authScenario("auth/capitals", []string{"auth.resource.uppercase-accepted"}, func() *Guard {
+		return &Guard{URL: onLocalhost, Protection: server.Protection{Metadata: func(document map[string]any) {
+			resource, _ := document["resource"].(string)
+			document["resource"] = strings.NewReplacer("http://", "HTTP://", "localhost", "LocalHost").Replace(resource)
+		}}}
+	}, func(t *T) {
+		t.completes("auth.resource.uppercase-accepted", "when the resource metadata spell scheme and host with capitals")
+	}),
+	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment", "auth.client.resource-canonical"}, func() *Guard {
+		return &Guard{URL: func(u *url.URL) {
+			u.Host, u.Fragment = "LocalHost:"+u.Port(), "start"
+		}}
+	}, nil),
+	authScenario("auth/root", []string{"auth.resource.no-trailing-slash"}, func() *Guard {
+		return &Guard{
+			URL: func(u *url.URL) { u.Path = "" },
+			Protection: server.Protection{MetadataPath: server.WellKnownResource, Metadata: func(document map[string]any) {
+				resource, _ := document["resource"].(string)
+				document["resource"] = strings.TrimSuffix(resource, server.PathMCP)
+			}},
+		}
+	}, nil),
+}
+
+// elsewhere is where resource metadata are that no convention finds.
+const elsewhere = "/documents/about-this-resource"
+
+func onLocalhost(u *url.URL) { u.Host = "localhost:" + u.Port() }
+
+func redirecting(change func(url.Values)) *Guard {
+	return &Guard{Servers: []authserver.Options{{Redirect: change}}}
+}
+
+func authScenario(name string, requirements []string, guard func() *Guard, judge func(*T)) *Scenario {
+	s := &Scenario{
+		Name: name, Requirements: requirements, Transports: overHTTP(), Needs: unreached, Guard: guard, Official: "auth/metadata-default",
+		// What a client makes of a server that it cannot enter is told by the scenario.
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
+		},
+		Judge: func(t *T) {
+			if t.Flow == nil || t.Ending.Skipped != "" {
+				return
+			}
+			if t.sought() {
+				t.judgeFlow()
+			}
+			if judge != nil {
+				judge(t)
+			}
+		},
+	}
+	if name == "auth/no-registration" {
+		s.Official = "auth/pre-registration"
+	}
+	return s
+}
+
+// atRoot serves the protocol at the root of the server as well.
+func atRoot(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" || r.URL.Path == "" {
+			r.URL.Path = server.PathMCP
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// sought reports whether the client has turned to anybody for authorization.
+func (t *T) sought() bool {
+	return t.Flow != nil && (len(t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0 ||
+		len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
+}
+
+// unsought says what is known of a client that does not seek authorization.
+func (t *T) unsought() string {
+	switch {
+	case t.Ending.Skipped != "":
+		return t.Ending.Skipped
+	case len(t.Conversations) == 0:
+		return "the client did not connect in scenario " + t.Scenario.Name
+	}
+	return "the client does not seek authorization when a server answers 401, which is optional"
+}
+
+// complete reports whether the client got a token and used it.
+func (t *T) complete() bool {
+	return t.Flow != nil && slices.ContainsFunc(t.Flow.presented(), func(s Shown) bool { return s.Ours })
+}
+
+// control reports whether the client completes the flow at a server that
+// departs in nothing, without which nothing can be said of the others.
+func (t *T) control(id string) bool {
+	switch {
+	case t.Door == nil:
+		t.Inconclusive("scenario "+Door+", with which it is compared, was not played", id)
+	case !t.Door.complete():
+		t.Inconclusive("the client does not come by a token in scenario "+Door+", with which it is compared", id)
+	default:
+		return true
+	}
+	return false
+}
+
+// completes reports on a requirement that a client meets by completing the flow.
+func (t *T) completes(id, when string) {
+	switch {
+	case t.complete():
+		t.Exercised(id)
+	case t.control(id) && !t.Ending.Attended:
+		t.Violation(id, "the client does not come by a token "+when, t.lastStep()...)
+	}
+}
+
+// lastStep returns what the client last asked of anybody.
+func (t *T) lastStep() []*wire.Event {
+	all := t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)
+	if len(all) > 0 {
+		return []*wire.Event{all[len(all)-1].Event}
+	}
+	if n := len(t.Flow.documents); n > 0 {
+		return t.Flow.documents[n-1:]
+	}
+	return lastEvents(t.last(), 4)
+}
+
+// refuses reports on a requirement that a client meets by going no further. A
+// step that it has to have made first may be named.
+func (t *T) refuses(id, because string, first authserver.Step) {
+	after := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
+	switch {
+	case len(after) > 0:
+		t.Violation(id, "the client goes on although "+because, after[0].Event)
+	case first != "" && len(t.Flow.steps(first)) == 0, len(t.Flow.documents) == 0:
+	case t.control(id):
+		t.Exercised(id)
+	}
+}
+
+// discards reports whether the client has redeemed a code that it should have
+// thrown away.
+func (t *T) discards(id, because string) {
+	var asked *Step
+	for _, s := range t.Flow.steps(authserver.Authorization) {
+		if s.Answer["code"] != nil && s.Values.Get("state") != "" {
+			asked = &s
+		}
+	}
+	switch redeemed := t.Flow.steps(authserver.Token); {
+	case asked == nil && len(t.Flow.steps(authserver.Authorization)) > 0:
+		t.Inconclusive("the client sends no state with which the answer could be compared", id)
+	case asked == nil:
+	case len(redeemed) > 0:
+		t.Violation(id, "the client redeems a code although "+because, asked.Event, redeemed[0].Event)
+	case t.control(id):
+		t.Exercised(id)
+	}
+}
+
+// found reports whether the client fetched the metadata from where only the
+// WWW-Authenticate header says that they are.
+func (t *T) found(path string) {
+	const id = "auth.client.parse-www-authenticate"
+	switch {
+	case len(t.Flow.asked(path)) > 0:
+		t.Exercised(id)
+	case t.sought(), t.control(id):
+		t.Violation(id, "the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
+			append(lastEvents(t.last(), 2), t.lastStep()...)...)
+	}
+}
+
+func judgeIssuerPath(t *T) {
+	const id = "auth.client.as-metadata-location"
+	others := t.Flow.steps(authserver.Other)
+	switch {
+	case len(t.Flow.steps(authserver.Metadata)) > 0:
+		t.Exercised(id)
+	case len(others) > 0:
+		t.Violation(id, "the client never asks for the metadata at "+t.Flow.servers[0].MetadataPath(), others[0].Event)
+	}
+}
+
+func judgeNoRegistration(t *T) {
+	const id = "auth.client.other-client-id"
+	for _, s := range t.Flow.steps(authserver.Authorization) {
+		if s.Client == t.Flow.guard.Client.ID {
+			t.Exercised(id)
+			return
+		}
+	}
+	const told = "the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it"
+	if t.Authorizes && t.control(id) {
+		t.Violation(id, told+", although no registration is offered", t.lastStep()...)
+		return
+	}
+	t.Inconclusive(told+"; where it takes it from elsewhere, that has to be mcpconform-registered-client", id)
+}
+
+// judgeLapsed looks at what follows when a token is no longer good in the
+// middle of a session.
+func judgeLapsed(t *T) {
+	const again, fresh = "auth.client.handles-401", "auth.client.pkce-fresh"
+	if !t.Flow.lapsed {
+		return
+	}
+	asks := t.Flow.steps(authserver.Authorization)
+	if len(asks) < 2 {
+		if t.Ending.Exit != nil && t.control(again) {
+			t.Warning(again, "the client asks for no new token when the server answers 401 in the middle of a session", lastEvents(t.last(), 4)...)
+		}
+		t.Inconclusive("the client asked for authorization once only", fresh)
+		return
+	}
+	t.Exercised(again)
+	first, second := asks[0], asks[len(asks)-1]
+	if challenge := first.Values.Get("code_challenge"); challenge != "" {
+		t.Check(challenge != second.Values.Get("code_challenge"), fresh, "two authorization requests carry the same code challenge", first.Event, second.Event)
+	}
+}
+
+// mostRefusals is how often a client may come back with a request that is
+// refused, without seeking authorization.
+const mostRefusals = 20
+
+// judgeDoor looks at the way from the first refusal to the session.
+func judgeDoor(t *T) {
+	const handles, metadata = "auth.client.handles-401", "auth.client.resource-metadata"
+	refused := 0
+	var head *wire.Event
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusUnauthorized {
+				refused++
+				head = e
+			}
+		}
+	}
+	switch {
+	case refused == 0:
+		return // it has not knocked
+	case !t.sought() && refused > mostRefusals:
+		t.Violation(handles, fmt.Sprintf("the client has come back %d times with requests that are refused with 401", refused), head)
+		return
+	case !t.sought() && t.Authorizes:
+		t.Violation(handles, "the client does not seek authorization when the server answers 401", head)
+		return
+	case !t.sought():
+		t.Inconclusive(t.unsought(), t.Scenario.Requirements...)
+		return
+	}
+	t.Exercised(handles, "auth.http-conform")
+	about := t.Flow.asked(server.WellKnownResource)
+	switch {
+	case len(about) > 0 && t.Flow.reached():
+		t.Exercised(metadata)
+	case len(about) == 0:
+		t.Violation(metadata, "the client looks for an authorization server without the resource metadata", t.lastStep()...)
+	}
+	t.judgeServerMetadata()
+	t.judgeRegistration()
+}
+
+// reached reports whether an authorization server was asked anything.
+func (f *Flow) reached() bool {
+	return len(f.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0
+}
+
+func (t *T) judgeServerMetadata() {
+	const id = "auth.client.as-metadata"
+	known := len(t.Flow.steps(authserver.Metadata)) > 0
+	used := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
+	for _, s := range t.Flow.steps(authserver.Other) {
+		if !strings.HasPrefix(s.Path, "/.well-known/") {
+			t.Violation(id, "the client uses "+s.Method+" "+wire.Quote(s.Path, 80)+", which the metadata do not name", s.Event)
+		}
+	}
+	if known && len(used) > 0 {
+		t.Exercised(id)
+	}
+}
+
+func (t *T) judgeRegistration() {
+	const id = "auth.client.dynamic-registration"
+	registrations := t.Flow.steps(authserver.Registration)
+	for _, s := range registrations {
+		t.Check(s.Status/100 == 2, id, fmt.Sprintf("the registration request was refused with HTTP status %d: %s", s.Status, wire.Show(s.Answer["error_description"])), s.Event)
+	}
+	if len(registrations) == 0 && len(t.Flow.steps(authserver.Authorization)) > 0 {
+		t.Inconclusive("the client has a client id of its own and registers none", id)
+	}
+}
+
+// judgeFlow looks at single requests of the flow, and at the tokens that came
+// of it.
+func (t *T) judgeFlow() {
+	for _, s := range t.Flow.steps(authserver.Registration) {
+		redirects, _ := s.Body["redirect_uris"].([]any)
+		for _, r := range redirects {
+			t.judgeRedirect(r, s.Event)
+		}
+	}
+	for _, s := range t.Flow.steps(authserver.Authorization) {
+		t.judgeAuthorization(s)
+	}
+	for _, s := range t.Flow.steps(authserver.Token) {
+		t.judgeTokenRequest(s)
+	}
+	t.judgeUse()
+}
+
+func (t *T) judgeRedirect(v any, e *wire.Event) {
+	text, _ := v.(string)
+	u, err := url.Parse(text)
+	ok := err == nil && (u.Scheme == "https" || u.Scheme == "http" && transport.Loopback(u.Hostname()))
+	t.Check(ok, "auth.client.redirect-uri-scheme", "the redirect URI "+wire.Quote(text, 100)+" neither points at localhost nor uses HTTPS", e)
+}
+
+// s256Challenge and codeVerifier are the forms that PKCE prescribes (RFC 7636,
+// section 4).
+var (
+	s256Challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+	codeVerifier  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+)
+
+func (t *T) judgeAuthorization(s Step) {
+	t.judgeResourceParameter(s, "auth.client.resource-authorization-request", "authorization")
+	challenge, method := s.Values.Get("code_challenge"), s.Values.Get("code_challenge_method")
+	switch {
+	case challenge == "":
+		t.Violation("auth.client.pkce-challenge", "the authorization request has no code_challenge", s.Event)
+	default:
+		t.Check(method == "S256", "auth.client.pkce-s256", "the code_challenge_method is "+wire.Quote(method, 40)+", although S256 is offered", s.Event)
+		form := codeVerifier // of a plain challenge, which is the verifier
+		if method == "S256" {
+			form = s256Challenge
+		}
+		t.Check(form.MatchString(challenge), "auth.client.pkce-challenge", "the code_challenge has not the form that PKCE prescribes", s.Event)
+	}
+	t.Check(s.Values.Get("state") != "", "auth.client.state-used", "the authorization request has no state", s.Event)
+	redirect := s.Values.Get("redirect_uri")
+	if redirect != "" {
+		t.judgeRedirect(redirect, s.Event)
+	}
+	for _, r := range t.Flow.steps(authserver.Registration) {
+		if r.Client == "" || r.Client != s.Client || r.Server != s.Server || redirect == "" {
+			continue
+		}
+		registered, _ := r.Body["redirect_uris"].([]any)
+		ok := slices.ContainsFunc(registered, func(v any) bool {
+			text, _ := v.(string)
+			return authserver.SameRedirect(text, redirect)
+		})
+		t.Check(ok, "auth.client.redirect-uri-registered", "the redirect URI "+wire.Quote(redirect, 100)+" is not registered", r.Event, s.Event)
+	}
+}
+
+func (t *T) judgeTokenRequest(s Step) {
+	t.judgeResourceParameter(s, "auth.client.resource-token-request", "token")
+	if s.Values.Get("grant_type") != "authorization_code" {
+		return
+	}
+	const id = "auth.client.pkce-verifier"
+	verifier := s.Values.Get("code_verifier")
+	for _, a := range t.Flow.steps(authserver.Authorization) {
+		challenge := a.Values.Get("code_challenge")
+		if a.Server != s.Server || a.Answer["code"] != s.Values.Get("code") || challenge == "" {
+			continue
+		}
+		ok := authserver.Challenge(verifier) == challenge || a.Values.Get("code_challenge_method") != "S256" && verifier == challenge
+		switch {
+		case verifier == "":
+			t.Violation(id, "the token request has no code_verifier", a.Event, s.Event)
+		case !ok:
+			t.Violation(id, "the code_verifier does not match the code_challenge", a.Event, s.Event)
+		default:
+			t.Check(codeVerifier.MatchString(verifier), id, "the code_verifier has not the form that PKCE prescribes", s.Event)
+		}
+	}
+}
+
+// judgeResourceParameter judges the parameter resource (RFC 8707, section 2).
+func (t *T) judgeResourceParameter(s Step, id, what string) {
+	values := s.Values["resource"]
+	if len(values) == 0 || values[0] == "" {
+		t.Violation(id, "the "+what+" request has no resource parameter", s.Event)
+		t.Violation("auth.client.resource-always-sent", "the "+what+" request has no resource parameter, about which the metadata say nothing", s.Event)
+		return
+	}
+	t.Exercised(id, "auth.client.resource-always-sent")
+	for _, v := range values {
+		t.judgeResourceURI(v, s.Event)
+	}
+}
+
+// judgeResourceURI judges the canonical URI of the server as the client has it
+// (basic/authorization#canonical-server-uri).
+func (t *T) judgeResourceURI(text string, e *wire.Event) {
+	shown := "the resource " + wire.Quote(text, 120)
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		t.Violation("auth.resource.has-scheme", shown+" has no scheme and host", e)
+		return
+	}
+	t.Exercised("auth.resource.has-scheme")
+	t.Check(!strings.Contains(text, "#"), "auth.resource.no-fragment", shown+" has a fragment", e)
+	scheme, rest, _ := strings.Cut(text, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if t.Scenario.Name != "auth/capitals" { // where the metadata spell it so
+		t.Check(scheme == strings.ToLower(scheme) && host == strings.ToLower(host), "auth.resource.lowercase",
+			shown+" has capitals in scheme or host", e)
+	}
+	own := t.Flow.place
+	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
+	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() && transport.Loopback(u.Hostname()) &&
+		(path == mine || strings.HasPrefix(mine, path+"/"))
+	t.Check(identifies, "auth.client.resource-identifies-server", shown+" is not where the client sends the token, "+wire.Quote(own.String(), 120), e)
+	if !identifies {
+		return
+	}
+	t.Check(u.RawQuery == "" && u.User == nil && u.Path == u.EscapedPath(), "auth.client.resource-canonical",
+		shown+" is not the canonical URI of the server", e)
+	t.Check(path == mine, "auth.client.resource-most-specific", shown+" leaves out the path of the server", e)
+	if !strings.HasSuffix(own.Path, "/") {
+		t.Check(!strings.HasSuffix(text, "/"), "auth.resource.no-trailing-slash", shown+" ends in a slash", e)
+	}
+}
+
+// judgeUse looks at what became of the tokens.
+func (t *T) judgeUse() {
+	shown := t.Flow.presented()
+	issued := len(t.Flow.tokens()) > 0
+	evidence := lastEvents(t.last(), 2)
+	used := slices.ContainsFunc(shown, func(s Shown) bool { return s.Ours })
+	elsewhereShown := slices.ContainsFunc(shown, func(s Shown) bool { return len(s.Places) > 0 && !s.Ours && s.Token == "" })
+	if issued && (used || elsewhereShown) {
+		t.Exercised("auth.client.request-with-token")
+	} else if issued && t.Ending.Exit != nil {
+		t.Violation("auth.client.request-with-token", "a token was issued, and no request with it followed", evidence...)
+	}
+	for _, s := range shown {
+		if s.Token != "" && !s.Ours && !t.configured() {
+			t.Violation("auth.client.no-foreign-tokens", "the client sends a token that the authorization server of this server has not issued", evidence...)
+		}
+		if !issued {
+			continue
+		}
+		for _, place := range s.Places[min(len(s.Places), bearers(s)):] {
+			t.Violation("auth.client.bearer-header", "the client shows its token in "+place, evidence...)
+			if place == "the query" {
+				t.Violation("auth.client.no-token-in-query", "the client shows its token in the query of a URI", evidence...)
+			}
+		}
+		if s.Ours {
+			t.Exercised("auth.client.bearer-header", "auth.client.no-foreign-tokens", "auth.client.no-token-in-query")
+			t.Check(len(s.Places) == 1, "auth.client.one-token-method", "the client shows its token in "+strings.Join(s.Places, " and in "), evidence...)
+		}
+	}
+}
+
+// bearers returns how many of the places are the one where a token belongs.
+func bearers(s Shown) int {
+	if s.Token != "" {
+		return 1
+	}
+	return 0
+}
+
+// configured reports whether the client sends an Authorization header to open
+// servers as well: somebody has told it to.
+func (t *T) configured() bool {
+	if t.Baseline == nil {
+		return false
+	}
+	for _, c := range t.Baseline.Conversations {
+		for _, e := range c.Events {
+			if e.Kind == wire.KindHTTPRequest && e.HTTP.Header.Get("Authorization") != "" {
+				return true
+			}
+		}
+	}
+	return false
+}

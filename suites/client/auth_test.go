@@ -1,0 +1,345 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// meddling changes the requests of the flow, and what answers them.
+type meddling struct {
+	request  func(r *http.Request, form url.Values)
+	response func(r *http.Request, resp *http.Response)
+}
+
+// RoundTrip sends a request. The form is that of the query or of the body.
+func (t meddling) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.request != nil {
+		form := r.URL.Query()
+		posted := r.Header.Get("Content-Type") == "application/x-www-form-urlencoded"
+		if posted {
+			raw, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			if form, err = url.ParseQuery(string(raw)); err != nil {
+				return nil, err
+			}
+		}
+		t.request(r, form)
+		if posted {
+			body := form.Encode()
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		} else if r.URL.RawQuery != "" {
+			r.URL.RawQuery = form.Encode()
+		}
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && t.response != nil {
+		t.response(r, resp)
+	}
+	return resp, err
+}
+
+// asking changes the authorization request.
+func asking(change func(form url.Values)) meddling {
+	return meddling{request: func(_ *http.Request, form url.Values) {
+		if form.Get("response_type") != "" {
+			change(form)
+		}
+	}}
+}
+
+// redeeming changes the token request.
+func redeeming(change func(form url.Values)) meddling {
+	return meddling{request: func(_ *http.Request, form url.Values) {
+		if form.Get("grant_type") != "" {
+			change(form)
+		}
+	}}
+}
+
+// each changes the resource parameter wherever it is.
+func each(change func(resource string) string) meddling {
+	return meddling{request: func(_ *http.Request, form url.Values) {
+		if form.Has("resource") {
+			form.Set("resource", change(form.Get("resource")))
+		}
+	}}
+}
+
+// reading changes JSON documents that the client reads.
+func reading(change func(r *http.Request, document map[string]any)) meddling {
+	return meddling{response: func(r *http.Request, resp *http.Response) {
+		raw, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		var document map[string]any
+		if err == nil && json.Unmarshal(raw, &document) == nil {
+			change(r, document)
+			raw, _ = json.Marshal(document)
+		}
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+	}}
+}
+
+// elsewhere sends requests that fit to another place.
+func elsewhere(fits func(r *http.Request) bool, change func(u *url.URL)) meddling {
+	return meddling{request: func(r *http.Request, _ url.Values) {
+		if fits(r) {
+			change(r.URL)
+			r.Host = r.URL.Host
+		}
+	}}
+}
+
+// believing is a client that takes every state for its own.
+func believing() meddling {
+	var mu sync.Mutex
+	state := ""
+	return meddling{
+		request: func(_ *http.Request, form url.Values) {
+			if form.Get("response_type") != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				state = form.Get("state")
+			}
+		},
+		response: func(_ *http.Request, resp *http.Response) {
+			back, err := url.Parse(resp.Header.Get("Location"))
+			if err != nil || back.String() == "" {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			q := back.Query()
+			q.Set("state", state)
+			back.RawQuery = q.Encode()
+			resp.Header.Set("Location", back.String())
+		},
+	}
+}
+
+func about(part string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return strings.Contains(r.URL.Path, part) }
+}
+
+// TestAuthorizationFaultsAreCaught proves the scenarios about authorization.
+func TestAuthorizationFaultsAreCaught(t *testing.T) {
+	const flow = client.Door
+	remove := func(name string) func(url.Values) { return func(form url.Values) { form.Del(name) } }
+	set := func(name, value string) func(url.Values) { return func(form url.Values) { form.Set(name, value) } }
+	for _, test := range []struct {
+		name, requirement string
+		want              result.Verdict
+		scenario          string
+		fault             http.RoundTripper
+	}{
+		{"no resource in the authorization request", "auth.client.resource-authorization-request", result.Fail, flow, asking(remove("resource"))},
+		{"no resource in the token request", "auth.client.resource-token-request", result.Fail, flow, redeeming(remove("resource"))},
+		{"no resource in the refresh request", "auth.client.resource-token-request", result.Fail, "auth/refresh", redeeming(func(form url.Values) {
+			if form.Get("grant_type") == "refresh_token" {
+				form.Del("resource")
+			}
+		})},
+		{"resource only when it is supported", "auth.client.resource-always-sent", result.Fail, flow, asking(remove("resource"))},
+		{"resource elsewhere", "auth.client.resource-identifies-server", result.Fail, flow, each(func(string) string { return "https://mcp.example.com/mcp" })},
+		{"resource with a query", "auth.client.resource-canonical", result.Fail, flow, each(func(s string) string { return s + "?session=1" })},
+		{"resource without path", "auth.client.resource-most-specific", result.Warn, flow, each(func(s string) string { return strings.TrimSuffix(s, "/mcp") })},
+		{"resource without scheme", "auth.resource.has-scheme", result.Fail, flow, each(func(s string) string { return strings.TrimPrefix(s, "http://") })},
+		{"resource with a fragment", "auth.resource.no-fragment", result.Fail, "auth/odd-url", each(func(s string) string { return s + "#start" })},
+		{"resource in capitals", "auth.resource.lowercase", result.Fail, "auth/odd-url", each(func(s string) string { return strings.Replace(s, "localhost", "LocalHost", 1) })},
+		{"resource with a slash", "auth.resource.no-trailing-slash", result.Warn, "auth/root", each(func(s string) string { return s + "/" })},
+		{"no PKCE", "auth.client.pkce-challenge", result.Fail, flow, asking(remove("code_challenge"))},
+		{"short challenge", "auth.client.pkce-challenge", result.Fail, flow, asking(set("code_challenge", "short"))},
+		{"plain PKCE", "auth.client.pkce-s256", result.Fail, flow, asking(set("code_challenge_method", "plain"))},
+		{"PKCE without a method", "auth.client.pkce-s256", result.Fail, flow, asking(remove("code_challenge_method"))},
+		{"no verifier", "auth.client.pkce-verifier", result.Fail, flow, redeeming(remove("code_verifier"))},
+		{"another verifier", "auth.client.pkce-verifier", result.Fail, flow, redeeming(set("code_verifier", strings.Repeat("v", 43)))},
+		{"same challenge twice", "auth.client.pkce-fresh", result.Fail, "auth/lapsed", asking(set("code_challenge", strings.Repeat("c", 43)))},
+		{"no state", "auth.client.state-used", result.Warn, flow, asking(remove("state"))},
+		{"state not missed", "auth.client.state-missing-discarded", result.Warn, "auth/state-missing", believing()},
+		{"state not compared", "auth.client.state-mismatch-discarded", result.Warn, "auth/state-mismatch", believing()},
+		{"redirect URI of another kind", "auth.client.redirect-uri-scheme", result.Fail, flow, asking(set("redirect_uri", "http://client.example.com/callback"))},
+		{"redirect URI not registered", "auth.client.redirect-uri-registered", result.Fail, flow, asking(set("redirect_uri", "http://127.0.0.1:33418/other"))},
+		{"registration without redirect URIs", "auth.client.dynamic-registration", result.Warn, flow, meddling{request: func(r *http.Request, _ url.Values) {
+			if strings.Contains(r.URL.Path, "enrol") {
+				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(`{"client_name":"x"}`)), 19
+			}
+		}}},
+		{"guessed endpoints", "auth.client.as-metadata", result.Fail, flow, reading(func(_ *http.Request, document map[string]any) {
+			if issuer, ok := document["issuer"].(string); ok {
+				document["registration_endpoint"] = issuer + "/register"
+			}
+		})},
+		{"guessed server", "auth.client.resource-metadata", result.Fail, flow, elsewhere(about("oauth-protected-resource"), func(u *url.URL) {
+			u.Path = "/.well-known/oauth-authorization-server"
+		})},
+		{"metadata only from the well-known URL", "auth.client.parse-www-authenticate", result.Fail, "auth/metadata-url", elsewhere(about("/documents/"), func(u *url.URL) {
+			u.Path = "/.well-known/oauth-protected-resource"
+		})},
+		{"metadata only from the well-known URL, with several challenges", "auth.client.parse-www-authenticate", result.Fail, "auth/challenges", elsewhere(about("/documents/"), func(u *url.URL) {
+			u.Path = "/.well-known/oauth-protected-resource/mcp"
+		})},
+		{"path of the issuer appended", "auth.client.as-metadata-location", result.Fail, "auth/issuer-path", elsewhere(about("oauth-authorization-server/tenant"), func(u *url.URL) {
+			u.Path = "/tenant/one/.well-known/oauth-authorization-server"
+		})},
+		{"issuer not compared", "auth.client.as-metadata-issuer", result.Fail, "auth/other-issuer", reading(func(r *http.Request, document map[string]any) {
+			if _, ok := document["issuer"]; ok {
+				document["issuer"] = "http://" + r.URL.Host
+			}
+		})},
+		{"resource not compared", "auth.client.resource-metadata-check", result.Fail, "auth/other-resource", reading(func(r *http.Request, document map[string]any) {
+			if _, ok := document["resource"]; ok {
+				document["resource"] = "http://" + r.URL.Host + "/mcp"
+			}
+		})},
+		{"capitals refused", "auth.resource.uppercase-accepted", result.Warn, "auth/capitals", reading(func(_ *http.Request, document map[string]any) {
+			if s, ok := document["resource"].(string); ok && s != strings.ToLower(s) {
+				document["resource"] = "another"
+			}
+		})},
+		{"one authorization server only", "auth.client.selects-as", result.Fail, "auth/two-servers", reading(func(_ *http.Request, document map[string]any) {
+			if list, ok := document["authorization_servers"].([]any); ok && len(list) > 1 {
+				document["authorization_servers"] = []any{}
+			}
+		})},
+		{"authorization server elsewhere only", "auth.client.as-location-free", result.Warn, "auth/same-origin", reading(func(r *http.Request, document map[string]any) {
+			list, _ := document["authorization_servers"].([]any)
+			if slices.Contains(list, any("http://"+r.URL.Host)) {
+				document["authorization_servers"] = []any{}
+			}
+		})},
+		{"registration only", "auth.client.other-client-id", result.Fail, "auth/no-registration", asking(set("client_id", "another"))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := authorized(t, test.scenario, func(c *reference.Standalone) { c.Authorizer.Transport = test.fault })
+			if got := verdicts(run)[test.requirement]; got != test.want {
+				t.Errorf("%s is %q, want %q; found: %v; %s", test.requirement, got, test.want, verdicts(run), run.Reason)
+			}
+		})
+	}
+}
+
+// authorized launches the reference client with a fault at a protected server.
+func authorized(t *testing.T, scenario string, fault func(*reference.Standalone)) *result.Run {
+	t.Helper()
+	return conduct(t, suites.ClientOptions{
+		Scenarios: []string{client.Door, scenario}, Timeout: 20 * time.Second, Authorizes: true,
+		Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			c := reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
+			if p.Scenario == scenario || scenario == client.Door {
+				fault(&c)
+			}
+			return c.Run(ctx)
+		}),
+	})
+}
+
+// TestTokenFaultsAreCaught changes how the client shows its token.
+func TestTokenFaultsAreCaught(t *testing.T) {
+	token := func(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") }
+	for _, test := range []struct {
+		name, requirement string
+		change            func(r *http.Request)
+	}{
+		{"without a token at times", "auth.client.every-request", func(r *http.Request) {
+			if r.Method == http.MethodGet {
+				r.Header.Del("Authorization")
+			}
+		}},
+		{"in a header of its own", "auth.client.bearer-header", func(r *http.Request) {
+			if given := token(r.Header); given != "" {
+				r.Header.Set("X-Access-Token", given)
+				r.Header.Del("Authorization")
+			}
+		}},
+		{"by another scheme", "auth.client.bearer-header", func(r *http.Request) {
+			if given := token(r.Header); given != "" {
+				r.Header.Set("Authorization", "Token "+given)
+			}
+		}},
+		{"in the query as well", "auth.client.no-token-in-query", func(r *http.Request) { r.URL.RawQuery = "access_token=" + token(r.Header) }},
+		{"in two places", "auth.client.one-token-method", func(r *http.Request) { r.URL.RawQuery = "token=" + token(r.Header) }},
+		{"of somebody else", "auth.client.no-foreign-tokens", func(r *http.Request) {
+			if r.Header.Get("Authorization") != "" {
+				r.Header.Set("Authorization", "Bearer a-token-from-somewhere-else")
+			}
+		}},
+		{"never", "auth.client.request-with-token", func(r *http.Request) { r.Header.Del("Authorization") }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := authorized(t, client.Door, func(c *reference.Standalone) {
+				c.URL = through(t, c.URL, test.change)
+				c.Authorizer.Transport = reading(func(_ *http.Request, document map[string]any) {
+					if document["resource"] != nil {
+						document["resource"] = c.URL
+					}
+				})
+			})
+			if got := verdicts(run)[test.requirement]; got != result.Fail {
+				t.Errorf("%s is %q; found: %v; %s", test.requirement, got, verdicts(run), run.Reason)
+			}
+		})
+	}
+}
+
+// TestUnauthorizedClients are clients that do not seek authorization, or only
+// as far as they like.
+func TestUnauthorizedClients(t *testing.T) {
+	run := func(t *testing.T, authorizes bool, visit func(ctx context.Context, p client.Place) error) map[string]result.Verdict {
+		t.Helper()
+		r := conduct(t, suites.ClientOptions{
+			Scenarios: []string{client.Door, "auth/lapsed", "auth/root"}, Timeout: 20 * time.Second, Authorizes: authorizes, Launch: inProcess(visit),
+		})
+		return verdicts(r)
+	}
+	knock := func(ctx context.Context, p client.Place) error { return simple(ctx, p.URL) }
+	// It is optional: whoever leaves it alone is not blamed, unless it is told to be able to.
+	for id, v := range run(t, false, knock) {
+		if strings.HasPrefix(id, "auth.") {
+			t.Errorf("%s is %s", id, v)
+		}
+	}
+	if got := run(t, true, knock)["auth.client.handles-401"]; got != result.Fail {
+		t.Errorf("that no authorization is sought is %q", got)
+	}
+	stubborn := func(ctx context.Context, p client.Place) error {
+		conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "stubborn"))
+		if err != nil {
+			return err
+		}
+		s := reference.New(conn, reference.Options{Timeout: answerTime})
+		defer s.Close(ctx)
+		for range 30 {
+			_, _ = s.Call(ctx, "initialize", s.InitializeParams())
+		}
+		return nil
+	}
+	if got := run(t, false, stubborn)["auth.client.handles-401"]; got != result.Fail {
+		t.Errorf("endless repetition is %q", got)
+	}
+	// A new token is not asked for in the middle of a session.
+	lapsed := authorized(t, "auth/lapsed", func(c *reference.Standalone) {
+		c.Wrap = func(conn transport.Conn) transport.Conn { return struct{ transport.Conn }{conn} }
+	})
+	if got := verdicts(lapsed)["auth.client.handles-401"]; got != result.Warn {
+		t.Errorf("ignoring 401 in a session is %q", got)
+	}
+}

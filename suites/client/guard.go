@@ -1,0 +1,293 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/authserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Guard says how the server of a scenario is protected, and by whom.
+type Guard struct {
+	// Servers are the authorization servers, each at an origin of its own; of
+	// its Issuer only the path is given. None is one without departures.
+	Servers []authserver.Options
+	// Together puts the only one on the origin of the protected server.
+	Together bool
+	// Protection of the server; issuers and verification are filled in.
+	Protection server.Protection
+	// URL changes the URL that the client is given.
+	URL func(u *url.URL)
+	// Client is registered beforehand, and the client under test is told of it.
+	Client *authserver.Client
+	// Lapse ends the life of all tokens once, in the middle of a session.
+	Lapse bool
+}
+
+// Flow is what a client did to come by a token, and with it. It is complete
+// once the scenario has been played.
+type Flow struct {
+	guard   *Guard
+	place   *url.URL // what the client was given
+	servers []*authserver.Server
+
+	mu        sync.Mutex
+	exchanges []Step
+	shown     []Shown
+	documents []*wire.Event // requests for documents at the protected server
+	posts     int           // requests with a session id
+	lapsed    bool
+}
+
+// Step is one request to an authorization server.
+type Step struct {
+	authserver.Exchange
+	Server int // position among the servers
+}
+
+// Shown is one request that showed an access token to the protected server.
+type Shown struct {
+	Token  string   // in the Authorization header; "" when it was elsewhere only
+	Ours   bool     // one of the authorization servers has issued it
+	Good   bool     // and it was good
+	Places []string // where issued tokens stood: header, other header, query, body
+	Lapsed bool     // after the tokens had lapsed
+}
+
+const maxSteps = 1000
+
+// guarded makes a server's options those of a protected one, and starts its
+// authorization servers. The function that it returns stops them.
+func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.Options, label string) (*Flow, func(), error) {
+	f := &Flow{guard: g}
+	protection := g.Protection
+	var stops []func()
+	stop := func() {
+		for _, s := range stops {
+			s()
+		}
+	}
+	options := g.Servers
+	if len(options) == 0 {
+		options = []authserver.Options{{}}
+	}
+	mine, err := url.Parse(place.URL)
+	if err != nil {
+		return nil, stop, err
+	}
+	for i, so := range options {
+		origin, listener := "http://"+mine.Host, net.Listener(nil)
+		if !g.Together {
+			if listener, err = server.Listen("127.0.0.1:0"); err != nil {
+				return nil, stop, fmt.Errorf("listen as authorization server: %w", err)
+			}
+			origin = "http://" + listener.Addr().String()
+		}
+		so.Issuer = origin + so.Issuer
+		so.Lenient = true
+		so.Log = e.Trace.Connect(transport.NameOAuth, label)
+		so.Seen = func(x authserver.Exchange) { f.step(Step{x, i}) }
+		if g.Client != nil {
+			so.Clients = append(so.Clients, *g.Client)
+		}
+		as, err := authserver.New(so)
+		if err != nil {
+			return nil, stop, err
+		}
+		f.servers = append(f.servers, as)
+		protection.Issuers = append(protection.Issuers, as.Issuer())
+		if g.Together {
+			protection.Elsewhere = as
+		} else {
+			stops = append(stops, serveHTTP(ctx, listener, as))
+		}
+	}
+	if g.Client != nil {
+		place.ClientID, place.ClientSecret = g.Client.ID, g.Client.Secret
+	}
+	protection.Verify = f.verify
+	o.HTTP.Protection = &protection
+	before := o.Behaviour.HTTP.Middleware
+	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+		if before != nil {
+			next = before(next)
+		}
+		return f.watch(next)
+	}
+	if g.URL != nil {
+		g.URL(mine)
+		place.URL = mine.String()
+	}
+	f.place = mine
+	return f, stop, nil
+}
+
+// serveHTTP serves a handler until the function that it returns is called.
+func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) (stop func()) {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(l)
+	}()
+	return func() {
+		_ = s.Close()
+		<-served
+	}
+}
+
+func (f *Flow) step(s Step) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.exchanges) < maxSteps {
+		f.exchanges = append(f.exchanges, s)
+	}
+}
+
+// issued reports whether one of the authorization servers has issued a token.
+func (f *Flow) issued(token string) bool {
+	return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Issued(token) })
+}
+
+// verify takes the tokens of the scenario's authorization servers. A token that
+// is for another resource is taken as well, so that the rest can be seen.
+func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
+	f.mu.Lock()
+	if f.guard.Lapse && !f.lapsed && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" {
+		// The first of these completes the handshake.
+		if f.posts++; f.posts == 2 {
+			f.lapsed = true
+			for _, s := range f.servers {
+				s.Revoke()
+			}
+		}
+	}
+	f.mu.Unlock()
+	for _, s := range f.servers {
+		if s.Good(token) {
+			return nil
+		}
+	}
+	return server.InvalidToken
+}
+
+// watch notes where each request shows tokens.
+func (f *Flow) watch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20))
+		if err == nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		f.note(r, string(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (f *Flow) note(r *http.Request, body string) {
+	s := Shown{}
+	header := r.Header.Get("Authorization")
+	if scheme, token, ok := strings.Cut(header, " "); ok && strings.EqualFold(scheme, "Bearer") {
+		s.Token = strings.TrimSpace(token)
+		s.Ours = f.issued(s.Token)
+		s.Good = slices.ContainsFunc(f.servers, func(as *authserver.Server) bool { return as.Good(s.Token) })
+		s.Places = append(s.Places, "the Authorization header")
+	}
+	for _, token := range f.tokens() {
+		for name, values := range r.Header {
+			others := strings.Join(values, "\n")
+			if name == "Authorization" {
+				if strings.Contains(others, token) && s.Token != token {
+					s.Places = append(s.Places, "the Authorization header, in another way than Bearer")
+				}
+			} else if strings.Contains(others, token) {
+				s.Places = append(s.Places, "the header "+name)
+			}
+		}
+		if strings.Contains(r.URL.RawQuery, token) {
+			s.Places = append(s.Places, "the query")
+		}
+		if strings.Contains(body, token) {
+			s.Places = append(s.Places, "the body")
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Lapsed = f.lapsed
+	if len(s.Places) > 0 && len(f.shown) < maxSteps {
+		f.shown = append(f.shown, s)
+	}
+}
+
+// tokens returns the access tokens that were issued.
+func (f *Flow) tokens() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []string
+	for _, s := range f.exchanges {
+		if token, ok := s.Answer["access_token"].(string); ok && s.Step == authserver.Token {
+			all = append(all, token)
+		}
+	}
+	return all
+}
+
+// steps returns the requests of a kind to the authorization servers.
+func (f *Flow) steps(kinds ...authserver.Step) []Step {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []Step
+	for _, s := range f.exchanges {
+		if slices.Contains(kinds, s.Step) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// presented returns the requests that showed a token.
+func (f *Flow) presented() []Shown {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.shown)
+}
+
+// documentsFrom reads what the client asked of the protected server beside the protocol.
+func (f *Flow) documentsFrom(trace *wire.Trace, label string) {
+	for _, l := range trace.Logs() {
+		if l.Label != label || l.Transport != transport.NameOAuth {
+			continue
+		}
+		for _, e := range l.Events() {
+			if e.Kind == wire.KindHTTPRequest && !strings.Contains(e.Stream, "metadata:") {
+				f.documents = append(f.documents, e)
+			}
+		}
+	}
+}
+
+// asked returns the requests for a document of the protected server whose path
+// begins so.
+func (f *Flow) asked(prefix string) []*wire.Event {
+	var all []*wire.Event
+	for _, e := range f.documents {
+		if u, err := url.Parse(e.HTTP.URL); err == nil && strings.HasPrefix(u.Path, prefix) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
