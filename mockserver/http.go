@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -208,6 +209,24 @@ func confusing() apply {
 			result, problem := next(ctx, r)
 			first, _ := answers.LoadOrStore(r.ID.Key(), outcome{result, problem})
 			return first.(outcome).result, first.(outcome).problem
+		})(o)
+	}
+}
+
+// losing leaves the calls with an id without response while another one with it
+// is being served, in whatever session.
+func losing(id string) apply {
+	return func(o *server.Options) {
+		var serving atomic.Int64
+		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if r.ID.Key() != wire.StringID(id).Key() {
+				return next(ctx, r)
+			}
+			defer serving.Add(-1)
+			if serving.Add(1) > 1 {
+				return server.NoAnswer, nil
+			}
+			return next(ctx, r)
 		})(o)
 	}
 }
@@ -541,13 +560,35 @@ var httpFaults = []Fault{
 		Apply:   confusing(),
 	},
 	{
+		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Summary:    "A call gets no response while another client's call with the same id is served.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply:      losing("mcpconform-same-call"),
+	},
+	{
+		ID: "http.session-id-counts", Requirement: "http.server.session-id-secure", Transports: overHTTP,
+		Summary: "The ids of sessions are session-1, session-2 and so on.",
+		Apply: func(o *server.Options) {
+			var n atomic.Int64
+			o.Behaviour.HTTP.SessionID = func() string { return "session-" + strconv.FormatInt(n.Add(1), 10) }
+		},
+	},
+	{
+		ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: overHTTP,
+		Summary: "The ids of sessions are the time in nanoseconds.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano(), 10) }
+		},
+	},
+	{
 		ID: "http.late-session-id", Requirement: "http.server.session-id-at-initialization", Transports: overHTTP,
 		Summary: "The answers to notifications name another session id.",
 		Apply:   replying(server.Accepted, func(r *server.Reply) { r.Header.Set(sessionHeader, "another-session") }),
 	},
 	{
 		ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: overHTTP,
-		Summary: "Session ids have a space.",
+		Summary:    "Session ids have a space.",
+		Collateral: []string{"http.server.session-id-secure"},
 		Apply: func(o *server.Options) {
 			var n sync.Map
 			o.Behaviour.HTTP.SessionID = func() string {

@@ -101,7 +101,7 @@ var cancellationChecks = []*check.Check{
 			call := purposed(t, "slow")
 			mark := t.Mark()
 			gone := t.Start("tools/call", withToken(call.Params(), "mcpconform-cancelled"))
-			underWay(t, gone, mark)
+			underWay(t, t.Session, gone)
 			t.Fence() // the server reads on
 			if finished(t, mark, gone) {
 				t.Inconclusive("the tool %q ended, or kept the server from reading, before it could be cancelled", call.Tool)
@@ -160,10 +160,10 @@ var cancellationChecks = []*check.Check{
 // underWay waits until a request is under way. That shows when it reports progress;
 // over HTTP what is sent next can overtake it else, and the server does not know
 // yet what is cancelled.
-func underWay(t *check.T, p *client.Pending, mark int) {
+func underWay(t *check.T, s *client.Session, p *client.Pending) {
 	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
 	defer stop()
-	_, _ = t.Session.Log().Await(limit, mark, func(e *wire.Event) bool {
+	_, _ = s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
 		return answers(e, p) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/progress"
 	})
 }

@@ -3,7 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +86,7 @@ var httpSessionChecks = []*check.Check{
 	},
 	{
 		Name:         "http/initialize-again",
-		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique"},
+		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique", "http.server.session-id-secure"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
 		Body: func(t *check.T) {
 			// New sessions are opened while another lives, and each gets an id of its own.
@@ -102,6 +105,9 @@ var httpSessionChecks = []*check.Check{
 				}
 				ids[id] = true
 			}
+			if given := slices.Sorted(maps.Keys(ids)); len(ids) == 4 && !ids[""] && spread(given) < unguessable {
+				t.Violation("http.server.session-id-secure", "the ids of sessions can be guessed; they differ only so much: "+wire.Quote(strings.Join(given, ", "), 200))
+			}
 			if len(ids) == 1 {
 				t.Exercised("http.server.initialize-without-session")
 				t.Skip("the server assigns no session ids")
@@ -111,7 +117,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-isolation",
 		Requirements: []string{"http.server.session-isolation"},
-		Needs:        overHTTP,
+		Needs:        overHTTPCalling("slow"),
 		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
 	},
 	{
@@ -256,6 +262,7 @@ func isolated(t *check.T, id string) {
 		}
 	}
 	t.FenceOn(other)
+	isolatedCalls(t, other, id)
 	for _, s := range []*client.Session{t.Session, other} {
 		for _, e := range s.Log().Events() {
 			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Usable() && !asked(s, e) {
@@ -263,6 +270,76 @@ func isolated(t *check.T, id string) {
 			}
 		}
 	}
+}
+
+// isolatedCalls makes the same slow call with the same id in two sessions, so
+// that both are being served at a time.
+func isolatedCalls(t *check.T, other *client.Session, id string) {
+	call, ok := purposeCall(t, "slow")
+	if !ok {
+		return
+	}
+	alone, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-alone"), "tools/call", call.Params())
+	t.Must(err)
+	if _, err := alone.Await(t.Context); err != nil {
+		return // it cannot be had without company either
+	}
+	both := []*client.Session{t.Session, other}
+	tokens := []string{"mcpconform-first", "mcpconform-second"}
+	var calls []*client.Pending
+	for i, s := range both {
+		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-call"), "tools/call", withToken(call.Params(), tokens[i]))
+		t.Must(err)
+		underWay(t, s, p)
+		calls = append(calls, p)
+	}
+	for _, p := range calls {
+		x, err := p.Await(t.Context)
+		t.Show(x.Events()...)
+		if err != nil {
+			t.Violation(id, "while two clients made a call with the same id, one of them got no answer: "+err.Error())
+			return
+		}
+	}
+	for i, s := range both {
+		for _, e := range s.Log().Events() {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && at(e.Msg.Params, "progressToken") == tokens[1-i] {
+				t.Violation(id, "a client got the progress of a call that another client made", e)
+				return
+			}
+		}
+	}
+}
+
+// unguessable is how many bits have to differ between session ids. The page names
+// no number; with fewer, all can be tried.
+const unguessable = 48
+
+// spread returns at most how many bits of ids differ: those of the characters at
+// the places where not all ids have the same.
+func spread(ids []string) float64 {
+	longest := slices.MaxFunc(ids, func(a, b string) int { return len(a) - len(b) })
+	places, differing := 0, ""
+	for i := range longest {
+		var here string
+		for _, id := range ids {
+			if i < len(id) {
+				here += id[i : i+1]
+			}
+		}
+		if len(here) < len(ids) || strings.Trim(here, here[:1]) != "" {
+			places++
+			differing += here
+		}
+	}
+	each := 6.0 // base64 and the like
+	switch {
+	case strings.Trim(differing, "0123456789") == "":
+		each = math.Log2(10)
+	case strings.Trim(differing, "0123456789abcdefABCDEF-") == "":
+		each = 4
+	}
+	return float64(places) * each
 }
 
 // asked reports whether a session has sent a request with the id of a response.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -39,13 +40,7 @@ var loggingChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh, Server: "logging", Purposes: []string{"log-levels", "log"}},
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
-			call, ok := t.Target.Purpose("log-levels")
-			if !ok {
-				call, ok = t.Target.Purpose("log")
-			}
-			if !ok {
-				t.Inconclusive("no tool is known to log: name one for the purpose log-levels in the configuration")
-			}
+			call := logs(t)
 			first := logged(t, call, "debug", nil)
 			if len(first) == 0 {
 				t.Inconclusive("the tool %q logged nothing with the level at debug", call.Tool)
@@ -64,6 +59,38 @@ var loggingChecks = []*check.Check{
 			}
 		},
 	},
+	{
+		Name:         "logging/level-of-its-own",
+		Requirements: []string{"logging.filter.none-below"},
+		Needs: check.Needs{
+			Session: check.Fresh, Server: "logging", Transports: []string{transport.NameHTTP, transport.NameSSE}, Purposes: []string{"log-levels", "log"},
+		},
+		Body: func(t *check.T) {
+			// Each client sets a level for itself: what another one sets does not bring it messages that it has turned off.
+			call := logs(t)
+			other := t.Open(client.Options{})
+			t.Result(t.Call("logging/setLevel", map[string]any{"level": "emergency"}))
+			t.Result(t.CallOn(other, "logging/setLevel", map[string]any{"level": "debug"}))
+			perform(t, call)
+			t.Fence()
+			// The control: it would have logged something.
+			if len(logged(t, call, "debug", nil)) == 0 {
+				t.Inconclusive("the tool %q logged nothing with the level at debug", call.Tool)
+			}
+		},
+	},
+}
+
+// logs returns the call of a tool that logs.
+func logs(t *check.T) check.Call {
+	call, ok := t.Target.Purpose("log-levels")
+	if !ok {
+		call, ok = t.Target.Purpose("log")
+	}
+	if !ok {
+		t.Inconclusive("no tool is known to log: name one for the purpose log-levels in the configuration")
+	}
+	return call
 }
 
 // logged sets a level, makes the call and returns the levels of what was
