@@ -122,6 +122,10 @@ func (r *serverRun) run(ctx context.Context) *result.Run {
 	if r.cause == nil {
 		r.cause = otherRevision(r.target)
 	}
+	if refused := (*client.RefusedError)(nil); errors.As(r.cause, &refused) && r.served() {
+		r.cause = fmt.Errorf("the server opened one session, and no other after it: %w; with --transport %s none is spent on finding out the transport",
+			r.cause, r.options.Dialer.Transport())
+	}
 	checks := r.selected()
 	r.futures = r.engine.Start(ctx, checks, r.cause)
 	if p := r.options.Progress; p != nil {
@@ -292,8 +296,11 @@ func (r *serverRun) answerless(v *evidence) {
 	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !overHTTP && !r.saidSomething() {
 		return // it ended before it was there
 	}
-	if r.target.Init.Result() != nil {
+	if r.target.Init.Result() != nil || r.served() {
 		return // it was answered; something else is wrong
+	}
+	if refused != nil && refused.Forbidden() {
+		return // who may come in is for the server to say
 	}
 	v.outcomes = append(v.outcomes, check.Outcome{
 		Check:   &check.Check{Name: "lifecycle/handshake", Requirements: []string{"lifecycle.init.answered"}},
@@ -302,6 +309,18 @@ func (r *serverRun) answerless(v *evidence) {
 			Requirement: "lifecycle.init.answered", Message: r.cause.Error(), Evidence: r.lastWords(),
 		}},
 	})
+}
+
+// served reports whether the handshake took place in some session.
+func (r *serverRun) served() bool {
+	for _, l := range r.trace.Logs() {
+		for _, e := range l.Events() {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && wire.At(e.Msg.Result, "protocolVersion") != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // saidSomething reports whether the target sent anything at all.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -223,12 +224,14 @@ type Exchange struct {
 	// Head is the HTTP response that carried the answer, or refused the
 	// request; nil on stdio.
 	Head *wire.Event
+	// Body is what came with the head in place of a message, or nil.
+	Body *wire.Event
 }
 
 // Events returns the events of the exchange, oldest first.
 func (x *Exchange) Events() []*wire.Event {
 	var events []*wire.Event
-	for _, e := range []*wire.Event{x.Request, x.Head, x.Response} {
+	for _, e := range []*wire.Event{x.Request, x.Head, x.Body, x.Response} {
 		if e != nil {
 			events = append(events, e)
 		}
@@ -322,6 +325,9 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	end, err := p.session.await(ctx, p.limit(), p.Request.Seq+1, awaited, func(e *wire.Event) bool {
 		if e.Kind == wire.KindHTTPResponse && e.Stream == p.Request.Stream {
 			x.Head = e
+		}
+		if e.Kind == wire.KindBody && e.Stream == p.Request.Stream {
+			x.Body = e
 		}
 		if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
 			(e.Msg.ID.Resembles(p.ID) || p.mustMean(e)) {
@@ -588,10 +594,18 @@ func (e *RefusedError) Error() string {
 	case x.Response == nil && x.Head != nil && x.Head.HTTP.Header.Get("Location") != "":
 		return fmt.Sprintf("initialize was answered with HTTP status %d, which leads to %s: redirects are not followed, name the endpoint itself",
 			x.Head.HTTP.Status, wire.Quote(x.Head.HTTP.Header.Get("Location"), 120))
+	case x.Response == nil && x.Head != nil && x.Body != nil:
+		return fmt.Sprintf("initialize was answered with HTTP status %d: %s", x.Head.HTTP.Status, wire.Quote(strings.TrimSpace(string(x.Body.Raw)), 120))
 	case x.Response == nil && x.Head != nil:
 		return fmt.Sprintf("initialize was answered with HTTP status %d", x.Head.HTTP.Status)
 	}
 	return "initialize was answered with something that is no result"
+}
+
+// Forbidden reports whether the server keeps this client out, for instance by
+// the host name in the URL or by the rights of the token.
+func (e *RefusedError) Forbidden() bool {
+	return e.Exchange.Head != nil && e.Exchange.Head.HTTP.Status == http.StatusForbidden
 }
 
 // Capability reports whether the server declared a capability, given as a

@@ -322,7 +322,7 @@ func (c *StdioConn) CloseStdin() { c.shutStdin(true) }
 func (c *StdioConn) Close(ctx context.Context) error {
 	wait := c.dialer.ExitWait
 	if wait == 0 {
-		wait = ReasonableExit
+		wait = max(ReasonableExit, min(ExitPerStart*c.startTime(), slowestExit))
 	}
 	c.shutStdin(true)
 	closeWait := wait
@@ -342,6 +342,25 @@ func (c *StdioConn) Close(ctx context.Context) error {
 	sendSignal(c.log, "SIGKILL", func() error { c.proc.Kill(); return nil })
 	<-c.done
 	return nil
+}
+
+// ExitPerStart is how much longer than to come up a process may take to go, be
+// that more than ReasonableExit: both show how fast the machine is just now.
+const ExitPerStart = 2
+
+// slowestExit bounds what is waited for the exit of a process that was slow to
+// come up.
+const slowestExit = 30 * time.Second
+
+// startTime returns how long the process took to its first message, or 0.
+func (c *StdioConn) startTime() time.Duration {
+	events := c.log.Events()
+	for _, e := range events {
+		if e.Kind == wire.KindMessage && e.From == wire.Server {
+			return e.At - events[0].At
+		}
+	}
+	return 0
 }
 
 // sendSignal records a signal and sends it, in this order: the exit that it

@@ -344,10 +344,44 @@ func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 		f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: cause.Error()}
 		return true
 	}
+	if f.outcome.Verdict == Failed && s != nil && s != e.shared && unopened(s) && ctx.Err() == nil {
+		// The control: what a plain session gets that is opened now.
+		if cause := e.refuses(ctx); cause != nil {
+			f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: "the server opens no further session beside those that are open: " + cause.Error()}
+		}
+	}
 	if f.outcome.Verdict == Passed {
 		f.outcome.Exercised = append(f.outcome.Exercised, f.Check.Requirements...)
 	}
 	return !t.noAnswer
+}
+
+// unopened reports whether the handshake was begun and got no result.
+func unopened(s *client.Session) bool {
+	begun := false
+	for _, e := range s.Log().Events() {
+		switch {
+		case e.Kind != wire.KindMessage:
+		case e.From == wire.Client && e.Msg.Method == "initialize":
+			begun = true
+		case e.From == wire.Server && e.Msg.Kind == wire.Result:
+			return false
+		}
+	}
+	return begun
+}
+
+// refuses opens an ordinary session and closes it again. The error is why the
+// server does not open it: it may serve one client at a time
+// (docs/positions.md, several-clients).
+func (e *Engine) refuses(ctx context.Context) error {
+	s, err := e.connect(ctx, "whether the server opens a further session", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
+	if err != nil {
+		return err
+	}
+	defer e.close(ctx, s)
+	_, err = s.Initialize(ctx)
+	return err
 }
 
 // body runs the check's body to its verdict; a panic is a fault of the harness.

@@ -135,6 +135,46 @@ func TestAgainAlone(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
+// What a check finds is its own only if a plain session would have been opened.
+func TestOneSession(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuses func(sessions int32, r *server.Request) bool
+		verdict check.Verdict
+	}{
+		"one client at a time": {func(n int32, _ *server.Request) bool { return n > 1 }, check.Inconclusive},
+		"an experiment": {func(_ int32, r *server.Request) bool {
+			return wire.At(r.Params["capabilities"], "experimental") != nil
+		}, check.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sessions atomic.Int32
+			o := server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+				"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					if c.refuses(sessions.Add(1), r) {
+						return nil, &wire.Error{Code: -32600, Message: "already initialized"}
+					}
+					return next(ctx, r)
+				},
+			}}}
+			e := engine(time.Minute)
+			e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(o).RunStdio}}
+			if _, err := e.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			experiment := &check.Check{
+				Name: "a/b", Requirements: []string{"a.b"},
+				Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{"experimental": map[string]any{}}}},
+				Body:  func(t *check.T) { t.Result(t.Call("initialize", t.Session.InitializeParams())) },
+			}
+			if o := e.Start(t.Context(), []*check.Check{experiment}, nil)[0].Await(); o.Verdict != c.verdict {
+				t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Findings)
+			}
+			e.Finish(t.Context())
+			goleak.VerifyNone(t)
+		})
+	}
+}
+
 func TestInterruptedRun(t *testing.T) {
 	e := engine(time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())

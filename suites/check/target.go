@@ -34,8 +34,11 @@ type List struct {
 	Method string
 	Pages  []*client.Exchange
 	Items  []map[string]any
-	// Endless says that the list was given up before its end.
+	// Endless says that no end is in sight: a cursor came again, or the list was
+	// given up at a page that had nothing new.
 	Endless bool
+	// Long says that the list was given up although each page had something new.
+	Long bool
 	// Err is what kept the list from being read.
 	Err error
 }
@@ -98,9 +101,10 @@ func ReadList(ctx context.Context, s *client.Session, method string) *List {
 			member = l.member
 		}
 	}
-	seen := make(map[string]bool)
+	seen, known := make(map[string]bool), make(map[string]bool)
 	var params any
 	for {
+		fresh := false
 		x, err := s.Call(ctx, method, params)
 		if err != nil {
 			list.Err = err
@@ -111,14 +115,18 @@ func ReadList(ctx context.Context, s *client.Session, method string) *List {
 		for _, item := range items {
 			if o, ok := item.(map[string]any); ok {
 				list.Items = append(list.Items, o)
+				key := string(client.Marshal(o))
+				fresh = fresh || !known[key]
+				known[key] = true
 			}
 		}
 		cursor, more := x.Result()["nextCursor"].(string)
 		if !more {
 			return list
 		}
-		if seen[cursor] || len(list.Pages) >= maxPages || len(list.Items) >= maxItems {
-			list.Endless = true
+		if over := len(list.Pages) >= maxPages || len(list.Items) >= maxItems; over || seen[cursor] {
+			list.Endless = seen[cursor] || !fresh
+			list.Long = !list.Endless
 			return list
 		}
 		seen[cursor] = true

@@ -610,6 +610,31 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 	}
 }
 
+// A server of one client at a time may refuse the stream of a second one.
+func TestSSESecondClient(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		first, second := newHTTPScript(t, "sse"), newHTTPScript(t, "sse")
+		for i, s := range []*httpScript{first, second} {
+			x := s.ask(http.MethodGet, "http://localhost/sse", "", headers("Accept", "text/event-stream"))
+			if i == 0 {
+				s.head(x, 200, headers("Content-Type", "text/event-stream"))
+			} else {
+				s.head(x, 500, headers("Content-Type", "text/html"))
+			}
+			if i == 1 || gone {
+				s.end(x)
+			}
+			for n, e := range s.log.Events() {
+				e.At = time.Duration(10*i+n) * time.Second
+			}
+		}
+		seen := Judge([]*wire.Log{first.log, second.log})[Key{"sse.server.sse-endpoint", wire.Server}]
+		if found := seen != nil && len(seen.Violations) > 0; found != gone {
+			t.Errorf("the first client gone: %v; found: %+v", gone, seen)
+		}
+	}
+}
+
 func TestSSERules(t *testing.T) {
 	const (
 		stream = "http://localhost/sse"

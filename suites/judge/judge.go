@@ -57,6 +57,8 @@ type Known struct {
 	// Secrets and Personal are texts that are credentials, or that identify
 	// persons. Empty ones are no texts.
 	Secrets, Personal []string
+
+	listening []listening // of all connections
 }
 
 // Observer collects what one rule reports.
@@ -141,6 +143,7 @@ func Judge(logs []*wire.Log) Report { return JudgeKnowing(logs, Known{}) }
 func JudgeKnowing(logs []*wire.Log, known Known) Report {
 	report := make(Report)
 	rules := Rules()
+	known.listening = listeningTimes(logs)
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // holds no messages of the protocol

@@ -2,9 +2,12 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -38,7 +41,7 @@ func judgeSSE(c *Conversation, o *Observer) {
 		return
 	}
 	if !stream.ok() || stream.mediaType() != typeEvents {
-		if stream.status() != http.StatusUnauthorized {
+		if stream.status() != http.StatusUnauthorized && !o.known.listens(stream) {
 			o.Violation("sse.server.sse-endpoint", wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with an event stream",
 					stream.status(), wire.Quote(stream.mediaType(), 60)), stream.evidence()...)
@@ -55,6 +58,49 @@ func judgeSSE(c *Conversation, o *Observer) {
 			c.judgeLegacyPost(x, stream, announced, o)
 		}
 	}
+}
+
+// A listening is the time for which the stream of a connection was open.
+type listening struct {
+	url      string
+	from, to time.Duration
+}
+
+// listeningTimes returns when which streams of HTTP+SSE were open.
+func listeningTimes(logs []*wire.Log) []listening {
+	var all []listening
+	for _, l := range logs {
+		if l.Transport != transport.NameSSE {
+			continue
+		}
+		open := make(map[string]*listening)
+		for _, e := range l.Events() {
+			switch {
+			case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet:
+				open[e.Stream] = &listening{url: e.HTTP.URL}
+			case open[e.Stream] == nil:
+			case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK:
+				open[e.Stream].from, open[e.Stream].to = e.At, math.MaxInt64
+			case e.Kind == wire.KindStreamEnd && open[e.Stream].to > 0:
+				open[e.Stream].to = e.At
+			}
+		}
+		for _, o := range open {
+			if o.to > 0 {
+				all = append(all, *o)
+			}
+		}
+	}
+	return all
+}
+
+// listens reports whether the stream was open for another client when the GET
+// for it was answered: a server may serve one at a time (docs/positions.md,
+// several-clients).
+func (k Known) listens(x *httpExchange) bool {
+	return slices.ContainsFunc(k.listening, func(l listening) bool {
+		return l.url == x.request.HTTP.URL && l.from < x.head.At && x.head.At < l.to
+	})
 }
 
 // judgeEndpointEvent judges the first event and returns it.

@@ -199,12 +199,12 @@ func judgeExit(c *Conversation, o *Observer) {
 		return // of a server that never spoke nobody knows why it has ended
 	}
 	if signalled != nil && signalled.Seq < exited.Seq {
-		if shortWait(closed, signalled) || c.serverWaits(exited) {
-			return // nobody waited long enough to tell, or the server waits for an answer itself
+		if shortWait(closed, signalled) || c.waits(wire.Server, exited) || c.waits(wire.Client, exited) {
+			return // nobody waited long enough to tell, or one side waits for an answer of the other
 		}
-		// Where a process takes long to come up it may take as long to go, and
-		// one that was still starting had not looked at its stdin.
-		if spoke.Seq > closed.Seq || signalled.At-closed.At < spoke.At-c.Events[0].At {
+		// Where a process takes long to come up it may take long to go, and one
+		// that was still starting had not looked at its stdin.
+		if spoke.Seq > closed.Seq || signalled.At-closed.At < transport.ExitPerStart*(spoke.At-c.Events[0].At) {
 			return
 		}
 		o.Violation(id, wire.Server, "the server was still running when its stdin had been closed for "+
@@ -220,10 +220,10 @@ func shortWait(closed, signalled *wire.Event) bool {
 	return signalled.At-closed.At < transport.ReasonableExit
 }
 
-// serverWaits reports whether a request of the server was unanswered at an event.
-func (c *Conversation) serverWaits(at *wire.Event) bool {
+// waits reports whether a request of a party was unanswered at an event.
+func (c *Conversation) waits(p wire.Party, at *wire.Event) bool {
 	for _, x := range c.Exchanges {
-		if x.From() == wire.Server && x.Request.Seq < at.Seq && (x.Response() == nil || x.Response().Seq > at.Seq) {
+		if x.From() == p && x.Request.Seq < at.Seq && (x.Response() == nil || x.Response().Seq > at.Seq) {
 			return true
 		}
 	}
