@@ -287,6 +287,11 @@ func declared(t *check.Target, path []string) bool {
 func (r *serverRun) answerless(v *evidence) {
 	var start *transport.StartError
 	var barred *check.UnauthorizedError // which is an answer
+	var stream *transport.StreamError
+	if errors.As(r.cause, &stream) && !r.saidSomething() {
+		// Of a stream that was opened in another way than it should, the judge tells.
+		v.outcomes = append(v.outcomes, r.unmet("sse.server.sse-endpoint"))
+	}
 	if r.cause == nil || r.target.Init == nil || errors.As(r.cause, &start) || errors.As(r.cause, &barred) {
 		return
 	}
@@ -302,13 +307,16 @@ func (r *serverRun) answerless(v *evidence) {
 	if refused != nil && refused.Forbidden() {
 		return // who may come in is for the server to say
 	}
-	v.outcomes = append(v.outcomes, check.Outcome{
-		Check:   &check.Check{Name: "lifecycle/handshake", Requirements: []string{"lifecycle.init.answered"}},
-		Verdict: check.Failed,
-		Findings: []check.Finding{{
-			Requirement: "lifecycle.init.answered", Message: r.cause.Error(), Evidence: r.lastWords(),
-		}},
-	})
+	v.outcomes = append(v.outcomes, r.unmet("lifecycle.init.answered"))
+}
+
+// unmet blames the cause of the run's end on a requirement.
+func (r *serverRun) unmet(id string) check.Outcome {
+	return check.Outcome{
+		Check:    &check.Check{Name: "lifecycle/handshake", Requirements: []string{id}},
+		Verdict:  check.Failed,
+		Findings: []check.Finding{{Requirement: id, Message: r.cause.Error(), Evidence: r.lastWords()}},
+	}
 }
 
 // served reports whether the handshake took place in some session.

@@ -593,6 +593,8 @@ func (x *exchange) failure() error {
 		return nil
 	case errors.Is(x.err, errDropped):
 		return ErrClosed
+	case errors.Is(x.err, syscall.ECONNRESET), errors.Is(x.err, syscall.EPIPE):
+		// Somebody was there, however early that came.
 	case !x.link.reached.Load(), failedAt(x.err, "remote error"): // an alert of TLS: nobody to talk to
 		return &StartError{Target: x.link.site.name, Err: x.err}
 	}

@@ -24,8 +24,20 @@ type SSE struct {
 // Transport returns "sse".
 func (d *SSE) Transport() string { return NameSSE }
 
+// StreamError reports a server over HTTP+SSE that was reached, but did not open
+// a stream with an endpoint event that can be used.
+type StreamError struct {
+	Target string
+	Err    error
+}
+
+func (e *StreamError) Error() string { return "no session with " + e.Target + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StreamError) Unwrap() error { return e.Err }
+
 // Dial opens the event stream and waits for the endpoint event. Its error is a
-// *StartError.
+// *StartError or a *StreamError.
 func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 	s, err := d.open(log)
 	if err != nil {
@@ -38,7 +50,7 @@ func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 		if errors.As(err, &start) {
 			return nil, err
 		}
-		return nil, &StartError{Target: s.name, Err: err}
+		return nil, &StreamError{Target: s.name, Err: err}
 	}
 	return c, nil
 }

@@ -199,8 +199,8 @@ func TestSSEDialFailures(t *testing.T) {
 				}
 				return
 			}
-			var start *StartError
-			if !errors.As(err, &start) || !strings.Contains(err.Error(), tt.want) {
+			var stream *StreamError
+			if !errors.As(err, &stream) || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v, want %q", err, tt.want)
 			}
 			if _, err := log.Await(limit(t), 0, func(*wire.Event) bool { return false }); !errors.Is(err, wire.ErrEnded) {

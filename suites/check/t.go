@@ -131,9 +131,10 @@ func (t *T) Must(err error) {
 	var timeout *client.TimeoutError
 	var closed *client.ClosedError
 	var start *transport.StartError
+	var stream *transport.StreamError
 	switch {
 	case err == nil:
-	case errors.As(err, &start):
+	case errors.As(err, &start), errors.As(err, &stream):
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error())
 	case errors.Is(err, wire.ErrFlood):

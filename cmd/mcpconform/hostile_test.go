@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// hostileLimit is the limit of an answer with which hostile peers are met.
+	hostileLimit = 300 * time.Millisecond
+	// most memory that a run against a hostile peer may take, with the program itself.
+	hostileMemory = 512 << 20
+)
+
+// listen serves each connection of a peer that is no proper server, and returns
+// its address.
+func listen(t *testing.T, serve func(c net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := make(chan struct{})
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-accepted
+	})
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				serve(c)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// says is a peer that answers each request with a text and hangs up.
+func says(text string) func(net.Conn) {
+	return func(c net.Conn) {
+		swallow(c)
+		_, _ = io.WriteString(c, text)
+	}
+}
+
+// swallow reads one request.
+func swallow(c net.Conn) {
+	if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+}
+
+// goesOn is a peer that answers and then says the same without end, each time
+// after a wait in which nothing comes from the other side.
+func goesOn(text, endless string, wait time.Duration) func(net.Conn) {
+	return func(c net.Conn) {
+		swallow(c)
+		_, err := io.WriteString(c, text)
+		for err == nil {
+			if wait > 0 {
+				_ = c.SetReadDeadline(time.Now().Add(wait))
+				if n, problem := c.Read(make([]byte, 1)); n == 0 && problem == io.EOF {
+					return
+				}
+			}
+			_, err = io.WriteString(c, endless)
+		}
+	}
+}
+
+// bytewise is a peer that says each byte of an answer on its own.
+func bytewise(text string) func(net.Conn) {
+	return func(c net.Conn) {
+		swallow(c)
+		for i := range text {
+			_ = c.SetReadDeadline(time.Now().Add(hostileLimit / 3))
+			if n, err := c.Read(make([]byte, 1)); n == 0 && err == io.EOF {
+				return
+			}
+			if _, err := io.WriteString(c, text[i:i+1]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+const (
+	ok     = "HTTP/1.1 200 OK\r\n"
+	asJSON = ok + "Content-Type: application/json\r\n"
+	asSSE  = ok + "Content-Type: text/event-stream\r\n\r\n"
+	answer = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+)
+
+func bomb(t *testing.T) string {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	zeros := make([]byte, 1<<20)
+	for range 1 << 10 {
+		if _, err := w.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.String()
+}
+
+// TestHostilePeers runs the command against peers that are no MCP servers. In
+// each case it ends, says what is wrong, writes every report and takes little
+// memory; the target is blamed if it was there.
+func TestHostilePeers(t *testing.T) {
+	packed := bomb(t)
+	gzipped := fmt.Sprintf("Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed)
+	for _, tt := range []struct {
+		name      string
+		transport string // auto unless it is named
+		serve     func(net.Conn)
+		says      string
+	}{
+		{"never answers", "", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "no answer to initialize"},
+		{"never reads", "", func(c net.Conn) { time.Sleep(10 * hostileLimit) }, "no answer to initialize"},
+		{"head byte by byte", "", bytewise(asJSON + "\r\n"), "no answer to initialize"},
+		{"body byte by byte", "", func(c net.Conn) {
+			swallow(c)
+			_, _ = io.WriteString(c, asJSON+"\r\n")
+			bytewise(answer)(c)
+		}, "no answer to initialize"},
+		{"endless headers", "", goesOn(ok, "X-Header: "+strings.Repeat("x", 1000)+"\r\n", 0), "headers exceeded"},
+		{"endless header", "", goesOn(ok+"X-Header: ", strings.Repeat("x", 1000), 0), "headers exceeded"},
+		{"endless body", "", goesOn(asJSON+"\r\n", strings.Repeat("[", 1000), 0), "initialize"},
+		{"comments without end", "", goesOn(asSSE, ": still here\n\n", 0), "initialize"},
+		{"comments now and then", "", goesOn(asSSE, ": still here\n\n", hostileLimit/10), "no answer to initialize"},
+		{"endless event", "", goesOn(asSSE, "data: x\n", 0), "initialize"},
+		{"length too long", "", says(asJSON + "Content-Length: 1000\r\n\r\n" + answer), "its head declares 1000"},
+		{"length too short", "", says(asJSON + "Content-Length: 20\r\n\r\n" + answer), "initialize"},
+		{"negative length", "", says(asJSON + "Content-Length: -5\r\n\r\n" + answer), "Content-Length"},
+		{"two lengths", "", says(asJSON + "Content-Length: 5\r\nContent-Length: 100\r\n\r\n" + answer), "Content-Length"},
+		{"broken chunks", "", says(asJSON + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n{}"), "initialize"},
+		{"status 500", "", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 500"},
+		{"status 404", "", says("HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 404"},
+		{"no content", "", says("HTTP/1.1 204 No Content\r\n\r\n"), "initialize"},
+		{"HTML", "", says(ok + "Content-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>a</html>"), "text/html"},
+		{"bomb as JSON", "", says(asJSON + gzipped), "initialize"},
+		{"bomb as events", "", says(ok + "Content-Type: text/event-stream\r\n" + gzipped), "initialize"},
+		{"hangs up", "", func(net.Conn) {}, "initialize"},
+		{"resets", "", reset, "initialize"},
+		{"resets after the request", "", func(c net.Conn) { swallow(c); reset(c) }, "the connection was reset"},
+		{"another protocol", "", says("220 mail.example ESMTP\r\n"), "malformed HTTP"},
+		{"TLS", "", says("\x15\x03\x01\x00\x02\x02\x16"), "initialize"},
+		{"never answers", "sse", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "within 300ms"},
+		{"no endpoint", "sse", goesOn(asSSE, ": still here\n\n", hostileLimit/10), "no endpoint event"},
+		{"endless comments", "sse", goesOn(asSSE, ": still here\n\n", 0), "endpoint"},
+		{"ends early", "sse", says(asSSE + ": bye\n\n"), "ended before the endpoint event"},
+		{"HTML", "sse", says(ok + "Content-Type: text/html\r\nContent-Length: 14\r\n\r\n<html>a</html>"), "text/html"},
+		{"status 500", "sse", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 500"},
+		{"resets after the request", "sse", func(c net.Conn) { swallow(c); reset(c) }, "the connection was reset"},
+	} {
+		t.Run(strings.TrimSpace(tt.transport+" "+tt.name), func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--timeout", hostileLimit.String(), "--url", "http://" + listen(t, tt.serve) + "/mcp"}
+			if tt.transport != "" {
+				args = append(args, "--transport", tt.transport)
+			}
+			conduct(t, nil, args...).wantHostile(t, exitNotConformant, tt.says)
+		})
+	}
+}
+
+func reset(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
+
+func (o outcome) wantHostile(t *testing.T, code int, says string) {
+	t.Helper()
+	o.wantCode(t, code, "")
+	if !strings.Contains(strings.Join(strings.Fields(o.files["stdout"]), " "), says) {
+		t.Errorf("nothing says %q:\n%.3000s", says, o.files["stdout"])
+	}
+	for _, h := range o.run.Harness {
+		t.Errorf("a message of mcpconform is at fault: %s", h.Message)
+	}
+	if o.memory > hostileMemory {
+		t.Errorf("it took %d MiB", o.memory>>20)
+	}
+}
+
+// Only where nobody was reached is the run cut short.
+func TestNobodyBehindTheURL(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, tt := range map[string]struct {
+		args []string
+		says string
+	}{
+		"auto":         {[]string{"--url", gone.URL + "/mcp"}, "connection refused"},
+		"http":         {[]string{"--url", gone.URL + "/mcp", "--transport", "http"}, "connection refused"},
+		"sse":          {[]string{"--url", gone.URL + "/sse", "--transport", "sse"}, "connection refused"},
+		"no such host": {[]string{"--url", "http://no-such-host.invalid/mcp"}, "cannot be found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conduct(t, nil, append(tt.args, "--timeout=5s")...).wantHostile(t, exitIncomplete, tt.says)
+		})
+	}
+}
+
+// A redirect is told, not followed: the headers are meant for this server.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for name, location := range map[string]string{"other host": other.URL + "/mcp", "same host": "/elsewhere"} {
+			t.Run(fmt.Sprintf("%d %s", status, name), func(t *testing.T) {
+				t.Parallel()
+				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/elsewhere" {
+						elsewhere.Add(1)
+					}
+					w.Header().Set("Location", location)
+					w.WriteHeader(status)
+				}))
+				t.Cleanup(s.Close)
+				o := conduct(t, nil, "--timeout=5s", "--url", s.URL+"/mcp", "--header", "X-Own: own-s3cret")
+				o.wantHostile(t, exitNotConformant, fmt.Sprintf("HTTP status %d", status))
+			})
+		}
+	}
+	t.Run("endpoint event", func(t *testing.T) {
+		s := listen(t, goesOn(asSSE+"event: endpoint\ndata: "+other.URL+"/messages\n\n", ":\n\n", hostileLimit/10))
+		o := conduct(t, nil, "--timeout=5s", "--url", "http://"+s+"/sse", "--transport=sse", "--header", "X-Own: own-s3cret")
+		o.wantHostile(t, exitIncomplete, "names another origin") // for which the text has no rule
+	})
+	t.Cleanup(func() {
+		if n := elsewhere.Load(); n > 0 {
+			t.Errorf("%d requests went elsewhere", n)
+		}
+	})
+}
+
+// A connection may be reset at any moment: after so many bytes of each answer
+// of a good server.
+func TestResetsAtAnyMoment(t *testing.T) {
+	behind := start(t, served(t, nil))
+	for _, after := range []int{0, 1, 15, 16, 60, 150, 250, 400, 1000} {
+		for transport, path := range map[string]string{"http": "/mcp", "sse": "/sse"} {
+			t.Run(fmt.Sprintf("%s after %d bytes", transport, after), func(t *testing.T) {
+				t.Parallel()
+				front := listen(t, func(c net.Conn) {
+					server, err := net.Dial("tcp", behind.Listener.Addr().String())
+					if err != nil {
+						return
+					}
+					defer func() { _ = server.Close() }()
+					go func() {
+						_, _ = io.Copy(server, c)
+						_ = server.Close()
+					}()
+					_, _ = io.CopyN(c, server, int64(after))
+					reset(c)
+				})
+				o := conduct(t, nil, "--timeout=1s", "--transport", transport, "--url", "http://"+front+path)
+				o.wantHostile(t, exitNotConformant, "")
+			})
+		}
+	}
+}
