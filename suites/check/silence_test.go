@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -196,9 +197,12 @@ func TestUnansweredIsNotSilent(t *testing.T) {
 // A server over HTTP that falls silent is brought back, and goes on.
 func TestSilentServerIsRestarted(t *testing.T) {
 	var broken atomic.Bool
+	var once sync.Once
+	first := make(chan struct{})
 	e := overHTTP(t, `{"tools":{}}`, func(method string) bool {
 		if method == "mcpconform/break" {
 			broken.Store(true)
+			once.Do(func() { close(first) })
 		}
 		return !broken.Load()
 	})
@@ -207,7 +211,14 @@ func TestSilentServerIsRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks, _ := pings(12)
-	breaks := &check.Check{Name: "break", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
+	for _, c := range checks {
+		ping := c.Body
+		c.Body = func(t *check.T) {
+			<-first // none of them comes before it is broken
+			ping(t)
+		}
+	}
+	breaks := &check.Check{Name: "break", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh, Long: true}, Body: func(t *check.T) {
 		t.Call("mcpconform/break", nil)
 	}}
 	futures := e.Start(t.Context(), append([]*check.Check{breaks}, checks...), nil)
