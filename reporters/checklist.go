@@ -219,8 +219,8 @@ func (c *checklist) page(p page) {
 		if o != outPass {
 			remark = c.reason(q)
 		}
-		c.printf("| %s | [%s](%s) | %s | %s | %d | %s |\n", label,
-			mdCode(line(q.ID, limitName), true), c.link(q), mdCell(line(q.Level, limitName)),
+		c.printf("| %s | %s | %s | %s | %d | %s |\n", label,
+			c.mdLink(q), mdCell(line(q.Level, limitName)),
 			mdCell(line(q.Summary, limitMessage)), q.Exercised, mdText(remark))
 	}
 	c.printf("\n")
@@ -317,7 +317,7 @@ func (c *checklist) closing() {
 	c.printf("## Not observable\n\nNo peer can see whether these are met; they need another kind of review.\n\n")
 	c.printf("| Requirement | Level | What it asks | Why it cannot be observed |\n| --- | --- | --- | --- |\n")
 	for _, q := range c.unobservable {
-		c.printf("| [%s](%s) | %s | %s | %s |\n", mdCode(line(q.ID, limitName), true), c.link(q),
+		c.printf("| %s | %s | %s | %s |\n", c.mdLink(q),
 			mdCell(line(q.Level, limitName)), mdCell(line(q.Summary, limitMessage)), mdCell(line(q.Reason, limitMessage)))
 	}
 }

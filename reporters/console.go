@@ -216,7 +216,9 @@ func (c *console) block(o outcome, q *result.Requirement) {
 	for _, note := range q.Notes {
 		c.field("Note", line(note, c.limit()), "")
 	}
-	c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, "See"), dim) + c.link(q))
+	if link := c.link(q); link != "" {
+		c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, "See"), dim) + link)
+	}
 	c.println("")
 }
 

@@ -290,7 +290,9 @@ func (v *view) junitBody(q *result.Requirement) string {
 	if len(q.Findings) == 0 && q.Reason != "" {
 		fmt.Fprintf(&b, "%s\n", line(q.Reason, limitMessage))
 	}
-	fmt.Fprintf(&b, "see %s\n", v.link(q))
+	if link := v.link(q); link != "" {
+		fmt.Fprintf(&b, "see %s\n", link)
+	}
 	return b.String()
 }
 

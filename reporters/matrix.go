@@ -115,7 +115,7 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 		}
 		fmt.Fprintf(b, "\n| --- | --- |%s\n", strings.Repeat(" --- |", len(m.views)))
 		for _, row := range rows[name] {
-			fmt.Fprintf(b, "| [%s](%s) | %s |", mdCode(line(row.any.ID, limitName), true), row.of.link(row.any), mdCell(line(row.any.Level, limitName)))
+			fmt.Fprintf(b, "| %s | %s |", row.of.mdLink(row.any), mdCell(line(row.any.Level, limitName)))
 			for i, q := range row.cells {
 				if q == nil {
 					fmt.Fprint(b, " |")

@@ -188,8 +188,19 @@ func (v *view) having(o outcome) []*result.Requirement {
 // link is the address of the requirement's section. A run may have been read
 // from a file, so only characters that need no quoting in any of the formats
 // are left as they are.
+//
+// It is "" for what a script of the user states.
 func (v *view) link(q *result.Requirement) string {
 	return safeURL(q.URL(v.Revision))
+}
+
+// mdLink is the requirement's id in Markdown, with a link to its section.
+func (v *view) mdLink(q *result.Requirement) string {
+	id := mdCode(line(q.ID, limitName), true)
+	if link := v.link(q); link != "" {
+		return "[" + id + "](" + link + ")"
+	}
+	return id
 }
 
 func safeURL(s string) string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -37,7 +38,9 @@ type Options struct {
 	Strict   bool
 	// Expected are the failures that do not count, for the time being.
 	Expected []expected.Entry
-	Limits   wire.Limits // zero for the defaults
+	// Scripts of the user, which are played beside the built-in checks.
+	Scripts []*script.Script
+	Limits  wire.Limits // zero for the defaults
 	// Trace to record to, which may hold what went before; nil makes one.
 	Trace *wire.Trace
 	// Redactor takes secrets out of the report and of the trace as it is
@@ -95,7 +98,7 @@ func Server(ctx context.Context, o Options) (*result.Run, *wire.Trace, error) {
 	if o.Redactor != nil {
 		trace.Redact = o.Redactor.Event
 	}
-	r := &serverRun{options: o, catalogue: catalogue, trace: trace}
+	r := &serverRun{options: o, catalogue: slices.Concat(catalogue, OwnRequirements(o.Scripts)), trace: trace}
 	r.engine = &check.Engine{Dialer: o.Dialer, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel, Settings: o.Settings, Restart: o.Restart}
 	return r.run(ctx), trace, nil
 }
@@ -158,11 +161,25 @@ func otherRevision(t *check.Target) error {
 // selected returns the checks that serve the selection.
 func (r *serverRun) selected() []*check.Check {
 	serves := r.options.Selection.serves(r.catalogue, wire.Server)
-	return slices.DeleteFunc(server.Checks(), func(c *check.Check) bool { return !serves(c.Requirements) })
+	all := slices.Concat(server.Checks(), scriptChecks(r.options.Scripts))
+	return slices.DeleteFunc(all, func(c *check.Check) bool { return !serves(c.Requirements) })
+}
+
+// requirement returns a requirement of the catalogue or of a script.
+func (r *serverRun) requirement(id string) schema.Requirement {
+	if q, ok := schema.Lookup(id); ok {
+		return q
+	}
+	for _, q := range r.catalogue {
+		if q.ID == id {
+			return q
+		}
+	}
+	return schema.Requirement{}
 }
 
 func (r *serverRun) checkSpec(f *check.Future) Spec {
-	main, _ := schema.Lookup(f.Check.Requirements[0])
+	main := r.requirement(f.Check.Requirements[0])
 	return Spec{
 		Page: main.Page, Name: f.Check.Name, Labels: append([]string{string(main.Level)}, f.Check.Requirements...),
 		Run: func() (result.Verdict, string) {
@@ -183,7 +200,10 @@ func summarise(o check.Outcome, main schema.Requirement) (result.Verdict, string
 	case check.Failed:
 		message := o.Findings[0].Requirement + ": " + o.Findings[0].Message
 		for _, f := range o.Findings {
-			q, _ := schema.Lookup(f.Requirement)
+			q, known := schema.Lookup(f.Requirement)
+			if !known {
+				q = main
+			}
 			if !f.Mild && (q.Level == schema.Must || q.Level == schema.MustNot) {
 				return result.Fail, message
 			}

@@ -17,10 +17,12 @@ type Selection struct {
 }
 
 // Validate reports the first pattern that matches nothing, and a selection that
-// leaves nothing of what is judged on a party.
-func (s Selection) Validate(p wire.Party) error {
+// leaves nothing of what is judged on a party. Own are the requirements beside
+// those of the catalogue.
+func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
 	for _, pattern := range slices.Concat(s.Select, s.Skip) {
-		if err := schema.CheckPattern(pattern); err != nil {
+		err := schema.CheckPattern(pattern)
+		if err != nil && !slices.ContainsFunc(own, func(r schema.Requirement) bool { return r.Matches(pattern) }) {
 			return err
 		}
 	}
@@ -28,6 +30,7 @@ func (s Selection) Validate(p wire.Party) error {
 	if err != nil {
 		return err
 	}
+	catalogue = append(catalogue, own...)
 	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return binds(r, p) && s.Includes(r) }) {
 		return fmt.Errorf("no requirement on a %s is left to judge: selected is %s, skipped %s",
 			p, listed(s.Select, "everything"), listed(s.Skip, "nothing"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -32,6 +33,7 @@ type runFlags struct {
 	env       []string
 	cleanEnv  bool
 	dir       string
+	scripts   []string
 }
 
 func (f *runFlags) register(cmd *cobra.Command) {
@@ -47,6 +49,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.protected, "protected", false, "the server serves nobody without an access token: that it is open is a fault")
 	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the target, `NAME=value` or NAME to pass ours on, repeatable")
 	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the target only PATH, HOME and what --env names")
+	flags.StringArrayVar(&f.scripts, "scripts", nil, "play the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
 	flags.StringVar(&f.dir, "cwd", "", "working directory of the target")
 }
 
@@ -101,8 +104,12 @@ func (f *runFlags) options() (suites.Options, error) {
 	if f.timeout <= 0 {
 		return suites.Options{}, errors.New("--timeout has to be longer than nothing")
 	}
+	scripts, err := readScripts(f.scripts)
+	if err != nil {
+		return suites.Options{}, err
+	}
 	selection := suites.Selection{Select: f.selects, Skip: f.skips}
-	if err := selection.Validate(wire.Server); err != nil {
+	if err := selection.Validate(wire.Server, suites.OwnRequirements(scripts)...); err != nil {
 		return suites.Options{}, fmt.Errorf("--select, --skip: %w", err)
 	}
 	var redactor *transport.Redactor
@@ -111,7 +118,7 @@ func (f *runFlags) options() (suites.Options, error) {
 		redactor.Add(f.config.secrets...)
 	}
 	return suites.Options{
-		Selection: selection, Redactor: redactor,
+		Selection: selection, Redactor: redactor, Scripts: scripts,
 		Settings: check.Settings{
 			CallTools: mode, Purposes: f.config.purposes, Authorization: f.config.authorization,
 			Secrets: f.config.secrets, Personal: f.config.personal,
@@ -178,4 +185,28 @@ func (f *runFlags) environment() ([]string, error) {
 		}
 	}
 	return env, nil
+}
+
+// readScripts reads the scripts in folders.
+func readScripts(folders []string) ([]*script.Script, error) {
+	var all []*script.Script
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err != nil {
+			return nil, fmt.Errorf("--scripts: %w", err)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("--scripts: %s is no folder", folder)
+		}
+		found, err := script.ReadDir(os.DirFS(folder), folder)
+		if err != nil {
+			return nil, fmt.Errorf("--scripts: %w", err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("--scripts: there is no script in %s: no file with the ending .md", folder)
+		}
+		all = append(all, found...)
+	}
+	if err := suites.CheckScripts(all); err != nil {
+		return nil, fmt.Errorf("--scripts: %w", err)
+	}
+	return all, nil
 }

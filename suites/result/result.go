@@ -6,6 +6,7 @@ package result
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -154,7 +155,15 @@ func (r *Run) Counts() map[Verdict]int {
 	return counts
 }
 
-// URL of the requirement's section in the published specification.
+// ScriptPages is the first segment of the page of what a script of the user
+// states, which no page of the specification has.
+const ScriptPages = "scripts"
+
+// URL of the requirement's section in the published specification, or "" for
+// what a script of the user states.
 func (q *Requirement) URL(revision string) string {
+	if q.Page == ScriptPages || strings.HasPrefix(q.Page, ScriptPages+"/") {
+		return ""
+	}
 	return "https://modelcontextprotocol.io/specification/" + revision + "/" + q.Page + "#" + q.Anchor
 }

@@ -23,28 +23,6 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "base/integer-id",
-		Requirements: []string{"base.request.integer-id-served"},
-		Body: func(t *check.T) {
-			// Zero, negative and large ids within the range that every JSON reader keeps exactly.
-			for _, id := range []int64{0, -1, 1<<53 - 1} {
-				p, err := t.Session.StartID(t.Context, wire.IntID(id), "ping", nil)
-				t.Must(err)
-				t.Result(t.Await(p))
-			}
-		},
-		Needs: check.Needs{Session: check.Own},
-	},
-	{
-		Name:         "base/unknown-method",
-		Requirements: []string{"base.error.method-not-found"},
-		Body: func(t *check.T) {
-			const id = "lifecycle.capability.experimental-gated" // nobody agreed on this method
-			t.ErrorCode(t.Call("mcpconform/no-such-method", nil, client.Deliberately(id)), -32601)
-			t.ErrorCode(t.Call("mcpconform/no-such-method", map[string]any{"any": "thing"}, client.Deliberately(id)), -32601)
-		},
-	},
-	{
 		Name:         "base/invalid-params",
 		Requirements: []string{"base.error.invalid-params"},
 		Body: func(t *check.T) {

@@ -15,26 +15,6 @@ import (
 // server/utilities/logging
 var loggingChecks = []*check.Check{
 	{
-		Name:         "logging/set-level",
-		Requirements: []string{"logging.set-level.all-levels"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
-		Body: func(t *check.T) {
-			for _, level := range judge.LogLevels {
-				t.Result(t.Call("logging/setLevel", map[string]any{"level": level}))
-			}
-		},
-	},
-	{
-		Name:         "logging/invalid-level",
-		Requirements: []string{"logging.error.invalid-level-code"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
-		Body: func(t *check.T) {
-			for _, level := range []string{"mcpconform", ""} {
-				t.ErrorCode(t.Call("logging/setLevel", map[string]any{"level": level}, client.Deliberately("*")), -32602)
-			}
-		},
-	},
-	{
 		Name:         "logging/level-in-force",
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
 		Needs:        check.Needs{Session: check.Fresh, Server: "logging", Purposes: []string{"log-levels", "log"}},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,30 +16,56 @@ const listRoots = "roots/list"
 // rooted is a session whose roots a check sets.
 type rooted struct {
 	*client.Session
-	roots *atomic.Pointer[[]any]
+	versions *rootVersions
 }
+
+// rootVersions are the roots in the order in which they came to be. A server is
+// not told of new ones before it has been sent a notification of the change.
+type rootVersions struct {
+	mu  sync.Mutex
+	all [][]any
+}
+
+func (v *rootVersions) add(roots []any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = append(v.all, append([]any{}, roots...)) // a list, be there none
+}
+
+func (v *rootVersions) after(changes int) []any {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.all[min(changes, len(v.all)-1)]
+}
+
+const rootsChanged = "notifications/roots/list_changed"
 
 // openRooted opens a session with roots.
 func openRooted(t *check.T, roots ...any) rooted {
-	current := new(atomic.Pointer[[]any])
-	current.Store(list(roots))
+	r := rooted{versions: new(rootVersions)}
+	r.versions.add(roots)
+	var opened atomic.Pointer[client.Session]
 	answers := check.StandardAnswers()
 	answers[listRoots] = func(context.Context, any) (any, *wire.Error) {
-		return map[string]any{"roots": *current.Load()}, nil
+		told := 0
+		if s := opened.Load(); s != nil {
+			for _, e := range s.Log().Events() {
+				if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == rootsChanged {
+					told++
+				}
+			}
+		}
+		return map[string]any{"roots": r.versions.after(told)}, nil
 	}
-	return rooted{t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: answers}), current}
-}
-
-// list returns roots as a list, be there none.
-func list(roots []any) *[]any {
-	roots = append([]any{}, roots...)
-	return &roots
+	r.Session = t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: answers})
+	opened.Store(r.Session)
+	return r
 }
 
 // change sets the roots and tells the server.
 func (r rooted) change(t *check.T, roots ...any) {
-	r.roots.Store(list(roots))
-	t.Must(r.Notify(t.Context, "notifications/roots/list_changed", nil))
+	r.versions.add(roots)
+	t.Must(r.Notify(t.Context, rootsChanged, nil))
 }
 
 // asked counts the requests for the roots so far.
@@ -162,7 +189,7 @@ var rootChecks = []*check.Check{
 				r.change(t, root("file:///tmp", nil), root("file:///", nil))
 				r.change(t)
 			}
-			t.Must(r.Notify(t.Context, "notifications/roots/list_changed", map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
+			t.Must(r.Notify(t.Context, rootsChanged, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
 			t.FenceOn(r.Session)
 			r.use(t)
 			t.FenceOn(r.Session)

@@ -49,18 +49,6 @@ var toolChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "tools/unknown-tool-code",
-		Requirements: []string{"tools.error.unknown-tool-code"},
-		Needs:        check.Needs{Server: "tools"},
-		Body: func(t *check.T) {
-			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
-			if x.Error() == nil {
-				t.Inconclusive("the call of an unknown tool got no error whose code could be judged")
-			}
-			t.ErrorCode(x, -32602)
-		},
-	},
-	{
 		Name:         "tools/callable",
 		Requirements: []string{"tools.list.callable"},
 		Needs:        check.Needs{Server: "tools"},

@@ -1,0 +1,138 @@
+package suites_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// Scripts of a user, in which | stands for three backticks, with what comes of
+// them on the reference server.
+var userScripts = []struct {
+	name, text string
+	verdict    result.Verdict
+	message    string // part of the finding or reason
+}{
+	{"meets", "# Greeting\n|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"echo\", \"arguments\": {\"text\": \"hello\"}}}\n|\n" +
+		"|json expect\n{\"result\": {\"content\": [{\"text\": \"hello\"}]}}\n|\n", result.Pass, ""},
+	{"mismatch", "|json send\n{\"method\": \"ping\"}\n|\n\n|json expect\n{\"result\": {\"pong\": true}}\n|\n",
+		result.Fail, "s/mismatch.md:5: /result/pong is missing"},
+	{"mild", "---\nlevel: SHOULD\n---\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"error\": {}}\n|\n",
+		result.Warn, "s/mild.md:7: /error is missing"},
+	{"cursor", "|json send as=one\n{\"method\": \"tools/list\"}\n|\n|json send as=two\n{\"method\": \"ping\"}\n|\n" +
+		"|json expect of=one\n{\"result\": {\"nextCursor\": \"${cursor=string}\"}}\n|\n" +
+		"|json send\n{\"method\": \"tools/list\", \"params\": {\"cursor\": \"${cursor}\"}}\n|\n" +
+		"|json expect\n{\"result\": {\"nextCursor\": {\"${not}\": \"${cursor}\"}}}\n|\n|json expect of=two\n{\"result\": {}}\n|\n", result.Pass, ""},
+	{"asked", "|json send as=call\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_sampling\", \"arguments\": {\"prompt\": \"Hi\"}}}\n|\n" +
+		"|json expect\n{\"method\": \"sampling/createMessage\", \"params\": {\"maxTokens\": \"${integer}\"}}\n|\n" +
+		"|json send\n{\"id\": \"${id}\", \"result\": {\"role\": \"assistant\", \"model\": \"m\", \"content\": {\"type\": \"text\", \"text\": \"scripted\"}}}\n|\n" +
+		"|json expect of=call\n{\"result\": {\"content\": [{\"text\": \"${/scripted/}\"}]}}\n|\n", result.Pass, ""},
+	{"raw", "---\nsession: raw\n---\n|json send\n{\"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-06-18\", \"capabilities\": {}, \"clientInfo\": {\"name\": \"c\", \"version\": \"1\"}}}\n|\n" +
+		"|json expect\n{\"result\": {\"protocolVersion\": \"${version=}\"}}\n|\n|json send\n{\"method\": \"notifications/initialized\"}\n|\n" +
+		"|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", result.Pass, ""},
+	{"silence", "|json send\n{\"method\": \"notifications/mcpconform\"}\n|\n|json never\n{}\n|\n", result.Pass, ""},
+	{"unexpected", "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json never\n{\"method\": \"notifications/message\"}\n|\n",
+		result.Fail, "s/unexpected.md:4: a message came that must not: "},
+	{"branch", "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|json send\n{\"method\": \"no\"}\n|\n" +
+		"|json when\n{\"result\": {}}\n|\n|json send\n{\"method\": \"tools/list\"}\n|\n|- end\n|\n|json expect\n{\"result\": {\"tools\": \"${array}\"}}\n|\n", result.Pass, ""},
+	{"otherwise", "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- otherwise\n|\n|json send\n{\"method\": \"no\"}\n|\n|- end\n|\n" +
+		"|json expect\n{\"error\": {\"code\": -32601}}\n|\n", result.Pass, ""},
+	{"no branch", "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- end\n|\n",
+		result.Fail, "s/no branch.md:4: the response fits none of the branches: /error is missing"},
+	{"never comes", "|json expect\n{\"method\": \"notifications/mcpconform\"}\n|\n", result.Fail, `s/never comes.md:1: no message "notifications/mcpconform" within`},
+	{"nearest", "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json expect\n{\"method\": \"notifications/message\", \"params\": {\"level\": \"debug\"}}\n|\n",
+		result.Fail, `; one came whose /params/level is "info", not "debug"`},
+	{"nonsense", "|text send\nno json at all\n|\n|json send\n{\"method\": 7, \"id\": 1}\n|\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", result.Pass, ""},
+	{"undeclared", "---\nneeds: tools, tools.mcpconform\n---\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"error\": {}}\n|\n", result.Skip, "does not declare tools.mcpconform"},
+	{"given up", "|text inconclusive\nnothing\ncan be said\n|\n", result.Inconclusive, "nothing can be said"},
+	{"nothing captured", "|json send\n{\"method\": \"${what}\"}\n|\n", result.Inconclusive, "s/nothing captured.md:1: nothing was captured as what"},
+}
+
+func TestScripts(t *testing.T) {
+	fsys := make(fstest.MapFS)
+	for _, s := range userScripts {
+		fsys[s.name+".md"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(s.text, "|", "```"))}
+	}
+	scripts, err := script.ReadDir(fsys, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := suites.CheckScripts(scripts); err != nil {
+		t.Fatal(err)
+	}
+	for _, over := range transports {
+		t.Run(over, func(t *testing.T) {
+			dialer, stop, err := serve(t.Context(), over, serverOptions(), transport.ReasonableExit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			run, _, err := suites.Server(t.Context(), suites.Options{
+				Dialer: dialer, Settings: check.Settings{CallTools: check.CallNone}, Scripts: scripts,
+				Selection: suites.Selection{Select: []string{"script"}}, Timeout: 2 * time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range run.Harness {
+				t.Errorf("mcpconform itself: %s", h.Message)
+			}
+			got := make(map[string]result.Requirement)
+			for _, q := range run.Requirements {
+				got[q.ID] = q
+			}
+			for _, s := range userScripts {
+				q := got["script."+strings.ReplaceAll(s.name, " ", "-")]
+				message := q.Reason
+				if len(q.Findings) > 0 {
+					message = q.Findings[0].Message
+					if len(q.Findings[0].Evidence) == 0 {
+						t.Errorf("%s: no evidence", s.name)
+					}
+				}
+				if q.Verdict != s.verdict || !strings.Contains(message, s.message) {
+					t.Errorf("%s is %q: %s; want %s: %s", s.name, q.Verdict, message, s.verdict, s.message)
+				}
+			}
+		})
+	}
+}
+
+func TestCheckScripts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		all  []*script.Script
+		want string
+	}{
+		{"good", []*script.Script{{Name: "a", File: "a.md"}, {Name: "b", File: "b.md", Requirements: []string{"ping.response-empty"}}}, ""},
+		{"same id", []*script.Script{{Name: "a/b", File: "a/b.md"}, {Name: "a.b", File: "a.b.md"}}, "a.b.md: its id script.a.b is that of a/b.md"},
+		{"unknown", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"ping.response-emptys"}}}, "a.md: there is no requirement ping.response-emptys; the nearest are ping.response-empty"},
+		{"unobservable", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"ping.periodic"}}}, "a.md: the requirement ping.periodic cannot be observed"},
+		{"of clients", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"lifecycle.shutdown.stdio-close-stdin"}}}, "is not judged on servers"},
+	} {
+		err := suites.CheckScripts(tt.all)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	scripts, err := script.ReadDir(fixtures.Scripts(), "fixtures/scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := suites.CheckScripts(scripts); err != nil {
+		t.Error(err)
+	}
+	for _, s := range scripts {
+		if len(s.Requirements) == 0 {
+			t.Errorf("%s names no requirement", s.File)
+		}
+	}
+}

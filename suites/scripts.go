@@ -1,0 +1,82 @@
+package suites
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/result"
+	"github.com/mcpconform/mcpconform/suites/server"
+)
+
+// OwnRequirements returns the requirements that scripts state of their own:
+// those of scripts that name none of the catalogue.
+func OwnRequirements(scripts []*script.Script) []schema.Requirement {
+	var own []schema.Requirement
+	for _, s := range scripts {
+		if len(s.Requirements) == 0 {
+			own = append(own, schema.Requirement{
+				ID: scriptID(s), Level: schema.Level(cmp.Or(s.Level, string(schema.Must))), Party: schema.Server,
+				Page: path.Dir(path.Join(result.ScriptPages, s.Name)), Summary: s.Title, Transports: s.Transports,
+				Observable: true, How: "Play " + s.File + ".", Violation: "The server does something else.",
+			})
+		}
+	}
+	return own
+}
+
+// CheckScripts returns what is wrong with scripts as a whole: requirements that
+// the catalogue does not have or that are not judged on servers, and two of the
+// same name.
+func CheckScripts(scripts []*script.Script) error {
+	files := make(map[string]string)
+	for _, s := range scripts {
+		if other, taken := files[scriptID(s)]; taken {
+			return fmt.Errorf("%s: its id %s is that of %s", s.File, scriptID(s), other)
+		}
+		files[scriptID(s)] = s.File
+		for _, id := range s.Requirements {
+			q, ok := schema.Lookup(id)
+			switch {
+			case !ok:
+				return fmt.Errorf("%s: there is no requirement %s; the nearest are %s", s.File, id, strings.Join(schema.Nearest(id, 3), ", "))
+			case !q.Observable:
+				return fmt.Errorf("%s: the requirement %s cannot be observed", s.File, id)
+			case !binds(q, "server"):
+				return fmt.Errorf("%s: the requirement %s is not judged on servers", s.File, id)
+			}
+		}
+	}
+	return nil
+}
+
+// scriptID returns the id of a script as a requirement: its path, with dots
+// between the segments.
+func scriptID(s *script.Script) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r == '/':
+			return '.'
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, s.Name)
+	return "script." + clean
+}
+
+func scriptChecks(scripts []*script.Script) []*check.Check {
+	var checks []*check.Check
+	for _, s := range scripts {
+		requirements := s.Requirements
+		if len(requirements) == 0 {
+			requirements = []string{scriptID(s)}
+		}
+		checks = append(checks, server.Scripted(s, true, requirements...))
+	}
+	return checks
+}
