@@ -176,9 +176,16 @@ func (t *Tool) Validate(value any) (list []Violation) {
 	var failure *jsonschema.ValidationError
 	if err := t.schema.Validate(value); errors.As(err, &failure) {
 		list = violations(toolLeaves(failure, value))
+		if slices.ContainsFunc(list, func(v Violation) bool { return v.Keyword == circle }) {
+			// What such a schema means is undefined.
+			return undecided("the references of its schema go in a circle")
+		}
 	}
 	return list
 }
+
+// circle is the keyword of what only references that go in a circle say.
+const circle = "$ref"
 
 // checkSize refuses schemas beyond the limits, and dynamic references, whose
 // targets cannot be known before validation and so escape the meter.

@@ -62,7 +62,7 @@ func TestTool(t *testing.T) {
 		{`{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"s": {}}, "$ref": "#/definitions/s", "type": "null"}`, `5`, nil},
 		{`{"$id": "https://example.org/tool.json", "$defs": {"s": {"$id": "part.json", "type": "string"}}, "$ref": "part.json"}`, `5`, []string{`the value is 5, not a string`}},
 		{`{"format": "date", "contentEncoding": "base64"}`, `"no date"`, nil},
-		{`{"$ref": "#"}`, `5`, []string{`the references of the schema go in a circle`}},
+		{`{"$ref": "#"}`, `5`, []string{`the value was not judged: the references of its schema go in a circle`}},
 		{`false`, `5`, []string{`the value is not allowed`}},
 		{`true`, `5`, nil},
 		{`{"minimum": 1e999999999, "enum": [1e999999999, 2]}`, `2`, []string{`the value is 2, smaller than 1.7976931348623157e+308`}},

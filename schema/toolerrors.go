@@ -167,7 +167,7 @@ func ends(errorKind jsonschema.ErrorKind, path []segment, value any) []leaf {
 	case *kind.OneOf:
 		return one("%s fits two alternatives of which exactly one may fit", name)
 	case *kind.RefCycle:
-		return []leaf{newLeaf(path, "$ref", "the references of the schema go in a circle")}
+		return []leaf{newLeaf(path, circle, "the references of the schema go in a circle")}
 	}
 	return one("%s does not follow the keyword %s", name, quote(keyword))
 }

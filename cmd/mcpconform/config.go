@@ -57,6 +57,9 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 	if !changed("skip") {
 		f.skips = c.Skip
 	}
+	if !changed("scripts") {
+		f.scripts = c.Scripts
+	}
 	if c.Limits.Timeout > 0 && !changed("timeout") {
 		f.timeout = c.Limits.Timeout
 	}

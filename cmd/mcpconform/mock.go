@@ -4,35 +4,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
 func mockCommand() *cobra.Command {
 	var f listenFlags
 	var list bool
+	var file string
 	var ids []string
 	cmd := &cobra.Command{
-		Use:   "mock --fault ID [flags] | mock --list",
-		Short: "Serve like the reference server, but with faults",
+		Use:   "mock --fault ID [flags] | mock --script FILE [flags] | mock --list",
+		Short: "Serve like the reference server, but with faults, or as a script says",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				return listFaults(cmd.OutOrStdout())
 			}
+			if len(ids) == 0 && file == "" {
+				return errors.New("mock needs a --fault or a --script; --list shows the faults")
+			}
 			o, err := faulty(ids, f.transport())
 			if err != nil {
 				return err
+			}
+			if file != "" {
+				return serveScript(cmd, &f, o, file)
 			}
 			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "list the faults with the requirements that they break")
+	cmd.Flags().StringVar(&file, "script", "", "play the script in `FILE` (docs/scripts.md); exit code 1 if it was not played to its end")
 	cmd.Flags().StringSliceVar(&ids, "fault", nil, "have the fault with this `ID`, repeatable")
 	f.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -47,11 +57,33 @@ func mockCommand() *cobra.Command {
 	return cmd
 }
 
+// serveScript serves a script, tells on stderr how it goes, and ends with an exit
+// code that says whether it was played to its end.
+func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	s, err := script.Parse(file, text)
+	if err != nil {
+		return err
+	}
+	stderr := cmd.ErrOrStderr()
+	played, err := mockserver.PlayScript(&o, s, func(line string) { fmt.Fprintln(stderr, "mcpconform: "+line) })
+	if err != nil {
+		return err
+	}
+	if err := f.serve(cmd.Context(), o, stderr); err != nil {
+		return err
+	}
+	if !played.Finished() {
+		return exitError(exitNotConformant)
+	}
+	return nil
+}
+
 // faulty returns the options of a server with faults.
 func faulty(ids []string, transport string) (server.Options, error) {
-	if len(ids) == 0 {
-		return server.Options{}, errors.New("mock needs a --fault; --list shows them")
-	}
 	var o server.Options
 	for _, id := range ids {
 		fault, ok := mockserver.Find(id)

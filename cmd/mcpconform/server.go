@@ -112,11 +112,8 @@ func (f *runFlags) options() (suites.Options, error) {
 	if err := selection.Validate(wire.Server, suites.OwnRequirements(scripts)...); err != nil {
 		return suites.Options{}, fmt.Errorf("--select, --skip: %w", err)
 	}
-	var redactor *transport.Redactor
-	if len(f.config.secrets) > 0 {
-		redactor = transport.NewRedactor(nil, "")
-		redactor.Add(f.config.secrets...)
-	}
+	redactor := transport.NewRedactor(nil, "")
+	redactor.Add(f.config.secrets...)
 	return suites.Options{
 		Selection: selection, Redactor: redactor, Scripts: scripts,
 		Settings: check.Settings{
@@ -143,7 +140,6 @@ func (f *runFlags) target(o *suites.Options, args []string) error {
 	}
 	o.Dialer = &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
 	o.Target.Command = slices.Clone(args)
-	o.Redactor = transport.NewRedactor(nil, "")
 	keepSecret(o.Redactor, env, args)
 	return nil
 }

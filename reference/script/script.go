@@ -481,6 +481,35 @@ func (s *Script) Methods() []string {
 	return all
 }
 
+// Plain reports whether a script consists of requests and their responses
+// alone, so that it can be played while others use the session.
+func (s *Script) Plain() bool {
+	plain := len(s.Methods()) == 0
+	s.each(func(step Step) {
+		switch step.Kind {
+		case Text, Never:
+			plain = false
+		case Send:
+			message, _ := step.Value.(map[string]any)
+			method, _ := message["method"].(string)
+			_, named := message["id"]
+			plain = plain && method != "" && !strings.HasPrefix(method, "notifications/") && !named
+		}
+	})
+	return plain
+}
+
+// Line returns the line of the first step of a kind, or 0.
+func (s *Script) Line(k Kind) int {
+	line := 0
+	s.each(func(step Step) {
+		if step.Kind == k && line == 0 {
+			line = step.Line
+		}
+	})
+	return line
+}
+
 // each visits all steps, those in branches too.
 func (s *Script) each(visit func(Step)) {
 	var walk func([]Step)
@@ -506,7 +535,7 @@ func IsResponse(message any) bool {
 // Complete adds what a message leaves out: jsonrpc and, if it is a request, an
 // id. A member that is to be ${absent} is left out. It reports whether the
 // message is a request.
-func Complete(message map[string]any, newID func() string) (complete map[string]any, request bool) {
+func Complete(message map[string]any, newID func() any) (complete map[string]any, request bool) {
 	complete = map[string]any{"jsonrpc": "2.0"}
 	for name, v := range message {
 		complete[name] = v

@@ -256,7 +256,7 @@ func TestComplete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, request := Complete(v.(map[string]any), func() string { return "new" })
+		got, request := Complete(v.(map[string]any), func() any { return "new" })
 		if diff := cmp.Diff(decode(t, tt.want), any(got)); diff != "" || request != tt.request {
 			t.Errorf("%s: request %t\n%s", tt.message, request, diff)
 		}

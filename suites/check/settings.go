@@ -1,12 +1,16 @@
 package check
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+)
 
 // CallMode says which tools may be called.
 type CallMode string
 
 // The modes. Real servers have real side effects: Safe calls only tools that
-// are annotated read-only or that the settings name.
+// are annotated read-only, unless they show secrets by their names, or that the
+// settings name.
 const (
 	CallNone CallMode = "none"
 	CallSafe CallMode = "safe"
@@ -81,8 +85,13 @@ func (s *Settings) Allowed(tool map[string]any) bool {
 	}
 	annotations, _ := tool["annotations"].(map[string]any)
 	readOnly, _ := annotations["readOnlyHint"].(bool)
-	return readOnly
+	return readOnly && !revealing.MatchString(name)
 }
+
+// revealing fits names of tools that show secrets, such as get-env: these do
+// no harm, but what they return would stand in traces and reports.
+var revealing = regexp.MustCompile(`(?i:(^|[^a-z])(print)?(env|environ|environment|secrets?|credentials?|passwords?)([^a-z]|$))` +
+	`|[a-z](Env|Environ|Environment|Secrets?|Credentials?|Passwords?)([^a-z]|$)`)
 
 // Callable returns the tools that may be called.
 func (t *Target) Callable() []map[string]any {

@@ -44,6 +44,9 @@ type Config struct {
 	Select   []string `yaml:"select"`
 	Skip     []string `yaml:"skip"`
 	Strict   bool     `yaml:"strict"`
+	// Scripts are folders of scripts, relative to that of the file until Load
+	// has made them relative to ours.
+	Scripts  []string `yaml:"scripts"`
 	Expected Expected `yaml:"expectedFailures"`
 }
 
@@ -139,6 +142,14 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	dir := filepath.Dir(name)
 	if c.Target.Cwd != "" && !filepath.IsAbs(c.Target.Cwd) {
 		c.Target.Cwd = filepath.Join(dir, c.Target.Cwd)
+	}
+	for i, folder := range c.Scripts {
+		if folder == "" {
+			return nil, f.Errorf([]any{"scripts", i}, "the folder has no name")
+		}
+		if !filepath.IsAbs(folder) {
+			c.Scripts[i] = filepath.Join(dir, folder)
+		}
 	}
 	return c, c.settleExpected(f, dir)
 }
@@ -252,7 +263,8 @@ func (a Authorization) Settings() check.Authorization {
 func (c *Config) settleSelection(f *yamlfile.File) error {
 	for member, patterns := range map[string][]string{"select": c.Select, "skip": c.Skip} {
 		for i, p := range patterns {
-			if err := schema.CheckPattern(p); err != nil {
+			// Which scripts there are is known later.
+			if err := schema.CheckPattern(p); err != nil && !strings.HasPrefix(p, "script") {
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
 		}

@@ -39,6 +39,7 @@ limits: {message: 1024, total: 4096, timeout: 2s500ms}
 select: [tools.*, MUST]
 skip: [server/prompts]
 strict: true
+scripts: [conversations, /srv/scripts]
 expectedFailures:
   - id: tools.list.*
     reason: known
@@ -86,6 +87,7 @@ func TestLoad(t *testing.T) {
 		},
 		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond},
 		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
+		Scripts:  []string{filepath.Join(dir, "conversations"), "/srv/scripts"},
 		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -139,6 +141,7 @@ var faults = []struct {
 	{"secret that is too short", "secrets: [longer, short]\n", ":1:19: 5 bytes are too short to be told from other text", false},
 	{"personal data of nothing", "personalData: ['${NONE:-}']\n", ":1:16: 0 bytes are too short", false},
 	{"secret that is not set", "secrets: ['${NONE}']\n", ":1:11: the environment variable NONE is not set", false},
+	{"folder without a name", "scripts: [a, '']\n", ":1:14: the folder has no name", true},
 	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is no pattern`, false},
 	{"entry without reason", "expectedFailures:\n  - id: a\n", ":2:5: the entry for a gives no reason", true},
 	{"unknown member of an entry", "expectedFailures:\n  - id: a\n    reason: b\n    why: c\n", `:4:5: unknown field "why"`, true},

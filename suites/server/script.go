@@ -1,8 +1,10 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,20 +24,24 @@ func Scripted(s *script.Script, users bool, requirements ...string) *check.Check
 	if len(s.Needs) > 0 {
 		needs.Server = s.Needs[0]
 	}
-	answered := s.Methods()
-	answered = slices.DeleteFunc(answered, func(method string) bool { return strings.HasPrefix(method, "notifications/") })
-	if len(answered) > 0 || s.Capabilities != nil {
+	answered := slices.DeleteFunc(s.Methods(), func(method string) bool { return strings.HasPrefix(method, "notifications/") })
+	switch {
+	case s.Session == script.Raw:
+		needs.Session = check.Raw
+	case len(answered) > 0 || s.Capabilities != nil:
 		needs.Session = check.Fresh
-		needs.Options = client.Options{Capabilities: s.Capabilities, Answers: check.StandardAnswers()}
-		if s.Capabilities == nil {
+	case !users && s.Plain():
+		needs.Session = check.Shared
+	}
+	if needs.Session == check.Raw || needs.Session == check.Fresh {
+		needs.Options.Capabilities = s.Capabilities
+		if s.Capabilities == nil && len(answered) > 0 {
 			needs.Options.Capabilities = check.AllCapabilities()
 		}
+		needs.Options.Answers = answersFor(slices.Collect(maps.Keys(needs.Options.Capabilities))...)
 		for _, method := range answered {
 			needs.Options.Answers[method] = nothing
 		}
-	}
-	if s.Session == script.Raw {
-		needs.Session = check.Raw
 	}
 	return &check.Check{
 		Name: "script: " + s.Name, Requirements: requirements, Needs: needs,
@@ -70,7 +76,6 @@ type scriptPlayer struct {
 	taken  map[*wire.Event]bool // what the script has dealt with
 	named  map[string]*scriptRequest
 	latest *scriptRequest
-	sent   int
 }
 
 // scriptRequest is a request of the script.
@@ -123,10 +128,7 @@ func (p *scriptPlayer) send(step script.Step) {
 		p.t.Send(string(client.Marshal(value)), client.Deliberately(breaks...))
 		return
 	}
-	message, request := script.Complete(message, func() string {
-		p.sent++
-		return fmt.Sprintf("%s-%d", p.script.Name, p.sent)
-	})
+	message, request := script.Complete(message, func() any { return json.RawMessage(p.t.Session.NextID().String()) })
 	e := p.t.Send(string(client.Marshal(message)), client.Deliberately(breaks...))
 	if !request {
 		return
@@ -188,10 +190,22 @@ func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Ev
 		what = "answer to " + r.method // the judge looks at it, too
 	}
 	e, problem := p.await(what, r, fits)
+	if r != nil && (e == nil || e.Msg.Kind != wire.Result) {
+		p.admitted(r)
+	}
 	if e == nil {
 		p.fail(line, "%s", problem)
 	}
 	return e
+}
+
+// admitted ends the script if a request was refused for want of authorization.
+func (p *scriptPlayer) admitted(r *scriptRequest) {
+	for _, head := range p.t.Session.Log().Events()[r.event.Seq:] {
+		if head.Kind == wire.KindHTTPResponse && head.Stream == r.event.Stream {
+			p.t.Admitted(head, r.method)
+		}
+	}
 }
 
 func (p *scriptPlayer) expect(step script.Step) {
@@ -270,7 +284,7 @@ func (p *scriptPlayer) branch(step script.Step) {
 	e := p.response(step.Line, r, func(e *wire.Event) bool {
 		for i := range step.Arms {
 			arm := &step.Arms[i]
-			if arm.Pattern == nil || script.IsResponse(arm.Pattern) && arm.Of != "" && !p.request(arm.Of).answers(e) {
+			if arm.Pattern == nil || script.IsResponse(arm.Pattern) && !p.request(arm.Of).answers(e) {
 				continue
 			}
 			m := p.bound.Match(arm.Pattern, e.Msg.Value)

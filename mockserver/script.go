@@ -1,0 +1,328 @@
+package mockserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Played is a script that a server plays to its clients. What a client does
+// that the script does not expect is served as the reference server does.
+type Played struct {
+	script *script.Script
+	report func(line string)
+
+	mu       sync.Mutex
+	finished bool
+	said     int
+}
+
+// maxSaid bounds what is reported of clients that do something else for ever.
+const maxSaid = 1000
+
+// PlayScript makes a server play a script in each session, beginning with the
+// first message. How it goes is reported a line at a time.
+func PlayScript(o *server.Options, s *script.Script, report func(line string)) (*Played, error) {
+	if line := s.Line(script.Never); line > 0 {
+		return nil, &script.Error{File: s.File, Line: line, Message: "never is for scripts that are played to servers"}
+	}
+	p := &Played{script: s, report: report}
+	receiving(func(session *server.Session, m *wire.Message, next func()) {
+		if m.Kind == wire.Request || !p.actor(session).take(m, nil) {
+			next()
+		}
+	})(o)
+	wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		a := p.actor(r.Session)
+		if !a.take(r.Message, r) {
+			return next(ctx, r)
+		}
+		r.Detach()
+		if r.Method == "initialize" {
+			// The session is set up all the same, so that what the script leaves out can be served.
+			_, _ = next(ctx, r)
+		}
+		return a.await(ctx, r)
+	})(o)
+	sending(func(out *server.Outgoing) []*server.Outgoing {
+		if out.Answers != nil {
+			p.actor(out.Session).replace(out)
+		}
+		return []*server.Outgoing{out}
+	})(o)
+	before := o.Behaviour.Connected
+	o.Behaviour.Connected = func(ctx context.Context, session *server.Session) {
+		a := p.actor(session)
+		a.begin()
+		if before != nil {
+			before(ctx, session)
+		}
+		<-ctx.Done()
+		a.end()
+	}
+	return p, nil
+}
+
+// Finished reports whether the script was played to its end in any session.
+func (p *Played) Finished() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.finished
+}
+
+func (p *Played) say(line int, format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said++; p.said > maxSaid {
+		return
+	}
+	p.report(fmt.Sprintf("%s:%d: %s", p.script.File, line, fmt.Sprintf(format, args...)))
+}
+
+type actorKey struct{ script *Played }
+
+// actor returns what plays the script in a session.
+func (p *Played) actor(s *server.Session) *actor {
+	return s.Value(actorKey{p}, func() any {
+		return &actor{
+			played: p, session: s, steps: p.script.Steps, bound: make(script.Bindings),
+			taken: make(map[*server.Request]*openRequest), asked: make(map[string]wire.ID),
+		}
+	}).(*actor)
+}
+
+// actor plays a script in one session.
+type actor struct {
+	played  *Played
+	session *server.Session
+
+	mu    sync.Mutex
+	steps []script.Step // that are left
+	bound script.Bindings
+	taken map[*server.Request]*openRequest // requests of the client that the script answers
+	// latest is the request of the client that was taken last, ours the id of
+	// the request that was sent last.
+	latest *openRequest
+	ours   wire.ID
+	asked  map[string]wire.ID // by name
+	sent   int
+	over   bool
+}
+
+// openRequest is a request of the client that the script answers.
+type openRequest struct {
+	request  *server.Request
+	answer   map[string]any // nil until the script gives it
+	answered chan struct{}  // closed then
+}
+
+// begin sends what the script sends before anything has come.
+func (a *actor) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.advance()
+}
+
+// take offers a message to the script and reports whether the script was
+// waiting for it. The request is nil for what is none.
+func (a *actor) take(m *wire.Message, r *server.Request) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.steps) == 0 {
+		return false
+	}
+	step := a.steps[0]
+	rest := a.steps[1:]
+	switch step.Kind {
+	case script.Expect:
+		if !a.fits(step.Value, step.Of, m, step.Line) {
+			return false
+		}
+	case script.Branch:
+		arm := a.choose(step, m)
+		if arm == nil {
+			return false
+		}
+		rest = slices.Concat(arm.Steps, rest)
+	default:
+		return false
+	}
+	if r != nil {
+		a.latest = &openRequest{request: r, answered: make(chan struct{})}
+		a.taken[r] = a.latest
+		a.bound["id"] = wire.At(m.Value, "id")
+	}
+	a.steps = rest
+	a.advance()
+	return true
+}
+
+// fits compares a message with what is expected. A response has to be that to
+// a request of the script.
+func (a *actor) fits(pattern any, of string, m *wire.Message, line int) bool {
+	if script.IsResponse(pattern) {
+		id := a.ours
+		if of != "" {
+			id = a.asked[of]
+		}
+		if !m.IsResponse() || !m.ID.Resembles(id) {
+			return false
+		}
+	} else if m.Kind != wire.Request && m.Kind != wire.Notification {
+		return false
+	}
+	mismatch := a.bound.Match(pattern, m.Value)
+	if mismatch != nil && (m.IsResponse() || wire.At(pattern, "method") == m.Method) {
+		a.played.say(line, "what came is not what is expected: %s", mismatch)
+	}
+	return mismatch == nil
+}
+
+// choose returns the arm of a branch that a message belongs to, or nil.
+func (a *actor) choose(step script.Step, m *wire.Message) *script.Arm {
+	for i := range step.Arms {
+		arm := &step.Arms[i]
+		switch {
+		case arm.Pattern != nil:
+			if a.bound.Match(arm.Pattern, m.Value) == nil && a.fits(arm.Pattern, arm.Of, m, arm.Line) {
+				return arm
+			}
+		case m.IsResponse() && m.ID.Resembles(a.ours), m.Kind == wire.Request && m.Method != "initialize" && m.Method != "ping":
+			return arm
+		}
+	}
+	return nil
+}
+
+// advance sends what the script sends next, until something is to come.
+func (a *actor) advance() {
+	for len(a.steps) > 0 {
+		step := a.steps[0]
+		switch step.Kind {
+		case script.Send:
+			if err := a.send(step); err != nil {
+				a.played.say(step.Line, "%s; the script ends here", err)
+				a.steps, a.over = nil, true
+				a.abandon()
+				return
+			}
+		case script.Text:
+			a.deliver(&server.Outgoing{Kind: wire.Notification, Raw: []byte(step.Text)})
+		case script.GiveUp:
+			a.played.say(step.Line, "%s", step.Text)
+			a.steps, a.over = nil, true
+			return
+		default:
+			return
+		}
+		a.steps = a.steps[1:]
+	}
+	if !a.over {
+		a.over = true
+		a.played.mu.Lock()
+		a.played.finished = true
+		a.played.mu.Unlock()
+		a.played.say(a.played.script.Steps[0].Line, "the script was played to its end")
+	}
+}
+
+// abandon refuses what the script has taken and cannot answer any more.
+func (a *actor) abandon() {
+	for r, o := range a.taken {
+		if o.answer == nil {
+			o.answer = refusal(wire.At(r.Message.Value, "id"), server.InternalError, "The script has ended")
+			close(o.answered)
+		}
+	}
+}
+
+func (a *actor) send(step script.Step) error {
+	value, err := a.bound.Expand(step.Value)
+	if err != nil {
+		return err
+	}
+	message, ok := value.(map[string]any)
+	if !ok {
+		a.deliver(&server.Outgoing{Kind: wire.Notification, Raw: []byte(wire.Show(value))})
+		return nil
+	}
+	if _, given := message["id"]; !given && script.IsResponse(message) && a.latest != nil {
+		message["id"] = wire.At(a.latest.request.Message.Value, "id")
+	}
+	message, request := script.Complete(message, func() any {
+		a.sent++
+		return fmt.Sprintf("script-%d", a.sent)
+	})
+	id := wire.ReadID(message["id"])
+	method, _ := message["method"].(string)
+	switch to := a.waiting(id); {
+	case script.IsResponse(message) && to != nil:
+		to.answer = message
+		close(to.answered)
+	case request:
+		if a.ours = id; step.As != "" {
+			a.asked[step.As] = id
+		}
+		a.bound["id"] = message["id"]
+		a.deliver(&server.Outgoing{Kind: wire.Request, Method: method, Message: message})
+	default:
+		a.deliver(&server.Outgoing{Kind: wire.Notification, Method: method, Message: message})
+	}
+	return nil
+}
+
+// deliver sends a message on the stream of the latest request, if that is open.
+func (a *actor) deliver(out *server.Outgoing) {
+	out.Session, out.Deliberate = a.session, []string{"*"}
+	if a.latest != nil && a.latest.answer == nil {
+		out.To = a.latest.request
+	}
+	a.session.Send(out)
+}
+
+// waiting returns the taken request with an id that was not answered yet, or nil.
+func (a *actor) waiting(id wire.ID) *openRequest {
+	for r, o := range a.taken {
+		if o.answer == nil && r.ID.Key() == id.Key() {
+			return o
+		}
+	}
+	return nil
+}
+
+// await waits until the script answers a request that it has taken.
+func (a *actor) await(ctx context.Context, r *server.Request) (any, *wire.Error) {
+	a.mu.Lock()
+	answered := a.taken[r].answered
+	a.mu.Unlock()
+	select {
+	case <-answered:
+		return object{}, nil // what is sent for it is put in place later
+	case <-ctx.Done():
+		return server.NoAnswer, nil
+	}
+}
+
+// replace puts the script's answer in the place of the server's.
+func (a *actor) replace(out *server.Outgoing) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if o := a.taken[out.Answers]; o != nil && o.answer != nil {
+		out.Message, out.Deliberate = o.answer, []string{"*"}
+		delete(a.taken, out.Answers)
+	}
+}
+
+// end tells what the script was waiting for when its session ended.
+func (a *actor) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.over && len(a.steps) > 0 {
+		a.played.say(a.steps[0].Line, "the session ended before this came")
+	}
+}
