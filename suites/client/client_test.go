@@ -56,6 +56,10 @@ func TestMain(m *testing.M) {
 // answerTime is how long the clients of these tests wait for an answer.
 const answerTime = 3 * time.Second
 
+// calmTime is the same for clients that are to wait for nothing in vain: it
+// tells only on a machine that is very busy.
+const calmTime = 20 * time.Second
+
 func conduct(t *testing.T, o suites.ClientOptions) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -552,7 +556,7 @@ func TestFaultsAreCaught(t *testing.T) {
 			launch := inProcess(func(ctx context.Context, p client.Place) error { return simple(ctx, p.URL) })
 			if test.fault != nil {
 				launch = inProcess(func(ctx context.Context, p client.Place) error {
-					c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+					c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 					test.fault(&c)
 					return c.Run(ctx)
 				})
@@ -561,7 +565,7 @@ func TestFaultsAreCaught(t *testing.T) {
 			if scenario == "" {
 				scenario = client.Baseline
 			}
-			run := conduct(t, suites.ClientOptions{Launch: launch, Scenarios: []string{scenario}, Timeout: 20 * time.Second})
+			run := conduct(t, suites.ClientOptions{Launch: launch, Scenarios: []string{scenario}, Timeout: 40 * time.Second})
 			for _, h := range run.Harness {
 				t.Errorf("mcpconform itself: %s %v", h.Message, h.Evidence)
 			}
@@ -569,6 +573,32 @@ func TestFaultsAreCaught(t *testing.T) {
 				t.Errorf("%s is %q, want %q; found: %v; %s", test.requirement, got, test.want, verdicts(run), run.Reason)
 			}
 		})
+	}
+}
+
+// TestClientThatNeedsOptionalMembers: a client that takes every tool for one
+// with a description.
+func TestClientThatNeedsOptionalMembers(t *testing.T) {
+	run := conduct(t, suites.ClientOptions{
+		Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			described := true
+			c := reference.Standalone{URL: p.URL, Timeout: calmTime, Extra: func(ctx context.Context, s *reference.Session) {
+				x, err := s.Call(ctx, "tools/list", nil)
+				if err != nil {
+					return
+				}
+				_, described = wire.At(x.Result()["tools"].([]any)[0], "description").(string)
+			}}
+			if err := c.Run(ctx); err != nil || described {
+				return err
+			}
+			return errors.New("a tool has no description")
+		}),
+		Scenarios: []string{"exchange/bare"}, Timeout: 40 * time.Second,
+	})
+	want := map[string]result.Verdict{"schema.optional-members": result.Warn}
+	if diff := cmp.Diff(want, verdicts(run)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }
 
@@ -591,7 +621,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 		want     map[string]result.Verdict
 	}{
 		{"a ping before initialize", client.Baseline, func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 			early(&c)
 			return c.Run(ctx)
 		}, nil},
@@ -599,7 +629,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			return handshakeOnly(ctx, p.URL)
 		}, nil},
 		{"no Content-Type", client.Baseline, func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 			with(func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
 				out.Header = map[string][]string{"Content-Type": nil}
 				return []transport.Outgoing{out}
@@ -608,24 +638,24 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 		}, nil},
 		{"two sessions with a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
 			for range 2 {
-				if err := (reference.Standalone{URL: p.URL, Timeout: answerTime}).Run(ctx); err != nil {
+				if err := (reference.Standalone{URL: p.URL, Timeout: calmTime}).Run(ctx); err != nil {
 					return err
 				}
 			}
 			return nil
 		}, nil},
 		{"no initialized", "capabilities/none", func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.Method == "notifications/initialized" }))(&c)
 			return c.Run(ctx)
 		}, map[string]result.Verdict{"lifecycle.init.initialized-sent": result.Fail}},
 		{"no ping answered", "exchange/notifications", func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.IsResponse() }))(&c)
 			return c.Run(ctx)
 		}, map[string]result.Verdict{"base.response.present": result.Fail}},
 		{"a failure, but none with JSON answers", "http/json-answers", func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 			if err := c.Run(ctx); err != nil || p.Scenario == "http/json-answers" {
 				return err
 			}
@@ -634,7 +664,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			run := conduct(t, suites.ClientOptions{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}, Timeout: 20 * time.Second})
+			run := conduct(t, suites.ClientOptions{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}, Timeout: 40 * time.Second})
 			want := test.want
 			if want == nil {
 				want = map[string]result.Verdict{}
@@ -655,7 +685,7 @@ func handshakeOnly(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	s := reference.New(conn, reference.Options{Timeout: answerTime})
+	s := reference.New(conn, reference.Options{Timeout: calmTime})
 	defer s.Close(ctx)
 	_, err = s.Call(ctx, "initialize", s.InitializeParams())
 	return err

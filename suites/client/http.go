@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -235,13 +236,13 @@ func listening(p *Play) server.Options {
 		}); err != nil {
 			return
 		}
-		from := log.Len()
+		from, began := log.Len(), time.Now()
 		a.Request.Session.Notify("notifications/tools/list_changed", nil)
 		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
 			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
 		}})
-		if a.await(ctx, p.Patience, from, "on-the-stream") == nil && ctx.Err() == nil {
-			_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
+		if a.await(ctx, p.Patience, from, "on-the-stream") == nil {
+			a.missed(from, began, "ping")
 		}
 	}
 	return server.Options{Behaviour: server.Behaviour{

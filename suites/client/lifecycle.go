@@ -127,6 +127,27 @@ var lifecycleScenarios = []*Scenario{
 		Judge:   func(t *T) { t.Carries("results came with an additional member", "base.response.result-open") },
 	},
 	{
+		Name: "exchange/bare", Requirements: []string{"schema.optional-members"},
+		Needs: "the client listed nothing",
+		Options: editing(nil, func(result map[string]any) {
+			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
+				items, _ := result[member].([]any)
+				for _, item := range items {
+					bare(item)
+				}
+			}
+			bare(result["serverInfo"])
+		}),
+		Judge: func(t *T) {
+			for method := range listed {
+				if t.sent(method) != nil {
+					t.Carries("lists came with nothing but the required members", "schema.optional-members")
+					return
+				}
+			}
+		},
+	},
+	{
 		Name: "capabilities/none", Requirements: []string{
 			"base.support.other-components", "lifecycle.error.missing-capability", "lifecycle.capability.client-uses-tools",
 			"lifecycle.capability.client-uses-prompts", "lifecycle.capability.client-uses-resources",
@@ -139,7 +160,7 @@ var lifecycleScenarios = []*Scenario{
 			for _, id := range []string{"base.support.other-components", "lifecycle.error.missing-capability"} {
 				c, ordinary := t.Handshake(), t.Baseline.Handshake()
 				switch {
-				case c == nil, ordinary == nil, ordinary.Initialized == nil:
+				case c == nil, ordinary == nil, ordinary.Initialized == nil, t.Ending.Busy:
 				case c.Initialized == nil:
 					t.Violation(id, "the handshake with a server without any capability was broken off", lastEvents(c, 3)...)
 				case t.Ending.Late && t.Baseline.Ending.Exit != nil:
@@ -166,6 +187,26 @@ func editing(breaks []string, change func(result map[string]any)) func(*Play) se
 			methods[method] = edit
 		}
 		return server.Options{Behaviour: server.Behaviour{Breaks: breaks, Methods: methods}}
+	}
+}
+
+// required are the members that the items of lists and the names of peers cannot
+// do without, and those on which it depends how they are used.
+var required = map[string]bool{
+	"name": true, "version": true, "uri": true, "uriTemplate": true, "inputSchema": true, "arguments": true, "required": true,
+}
+
+// bare takes all that is optional from an item of a list.
+func bare(item any) {
+	o, _ := item.(map[string]any)
+	for name := range o {
+		if !required[name] {
+			delete(o, name)
+		}
+	}
+	arguments, _ := o["arguments"].([]any)
+	for _, argument := range arguments {
+		bare(argument)
 	}
 }
 
@@ -257,8 +298,9 @@ func judgeBaseline(t *T) {
 	// One that goes on without initialized has not given up; the passive rules
 	// see that it is missing.
 	gaveUp := c.Initialized == nil && len(t.Requests()) == 0
-	if gaveUp && t.Ending.Exit != nil && *t.Ending.Exit == (wire.Exit{}) {
-		t.Inconclusive("the client left after the handshake, and was content", "lifecycle.version.client-supported", "lifecycle.init.instructions-optional")
+	if exit := t.Ending.Exit; gaveUp && (exit == nil || *exit == wire.Exit{}) {
+		t.Inconclusive("the client did not go on after the handshake, and reported no failure",
+			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional")
 		return
 	}
 	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); asked == c.Version {

@@ -74,6 +74,7 @@ const (
 	stopWait  = 2 * time.Second  // for a client that was asked to end
 	leaveWait = 10 * time.Second // for server processes that a client has left behind
 	quietTime = time.Second      // without any event, a client counts as one that waits
+	busyTime  = 3 * time.Second  // before the time limit: one that did something then was not hanging
 	maxOutput = 8 << 10          // bytes kept of what a client prints
 )
 
@@ -428,7 +429,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *
 				limit.Reset(more)
 				continue
 			}
-			return Ending{Late: true}
+			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}
 		case <-look.C:
 		}
 		if n := e.heard(play.Scenario.Name); n != seen {
@@ -445,7 +446,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *
 		// what counts is that it had the time to say what it has to say.
 		lasted := time.Since(e.floor.since(began))
 		if seen > 0 && time.Since(since) > play.Patience+quiet || lasted > 2*play.Patience {
-			return Ending{Late: true}
+			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}
 		}
 	}
 }

@@ -78,8 +78,9 @@ type Play struct {
 type Ending struct {
 	// Exit of the process, or nil when it had to be stopped.
 	Exit *wire.Exit
-	// Late says that the client was still there at the time limit.
-	Late bool
+	// Late says that the client was still there at the time limit, Busy that it
+	// did not merely wait.
+	Late, Busy bool
 	// Skipped says why the client was not launched at all, or "".
 	Skipped string
 	// Attended says that a person connected the client and left when the person
@@ -279,6 +280,8 @@ func (t *T) Carried() (ok, decided bool, how string) {
 	switch mine, theirs := t.Ending, base.Ending; {
 	case len(t.Conversations) == 0:
 		return false, false, "" // whatever kept it from connecting, the server did not
+	case mine.Late && mine.Busy && !theirs.Late:
+		return false, false, "" // the machine is slow, or the client
 	case mine.Attended && len(t.Requests()) == 0:
 		return false, false, ""
 	case t.Handshake() == nil:

@@ -122,12 +122,21 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	if e != nil {
 		return e.Msg
 	}
-	left := ctx.Err() != nil
 	a.Silent = true
-	if due && (!left || time.Since(began) > a.Patience/shortest && goesOn(log, from)) {
-		_, _ = log.Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
+	if due {
+		a.missed(from, began, method)
 	}
 	return nil
+}
+
+// missed remembers in the log that an answer did not come in time. Of a client
+// that has left in the meantime that is only said when it had the time to answer
+// and went on to something else instead.
+func (a *Asker) missed(from int, began time.Time, method string) {
+	s := a.Request.Session
+	if s.Context().Err() == nil || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
+		_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
+	}
 }
 
 // Withdraw makes a request that may wait for a person, and cancels it. Two pings

@@ -454,6 +454,8 @@ func (c *Conversation) judgeGets(o *Observer) {
 			o.Exercised(id, wire.Server)
 		case status == http.StatusMethodNotAllowed:
 			o.Exercised(id, wire.Server)
+		case status == http.StatusUnauthorized && x.head.HTTP.Header.Get("WWW-Authenticate") != "":
+			// Who may open it is decided first (basic/authorization#authorization-flow-steps).
 		case busy && status >= 400:
 			o.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
 		case status == http.StatusNotFound && session != "" && offered:

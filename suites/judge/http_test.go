@@ -576,6 +576,32 @@ func TestCancelledPost(t *testing.T) {
 	}
 }
 
+// TestSameRequestWithToken: what was turned away for want of a token is sent
+// again as it is.
+func TestSameRequestWithToken(t *testing.T) {
+	s := newHTTPScript(t, "http").handshake().post(pingFive, later(), 401, "", "").ping()
+	expectSeen(t, s.log, "base.request.id-unique", wire.Client, false)
+	s.ping()
+	expectSeen(t, s.log, "base.request.id-unique", wire.Client, true)
+}
+
+// TestChallengedGet: a server asks for a token before it says whether it has a
+// stream.
+func TestChallengedGet(t *testing.T) {
+	for challenge, broken := range map[string]bool{"Bearer": false, "": true} {
+		s := newHTTPScript(t, "http").handshake()
+		x := s.ask(http.MethodGet, mcp, "", later())
+		h := http.Header{}
+		if challenge != "" {
+			h.Set("WWW-Authenticate", challenge)
+		}
+		s.head(x, http.StatusUnauthorized, h)
+		s.end(x)
+		s.get(later(), 405, "")
+		expectSeen(t, s.log, "http.server.get-stream-or-405", wire.Server, broken)
+	}
+}
+
 // TestMessagesOvertakeEachOtherOverHTTP: each of them is a request of its own.
 func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 	const cancelSix = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`
@@ -595,6 +621,14 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 		{"cancelled while others are answered", "cancellation.in-progress", func(s *httpScript) {
 			s.handshake().stream(callSix, false, "", doneSix).ping().post(cancelSix, later(), 202, "", "")
 		}, false},
+		{"progress that does not grow", "progress.value-increases", func(s *httpScript) {
+			x := s.handshake().ask(http.MethodPost, mcp, pingFive, later())
+			s.head(x, 200, headers("Content-Type", "text/event-stream"))
+			s.event(x, "", `{"jsonrpc":"2.0","id":"s9","method":"ping","params":{"_meta":{"progressToken":"s9"}}}`)
+			for range 2 {
+				s.post(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"s9","progress":1}}`, later(), 202, "", "")
+			}
+		}, true},
 		{"ping before the session is known", "http.client.session-header", func(s *httpScript) {
 			s.handshake().post(pingFive, bare, 400, "", "")
 		}, false},

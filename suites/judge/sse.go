@@ -169,6 +169,9 @@ func (c *Conversation) judgeLegacyPost(x, stream *httpExchange, announced *wire.
 		stream.end != nil && stream.end.Seq < x.head.Seq {
 		return // the session ends with its stream
 	}
+	if err == nil && location(x.request.HTTP.URL) != target {
+		return // not what the server has asked for
+	}
 	o.Check(x.ok(), "sse.server.post-endpoint", wire.Server,
 		fmt.Sprintf("a message was answered with HTTP status %d", x.status()), x.evidence()...)
 	if x.ok() {

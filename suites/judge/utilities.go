@@ -57,7 +57,7 @@ func judgeProgress(c *Conversation, o *Observer) {
 		o.Violation("progress.token.active-request", e.From, "no request has the progress token "+wire.Show(token), e)
 	}
 	for _, x := range c.Exchanges {
-		judgeGrowth(x, o)
+		c.judgeGrowth(x, o)
 	}
 }
 
@@ -131,7 +131,7 @@ func judgeReference(x *Exchange, e *wire.Event, o *Observer) {
 
 // judgeGrowth judges that the progress value grows with each notification
 // (basic/utilities/progress#progress-flow).
-func judgeGrowth(x *Exchange, o *Observer) {
+func (c *Conversation) judgeGrowth(x *Exchange, o *Observer) {
 	var last *big.Rat
 	var lastEvent *wire.Event
 	for _, e := range x.Progress {
@@ -143,12 +143,23 @@ func judgeGrowth(x *Exchange, o *Observer) {
 		if !ok {
 			continue
 		}
-		if lastEvent != nil && (e.Stream == lastEvent.Stream) {
+		if lastEvent != nil && c.follows(lastEvent, e) {
 			o.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
 				"the progress value did not grow", lastEvent, e)
 		}
 		last, lastEvent = value, e
 	}
+}
+
+// follows reports whether a message was sent after an earlier one of the same
+// party: on the same stream, or in a POST that began when that of the other had
+// been answered.
+func (c *Conversation) follows(before, after *wire.Event) bool {
+	if before.Stream == after.Stream {
+		return true
+	}
+	head := c.heads[before.Stream]
+	return before.From == wire.Client && head != nil && head.Seq < after.Seq
 }
 
 // ratio reads a number exactly; huge exponents are refused.
@@ -291,7 +302,8 @@ const overtaking = time.Second
 // to no session.
 func unknown(x *Exchange, stateless map[string]bool) bool {
 	begun := len(x.Progress) > 0 && x.Progress[0].Seq < x.Cancelled.Seq
-	return !begun && x.Cancelled.At-x.Request.At < Crossing || x.From() == wire.Client && stateless[x.Cancelled.Stream]
+	overtaken := x.Cancelled.Stream != x.Request.Stream && x.Cancelled.At-x.Request.At < Crossing
+	return !begun && overtaken || x.From() == wire.Client && stateless[x.Cancelled.Stream]
 }
 
 // Crossing is how long a message of a busy receiver, or to one, may have been on
