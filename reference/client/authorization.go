@@ -188,18 +188,15 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 
 // register registers the client (RFC 7591, section 3).
 func (a *Authorizer) register(ctx context.Context, endpoint string) error {
-	resp, err := a.do(ctx, http.MethodPost, endpoint, "application/json", Marshal(map[string]any{
-		"client_name": "mcpconform reference client", "redirect_uris": []string{callback}, "token_endpoint_auth_method": "none",
-		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
-	}))
-	if err != nil {
-		return err
-	}
 	var answer struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	if err := decode(resp, &answer); err != nil {
+	err := a.object(ctx, http.MethodPost, endpoint, "application/json", Marshal(map[string]any{
+		"client_name": "mcpconform reference client", "redirect_uris": []string{callback}, "token_endpoint_auth_method": "none",
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+	}), &answer)
+	if err != nil {
 		return fmt.Errorf("registration: %w", err)
 	}
 	a.grant.client, a.grant.secret = answer.ID, answer.Secret
@@ -213,16 +210,13 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error
 	if a.grant.secret != "" {
 		form.Set("client_secret", a.grant.secret)
 	}
-	resp, err := a.do(ctx, http.MethodPost, a.grant.endpoint, "application/x-www-form-urlencoded", []byte(form.Encode()))
-	if err != nil {
-		return "", err
-	}
 	var answer struct {
 		Token   string `json:"access_token"`
 		Type    string `json:"token_type"`
 		Refresh string `json:"refresh_token"`
 	}
-	if err := decode(resp, &answer); err != nil {
+	err := a.object(ctx, http.MethodPost, a.grant.endpoint, "application/x-www-form-urlencoded", []byte(form.Encode()), &answer)
+	if err != nil {
 		return "", fmt.Errorf("token request: %w", err)
 	}
 	if answer.Token == "" || !strings.EqualFold(answer.Type, "Bearer") {
@@ -233,14 +227,15 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error
 }
 
 func (a *Authorizer) get(ctx context.Context, at string, document any) error {
-	resp, err := a.do(ctx, http.MethodGet, at, "", nil)
+	return a.object(ctx, http.MethodGet, at, "", nil, document)
+}
+
+// object makes a request that is answered with a JSON object.
+func (a *Authorizer) object(ctx context.Context, method, at, kind string, body []byte, document any) error {
+	resp, err := a.do(ctx, method, at, kind, body)
 	if err != nil {
 		return err
 	}
-	return decode(resp, document)
-}
-
-func decode(resp *http.Response, document any) error {
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
 	switch {

@@ -171,13 +171,22 @@ func (t *T) Fetch(rawURL string) (*transport.Response, error) {
 		if err != nil || r.Status/100 != 3 || hop == maxRedirects {
 			return r, err
 		}
-		base, errBase := url.Parse(rawURL)
-		next, errNext := url.Parse(r.Header.Get("Location"))
-		if errBase != nil || errNext != nil || next.String() == "" {
+		next, ok := redirect(rawURL, r.Header.Get("Location"))
+		if !ok {
 			return r, nil
 		}
-		rawURL = base.ResolveReference(next).String()
+		rawURL = next
 	}
+}
+
+// redirect returns where a Location header leads.
+func redirect(from, location string) (to string, ok bool) {
+	base, errBase := url.Parse(from)
+	next, errNext := url.Parse(location)
+	if errBase != nil || errNext != nil || location == "" {
+		return "", false
+	}
+	return base.ResolveReference(next).String(), true
 }
 
 func (t *T) get(rawURL string) (*transport.Response, error) {

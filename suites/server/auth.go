@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -640,6 +641,10 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 	}
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	if r, err := t.Fetch(at.String()); err != nil {
+		var start *transport.StartError
+		if errors.As(err, &start) {
+			err = start.Err
+		}
 		return fmt.Sprintf("the authorization server %s cannot be reached from here: %v", wire.Quote(issuer, 120), err)
 	} else if r.Status >= http.StatusInternalServerError {
 		return fmt.Sprintf("the authorization server %s answers with HTTP status %d", wire.Quote(issuer, 120), r.Status)
