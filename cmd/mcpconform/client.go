@@ -216,7 +216,7 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Launch = client.Command{Args: args, Dir: f.env.dir, Env: env, Given: f.given()}.Launch
+	o.Launch = client.Command{Args: args, Dir: f.env.dir, Env: env, Given: f.given(), Browser: self + " " + browseName + " %s"}.Launch
 	return o, nil
 }
 
@@ -230,7 +230,11 @@ func (f *clientFlags) given() []string {
 	return names
 }
 
-const bridgeName = "bridge"
+// Names of commands that clients under test call.
+const (
+	bridgeName = "bridge"
+	browseName = "browse"
+)
 
 // bridgeCommand is the server process of a client over stdio.
 func bridgeCommand() *cobra.Command {
@@ -247,6 +251,14 @@ func bridgeCommand() *cobra.Command {
 			os.Exit(code)
 			return nil
 		},
+	}
+}
+
+func browseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: browseName + " URL", Short: "Visit a page in the place of a user who grants everything", Hidden: true,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return client.Browse(cmd.Context(), args[0]) },
 	}
 }
 

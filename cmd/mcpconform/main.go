@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
+	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
 	return root
 }
 

@@ -21,6 +21,9 @@ type Command struct {
 	Dir  string
 	// Env is the environment, NAME=value; nil inherits ours.
 	Env []string
+	// Browser is the command that visits a page in the place of a user; %s in it
+	// stands for the page. "" leaves the variable BROWSER alone.
+	Browser string
 	// Given names variables that the user has set and that stay as they are.
 	Given []string
 }
@@ -57,8 +60,9 @@ func (c Command) Launch(p Place) (transport.Process, error) {
 		{"MCPCONFORM_URL", p.URL}, {"MCPCONFORM_COMMAND", strings.Join(p.Command, " ")},
 		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCPCONFORM_ACT", p.Act},
 		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(p.Official, official)}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
+		{"BROWSER", c.Browser},
 	}...) {
-		if !slices.Contains(c.Given, v[0]) {
+		if !slices.Contains(c.Given, v[0]) && (v[0] != "BROWSER" || v[1] != "") {
 			env = append(env, v[0]+"="+v[1])
 		}
 	}

@@ -1,0 +1,52 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// visitTime bounds a visit.
+const visitTime = 30 * time.Second
+
+const mostHops = 10
+
+// Browse visits a page as the browser of a user would that grants everything:
+// it follows redirects until one ends at the client that is waiting for it. It
+// goes nowhere but to this machine.
+func Browse(ctx context.Context, page string) error {
+	ctx, cancel := context.WithTimeout(ctx, visitTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return err
+	}
+	stays := func(r *http.Request) error {
+		if !transport.Loopback(r.URL.Hostname()) {
+			return fmt.Errorf("%s is not on this machine: a person has to go there", wire.Quote(r.URL.Host, 80))
+		}
+		return nil
+	}
+	if err := stays(r); err != nil {
+		return err
+	}
+	c := http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > mostHops {
+			return errors.New("too many redirects")
+		}
+		return stays(r)
+	}}
+	resp, err := c.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
+	return err
+}
