@@ -262,38 +262,55 @@ func browseCommand() *cobra.Command {
 	}
 }
 
+// standaloneFlags are those of a client that runs by itself.
+type standaloneFlags struct {
+	client reference.Standalone
+	quiet  bool
+	over   string
+}
+
+func (f *standaloneFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.DurationVar(&f.client.Timeout, "timeout", reference.DefaultTimeout, "how long one answer may take")
+	flags.StringVar(&f.client.Act, "act", os.Getenv("MCPCONFORM_ACT"), "how to decide where a person would (default: $MCPCONFORM_ACT)")
+	flags.StringVar(&f.over, "transport", "auto", "transport at the URL: auto or sse (HTTP+SSE)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
+}
+
+// run takes the client, with what changes it, to the server that the arguments name.
+func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func(*reference.Standalone)) error {
+	c := f.client
+	if !f.quiet {
+		c.Output = cmd.OutOrStdout()
+	}
+	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
+		if len(args) > 1 {
+			return errors.New("a URL takes no further arguments")
+		}
+		c.URL, c.Legacy = args[0], f.over == transport.NameSSE
+	} else {
+		c.Launcher = transport.Command{Args: args}
+	}
+	for _, change := range changes {
+		change(&c)
+	}
+	if err := c.Run(cmd.Context()); err != nil {
+		fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+		return exitError(exitNotConformant)
+	}
+	return nil
+}
+
 // referenceClientCommand runs the reference client by itself.
 func referenceClientCommand() *cobra.Command {
-	var c reference.Standalone
-	var quiet bool
-	var over string
+	var f standaloneFlags
 	cmd := &cobra.Command{
 		Use:   "client [flags] URL | client [flags] -- COMMAND [ARG...]",
 		Short: "Use everything that a server offers, once, and disconnect",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !quiet {
-				c.Output = cmd.OutOrStdout()
-			}
-			if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
-				if len(args) > 1 {
-					return errors.New("a URL takes no further arguments")
-				}
-				c.URL, c.Legacy = args[0], over == transport.NameSSE
-			} else {
-				c.Launcher = transport.Command{Args: args}
-			}
-			if err := c.Run(cmd.Context()); err != nil {
-				fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
-				return exitError(exitNotConformant)
-			}
-			return nil
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	cmd.Flags().DurationVar(&c.Timeout, "timeout", reference.DefaultTimeout, "how long one answer may take")
-	cmd.Flags().StringVar(&c.Act, "act", os.Getenv("MCPCONFORM_ACT"), "how to decide where a person would (default: $MCPCONFORM_ACT)")
-	cmd.Flags().StringVar(&over, "transport", "auto", "transport at the URL: auto or sse (HTTP+SSE)")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
+	f.register(cmd)
 	return cmd
 }
 

@@ -10,9 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/mockclient"
 	"github.com/mcpconform/mcpconform/mockserver"
+	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/suites/client"
 )
 
 func mockCommand() *cobra.Command {
@@ -45,6 +48,7 @@ func mockCommand() *cobra.Command {
 	cmd.Flags().StringVar(&file, "script", "", "play the script in `FILE` (docs/scripts.md); exit code 1 if it was not played to its end")
 	cmd.Flags().StringSliceVar(&ids, "fault", nil, "have the fault with this `ID`, repeatable")
 	f.register(cmd)
+	cmd.AddCommand(mockClientCommand())
 	_ = cmd.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		var known []string
 		for _, f := range mockserver.Catalogue() {
@@ -80,6 +84,50 @@ func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file stri
 		return exitError(exitNotConformant)
 	}
 	return nil
+}
+
+// mockClientCommand runs the reference client with faults.
+func mockClientCommand() *cobra.Command {
+	var f standaloneFlags
+	var list bool
+	var ids []string
+	cmd := &cobra.Command{
+		Use:   "client --fault ID [flags] URL | client --fault ID [flags] -- COMMAND [ARG...] | client --list",
+		Short: "Use a server like the reference client, but with faults",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return listClientFaults(cmd.OutOrStdout())
+			}
+			if len(ids) == 0 || len(args) == 0 {
+				return errors.New("mock client needs a --fault and a server; --list shows the faults")
+			}
+			var changes []func(*reference.Standalone)
+			for _, id := range ids {
+				fault, ok := mockclient.Find(id)
+				if !ok {
+					return fmt.Errorf("there is no fault %q; mock client --list shows those that there are", id)
+				}
+				changes = append(changes, fault.Apply)
+			}
+			return f.run(cmd, args, changes...)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "list the faults with the requirements that they break and the scenarios in which they show")
+	cmd.Flags().StringSliceVar(&ids, "fault", nil, "have the fault with this `ID`, repeatable")
+	f.register(cmd)
+	return cmd
+}
+
+func listClientFaults(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range mockclient.Catalogue() {
+		scenario := f.Scenario
+		if scenario == "" {
+			scenario = client.Baseline
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Requirement, scenario, f.Summary)
+	}
+	return t.Flush()
 }
 
 // faulty returns the options of a server with faults.

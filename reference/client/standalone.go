@@ -41,10 +41,21 @@ type Standalone struct {
 	Limits wire.Limits
 	// Wrap changes the connection before it is used; it may be nil.
 	Wrap func(transport.Conn) transport.Conn
+	// Lapses are what the client neglects, for those who want to see that noticed.
+	Lapses Lapses
 	// Change changes the options of the session; it may be nil.
 	Change func(*Options)
 	// Extra is done after everything else, before the shutdown; it may be nil.
 	Extra func(ctx context.Context, s *Session)
+}
+
+// Lapses of the stand-alone client.
+type Lapses struct {
+	Version bool // goes on with any version
+	Lost    bool // goes on in a session that was answered with 404
+	Cut     bool // takes a stream that was cut for the end of the session
+	Legacy  bool // does not fall back to HTTP+SSE
+	Event   bool // names another event than the last when it goes on with a stream
 }
 
 // UnsupportedVersionError reports a server that answered initialize with a
@@ -97,9 +108,10 @@ type visit struct {
 	Standalone
 	trace   *wire.Trace
 	session *Session
-	again   bool   // a lost session was replaced already
-	token   string // access token, or ""
-	asked   int    // how often authorization was sought
+	conn    transport.Conn // before it was wrapped
+	again   bool           // a lost session was replaced already
+	token   string         // access token, or ""
+	asked   int            // how often authorization was sought
 	act     *act
 }
 
@@ -147,7 +159,7 @@ func (v *visit) reach(ctx context.Context) error {
 	err := v.open(ctx, &transport.HTTP{Endpoint: endpoint})
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Exchange.Head == nil || refused.Exchange.Head.HTTP.Status/100 != 4 ||
-		refused.Exchange.Head.HTTP.Status == http.StatusUnauthorized {
+		refused.Exchange.Head.HTTP.Status == http.StatusUnauthorized || v.Lapses.Legacy {
 		return err
 	}
 	v.say("falling back to HTTP+SSE")
@@ -161,6 +173,7 @@ func (v *visit) open(ctx context.Context, d transport.Dialer) error {
 	if err != nil {
 		return err
 	}
+	v.conn = conn
 	if v.Wrap != nil {
 		conn = v.Wrap(conn)
 	}
@@ -193,7 +206,7 @@ func (v *visit) handshake(ctx context.Context) error {
 		return &RefusedError{Exchange: x}
 	}
 	// A client disconnects when it cannot use the version (basic/lifecycle#version-negotiation).
-	if version, _ := x.Result()["protocolVersion"].(string); version != Version {
+	if version, _ := x.Result()["protocolVersion"].(string); version != Version && !v.Lapses.Version {
 		return &UnsupportedVersionError{Version: version}
 	}
 	v.say("connected to %v", wire.At(x.Result(), "serverInfo", "name"))
@@ -248,10 +261,10 @@ func nilIfEmpty(params map[string]any) any {
 // resume goes on with a stream that was cut before the answer
 // (basic/transports#resumability-and-redelivery).
 func (v *visit) resume(ctx context.Context, x *Exchange, cause error) (*Exchange, error) {
-	conn, ok := v.session.Conn.(interface {
+	conn, ok := v.conn.(interface {
 		Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
 	})
-	if !ok || x.Request == nil {
+	if !ok || x.Request == nil || v.Lapses.Cut {
 		return x, cause
 	}
 	last := ""
@@ -262,6 +275,9 @@ func (v *visit) resume(ctx context.Context, x *Exchange, cause error) (*Exchange
 	}
 	if last == "" {
 		return x, cause
+	}
+	if v.Lapses.Event {
+		last += "-other"
 	}
 	v.say("resuming a stream that was cut")
 	stream, err := conn.Resume(ctx, last)
@@ -282,12 +298,12 @@ func (v *visit) resume(ctx context.Context, x *Exchange, cause error) (*Exchange
 // renew begins a new session in place of one that the server does not know any
 // more, and makes the request again (basic/transports#session-management).
 func (v *visit) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
-	conn, ok := v.session.Conn.(interface {
+	conn, ok := v.conn.(interface {
 		Session() (id, version string)
 		SetSession(id, version string)
 		Listen(ctx context.Context) (string, error)
 	})
-	if !ok || v.again {
+	if !ok || v.again || v.Lapses.Lost {
 		return x, nil
 	}
 	if id, _ := conn.Session(); id == "" {

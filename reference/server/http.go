@@ -300,7 +300,9 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	if x.serveElsewhere() {
 		return
 	}
-	if r.Method == http.MethodPost {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions:
+	default:
 		_ = x.control.SetReadDeadline(time.Now().Add(readTimeout))
 		x.body, x.bodyErr = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.server.options.MaxMessage)))
 		_ = x.control.SetReadDeadline(time.Time{})
@@ -383,7 +385,7 @@ func (x *exchange) begin() {
 	x.name = x.recorder.name(x.r.Method)
 	if x.bodyErr != nil {
 		x.record(wire.Event{Kind: wire.KindBody, From: wire.Client, Raw: x.body, Note: x.bodyErr.Error()})
-	} else if x.r.Method == http.MethodPost {
+	} else if x.r.Method == http.MethodPost || len(x.body) > 0 {
 		x.record(wire.Event{Kind: wire.KindMessage, From: wire.Client, Raw: x.body})
 	}
 	header := redactor.Header(x.r.Header)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/mockclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -31,6 +32,9 @@ import (
 // client over stdio, or the client.
 const role = "MCPCONFORM_TEST_ROLE"
 
+// faulty names the fault of that client.
+const faulty = "MCPCONFORM_TEST_FAULT"
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "bridge":
@@ -41,9 +45,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	case "client":
-		err := reference.Standalone{
+		c := reference.Standalone{
 			Launcher: transport.Command{Args: os.Args[1:], Env: append(os.Environ(), role+"=bridge")}, Timeout: answerTime, Act: os.Getenv("MCPCONFORM_ACT"),
-		}.Run(context.Background())
+		}
+		if fault, ok := mockclient.Find(os.Getenv(faulty)); ok {
+			fault.Apply(&c)
+		}
+		err := c.Run(context.Background())
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -288,6 +296,13 @@ func TestScenariosAreSound(t *testing.T) {
 		names[s.Name] = true
 		if s.Judge != nil && len(s.Requirements) == 0 {
 			t.Errorf("%s serves no requirement", s.Name)
+		}
+		if s.Options != nil {
+			for _, id := range s.Options(&client.Play{Scenario: s}).Behaviour.Breaks {
+				if _, ok := schema.Lookup(id); !ok && id != "*" {
+					t.Errorf("%s breaks %s, which is no requirement", s.Name, id)
+				}
+			}
 		}
 		for _, id := range s.Requirements {
 			q, ok := schema.Lookup(id)

@@ -168,10 +168,14 @@ func judgeEverything(t *T) {
 			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" is not refused with -32601", x.Events()...)
 		}
 	}
-	if _, ok := t.Answered("last-ping"); ok {
-		t.Exercised("architecture.client.routing")
-		if t.Transport == "http" {
-			t.Exercised("http.client.messages-before-response")
+	first := t.Asked("a word")
+	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {
+		switch _, last := t.Answered("last-ping"); {
+		case id == "http.client.messages-before-response" && t.Transport != "http":
+		case last:
+			t.Exercised(id)
+		case first != nil && first.Response() == nil && t.silentTo(first):
+			t.Violation(id, "the client takes in no request of the server while it waits for an answer", first.Request)
 		}
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {

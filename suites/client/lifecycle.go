@@ -24,8 +24,12 @@ var lifecycleScenarios = []*Scenario{
 		Options:      answering("2024-11-05"),
 		Judge: func(t *T) {
 			// To go on and to leave are both right.
-			if t.Handshake() != nil && !t.Ending.Late {
-				t.Exercised("lifecycle.error.version-mismatch")
+			const id = "lifecycle.error.version-mismatch"
+			switch c := t.Handshake(); {
+			case c != nil && !t.Ending.Late:
+				t.Exercised(id)
+			case c != nil && t.Baseline.Ending.Exit != nil:
+				t.Violation(id, "the client hangs when the server has an older version", lastEvents(c, 3)...)
 			}
 		},
 	},
@@ -54,7 +58,7 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
 		Options: func(p *Play) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
-				Breaks: []string{"http.server.messages-related"},
+				Breaks: []string{"http.server.sse-related-messages"},
 				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, problem := next(ctx, r)
 					early := &Asker{Request: r, Patience: p.Patience / 5}

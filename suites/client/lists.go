@@ -48,7 +48,7 @@ var listScenarios = []*Scenario{
 					return result, problem
 				}
 			}
-			return server.Options{Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.messages-related"}}}
+			return server.Options{Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
 		},
 		Judge: func(t *T) {
 			for method, member := range listed {
@@ -185,6 +185,7 @@ func judgePages(t *T) {
 					reached, last = page, x
 				}
 			}
+			t.judgeEnd(c, method)
 			if last != nil {
 				t.judgeReached(c, method, reached, last)
 			}
@@ -248,6 +249,29 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 		t.Warning(opaque, message, last.Events()...)
 	default:
 		t.Violation(opaque, message, last.Events()...)
+	}
+}
+
+// judgeEnd judges whether a list is read on after its last page. Of several
+// readings at a time it cannot be told which goes on.
+func (t *T) judgeEnd(c *judge.Conversation, method string) {
+	readings := 0
+	var last *judge.Exchange
+	for _, x := range requests(c) {
+		if x.Method() != method {
+			continue
+		}
+		cursor := wire.At(x.Request.Msg.Params, "cursor")
+		if cursor == nil {
+			readings++
+		}
+		if last != nil && cursor != nil && readings == 1 && last.Response() != nil && last.Response().Seq < x.Request.Seq && last.Result() != nil {
+			if _, more := last.Result()["nextCursor"]; !more {
+				t.Violation("pagination.client.missing-cursor-ends", method+" goes on after a page without nextCursor", last.Response(), x.Request)
+				return
+			}
+		}
+		last = x
 	}
 }
 

@@ -50,7 +50,7 @@ func Scripted(script Script) func(*Play) server.Options {
 			Methods: map[string]server.Middleware{"*": p.During(script)},
 			// What a script asks is about the session, not about the request
 			// that happens to be under way.
-			Breaks: []string{"http.server.messages-related"},
+			Breaks: []string{"http.server.sse-related-messages"},
 		}}
 	}
 }

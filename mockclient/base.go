@@ -1,0 +1,339 @@
+package mockclient
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+const (
+	requests      = "exchange/requests"
+	notifications = "exchange/notifications"
+	envelopes     = "hostile/envelopes"
+	notJSON       = "hostile/not-json"
+)
+
+var baseFaults = []Fault{
+	{
+		ID: "base.truncated", Requirement: "base.json.well-formed",
+		Summary:    "A message breaks off before its end.",
+		Apply:      saying(`{"jsonrpc":"2.0","id":"cut","method":"ping"`),
+		Collateral: []string{"http.client.body-single-message"},
+	},
+	{
+		ID: "base.duplicate-member", Requirement: "base.json.unique-names",
+		Summary: "A message has a member twice.",
+		Apply:   saying(`{"jsonrpc":"2.0","id":"double","method":"ping","method":"ping"}`),
+	},
+	{
+		ID: "base.message-string", Requirement: "base.json.object",
+		Summary:    "A message is a string.",
+		Apply:      saying(`"ping"`),
+		Collateral: []string{"http.client.body-single-message"},
+	},
+	{
+		ID: "base.jsonrpc-1.0", Requirement: "base.jsonrpc.version",
+		Summary: "jsonrpc is 1.0.",
+		Apply:   saying(`{"jsonrpc":"1.0","id":"old","method":"ping"}`),
+	},
+	{
+		ID: "base.method-number", Requirement: "base.jsonrpc.method-string",
+		Summary:    "method is a number.",
+		Apply:      saying(`{"jsonrpc":"2.0","id":"number","method":7}`),
+		Collateral: []string{"http.client.body-single-message"},
+	},
+	{
+		ID: "base.params-array", Requirement: "base.jsonrpc.params-object",
+		Summary: "params is an array.",
+		Apply:   saying(`{"jsonrpc":"2.0","id":"array","method":"ping","params":[]}`),
+	},
+	{
+		ID: "base.rpc-method", Requirement: "base.jsonrpc.rpc-prefix",
+		Summary:    "A method begins with rpc.",
+		Apply:      calling("rpc.discover", nil),
+		Collateral: []string{"lifecycle.capability.experimental-gated"},
+	},
+	{
+		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case", Scenario: requests,
+		Summary: "A message with the members ID and METHOD is answered like a ping.",
+		Apply:   before(replies("after-wrong-case"), `{"jsonrpc":"2.0","id":"wrong-case","result":{}}`),
+	},
+	{
+		ID: "base.batch", Requirement: "base.batch.not-sent",
+		Summary:    "Two requests come in an array.",
+		Apply:      saying(`[{"jsonrpc":"2.0","id":"b1","method":"ping"},{"jsonrpc":"2.0","id":"b2","method":"ping"}]`),
+		Collateral: []string{"http.client.body-single-message", "http.client.post-per-message"},
+	},
+	{
+		ID: "base.batch-served", Requirement: "base.batch.not-served", Scenario: envelopes,
+		Summary: "A request of a batch is answered with a result.",
+		Apply:   before(replies("after-batch"), `{"jsonrpc":"2.0","id":"batch-1","result":{}}`),
+	},
+	{
+		ID: "base.answers-none", Requirement: "base.response.present", Scenario: requests,
+		Summary:    "No request of the server is answered.",
+		Apply:      dropping(answers),
+		Collateral: []string{"architecture.client.routing", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "base.response-twice", Requirement: "base.response.once", Scenario: requests,
+		Summary: "Requests of the server are answered twice.",
+		Apply:   twice(results),
+	},
+	{
+		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: requests,
+		Summary:    "An answer carries the id of no request.",
+		Apply:      replacing(replies("a word"), `"a word"`, `"another"`),
+		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served", "base.response.present", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: requests,
+		Summary:    "A result has no id.",
+		Apply:      editing(replies("a word"), func(m object) { delete(m, "id") }),
+		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served", "base.response.present", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: requests,
+		Summary: "The id \"1234\" comes back as a number.",
+		Apply:   replacing(replies("1234"), `"1234"`, "1234"),
+	},
+	{
+		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: requests,
+		Summary:    "A response has neither result nor error.",
+		Apply:      editing(replies("a word"), func(m object) { delete(m, "result") }),
+		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served", "base.response.present", "http.client.body-single-message", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "base.error-and-result", Requirement: "base.response.not-both", Scenario: requests,
+		Summary:    "A response has both a result and an error.",
+		Apply:      editing(replies("a word"), func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} }),
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "base.result-array", Requirement: "base.response.result-object", Scenario: requests,
+		Summary: "A result is an array.",
+		Apply:   editing(replies("a word"), func(m object) { m["result"] = list{} }),
+	},
+	{
+		ID: "base.error-text", Requirement: "base.error.object", Scenario: requests,
+		Summary:    "An error is a text.",
+		Apply:      editing(refusals, func(m object) { m["error"] = "Method not found" }),
+		Collateral: []string{"base.error.method-not-found"},
+	},
+	{
+		ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: requests,
+		Summary:    "An error has no code.",
+		Apply:      problem(func(e object) { delete(e, "code") }),
+		Collateral: []string{"base.error.method-not-found"},
+	},
+	{
+		ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: requests,
+		Summary: "An error has no message.",
+		Apply:   problem(func(e object) { delete(e, "message") }),
+	},
+	{
+		ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: requests,
+		Summary:    "The code of an error is a string.",
+		Apply:      problem(func(e object) { e["code"] = "-32601" }),
+		Collateral: []string{"base.error.method-not-found"},
+	},
+	{
+		ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: requests,
+		Summary: "The message of an error is a number.",
+		Apply:   problem(func(e object) { e["message"] = 32601 }),
+	},
+	{
+		ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: requests,
+		Summary: "The message of an error is a dump of the stack.",
+		Apply: problem(func(e object) {
+			e["message"] = "Method not found\n" + strings.Repeat("    at dispatch (client.js:10:20)\n", 40)
+		}),
+	},
+	{
+		ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: requests,
+		Summary:    "An error has a code that is reserved and stands for nothing.",
+		Apply:      problem(func(e object) { e["code"] = -32650 }),
+		Collateral: []string{"base.error.method-not-found"},
+	},
+	{
+		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: requests,
+		Summary: "A request of an unknown method is refused with -32603.",
+		Apply:   problem(func(e object) { e["code"] = -32603 }),
+	},
+	{
+		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: requests,
+		Summary: "A request of an unknown method is answered with a result.",
+		Apply: editing(refusals, func(m object) {
+			delete(m, "error")
+			m["result"] = object{}
+		}),
+	},
+	{
+		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
+		Summary: "A request whose params make no sense is refused with -32603.",
+		Apply:   problem(func(e object) { e["code"] = -32603 }),
+	},
+	{
+		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: envelopes,
+		Summary: "A message that is no request is refused with -32603.",
+		Apply:   problem(func(e object) { e["code"] = -32603 }),
+	},
+	{
+		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: envelopes,
+		Summary: "A ping with jsonrpc 1.0 is served.",
+		Apply: editing(replies("old-version"), func(m object) {
+			delete(m, "error")
+			m["result"] = object{}
+		}),
+	},
+	{
+		ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
+		Summary: "Text that is not JSON is answered with -32603.",
+		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`),
+	},
+	{
+		ID: "base.parse-death", Requirement: "base.error.parse-survive", Scenario: notJSON,
+		Summary:    "Text that is not JSON ends the client.",
+		Apply:      dyingOf("not JSON at all"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "base.request-without-id", Requirement: "base.request.id-present",
+		Summary: "A request has no id.",
+		Apply:   saying(`{"jsonrpc":"2.0","method":"tools/list"}`),
+	},
+	{
+		ID: "base.request-id-fraction", Requirement: "base.request.id-type",
+		Summary: "The id of a request has a fraction.",
+		Apply:   saying(`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`),
+	},
+	{
+		ID: "base.request-id-object", Requirement: "base.request.id-type",
+		Summary: "The id of a request is an object.",
+		Apply:   saying(`{"jsonrpc":"2.0","id":{},"method":"ping"}`),
+	},
+	{
+		ID: "base.request-id-null", Requirement: "base.request.id-not-null",
+		Summary: "The id of a request is null.",
+		Apply:   saying(`{"jsonrpc":"2.0","id":null,"method":"ping"}`),
+	},
+	{
+		ID: "base.request-id-reused", Requirement: "base.request.id-unique",
+		Summary: "Two requests have the same id.",
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			if p, err := s.StartID(ctx, wire.IntID(1), "ping", nil); err == nil {
+				_, _ = p.Await(ctx)
+			}
+		}),
+	},
+	{
+		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side", Scenario: requests,
+		Summary:    "A ping of the server with the id 0 is refused, as if ids were shared.",
+		Apply:      refusing(replies(0)),
+		Collateral: []string{"base.request.integer-id-served"},
+	},
+	{
+		ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: requests,
+		Summary: "A ping whose id is a string of other letters is refused.",
+		Apply:   refusing(replies("ключ-鍵-🔑", "")),
+	},
+	{
+		ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Scenario: requests,
+		Summary: "A ping whose id is negative is refused.",
+		Apply:   refusing(replies(-7)),
+	},
+	{
+		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Scenario: requests,
+		Summary:    "A ping with a large id is answered with another.",
+		Apply:      replacing(replies(1<<53-1), "9007199254740991", "9007199254740992"),
+		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
+	},
+	{
+		ID: "base.params-strict", Requirement: "base.params.open", Scenario: requests,
+		Summary: "A ping with an additional member in its params is refused.",
+		Apply:   refusing(replies("with-member")),
+	},
+	{
+		ID: "base.params-required", Requirement: "base.params.omitted", Scenario: requests,
+		Summary:    "A ping without params is refused.",
+		Apply:      refusing(replies("a word")),
+		Collateral: []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "base.notification-answered", Requirement: "base.notification.no-response", Scenario: "lists/changed",
+		Summary:    "A notification of the server is answered.",
+		Apply:      before(calls("tools/call"), `{"jsonrpc":"2.0","id":null,"result":{}}`),
+		Collateral: []string{"base.response.id-echo"},
+	},
+	{
+		ID: "base.unknown-notification-refused", Requirement: "base.notification.unknown-no-response", Scenario: notifications,
+		Summary:    "An unknown notification is refused with an error.",
+		Apply:      before(replies("after-unknown"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`),
+		Collateral: []string{"base.response.id-echo"},
+	},
+	{
+		ID: "base.malformed-notification-refused", Requirement: "base.notification.malformed-no-response", Scenario: notifications,
+		Summary:    "A malformed notification is refused with an error.",
+		Apply:      before(replies("after-malformed"), `{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"Invalid params"}}`),
+		Collateral: []string{"base.response.id-echo"},
+	},
+	{
+		ID: "base.notification-with-id", Requirement: "base.notification.no-id",
+		Summary:    "notifications/initialized has an id.",
+		Apply:      editing(calls("notifications/initialized"), func(m object) { m["id"] = "n1" }),
+		Collateral: []string{"lifecycle.init.initialized-sent"},
+	},
+	{
+		ID: "base.utf-16-surrogate", Requirement: "base.message.utf8",
+		Summary: "A message holds bytes that are no UTF-8.",
+		Apply:   saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}"),
+	},
+	{
+		ID: "base.unknown-methods-used", Requirement: "lifecycle.capability.experimental-gated",
+		Summary: "A request of an unknown method is sent, without any capability for it.",
+		Apply:   calling("com.example/extension", nil),
+	},
+	{
+		ID: "base.server-method", Requirement: "schema.client-request",
+		Summary: "The client sends a request that only servers send.",
+		Apply:   calling("roots/list", nil),
+	},
+	{
+		ID: "base.server-notification", Requirement: "schema.client-notification",
+		Summary: "The client sends a notification that only servers send.",
+		Apply:   notifying("notifications/tools/list_changed", nil),
+	},
+}
+
+// problem changes the error objects of responses.
+func problem(change func(e object)) apply {
+	return editing(refusals, func(m object) {
+		if e, ok := m["error"].(object); ok {
+			change(e)
+		}
+	})
+}
+
+var metaFaults = []Fault{
+	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.", Apply: calling("ping", object{"_meta": "text"})},
+	metaKey("segments", "meta.key.segments", "A key of _meta has two slashes.", "com.example/a/b"),
+	metaKey("name-start", "meta.key.name-start", "The name of a key of _meta begins with a hyphen.", "com.example/-name"),
+	metaKey("name-end", "meta.key.name-end", "The name of a key of _meta ends with a dot.", "name."),
+	metaKey("name-interior", "meta.key.name-interior", "The name of a key of _meta holds a blank.", "a name"),
+	metaKey("prefix-form", "meta.key.prefix-form", "The prefix of a key of _meta has an empty label.", "com..example/name"),
+	metaKey("label-start", "meta.key.label-start", "A label of a prefix begins with a digit.", "com.1example/name"),
+	metaKey("label-end", "meta.key.label-end", "A label of a prefix ends with a hyphen.", "com.example-/name"),
+	metaKey("label-interior", "meta.key.label-interior", "A label of a prefix holds an underscore.", "com.exa_mple/name"),
+	metaKey("prefix-reserved", "meta.key.prefix-reserved", "A prefix is one that is reserved for MCP.", "tools.mcp.com/name"),
+	{
+		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: requests,
+		Summary: "A ping with _meta is refused.",
+		Apply:   refusing(replies("with-meta")),
+	},
+}
+
+func metaKey(id, requirement, summary, key string) Fault {
+	return Fault{ID: "meta." + id, Requirement: requirement, Summary: summary, Apply: calling("ping", object{"_meta": object{key: 1}})}
+}

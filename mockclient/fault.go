@@ -1,0 +1,76 @@
+// Package mockclient is the reference client told to misbehave: a catalogue of
+// faults, each of which breaks one requirement of the revision in a way that
+// clients have been seen to break it. It is to clients what package mockserver
+// is to servers.
+//
+//	c := client.Standalone{URL: url}
+//	fault, _ := mockclient.Find("http.accept-json-only")
+//	fault.Apply(&c)
+//	err := c.Run(ctx)
+package mockclient
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Fault is one way to break one requirement.
+type Fault struct {
+	// ID is stable and unique: topic, dot, what is wrong in kebab case.
+	ID string
+	// Requirement that the fault breaks.
+	Requirement string
+	// Scenario in which the fault shows; "" is the one with an ordinary server.
+	Scenario string
+	// Transports on which the fault shows; none means all.
+	Transports []string
+	// Summary says in one line how the wire differs.
+	Summary string
+	// Collateral lists further requirements that the fault may break: those
+	// that say the same from another side, and those that cannot be met by a
+	// client with this fault.
+	Collateral []string
+	// Mild faults of a MUST are warned of, because the specification leaves
+	// room for them or contradicts itself.
+	Mild bool
+	// Apply adds the fault to a client. Several can be added to the same.
+	Apply func(c *client.Standalone)
+}
+
+// Catalogue returns all faults, grouped by topic. The caller owns the slice.
+func Catalogue() []Fault {
+	return slices.Concat(baseFaults, metaFaults, lifecycleFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(),
+		schemaFaults(), httpFaults, stdioFaults)
+}
+
+// Find returns the fault with an id.
+func Find(id string) (Fault, bool) {
+	all := Catalogue()
+	i := slices.IndexFunc(all, func(f Fault) bool { return f.ID == id })
+	if i < 0 {
+		return Fault{}, false
+	}
+	return all[i], true
+}
+
+// Level returns the level of the requirement that the fault breaks.
+func (f Fault) Level() schema.Level {
+	r, _ := schema.Lookup(f.Requirement)
+	return r.Level
+}
+
+// Page returns the specification's page of the requirement.
+func (f Fault) Page() string {
+	r, _ := schema.Lookup(f.Requirement)
+	return r.Page
+}
+
+// Transport returns one on which the fault shows.
+func (f Fault) Transport() string {
+	if len(f.Transports) > 0 {
+		return f.Transports[0]
+	}
+	return "http"
+}

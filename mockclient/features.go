@@ -1,0 +1,335 @@
+package mockclient
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+const (
+	sampling    = "features/sampling"
+	elicitation = "features/elicitation"
+	rootsSeen   = "features/roots"
+)
+
+var featureFaults = []Fault{
+	{
+		ID: "sampling.undeclared", Requirement: "sampling.capability.declared", Scenario: sampling,
+		Summary:    "sampling/createMessage is served, and sampling not declared.",
+		Apply:      changing(func(o *client.Options) { delete(o.Capabilities, "sampling") }),
+		Collateral: []string{"lifecycle.capability.client-refuses-sampling"},
+	},
+	{
+		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling, Mild: true,
+		Summary: "sampling/createMessage, which is not declared, is refused with -32603.",
+		Apply: all(changing(func(o *client.Options) {
+			delete(o.Capabilities, "sampling")
+			delete(o.Answers, "sampling/createMessage")
+		}), problem(func(e object) { e["code"] = -32603 })),
+	},
+	{
+		ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: sampling,
+		Summary:    "sampling is declared, and sampling/createMessage not known.",
+		Apply:      changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") }),
+		Collateral: []string{"base.error.invalid-params"},
+	},
+	{
+		ID: "sampling.role-user", Requirement: "sampling.result.role-assistant", Scenario: sampling,
+		Summary: "The role of a generated message is user.",
+		Apply:   amending("sampling/createMessage", func(r object) { r["role"] = "user" }),
+	},
+	{
+		ID: "sampling.no-model", Requirement: "sampling.result.model-named", Scenario: sampling,
+		Summary: "A generated message names no model.",
+		Apply:   amending("sampling/createMessage", func(r object) { r["model"] = "" }),
+	},
+	{
+		ID: "sampling.resource", Requirement: "sampling.message.content-kinds", Scenario: sampling,
+		Summary: "A generated message is an embedded resource.",
+		Apply: amending("sampling/createMessage", func(r object) {
+			r["content"] = object{"type": "resource", "resource": object{"uri": "file:///a", "text": "a"}}
+		}),
+		Collateral: []string{"content.block.known-type"},
+	},
+	{
+		ID: "sampling.stop-reason-number", Requirement: "schema.create-message-result", Scenario: sampling,
+		Summary: "stopReason is a number.",
+		Apply:   amending("sampling/createMessage", func(r object) { r["stopReason"] = 1 }),
+	},
+	{
+		ID: "sampling.content-unknown", Requirement: "content.block.known-type", Scenario: sampling,
+		Summary:    "A generated message has content of an unknown type.",
+		Apply:      amending("sampling/createMessage", func(r object) { r["content"] = object{"type": "video", "data": "AAAA"} }),
+		Collateral: []string{"sampling.message.content-kinds"},
+	},
+	{
+		ID: "sampling.limit-ignored", Requirement: "sampling.max-tokens.limit", Scenario: sampling,
+		Summary: "A generated message is many times longer than maxTokens.",
+		Apply: amending("sampling/createMessage", func(r object) {
+			r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 400)}
+		}),
+	},
+	{
+		ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: sampling,
+		Summary: "A sampling request without messages is answered with a message.",
+		Apply: serving("sampling/createMessage", func(any) any {
+			return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}}
+		}),
+	},
+	{
+		ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: sampling,
+		Summary: "A sampling request with all members is refused.",
+		Apply:   refusing(replies("sampling-full")),
+	},
+	{
+		ID: "sampling.context-refused", Requirement: "sampling.include-context.optional", Scenario: sampling,
+		Summary: "A sampling request that asks for context is refused.",
+		Apply:   refusing(replies("sampling-thisServer")),
+	},
+	{
+		ID: "sampling.metadata-refused", Requirement: "sampling.metadata.free-form", Scenario: sampling,
+		Summary: "A sampling request with metadata is refused.",
+		Apply:   refusing(replies("sampling-metadata")),
+	},
+	{
+		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
+		Summary: "A sampling request that the user rejects gets the code -32603.",
+		Apply:   problem(func(e object) { e["code"] = -32603 }),
+	},
+	{
+		ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: elicitation,
+		Summary:    "elicitation/create is served, and elicitation not declared.",
+		Apply:      changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }),
+		Collateral: []string{"lifecycle.capability.client-refuses-elicitation"},
+	},
+	{
+		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation", Scenario: elicitation, Mild: true,
+		Summary: "elicitation/create, which is not declared, is refused with -32603.",
+		Apply: all(changing(func(o *client.Options) {
+			delete(o.Capabilities, "elicitation")
+			delete(o.Answers, "elicitation/create")
+		}), problem(func(e object) { e["code"] = -32603 })),
+	},
+	{
+		ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: elicitation,
+		Summary: "elicitation is declared, and elicitation/create not known.",
+		Apply:   changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
+	},
+	{
+		ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: elicitation,
+		Summary: "The action is ok.",
+		Apply:   amending("elicitation/create", func(r object) { r["action"] = "ok" }),
+	},
+	{
+		ID: "elicitation.content-text", Requirement: "schema.elicit-result", Scenario: elicitation,
+		Summary: "The content of a form is a text.",
+		Apply:   amending("elicitation/create", func(r object) { r["content"] = "some text" }),
+	},
+	{
+		ID: "elicitation.no-content", Requirement: "elicitation.content.with-accept", Scenario: elicitation,
+		Summary: "A form is accepted without content.",
+		Apply:   amending("elicitation/create", func(r object) { delete(r, "content") }),
+	},
+	{
+		ID: "elicitation.content-nested", Requirement: "elicitation.content.primitive-values", Scenario: elicitation,
+		Summary:    "A value of the content is an object.",
+		Apply:      amending("elicitation/create", func(r object) { r["content"] = object{"string": object{}} }),
+		Collateral: []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"},
+	},
+	{
+		ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		Summary:    "The content of a form lacks what is required.",
+		Apply:      amending("elicitation/create", func(r object) { r["content"] = object{} }),
+		Collateral: []string{"elicitation.security.validate-content"},
+	},
+	{
+		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content", Scenario: elicitation,
+		Summary: "A number beyond the bounds of the form is sent on.",
+		Apply: amending("elicitation/create", func(r object) {
+			if content, ok := r["content"].(object); ok && content["number"] != nil {
+				content["number"] = 7
+			}
+		}),
+		Collateral: []string{"elicitation.content.matches-schema", "elicitation.schema.number-bounds"},
+	},
+	{
+		ID: "elicitation.enum-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Summary: "A form with an enum is refused.",
+		Apply:   refusing(replies("elicitation-enum")),
+	},
+	{
+		ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: elicitation,
+		Summary:    "A form with a number whose bounds have fractions is refused.",
+		Apply:      refusing(replies("elicitation-number")),
+		Collateral: []string{"elicitation.schema.client-supports"},
+	},
+	acting("elicitation.accept-declines", "accept", "decline", "A form that the user sends off comes back as declined."),
+	acting("elicitation.decline-cancels", "decline", "cancel", "A form that the user refuses comes back as cancelled."),
+	acting("elicitation.cancel-declines", "cancel", "decline", "A form that the user closes comes back as declined."),
+	{
+		ID: "elicitation.decline-error", Requirement: "elicitation.action.decline", Scenario: "acts/elicitation",
+		Summary: "A form that the user refuses comes back as an error.",
+		Apply:   refusing(replies("elicitation-decline")),
+	},
+	{
+		ID: "elicitation.content-declined", Requirement: "elicitation.content.only-with-accept", Scenario: "acts/elicitation",
+		Summary: "A form that the user refuses comes back with content.",
+		Apply: editing(replies("elicitation-decline"), func(m object) {
+			if r, ok := m["result"].(object); ok {
+				r["content"] = object{"string": "some text", "boolean": true}
+			}
+		}),
+	},
+	{
+		ID: "roots.undeclared", Requirement: "roots.capability.declared", Scenario: rootsSeen,
+		Summary: "roots/list is served, and roots not declared.",
+		Apply:   changing(func(o *client.Options) { delete(o.Capabilities, "roots") }),
+	},
+	{
+		ID: "roots.refused-code", Requirement: "roots.error.unsupported", Scenario: rootsSeen,
+		Summary: "roots/list, which is not declared, is refused with -32603.",
+		Apply: all(changing(func(o *client.Options) {
+			delete(o.Capabilities, "roots")
+			delete(o.Answers, "roots/list")
+		}), problem(func(e object) { e["code"] = -32603 })),
+	},
+	{
+		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: rootsSeen,
+		Summary:    "The result of roots/list has no roots.",
+		Apply:      serving("roots/list", func(any) any { return object{} }),
+		Collateral: []string{"schema.list-roots-result"},
+	},
+	{
+		ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: rootsSeen,
+		Summary: "The name of a root is a number.",
+		Apply:   serving("roots/list", func(any) any { return object{"roots": list{object{"uri": "file:///tmp", "name": 7}}} }),
+	},
+	{
+		ID: "roots.http", Requirement: "roots.root.file-uri", Scenario: rootsSeen,
+		Summary: "A root is an http URI.",
+		Apply:   serving("roots/list", rooted("http://example.com/")),
+	},
+	{
+		ID: "roots.twice", Requirement: "roots.root.uri-unique", Scenario: rootsSeen,
+		Summary: "A root is listed twice.",
+		Apply:   serving("roots/list", rooted("file:///tmp", "file:///tmp")),
+	},
+	{
+		ID: "roots.climbing", Requirement: "roots.security.validate-uris", Scenario: rootsSeen,
+		Summary: "The URI of a root climbs out of a folder.",
+		Apply:   serving("roots/list", rooted("file:///tmp/../etc")),
+	},
+	{
+		ID: "roots.change-unannounced", Requirement: "roots.list-changed.notify", Scenario: "acts/roots",
+		Summary: "The roots change without a notification.",
+		Apply:   dropping(calls("notifications/roots/list_changed")),
+	},
+	{
+		ID: "roots.removal-unannounced", Requirement: "roots.list-changed.every-change", Scenario: "acts/roots",
+		Summary: "That a root is removed is not announced, while additions are.",
+		Apply:   firstOnly(2),
+	},
+	{
+		ID: "roots.stale-list", Requirement: "roots.list.current", Scenario: "acts/roots",
+		Summary: "The list of roots stays the same although changes are announced.",
+		Apply: func(c *client.Standalone) {
+			before := c.Change
+			c.Change = func(o *client.Options) {
+				if before != nil {
+					before(o)
+				}
+				o.Answers["roots/list"] = func(context.Context, any) (any, *wire.Error) {
+					return rooted("file:///tmp")(nil), nil
+				}
+			}
+		},
+	},
+	{
+		ID: "roots.missing-folder", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
+		Summary: "A root is listed whose folder does not exist any more.",
+		Apply:   remembering(),
+	},
+	{
+		ID: "roots.unwatched", Requirement: "roots.client.monitor-changes", Scenario: "acts/root-folder",
+		Summary:    "That the folder of a root is gone shows nowhere.",
+		Apply:      all(remembering(), dropping(calls("notifications/roots/list_changed"))),
+		Collateral: []string{"roots.client.validate-accessible"},
+	},
+	{
+		ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
+		Summary:    "A notification of progress ends the client.",
+		Apply:      dyingOf("still at it"),
+		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float", "progress.value-float"},
+	},
+	{
+		ID: "progress.fraction-death", Requirement: "progress.value-float", Scenario: "features/progress",
+		Summary:    "Progress with a fraction ends the client.",
+		Apply:      dyingOf("notifications/progress", `"progress":0.25`),
+		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
+	},
+	{
+		ID: "progress.total-fraction-death", Requirement: "progress.total-float", Scenario: "features/progress",
+		Summary:    "A total with a fraction ends the client.",
+		Apply:      dyingOf("notifications/progress", `"total":25.5`),
+		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.value-float"},
+	},
+	{
+		ID: "progress.many-death", Requirement: "progress.frequency", Scenario: "features/progress",
+		Summary:    "Much progress ends the client.",
+		Apply:      dyingOf("notifications/progress", `"progress":24.5`),
+		Collateral: []string{"progress.notify", "progress.omit-total", "progress.total-float", "progress.value-float"},
+	},
+	{
+		ID: "progress.total-required", Requirement: "progress.omit-total", Scenario: "features/progress",
+		Summary: "Progress without a total ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && containsText(e, "notifications/progress") && !containsText(e, `"total"`)
+		}),
+		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
+	},
+}
+
+// rooted returns a list of roots.
+func rooted(uris ...string) func(any) any {
+	roots := list{}
+	for _, uri := range uris {
+		roots = append(roots, object{"uri": uri})
+	}
+	return func(any) any { return object{"roots": roots} }
+}
+
+// acting makes one action of the user arrive as another.
+func acting(id, action, as, summary string) Fault {
+	return Fault{
+		ID: id, Requirement: "elicitation.action." + action, Scenario: "acts/elicitation", Summary: summary,
+		Apply: editing(replies("elicitation-"+action), func(m object) { m["result"] = object{"action": as} }),
+	}
+}
+
+// firstOnly lets that many announcements of changed roots pass.
+func firstOnly(n int) apply {
+	return func(c *client.Standalone) {
+		left := n
+		sending(calls("notifications/roots/list_changed"), func(_ *wire.Message, out outgoing) []outgoing {
+			if left--; left < 0 {
+				return nil
+			}
+			return []outgoing{out}
+		})(c)
+	}
+}
+
+// remembering lists the roots as they were at first.
+func remembering() apply {
+	return func(c *client.Standalone) {
+		var first any
+		amending("roots/list", func(r object) {
+			if first == nil {
+				first = r["roots"]
+			}
+			r["roots"] = first
+		})(c)
+	}
+}

@@ -1,0 +1,299 @@
+package mockclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// The functions in this file make faults out of the hooks of the reference
+// client. They leave in place what other faults have put there.
+
+type (
+	apply  = func(c *client.Standalone)
+	object = map[string]any
+	list   = []any
+	// match tells which messages a fault is about.
+	match = func(m *wire.Message) bool
+)
+
+// all applies several changes.
+func all(changes ...apply) apply {
+	return func(c *client.Standalone) {
+		for _, change := range changes {
+			change(c)
+		}
+	}
+}
+
+// wrapping puts something around the connection.
+func wrapping(wrap func(conn transport.Conn) transport.Conn) apply {
+	return func(c *client.Standalone) {
+		before := c.Wrap
+		c.Wrap = func(conn transport.Conn) transport.Conn {
+			if before != nil {
+				conn = before(conn)
+			}
+			return wrap(conn)
+		}
+	}
+}
+
+// sender is a connection that sends something else than it is told.
+type sender struct {
+	transport.Conn
+	hook func(m *wire.Message, out transport.Outgoing) []transport.Outgoing
+}
+
+func (c *sender) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	sent := &wire.Event{Kind: wire.KindNote}
+	for _, o := range c.hook(wire.Parse(out.Raw), out) {
+		var err error
+		if sent, err = c.Conn.Send(ctx, o); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// sending returns what is sent in the place of a message: none, changed, several.
+func sending(which match, hook func(m *wire.Message, out transport.Outgoing) []transport.Outgoing) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		return &sender{Conn: conn, hook: func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+			if which(m) {
+				return hook(m, out)
+			}
+			return []transport.Outgoing{out}
+		}}
+	})
+}
+
+// dropping keeps messages from leaving.
+func dropping(which match) apply {
+	return sending(which, func(*wire.Message, transport.Outgoing) []transport.Outgoing { return nil })
+}
+
+// twice sends messages two times.
+func twice(which match) apply {
+	return sending(which, func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		return []transport.Outgoing{out, out}
+	})
+}
+
+// behind sends a text after a message.
+func behind(which match, text string) apply {
+	return sending(which, func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		return []transport.Outgoing{out, {Raw: []byte(text)}}
+	})
+}
+
+// before sends a text before a message.
+func before(which match, text string) apply {
+	return sending(which, func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		return []transport.Outgoing{{Raw: []byte(text)}, out}
+	})
+}
+
+// rewriting changes the text of messages.
+func rewriting(which match, change func(text string) string) apply {
+	return sending(which, func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		out.Raw = []byte(change(string(out.Raw)))
+		return []transport.Outgoing{out}
+	})
+}
+
+// replacing replaces a part of the text of messages.
+func replacing(which match, old, now string) apply {
+	return rewriting(which, func(text string) string { return strings.ReplaceAll(text, old, now) })
+}
+
+// editing changes the object of messages.
+func editing(which match, change func(message object)) apply {
+	return rewriting(which, func(text string) string {
+		decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+		decoder.UseNumber()
+		var message object
+		if decoder.Decode(&message) != nil {
+			return text
+		}
+		change(message)
+		return string(client.Marshal(message))
+	})
+}
+
+// params changes the params of requests or notifications of a method.
+func params(method string, change func(params object)) apply {
+	return editing(calls(method), func(message object) {
+		p, ok := message["params"].(object)
+		if !ok {
+			p = object{}
+		}
+		change(p)
+		message["params"] = p
+	})
+}
+
+// headers changes the header of the POSTs that carry messages. A list without
+// values takes a field out.
+func headers(which match, name string, values ...string) apply {
+	return sending(which, func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
+		out.Header = http.Header{name: values}
+		return []transport.Outgoing{out}
+	})
+}
+
+func anything(*wire.Message) bool { return true }
+
+// calls matches requests and notifications of methods.
+func calls(methods ...string) match {
+	return func(m *wire.Message) bool {
+		return (m.Kind == wire.Request || m.Kind == wire.Notification) && slices.Contains(methods, m.Method)
+	}
+}
+
+// later matches all that follows the initialization.
+func later(m *wire.Message) bool { return m.Method != "initialize" }
+
+// results matches results, refusals error responses, answers both.
+func results(m *wire.Message) bool  { return m.Kind == wire.Result }
+func refusals(m *wire.Message) bool { return m.Kind == wire.ErrorResponse }
+func answers(m *wire.Message) bool  { return m.IsResponse() }
+
+// replies matches the answers to requests with ids, which scenarios give.
+func replies(ids ...any) match {
+	return func(m *wire.Message) bool {
+		return m.IsResponse() && slices.ContainsFunc(ids, func(id any) bool {
+			switch id := id.(type) {
+			case string:
+				return m.ID.Key() == wire.StringID(id).Key()
+			case int:
+				return m.ID.Key() == wire.IntID(int64(id)).Key()
+			}
+			return false
+		})
+	}
+}
+
+// refusing answers requests with an error in place of a result.
+func refusing(which match) apply {
+	return editing(which, func(message object) {
+		delete(message, "result")
+		message["error"] = object{"code": -32603, "message": "Internal error"}
+	})
+}
+
+// serving answers requests of a method with a result.
+func serving(method string, result func(params any) any) apply {
+	return changing(func(o *client.Options) {
+		o.Answers[method] = func(_ context.Context, params any) (any, *wire.Error) { return result(params), nil }
+	})
+}
+
+// amending changes the results with which requests of a method are served.
+func amending(method string, change func(result object)) apply {
+	return changing(func(o *client.Options) {
+		serve := o.Answers[method]
+		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+			result, problem := serve(ctx, params)
+			if r, ok := result.(object); ok {
+				change(r)
+			}
+			return result, problem
+		}
+	})
+}
+
+// changing changes the options of the session.
+func changing(change func(o *client.Options)) apply {
+	return func(c *client.Standalone) {
+		before := c.Change
+		c.Change = func(o *client.Options) {
+			if before != nil {
+				before(o)
+			}
+			change(o)
+		}
+	}
+}
+
+// calling makes a further request before the client leaves.
+func calling(method string, params any) apply {
+	return doing(func(ctx context.Context, s *client.Session) { _, _ = s.Call(ctx, method, params) })
+}
+
+// saying sends a further text before the client leaves.
+func saying(text string) apply {
+	return doing(func(ctx context.Context, s *client.Session) { _, _ = s.Send(ctx, []byte(text)) })
+}
+
+// notifying sends a further notification before the client leaves.
+func notifying(method string, params any) apply {
+	return doing(func(ctx context.Context, s *client.Session) { _ = s.Notify(ctx, method, params) })
+}
+
+func doing(act func(ctx context.Context, s *client.Session)) apply {
+	return func(c *client.Standalone) {
+		before := c.Extra
+		c.Extra = func(ctx context.Context, s *client.Session) {
+			if before != nil {
+				before(ctx, s)
+			}
+			act(ctx, s)
+		}
+	}
+}
+
+// errDead ends the client.
+var errDead = errors.New("the client has died")
+
+// mortal is a connection on which nothing more is sent once something came.
+type mortal struct {
+	transport.Conn
+	of func(e *wire.Event) bool
+}
+
+func (c *mortal) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if slices.ContainsFunc(c.Log().Events(), func(e *wire.Event) bool { return e.From == wire.Server && c.of(e) }) {
+		return &wire.Event{Kind: wire.KindNote}, errDead
+	}
+	return c.Conn.Send(ctx, out)
+}
+
+// dying ends the client with an error when it has received something.
+func dying(of func(e *wire.Event) bool) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn { return &mortal{Conn: conn, of: of} })
+}
+
+// dyingOf ends the client at messages whose text holds all the given parts.
+func dyingOf(parts ...string) apply {
+	return dying(func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && !slices.ContainsFunc(parts, func(part string) bool { return !bytes.Contains(e.Raw, []byte(part)) })
+	})
+}
+
+// closing changes how the connection is closed.
+func closing(close func(ctx context.Context, conn transport.Conn) error) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn { return &closer{Conn: conn, close: close} })
+}
+
+type closer struct {
+	transport.Conn
+	close func(ctx context.Context, conn transport.Conn) error
+}
+
+func (c *closer) Close(ctx context.Context) error { return c.close(ctx, c.Conn) }
+
+func containsText(e *wire.Event, text string) bool { return bytes.Contains(e.Raw, []byte(text)) }
+
+// dyingOfStderr ends the client once the server has written to stderr.
+func dyingOfStderr() apply {
+	return dying(func(e *wire.Event) bool { return e.Kind == wire.KindStderr })
+}

@@ -1,0 +1,259 @@
+package mockclient
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+type outgoing = transport.Outgoing
+
+var (
+	overHTTP  = []string{transport.NameHTTP}
+	overStdio = []string{transport.NameStdio}
+)
+
+var httpFaults = []Fault{
+	{
+		ID: "http.accept-json-only", Requirement: "http.client.post-accept-sse", Transports: overHTTP,
+		Summary: "Accept of a POST has application/json alone.",
+		Apply:   headers(anything, "Accept", "application/json"),
+	},
+	{
+		ID: "http.accept-sse-only", Requirement: "http.client.post-accept-json", Transports: overHTTP,
+		Summary: "Accept of a POST has text/event-stream alone.",
+		Apply:   headers(anything, "Accept", "text/event-stream"),
+	},
+	{
+		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: overHTTP,
+		Summary:    "A POST carries two messages.",
+		Apply:      saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":"p2","method":"ping"}`),
+		Collateral: []string{"base.json.well-formed"},
+	},
+	{
+		ID: "http.put", Requirement: "http.client.post-method", Transports: overHTTP,
+		Summary: "A message is sent with PUT.",
+		Apply:   requesting(transport.Request{Method: http.MethodPut, Body: []byte(`{"jsonrpc":"2.0","id":"put","method":"ping"}`)}),
+	},
+	{
+		ID: "http.get-accept", Requirement: "http.client.get-accept", Transports: overHTTP,
+		Summary: "The GET for the listening stream does not accept text/event-stream.",
+		Apply:   requesting(transport.Request{Method: http.MethodGet, Header: http.Header{"Accept": {"application/json"}}}),
+	},
+	{
+		ID: "http.no-session-header", Requirement: "http.client.session-header", Transports: overHTTP,
+		Summary: "Requests after the initialization lack Mcp-Session-Id.",
+		Apply:   headers(later, "Mcp-Session-Id"),
+	},
+	{
+		ID: "http.no-version-header", Requirement: "http.client.version-header", Transports: overHTTP,
+		Summary: "Requests after the initialization lack MCP-Protocol-Version.",
+		Apply:   headers(later, "Mcp-Protocol-Version"),
+	},
+	{
+		ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: overHTTP,
+		Summary: "MCP-Protocol-Version is another version than was agreed on.",
+		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
+	},
+	{
+		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-session",
+		Summary: "The client goes on in a session that was answered with 404.",
+		Apply:   func(c *client.Standalone) { c.Lapses.Lost = true },
+	},
+	{
+		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP, Scenario: "http/lost-session",
+		Summary: "initialize after 404 carries the id of the lost session.",
+		Apply:   namingLost,
+	},
+	{
+		ID: "http.no-delete", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: "http/delete",
+		Summary: "The client ends without a DELETE for its session.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if named, ok := conn.(interface{ SetSession(id, version string) }); ok {
+				named.SetSession("", "")
+			}
+			return conn.Close(ctx)
+		}),
+	},
+	{
+		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/cut-stream",
+		Summary: "The end of a connection before its answer ends the client.",
+		Apply:   func(c *client.Standalone) { c.Lapses.Cut = true },
+	},
+	{
+		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers",
+		Summary: "An answer as JSON ends the client.",
+		Apply:   dyingOfHead("Content-Type", "application/json; charset"),
+	},
+	{
+		ID: "http.sse-refused", Requirement: "http.client.sse-answer", Transports: overHTTP, Scenario: "http/sse-answers",
+		Summary: "A stream of events whose answer has no id ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID
+		}),
+		Collateral: []string{"http.server.event-ids"},
+	},
+	{
+		ID: "http.comment-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-fields",
+		Summary: "An event without the event field ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
+		}),
+	},
+	{
+		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: overHTTP, Scenario: "http/sse-answers",
+		Summary:    "An event without an id ends the client.",
+		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID }),
+		Collateral: []string{"http.client.sse-answer"},
+	},
+	{
+		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: overHTTP, Scenario: requests,
+		Summary:    "What comes on a stream before the answer ends the client.",
+		Apply:      dyingOf(`"a word"`),
+		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "http.get-405-death", Requirement: "http.client.get-405-tolerated", Transports: overHTTP, Scenario: "http/plain",
+		Summary: "405 for the GET ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed && strings.HasPrefix(e.Stream, "get:")
+		}),
+		Collateral: []string{"http.client.delete-405-tolerated"},
+	},
+	{
+		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP, Scenario: "http/listening",
+		Summary:    "A ping on the listening stream is not answered.",
+		Apply:      dropping(replies("on-the-stream")),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: overHTTP, Scenario: "http/listening",
+		Summary:    "The end of the listening stream ends the client.",
+		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:") }),
+		Collateral: []string{"base.response.present", "http.client.get-stream-messages"},
+	},
+	{
+		ID: "http.delete-405-death", Requirement: "http.client.delete-405-tolerated", Transports: overHTTP, Scenario: "http/plain",
+		Summary: "405 for the DELETE is an error of the client.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			err := conn.Close(ctx)
+			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+				return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusMethodNotAllowed && strings.HasPrefix(e.Stream, "delete:")
+			}) {
+				err = errDead
+			}
+			return err
+		}),
+		Collateral: []string{"http.client.get-405-tolerated"},
+	},
+	{
+		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream",
+		Summary:    "A stream is resumed after another event than the last.",
+		Apply:      func(c *client.Standalone) { c.Lapses.Event = true },
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
+		ID: "http.array", Requirement: "http.client.post-per-message", Transports: overHTTP,
+		Summary:    "A POST carries an array of messages.",
+		Apply:      saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`),
+		Collateral: []string{"base.batch.not-sent", "http.client.body-single-message"},
+	},
+	{
+		ID: "http.other-path", Requirement: "http.client.post-to-endpoint", Transports: overHTTP,
+		Summary: "A message is sent to another path.",
+		Apply: requesting(transport.Request{
+			Method: http.MethodPost, Path: "/mcp/messages", Body: []byte(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`),
+		}),
+	},
+	{
+		ID: "http.legacy-first", Requirement: "sse.client.post-first", Transports: overHTTP, Scenario: "http/legacy-only",
+		Summary: "A GET for the legacy transport comes before any POST.",
+		Apply:   func(c *client.Standalone) { c.Legacy = strings.HasSuffix(c.URL, "/sse") },
+	},
+	{
+		ID: "http.session-required", Requirement: "http.server.session-id", Transports: overHTTP, Scenario: "http/no-session",
+		Summary: "A server that assigns no session id ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK && strings.HasPrefix(e.Stream, "post:") &&
+				e.HTTP.Header.Get("Mcp-Session-Id") == "" && e.Seq < 6
+		}),
+	},
+	{
+		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: overHTTP, Scenario: "http/refused-message",
+		Summary:    "After a refusal with a body no ping is answered.",
+		Apply:      dropping(replies("after-body")),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "http.large-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
+		Summary: "A message of a mebibyte ends the client.",
+		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
+	},
+	{
+		ID: "stdio.large-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: "hostile/large",
+		Summary: "A line of a mebibyte ends the client.",
+		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
+	},
+}
+
+// withHTTP tells of the connection before it is wrapped.
+func withHTTP(tell func(conn *transport.HTTPConn)) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		if raw, ok := conn.(*transport.HTTPConn); ok {
+			tell(raw)
+		}
+		return conn
+	})
+}
+
+// requesting makes an HTTP request of its own kind, with the headers that are due.
+func requesting(r transport.Request) apply {
+	return func(c *client.Standalone) {
+		var raw *transport.HTTPConn
+		withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+		doing(func(ctx context.Context, _ *client.Session) {
+			if raw == nil {
+				return
+			}
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			id, version := raw.Session()
+			header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+			maps.Copy(header, r.Header)
+			header.Set("Mcp-Session-Id", id)
+			header.Set("Mcp-Protocol-Version", version)
+			r.Header = header
+			_, _ = raw.Do(ctx, r)
+		})(c)
+	}
+}
+
+// namingLost names the first session in every initialize that follows.
+func namingLost(c *client.Standalone) {
+	var raw *transport.HTTPConn
+	lost := ""
+	withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+	sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+		if raw != nil && lost == "" {
+			lost, _ = raw.Session()
+		}
+		if m.Method == "initialize" && lost != "" {
+			out.Header = http.Header{"Mcp-Session-Id": {lost}}
+		}
+		return []outgoing{out}
+	})(c)
+}
+
+// dyingOfHead ends the client at a response with a header field.
+func dyingOfHead(name, value string) apply {
+	return dying(func(e *wire.Event) bool {
+		return e.Kind == wire.KindHTTPResponse && strings.Contains(e.HTTP.Header.Get(name), value)
+	})
+}

@@ -1,0 +1,314 @@
+package mockclient
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// impatient gives up on an answer soon.
+func impatient(c *client.Standalone) { c.Timeout = 300 * time.Millisecond }
+
+var lifecycleFaults = []Fault{
+	{
+		ID: "lifecycle.list-first", Requirement: "lifecycle.init.first", Transports: overStdio,
+		Summary:    "The first request is tools/list.",
+		Apply:      before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		Collateral: []string{"lifecycle.init.client-waits", "lifecycle.init.initialized-before-operation"},
+	},
+	{
+		ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
+		Summary: "A request comes where initialize is due.",
+		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+	},
+	{
+		ID: "lifecycle.no-version", Requirement: "lifecycle.init.request-version",
+		Summary: "initialize names no version.",
+		Apply:   params("initialize", func(p object) { delete(p, "protocolVersion") }),
+	},
+	{
+		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.request-capabilities",
+		Summary: "initialize has no capabilities.",
+		Apply:   params("initialize", func(p object) { delete(p, "capabilities") }),
+	},
+	{
+		ID: "lifecycle.no-client-info", Requirement: "lifecycle.init.request-client-info",
+		Summary: "initialize has no clientInfo.",
+		Apply:   params("initialize", func(p object) { delete(p, "clientInfo") }),
+	},
+	{
+		ID: "lifecycle.no-initialized", Requirement: "lifecycle.init.initialized-sent",
+		Summary: "notifications/initialized is never sent.",
+		Apply:   dropping(calls("notifications/initialized")),
+	},
+	{
+		ID: "lifecycle.initialized-early", Requirement: "lifecycle.init.initialized-after-result", Transports: overStdio,
+		Summary:    "notifications/initialized comes before initialize.",
+		Apply:      before(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`),
+		Collateral: []string{"lifecycle.init.first"},
+	},
+	{
+		ID: "lifecycle.does-not-wait", Requirement: "lifecycle.init.client-waits", Transports: overStdio,
+		Summary:    "A request follows initialize before that is answered.",
+		Apply:      behind(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		Collateral: []string{"lifecycle.init.initialized-before-operation"},
+	},
+	{
+		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
+		Summary: "A request comes between the answer to initialize and notifications/initialized.",
+		Apply:   before(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+	},
+	{
+		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
+		Summary:    "The client leaves although the server has taken its version.",
+		Apply:      dyingOf(`"serverInfo"`),
+		Collateral: []string{"lifecycle.init.instructions-optional"},
+	},
+	{
+		ID: "lifecycle.any-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
+		Summary: "The client goes on with a version that nobody knows.",
+		Apply:   func(c *client.Standalone) { c.Lapses.Version = true },
+	},
+	{
+		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
+		Summary: "The client neither goes on nor leaves when it does not know the version.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if heard(conn, "2031-01-01") {
+				<-ctx.Done()
+			}
+			return conn.Close(ctx)
+		}),
+	},
+	{
+		ID: "lifecycle.mismatch-hangs", Requirement: "lifecycle.error.version-mismatch", Scenario: "lifecycle/older-version",
+		Summary: "The client hangs when the server has an older version.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if heard(conn, `"2024-11-05"`) {
+				<-ctx.Done()
+			}
+			return conn.Close(ctx)
+		}),
+	},
+	{
+		ID: "lifecycle.instructions-required", Requirement: "lifecycle.init.instructions-optional", Scenario: "lifecycle/additions",
+		Summary:    "Instructions in the result of initialize end the client.",
+		Apply:      dyingOf(`"instructions":"Gr`),
+		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional", "lifecycle.capability.server-experimental"},
+	},
+	{
+		ID: "lifecycle.early-ping-death", Requirement: "lifecycle.init.server-early-ping", Scenario: "lifecycle/early-ping",
+		Summary:    "A ping before the answer to initialize ends the client.",
+		Apply:      dyingOf(`"early-ping"`),
+		Collateral: []string{"lifecycle.init.server-early-logging"},
+	},
+	{
+		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging", Scenario: "lifecycle/early-ping",
+		Summary:    "A log message before the answer to initialize ends the client.",
+		Apply:      dyingOf("not initialized yet"),
+		Collateral: []string{"lifecycle.init.server-early-ping"},
+	},
+	{
+		ID: "lifecycle.experimental-death", Requirement: "lifecycle.capability.server-experimental", Scenario: "lifecycle/additions",
+		Summary:    "An experimental capability of the server ends the client.",
+		Apply:      dyingOf("com.example/unknown"),
+		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional"},
+	},
+	{
+		ID: "lifecycle.additional-death", Requirement: "lifecycle.capability.server-additional", Scenario: "lifecycle/additions",
+		Summary:    "A capability that is not known ends the client.",
+		Apply:      dyingOf("com.example.capability"),
+		Collateral: []string{"base.message.utf8-accepted", "lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
+	},
+	{
+		ID: "lifecycle.utf8-death", Requirement: "base.message.utf8-accepted", Scenario: "lifecycle/additions",
+		Summary:    "Letters beyond ASCII end the client.",
+		Apply:      dyingOf("你好"),
+		Collateral: []string{"lifecycle.capability.server-additional", "lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
+	},
+	{
+		ID: "lifecycle.shutdown-request", Requirement: "lifecycle.shutdown.by-transport",
+		Summary: "The client sends a request to shut the session down.",
+		Apply:   calling("shutdown", nil),
+	},
+	{
+		ID: "lifecycle.later-feature", Requirement: "lifecycle.operation.version",
+		Summary: "A request that only a later version has is sent.",
+		Apply:   calling("tasks/list", nil),
+	},
+	undeclared("tools", "tools/list", nil),
+	undeclared("prompts", "prompts/list", nil),
+	undeclared("resources", "resources/list", nil),
+	undeclared("logging", "logging/setLevel", object{"level": "info"}),
+	undeclared("completions", "completion/complete", object{
+		"ref": object{"type": "ref/prompt", "name": "greeting"}, "argument": object{"name": "name", "value": ""},
+	}),
+	{
+		ID: "lifecycle.uses-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
+		Summary: "resources/subscribe is sent although the server does not declare it.",
+		Apply:   calling("resources/subscribe", object{"uri": "test://static-text"}),
+	},
+	{
+		ID: "lifecycle.roots-changes-undeclared", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
+		Summary: "Changed roots are announced although roots.listChanged is not declared.",
+		Apply:   changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
+	},
+	{
+		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components", Scenario: "capabilities/none",
+		Summary:    "The client ends when the server has no capability.",
+		Apply:      dyingOf(`"capabilities":{}`),
+		Collateral: []string{"lifecycle.error.missing-capability"},
+	},
+	{
+		ID: "lifecycle.missing-capability-hangs", Requirement: "lifecycle.error.missing-capability", Scenario: "capabilities/none",
+		Summary: "The client hangs when the server has no capability.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if heard(conn, `"capabilities":{}`) {
+				<-ctx.Done()
+			}
+			return conn.Close(ctx)
+		}),
+		Collateral: []string{"base.support.other-components"},
+	},
+	{
+		ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
+		Summary: "A request that is given up is not cancelled.",
+		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
+	},
+	{
+		ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
+		Summary: "A tool call that is given up is not cancelled.",
+		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
+	},
+}
+
+func undeclared(capability, method string, params any) Fault {
+	other := "tools"
+	if capability == other {
+		other = "prompts"
+	}
+	return Fault{
+		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability, Scenario: "capabilities/only-" + other,
+		Summary: method + " is sent although the server does not declare it.",
+		Apply:   calling(method, params),
+	}
+}
+
+// heard reports whether a message of the server has held a text.
+func heard(conn transport.Conn, text string) bool {
+	for _, e := range conn.Log().Events() {
+		if e.Kind == wire.KindMessage && e.From == wire.Server && containsText(e, text) {
+			return true
+		}
+	}
+	return false
+}
+
+var utilityFaults = []Fault{
+	{
+		ID: "ping.refused", Requirement: "ping.response-prompt", Scenario: requests,
+		Summary:    "A ping is refused with an error.",
+		Apply:      refusing(results),
+		Collateral: []string{"ping.either-side"},
+	},
+	{
+		ID: "ping.one-way", Requirement: "ping.either-side", Scenario: requests,
+		Summary:    "A ping of the server is refused: only clients may send them.",
+		Apply:      refusing(results),
+		Collateral: []string{"ping.response-prompt"},
+	},
+	{
+		ID: "ping.result-filled", Requirement: "ping.response-empty", Scenario: requests,
+		Summary: "The result of a ping holds something.",
+		Apply:   editing(replies("last-ping"), func(m object) { m["result"] = object{"ok": true} }),
+	},
+	{
+		ID: "ping.params", Requirement: "ping.no-params",
+		Summary: "A ping has parameters.",
+		Apply:   calling("ping", object{"time": 1}),
+	},
+	{
+		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: requests,
+		Summary:    "Requests of the server stay unanswered.",
+		Apply:      dropping(answers),
+		Collateral: []string{"base.response.present", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+	},
+	{
+		ID: "progress.token-refused", Requirement: "progress.request", Scenario: requests,
+		Summary:    "A ping with a progress token is refused.",
+		Apply:      refusing(replies("with-token", "with-number")),
+		Collateral: []string{"progress.token.any-means"},
+	},
+	{
+		ID: "progress.number-refused", Requirement: "progress.token.any-means", Scenario: requests,
+		Summary:    "A ping whose progress token is a number is refused.",
+		Apply:      refusing(replies("with-number")),
+		Collateral: []string{"progress.request"},
+	},
+	{
+		ID: "progress.token-object", Requirement: "progress.token.type",
+		Summary: "A progress token is an object.",
+		Apply:   calling("ping", object{"_meta": object{"progressToken": object{}}}),
+	},
+	{
+		ID: "progress.token-reused", Requirement: "progress.token.unique", Transports: overStdio,
+		Summary: "Two requests that are under way have the same progress token.",
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			call := object{"name": "slow", "arguments": object{"seconds": 0.3}, "_meta": object{"progressToken": "one"}}
+			first, err := s.Start(ctx, "tools/call", call)
+			if err != nil {
+				return
+			}
+			_, _ = s.Call(ctx, "tools/call", call)
+			_, _ = first.Await(ctx)
+		}),
+	},
+	{
+		ID: "cancellation.of-nothing", Requirement: "cancellation.same-direction",
+		Summary: "A request is cancelled that was never sent.",
+		Apply:   notifying("notifications/cancelled", object{"requestId": "never-sent"}),
+	},
+	{
+		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: overStdio,
+		Summary: "A request is cancelled that was answered long ago.",
+		Apply:   notifying("notifications/cancelled", object{"requestId": 2}),
+	},
+	{
+		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",
+		Summary:    "initialize is cancelled.",
+		Apply:      behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
+		Collateral: []string{"http.client.session-header", "http.client.version-header"},
+	},
+	{
+		ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",
+		Summary:    "After a cancellation that crosses the answer no ping is answered.",
+		Apply:      dropping(replies("after-cancelling")),
+		Collateral: []string{"base.response.present"},
+	},
+	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown", "After cancellations of unknown requests no ping is answered.", "after-cancelled"),
+	ignoring("cancellation.completed-silence", "cancellation.ignore-completed", "After cancellations of what is done no ping is answered.", "after-cancelled"),
+	ignoring("cancellation.malformed-silence", "cancellation.ignore-malformed", "After malformed cancellations no ping is answered.", "after-cancelled"),
+	ignoring("tools.change-silence", "tools.list-changed.unsolicited", "After a change of the tools no ping is answered.", "after-changed"),
+	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited", "After a change of the prompts no ping is answered.", "after-changed"),
+	ignoring("resources.change-silence", "resources.list-changed.unsolicited", "After a change of the resources no ping is answered.", "after-changed"),
+	ignoring("logging.data-silence", "logging.message.any-data", "After log messages with all kinds of data no ping is answered.", "after-changed"),
+	ignoring("meta.notification-silence", "meta.attach.notification", "After a notification with _meta no ping is answered.", "after-unknown"),
+}
+
+// fenced names what a ping is to show that the scenario of notifications sends.
+var fenced = map[string][]string{
+	"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
+	"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
+	"after-changed": {
+		"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited", "logging.message.any-data",
+	},
+}
+
+func ignoring(id, requirement, summary, fence string) Fault {
+	return Fault{
+		ID: id, Requirement: requirement, Scenario: notifications, Summary: summary, Apply: dropping(replies(fence)),
+		Collateral: append([]string{"base.response.present"}, fenced[fence]...),
+	}
+}

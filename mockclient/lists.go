@@ -1,0 +1,177 @@
+package mockclient
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+const pages = "lists/pages"
+
+var listFaults = []Fault{
+	{
+		ID: "pagination.cursor-cleaned", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary: "Unusual characters of a cursor are replaced.",
+		Apply:   replacing(anything, "→ 次", "-> ?"),
+	},
+	{
+		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary: "A cursor is escaped as in a URL.",
+		Apply: replacing(func(m *wire.Message) bool {
+			cursor, _ := wire.At(m.Params, "cursor").(string)
+			return strings.HasPrefix(cursor, "page=3")
+		}, "&", "%26"),
+		Collateral: []string{"pagination.client.no-fixed-page-size"},
+	},
+	{
+		ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
+		Summary: "A cursor of one list is used for another.",
+		Apply:   calling("prompts/list", object{"cursor": "page=3&of=tools/list"}),
+	},
+	{
+		ID: "pagination.stops-at-empty", Requirement: "pagination.client.no-fixed-page-size", Scenario: pages,
+		Summary: "An empty page is taken for the end.",
+		Apply: instead(func(m *wire.Message) bool {
+			cursor, _ := wire.At(m.Params, "cursor").(string)
+			return strings.HasPrefix(cursor, "page=3")
+		}),
+	},
+	{
+		ID: "pagination.long-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages,
+		Summary: "A cursor of several thousand characters is not used.",
+		Apply: instead(func(m *wire.Message) bool {
+			cursor, _ := wire.At(m.Params, "cursor").(string)
+			return len(cursor) > 1000
+		}),
+	},
+	{
+		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages, Mild: true,
+		Summary: "A cursor that is the empty string is taken for the end.",
+		Apply: instead(func(m *wire.Message) bool {
+			cursor, ok := wire.At(m.Params, "cursor").(string)
+			return ok && cursor == ""
+		}),
+	},
+	{
+		ID: "pagination.goes-on", Requirement: "pagination.client.missing-cursor-ends", Scenario: pages,
+		Summary: "A list is read on after its last page, with a cursor from before.",
+		Apply:   calling("resources/templates/list", object{"cursor": "page=3&of=resources/templates/list"}),
+	},
+	{
+		ID: "completion.ref-name", Requirement: "completion.ref.kinds",
+		Summary: "The reference of a completion has an unknown type.",
+		Apply: params("completion/complete", func(p object) {
+			if ref, ok := p["ref"].(object); ok {
+				ref["type"] = "ref/tool"
+			}
+		}),
+		Collateral: []string{"schema.complete-request"},
+	},
+	{
+		ID: "completion.argument-unknown", Requirement: "completion.argument.current-value",
+		Summary: "An argument is completed that the prompt does not have.",
+		Apply: params("completion/complete", func(p object) {
+			if argument, ok := p["argument"].(object); ok {
+				argument["name"] = "no-such-argument"
+			}
+		}),
+	},
+	{
+		ID: "prompts.argument-missing", Requirement: "prompts.argument.required-given",
+		Summary: "A prompt is asked for without its required arguments.",
+		Apply:   params("prompts/get", func(p object) { delete(p, "arguments") }),
+	},
+	{
+		ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
+		Summary: "resources/unsubscribe names what was not subscribed to.",
+		Apply:   calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
+	},
+	{
+		ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual", Scenario: "lists/virtual-files",
+		Summary: "Resources whose URIs name files are not read.",
+		Apply: instead(func(m *wire.Message) bool {
+			uri, _ := wire.At(m.Params, "uri").(string)
+			return m.Method == "resources/read" && strings.HasPrefix(uri, "file:")
+		}),
+	},
+}
+
+// instead sends a ping in the place of a request.
+func instead(which match) apply {
+	return editing(which, func(m object) {
+		m["method"] = "ping"
+		delete(m, "params")
+	})
+}
+
+// toleranceFaults are those of clients that end at what they have to cope with.
+func toleranceFaults() []Fault {
+	var faults []Fault
+	metadata := []string{
+		"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters", "meta.key.name-empty",
+	}
+	for _, f := range []struct{ id, requirement, scenario, what, text string }{
+		{"base.result-closed", "base.response.result-open", "exchange/open-results", "An additional member of a result", "com.example.addition"},
+		{"meta.result-death", "meta.attach.result", "exchange/metadata", "Metadata in a result", `"_meta"`},
+		{"meta.objects-death", "meta.attach.objects", "exchange/metadata", "Metadata of a tool", `"_meta"`},
+		{"meta.reserved-death", "meta.reserved.no-assumptions", "exchange/metadata", "Metadata with a reserved key", "modelcontextprotocol.io/x"},
+		{"meta.characters-death", "meta.key.name-characters", "exchange/metadata", "A key with unusual characters", "a-b_c.d"},
+		{"meta.empty-name-death", "meta.key.name-empty", "exchange/metadata", "A key with an empty name", `"com.example/"`},
+	} {
+		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario, Summary: f.what + " ends the client.", Apply: dyingOf(f.text)}
+		if slices.Contains(metadata, f.requirement) {
+			fault.Collateral = metadata // which come together
+		}
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+// schemaFaults give params another form than their definitions have.
+func schemaFaults() []Fault {
+	var faults []Fault
+	add := func(id, requirement, summary, method string, change func(p object)) {
+		faults = append(faults, Fault{
+			ID: "schema." + id, Requirement: requirement, Summary: summary, Apply: params(method, change),
+			// Whoever unsubscribes has to have subscribed.
+			Collateral: []string{"resources.unsubscribe.after-subscribe"},
+		})
+	}
+	set := func(name string, value any) func(p object) { return func(p object) { p[name] = value } }
+	for _, f := range []struct {
+		id, requirement, method, member string
+		value                           any
+	}{
+		{"client-capabilities", "schema.client-capabilities", "initialize", "capabilities", object{"roots": object{"listChanged": "yes"}}},
+		{"implementation", "schema.implementation", "initialize", "clientInfo", object{"name": "mcpconform", "version": 1}},
+		{"complete", "schema.complete-request", "completion/complete", "context", "none"},
+		{"set-level", "schema.set-level-request", "logging/setLevel", "level", "verbose"},
+		{"get-prompt", "schema.get-prompt-request", "prompts/get", "name", 7},
+		{"list-prompts", "schema.list-prompts-request", "prompts/list", "cursor", 7},
+		{"list-resources", "schema.list-resources-request", "resources/list", "cursor", 7},
+		{"list-templates", "schema.list-resource-templates-request", "resources/templates/list", "cursor", 7},
+		{"list-tools", "schema.list-tools-request", "tools/list", "cursor", 7},
+		{"read", "schema.read-resource-request", "resources/read", "uri", list{}},
+		{"subscribe", "schema.subscribe-request", "resources/subscribe", "uri", 7},
+		{"unsubscribe", "schema.unsubscribe-request", "resources/unsubscribe", "uri", 7},
+		{"call-tool", "schema.call-tool-request", "tools/call", "arguments", list{}},
+	} {
+		add(f.id, f.requirement, "In params of "+f.method+" the member "+f.member+" has another type.", f.method, set(f.member, f.value))
+	}
+	faults = append(faults,
+		Fault{
+			ID: "schema.cancelled", Requirement: "schema.cancelled-notification",
+			Summary: "In params of notifications/cancelled the reason is a number.",
+			Apply: doing(func(ctx context.Context, s *client.Session) {
+				call := object{"name": "slow", "arguments": object{"seconds": 0.3}}
+				if p, err := s.Start(ctx, "tools/call", call); err == nil {
+					_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": p.ID, "reason": 7})
+				}
+			}),
+		},
+	)
+	return faults
+}

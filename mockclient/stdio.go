@@ -1,0 +1,140 @@
+package mockclient
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var stdioFaults = []Fault{
+	{
+		ID: "stdio.no-newline", Requirement: "stdio.message.newline-delimited", Transports: overStdio,
+		Summary:    "Two messages stand on one line.",
+		Apply:      saying(`{"jsonrpc":"2.0","id":"l1","method":"ping"}{"jsonrpc":"2.0","id":"l2","method":"ping"}`),
+		Collateral: []string{"base.json.well-formed"},
+	},
+	{
+		ID: "stdio.indented", Requirement: "stdio.message.no-embedded-newlines", Transports: overStdio,
+		Summary:    "A message spans several lines.",
+		Apply:      saying("{\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"lines\",\n  \"method\": \"ping\"\n}"),
+		Collateral: []string{"base.json.well-formed", "stdio.client.stdin-clean"},
+	},
+	{
+		ID: "stdio.chatter", Requirement: "stdio.client.stdin-clean", Transports: overStdio,
+		Summary: "A line that is no message is written to the server.",
+		Apply:   saying("connected, sending requests"),
+	},
+	{
+		ID: "stdio.stderr-death", Requirement: "stdio.client.stderr-handling", Transports: overStdio, Scenario: "stdio/stderr",
+		Summary: "Output of the server on stderr ends the client.",
+		Apply:   dyingOfStderr(),
+	},
+	{
+		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: overStdio, Scenario: "stdio/framing",
+		Summary:    "A line that ends with CR LF ends the client.",
+		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r")) }),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+	},
+	{
+		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: overStdio, Scenario: "stdio/framing",
+		Summary:    "A message that comes together with another ends the client.",
+		Apply:      dyingOf(`"data":"before"`),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+	},
+	{
+		ID: "stdio.unicode-lines", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio, Scenario: "stdio/framing",
+		Summary:    "A line separator of Unicode within a message ends the client.",
+		Apply:      dyingOf("two three"),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+	},
+	{
+		ID: "stdio.server-exit-hangs", Requirement: "lifecycle.shutdown.stdio-server-initiates", Transports: overStdio, Scenario: "stdio/exits-early",
+		Summary: "The client hangs when the server exits by itself.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit }) {
+				<-ctx.Done()
+			}
+			return conn.Close(ctx)
+		}),
+	},
+	{
+		ID: "stdio.killed-at-once", Requirement: "lifecycle.shutdown.stdio-close-stdin", Transports: overStdio, Scenario: "stdio/shutdown",
+		Summary: "The server is asked to end by a signal while its stdin is open.",
+		Apply:   leaving(func(p transport.Process) { _ = p.Terminate() }),
+	},
+	{
+		ID: "stdio.no-time-to-exit", Requirement: "lifecycle.shutdown.stdio-wait", Transports: overStdio, Scenario: "stdio/stubborn",
+		Summary: "The server gets SIGTERM as soon as its stdin is closed.",
+		Apply: leaving(func(p transport.Process) {
+			_ = p.Stdin().Close()
+			_ = p.Terminate()
+		}),
+		Collateral: []string{"lifecycle.shutdown.stdio-close-stdin"},
+	},
+	{
+		ID: "stdio.no-sigterm", Requirement: "lifecycle.shutdown.stdio-sigterm", Transports: overStdio, Scenario: "stdio/stubborn",
+		Summary: "A server that does not exit gets SIGKILL without SIGTERM before.",
+		Apply: leaving(func(p transport.Process) {
+			_ = p.Stdin().Close()
+		}),
+	},
+	{
+		ID: "stdio.left-behind", Requirement: "lifecycle.shutdown.stdio-sigkill", Transports: overStdio, Scenario: "stdio/stubborn",
+		Summary: "A server that outlives SIGTERM is left behind.",
+		Apply:   leavingBehind,
+	},
+}
+
+// launcher remembers the process that was launched last.
+type launcher struct {
+	transport.Launcher
+	process transport.Process
+}
+
+func (l *launcher) Launch() (transport.Process, error) {
+	p, err := l.Launcher.Launch()
+	l.process = p
+	return p, err
+}
+
+// leaving does something with the server's process before the connection is
+// closed, which at last kills it.
+func leaving(act func(p transport.Process)) apply {
+	return func(c *client.Standalone) {
+		l := &launcher{Launcher: c.Launcher}
+		c.Launcher = l
+		closing(func(ctx context.Context, conn transport.Conn) error {
+			act(l.process)
+			linger(l.process)
+			l.process.Kill()
+			return conn.Close(ctx)
+		})(c)
+	}
+}
+
+// leavingBehind ends without a look at the server's process.
+func leavingBehind(c *client.Standalone) {
+	l := &launcher{Launcher: c.Launcher}
+	c.Launcher = l
+	closing(func(context.Context, transport.Conn) error {
+		_ = l.process.Stdin().Close()
+		linger(l.process)
+		_ = l.process.Terminate()
+		return nil
+	})(c)
+}
+
+// linger waits a little for a process that may not exit.
+func linger(p transport.Process) {
+	wait := time.NewTimer(300 * time.Millisecond)
+	defer wait.Stop()
+	select {
+	case <-p.Done():
+	case <-wait.C:
+	}
+}
