@@ -40,8 +40,7 @@ type Needs struct {
 	Purposes []string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
-	// Long says that the check waits, on some servers, for what never comes: it
-	// is begun before others, which use the time.
+	// Long says that the check waits, on some servers, for what never comes.
 	Long bool
 	// Provokes lists requirements that the check's own messages break on
 	// purpose, beside those declared on single messages.
@@ -105,3 +104,6 @@ type Note struct {
 func (c *Check) Applies(transport string) bool {
 	return len(c.Needs.Transports) == 0 || slices.Contains(c.Needs.Transports, transport)
 }
+
+// takesLong reports whether a check is begun before others, which use the time.
+func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.Purposes, "slow") }

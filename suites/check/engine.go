@@ -203,7 +203,7 @@ func (e *Engine) startAll(ctx context.Context, shared, own []*Future, do func(*F
 	queue := make(chan *Future, len(own)+len(shared))
 	for _, long := range []bool{true, false} {
 		for _, f := range own {
-			if f.Check.Needs.Long == long {
+			if f.Check.takesLong() == long {
 				queue <- f
 			}
 		}
