@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -76,6 +77,7 @@ type scriptPlayer struct {
 	taken  map[*wire.Event]bool // what the script has dealt with
 	named  map[string]*scriptRequest
 	latest *scriptRequest
+	all    []*scriptRequest
 }
 
 // scriptRequest is a request of the script.
@@ -135,6 +137,7 @@ func (p *scriptPlayer) send(step script.Step) {
 	}
 	method, _ := message["method"].(string)
 	p.latest = &scriptRequest{id: wire.ReadID(jsonValue(message["id"])), method: method, event: e}
+	p.all = append(p.all, p.latest)
 	p.bound["id"] = jsonValue(message["id"])
 	if step.As != "" {
 		p.named[step.As] = p.latest
@@ -254,8 +257,17 @@ func (p *scriptPlayer) bind(pattern map[string]any, e *wire.Event) {
 }
 
 // never fails if a message has come that fits. What the server was going to
-// send for what came before has arrived when a ping is answered.
+// send for what came before has arrived when a ping is answered; over HTTP, when
+// the requests have been answered too, as each has a stream of its own.
 func (p *scriptPlayer) never(step script.Step) {
+	if p.t.Session.Log().Transport != transport.NameStdio {
+		for _, r := range p.all {
+			// What never comes is another matter.
+			_, _ = p.t.Session.AwaitEvent(p.t.Context, r.event.Seq, "answer to "+r.method, func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && e.From == wire.Server && r.answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == r.event.Stream
+			})
+		}
+	}
 	mark := p.t.Mark()
 	p.t.Fence()
 	pings := make(map[string]bool)
