@@ -93,13 +93,20 @@ var baseChecks = []*check.Check{
 			mark := t.Mark()
 			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`, client.Deliberately("*"))
 			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"ping"}`, client.Deliberately("*"))
-			t.Fence()
-			t.Fence() // an answer without an id may have been taken for that of the first ping
+			// An answer without an id may be taken for that of the first ping.
+			_, err := t.Session.Call(t.Context, "ping", nil)
+			if err == nil {
+				_, err = t.Session.Call(t.Context, "ping", nil)
+			}
 			for _, e := range t.Since(mark) {
 				if e.Msg.Kind == wire.Result && (e.Msg.ID.Key() == `"wrong-case"` || e.Msg.ID.Key() == `"wrong-case-too"`) {
 					t.Show(e)
 					t.Fail("a message with members spelled ID, METHOD or Method was served as a ping")
 				}
+			}
+			if err != nil {
+				// That it does not survive them is another requirement's affair.
+				t.Inconclusive("after messages with members spelled ID, METHOD or Method: %s", err)
 			}
 		},
 	},
