@@ -1,7 +1,9 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -171,5 +173,39 @@ func TestPartlyProtectedServer(t *testing.T) {
 	}
 	if !slices.Contains(judgedOn(run, result.Pass), "auth.server.missing-token-401") {
 		t.Error("the refusal of tools/call has not counted")
+	}
+}
+
+// No token that serves to be accepted or refused is shown.
+func TestNoTokenIsShown(t *testing.T) {
+	o := serverOptions()
+	mockserver.Protected(&o)
+	dialer, stop, err := serve(t.Context(), transport.NameHTTP, o, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	at := dialer.(*transport.HTTP)
+	at.Redactor = transport.NewRedactor(at.Header, at.URL)
+	at.Redactor.Add(authorization.Tokens()...)
+	run, trace, err := suites.Server(t.Context(), suites.Options{
+		Dialer: at, Redactor: at.Redactor, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: authorization},
+		Selection: suites.Selection{Select: []string{authPage}}, Timeout: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found(t, run)
+	var left bytes.Buffer
+	if _, err := trace.WriteTo(&left); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&left).Encode(run); err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range append(authorization.Tokens(), mockserver.GoodToken, mockserver.GoodToken[:20]) {
+		if strings.Contains(left.String(), token) {
+			t.Errorf("%s is shown", token)
+		}
 	}
 }

@@ -113,6 +113,9 @@ func (f *clientFlags) announce(w io.Writer, places []client.Place) {
 			at = strings.Join(p.Command, " ")
 		}
 		fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, at)
+		if p.ClientID != "" {
+			fmt.Fprintf(w, "  %-30s with the client id %s and the client secret %s\n", "", p.ClientID, p.ClientSecret)
+		}
 		if p.Act != "" {
 			acts = append(acts, p)
 		}

@@ -104,7 +104,7 @@ const WellKnown = "/.well-known/oauth-authorization-server"
 const (
 	maxClients = 1000
 	maxGrants  = 10_000
-	maxBody    = 1 << 20
+	maxBody    = 64 << 10
 )
 
 const defaultLife = time.Hour

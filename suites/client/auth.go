@@ -135,7 +135,7 @@ func redirecting(change func(url.Values)) *Guard {
 
 func authScenario(name string, requirements []string, guard func() *Guard, judge func(*T)) *Scenario {
 	s := &Scenario{
-		Name: name, Requirements: requirements, Transports: overHTTP(), Needs: unreached, Guard: guard, Official: "auth/metadata-default",
+		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Guard: guard, Official: "auth/metadata-default",
 		// What a client makes of a server that it cannot enter is told by the scenario.
 		Options: func(*Play) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
@@ -152,8 +152,11 @@ func authScenario(name string, requirements []string, guard func() *Guard, judge
 			}
 		},
 	}
-	if name == "auth/no-registration" {
+	switch name {
+	case "auth/no-registration":
 		s.Official = "auth/pre-registration"
+	case "auth/root":
+		s.Transports = overHTTP() // the other has a path for each of its endpoints
 	}
 	return s
 }
@@ -368,12 +371,16 @@ func (f *Flow) reached() bool {
 	return len(f.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0
 }
 
+// guessable are endpoints by the names that many servers give them, and ours do
+// not.
+var guessable = []string{"authorize", "token", "register"}
+
 func (t *T) judgeServerMetadata() {
 	const id = "auth.client.as-metadata"
 	known := len(t.Flow.steps(authserver.Metadata)) > 0
 	used := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
 	for _, s := range t.Flow.steps(authserver.Other) {
-		if !strings.HasPrefix(s.Path, "/.well-known/") {
+		if slices.Contains(guessable, s.Path[strings.LastIndexByte(s.Path, '/')+1:]) {
 			t.Violation(id, "the client uses "+s.Method+" "+wire.Quote(s.Path, 80)+", which the metadata do not name", s.Event)
 		}
 	}

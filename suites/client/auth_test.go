@@ -343,3 +343,58 @@ func TestUnauthorizedClients(t *testing.T) {
 		t.Errorf("ignoring 401 in a session is %q", got)
 	}
 }
+
+// TestNoTokenIsShown looks for what is secret in the flow in everything that a
+// run leaves behind.
+func TestNoTokenIsShown(t *testing.T) {
+	var mu sync.Mutex
+	var secrets []string
+	keep := func(texts ...string) {
+		mu.Lock()
+		defer mu.Unlock()
+		secrets = append(secrets, texts...)
+	}
+	spy := meddling{
+		request: func(_ *http.Request, form url.Values) {
+			for _, name := range []string{"code", "code_verifier", "refresh_token", "client_secret"} {
+				keep(form.Get(name))
+			}
+		},
+		response: func(r *http.Request, resp *http.Response) {
+			reading(func(_ *http.Request, document map[string]any) {
+				for _, name := range []string{"access_token", "refresh_token"} {
+					text, _ := document[name].(string)
+					keep(text)
+				}
+			}).response(r, resp)
+		},
+	}
+	run, trace, err := suites.Client(t.Context(), suites.ClientOptions{
+		Scenarios: []string{client.Door, "auth/refresh", "auth/no-registration"}, Timeout: 20 * time.Second,
+		Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			return reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{
+				ID: p.ClientID, Secret: p.ClientSecret, Transport: spy,
+			}}.Run(ctx)
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean(t, run)
+	var left bytes.Buffer
+	if _, err := trace.WriteTo(&left); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(&left).Encode(run); err != nil {
+		t.Fatal(err)
+	}
+	secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
+	if len(secrets) < 10 {
+		t.Fatalf("there were only %d secrets", len(secrets))
+	}
+	for _, s := range secrets {
+		if strings.Contains(left.String(), s) {
+			t.Errorf("%s is shown", s)
+		}
+	}
+}

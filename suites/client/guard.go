@@ -42,12 +42,13 @@ type Flow struct {
 	guard   *Guard
 	place   *url.URL // what the client was given
 	servers []*authserver.Server
+	logs    []*wire.Log // of the authorization servers
 
 	mu        sync.Mutex
 	exchanges []Step
 	shown     []Shown
 	documents []*wire.Event // requests for documents at the protected server
-	posts     int           // requests with a session id
+	posts     int           // messages with a token
 	lapsed    bool
 }
 
@@ -78,6 +79,9 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 		for _, s := range stops {
 			s()
 		}
+		for _, l := range f.logs {
+			l.End()
+		}
 	}
 	options := g.Servers
 	if len(options) == 0 {
@@ -98,6 +102,7 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 		so.Issuer = origin + so.Issuer
 		so.Lenient = true
 		so.Log = e.Trace.Connect(transport.NameOAuth, label)
+		f.logs = append(f.logs, so.Log)
 		so.Seen = func(x authserver.Exchange) { f.step(Step{x, i}) }
 		if g.Client != nil {
 			so.Clients = append(so.Clients, *g.Client)
@@ -168,9 +173,9 @@ func (f *Flow) issued(token string) bool {
 // is for another resource is taken as well, so that the rest can be seen.
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	f.mu.Lock()
-	if f.guard.Lapse && !f.lapsed && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" {
-		// The first of these completes the handshake.
-		if f.posts++; f.posts == 2 {
+	if f.guard.Lapse && !f.lapsed && r.Method == http.MethodPost {
+		// The handshake takes two of these.
+		if f.posts++; f.posts == 3 {
 			f.lapsed = true
 			for _, s := range f.servers {
 				s.Revoke()
@@ -269,11 +274,11 @@ func (f *Flow) presented() []Shown {
 // documentsFrom reads what the client asked of the protected server beside the protocol.
 func (f *Flow) documentsFrom(trace *wire.Trace, label string) {
 	for _, l := range trace.Logs() {
-		if l.Label != label || l.Transport != transport.NameOAuth {
+		if l.Label != label || l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
 			continue
 		}
 		for _, e := range l.Events() {
-			if e.Kind == wire.KindHTTPRequest && !strings.Contains(e.Stream, "metadata:") {
+			if e.Kind == wire.KindHTTPRequest {
 				f.documents = append(f.documents, e)
 			}
 		}

@@ -111,6 +111,13 @@ func (x *httpExchange) deliberate() bool {
 	return false
 }
 
+// refusesEntry reports whether the request was refused for want of
+// authorization, which says nothing about what was asked for
+// (basic/authorization#error-handling).
+func (x *httpExchange) refusesEntry() bool {
+	return x.status() == http.StatusUnauthorized || x.status() == http.StatusForbidden && x.head.HTTP.Header.Get(headerChallenge) != ""
+}
+
 // complete reports whether the body of the response ended by itself.
 func (x *httpExchange) complete() bool {
 	return x.end != nil && x.end.From == wire.Server && x.end.Note == ""

@@ -172,6 +172,9 @@ func (c *Conversation) judgeLegacyPost(x, stream *httpExchange, announced *wire.
 	if err == nil && location(x.request.HTTP.URL) != target {
 		return // not what the server has asked for
 	}
+	if x.refusesEntry() {
+		return
+	}
 	o.Check(x.ok(), "sse.server.post-endpoint", wire.Server,
 		fmt.Sprintf("a message was answered with HTTP status %d", x.status()), x.evidence()...)
 	if x.ok() {
