@@ -1,10 +1,8 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -194,10 +192,7 @@ func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 // watch notes where each request shows tokens.
 func (f *Flow) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20))
-		if err == nil {
-			r.Body = io.NopCloser(bytes.NewReader(body))
-		}
+		body, _ := peek(w, r) // what is cut short is for the server to see
 		f.note(r, string(body))
 		next.ServeHTTP(w, r)
 	})

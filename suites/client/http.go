@@ -275,12 +275,30 @@ func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session
 	s = k.byID[r.Header.Get("Mcp-Session-Id")]
 	k.mu.Unlock()
 	if s != nil && r.Method == http.MethodPost {
-		if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, 16<<20)); err == nil {
-			r.Body = io.NopCloser(bytes.NewReader(body))
-		}
+		body, err = peek(w, r)
 	}
 	return s, body, err
 }
+
+// maxPeek bounds a body that is read ahead.
+const maxPeek = 16 << 20
+
+// peek reads the body of a request, which can then be read once more, to the
+// same end: a client that dies has not sent what is missing.
+func peek(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPeek))
+	again := io.Reader(bytes.NewReader(body))
+	if err != nil {
+		again = io.MultiReader(again, broken{err})
+	}
+	r.Body = io.NopCloser(again)
+	return body, err
+}
+
+// broken is a body that cannot be read on.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // refuse answers a request with an error status in place of the server, and
 // records that.
