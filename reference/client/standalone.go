@@ -334,8 +334,10 @@ func (v *visit) logging(ctx context.Context) error {
 	return err
 }
 
-// list reads a list to its end, as far as a server's lists do end.
+// list reads a list to its end, as far as a server's lists do end. Items whose
+// key is no text are of no use and left out.
 func (v *visit) list(ctx context.Context, method, member string) ([]map[string]any, error) {
+	key := keys[member]
 	var items []map[string]any
 	params := map[string]any{}
 	seen := make(map[string]bool)
@@ -346,7 +348,8 @@ func (v *visit) list(ctx context.Context, method, member string) ([]map[string]a
 		}
 		page, _ := x.Result()[member].([]any)
 		for _, item := range page {
-			if o, ok := item.(map[string]any); ok && len(items) < standaloneItems {
+			o, _ := item.(map[string]any)
+			if _, ok := o[key].(string); ok && len(items) < standaloneItems {
 				items = append(items, o)
 			}
 		}
@@ -360,6 +363,9 @@ func (v *visit) list(ctx context.Context, method, member string) ([]map[string]a
 	v.say("%s: %d", method, len(items))
 	return items, nil
 }
+
+// keys names the member by which the items of each list are known.
+var keys = map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
 func (v *visit) tools(ctx context.Context) error {
 	if !v.session.Capability("tools") {

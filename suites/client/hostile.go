@@ -60,6 +60,39 @@ var hostileScenarios = []*Scenario{
 		},
 	},
 	{
+		Name:         "hostile/noise",
+		Requirements: []string{"architecture.client.routing", "base.error.parse-survive"},
+		Needs:        "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Options:      Scripted(makeNoise),
+		Judge: func(t *T) {
+			// To live through all of it is asked of nobody: who does has shown it,
+			// and who is ended by a signal has not even ended in order.
+			if _, ok := t.Answered("after-noise"); ok {
+				t.Exercised("architecture.client.routing")
+			}
+			if t.Ending.Exit != nil && t.Ending.Exit.Signal != "" && t.Baseline.Ending.Exit != nil && t.Baseline.Ending.Exit.Signal == "" {
+				t.Violation("base.error.parse-survive", "the client "+t.Ending.Exit.String()+" at noise", lastEvents(t.last(), 4)...)
+			}
+		},
+	},
+	{
+		// What a client makes of broken lists is its own affair; what it then
+		// asks for is judged like everything else.
+		Name: "hostile/lists",
+		Requirements: []string{
+			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request", "schema.list-tools-request",
+			"schema.list-resources-request", "schema.list-prompts-request",
+		},
+		Needs: "the client listed nothing",
+		Options: func(*Play) server.Options {
+			methods := make(map[string]server.Middleware)
+			for method, member := range listed {
+				methods[method] = server.Edit(func(_ *server.Request, result map[string]any) { breakList(result, member) })
+			}
+			return server.Options{Behaviour: server.Behaviour{Breaks: []string{"*"}, Methods: methods}}
+		},
+	},
+	{
 		Name:         "hostile/large",
 		Requirements: []string{"stdio.message.large", "http.message.large"},
 		Needs:        "the client listed nothing",
@@ -86,6 +119,42 @@ var hostileScenarios = []*Scenario{
 			}
 		},
 	},
+}
+
+// noise is how many notifications come in a flood.
+const noise = 1000
+
+// makeNoise sends answers that nobody awaits, text in bad encodings, values
+// that are deep or long, and a flood of notifications.
+func makeNoise(a *Asker) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":"nobody","result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"again","version":"0"}}}`,
+		`{"jsonrpc":"2.0","id":null,"result":{}}`,
+		`{"jsonrpc":"2.0","result":{}}`,
+		`{"jsonrpc":"2.0","id":{"a":1},"error":{"code":"none"}}`,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"\xff\xfe \xed\xa0\x80\"}}",
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\ud800 \u0000"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":` + strings.Repeat("9", 10_000) + `}}`,
+		"\ufeff" + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"marked"}}`,
+		"",
+	} {
+		a.Raw(text)
+	}
+	for i := range noise {
+		a.Notify("notifications/progress", map[string]any{"progressToken": "nobody's", "progress": i}, "*")
+	}
+	a.AskUser("after-noise", "ping", nil)
+}
+
+// breakList puts what is no item before those of a list.
+func breakList(result map[string]any, member string) {
+	items, _ := result[member].([]any)
+	result[member] = append([]any{
+		42, nil, "text", []any{}, map[string]any{},
+		map[string]any{"name": 7, "uri": 7, "uriTemplate": 7, "inputSchema": "none", "arguments": map[string]any{}},
+	}, items...)
 }
 
 // judgeSurvival judges whether a client answers pings after something as it did
