@@ -140,6 +140,9 @@ func used() int64 {
 // Ten thousand tools on a hundred pages: every page is read, so that known
 // fixtures are found on the last one, and what is wrong there too.
 func TestTenThousandTools(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("it takes a while, and there is nothing to race for")
+	}
 	const tools, pages = 10_000, 100
 	build := func(last string) *server.Catalogue {
 		calls := new(callsOf)
@@ -277,6 +280,9 @@ var hard = []struct {
 // Results that fit are never accused, and those that do not are found, however
 // hard the schema is to work with. The same schema is that of the arguments.
 func TestHardSchemas(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("it takes a while, and there is nothing to race for")
+	}
 	const id = "tools.output-schema.conforms"
 	if _, ok := schema.Lookup(id); !ok {
 		t.Fatalf("there is no requirement %s", id)
