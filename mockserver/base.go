@@ -206,6 +206,13 @@ var baseFaults = []Fault{
 		Apply:   answering("*", object{}, unknownMethod),
 	},
 	{
+		ID: "base.method-beginning", Requirement: "base.error.method-not-found",
+		Summary: "Requests of methods whose name begins like ping, in whatever case, are taken for pings.",
+		Apply: answering("*", object{}, func(r *server.Request) bool {
+			return r.Method != "ping" && strings.HasPrefix(strings.ToLower(r.Method), "ping")
+		}),
+	},
+	{
 		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params",
 		Summary: "A call without a name is refused with -32603.",
 		Apply: refusing("tools/call", server.InternalError, func(r *server.Request) bool {

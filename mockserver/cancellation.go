@@ -1,7 +1,9 @@
 package mockserver
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +45,33 @@ var cancellationFaults = []Fault{
 			if m.Method != cancelled {
 				next()
 			}
+		}),
+	},
+	{
+		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
+		Summary: "After the cancellation of a slow call no other one is answered in the session.",
+		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+			if locked.Load() {
+				return server.NoAnswer, nil
+			}
+			result, problem := next(ctx, r)
+			if ctx.Err() != nil {
+				locked.Store(true)
+			}
+			return result, problem
+		})),
+	},
+	{
+		ID: "cancellation.number-for-string", Requirement: "cancellation.ignore-unknown",
+		Summary: "A cancellation that names a string of digits is taken to mean the number.",
+		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if params, ok := m.Params.(map[string]any); ok && m.Method == cancelled {
+				if id, ok := params["requestId"].(string); ok && id != "" && strings.Trim(id, "0123456789") == "" {
+					params["requestId"] = json.Number(id)
+				}
+			}
+			next()
 		}),
 	},
 	{
@@ -171,6 +200,7 @@ var cancellationFaults = []Fault{
 type (
 	burstKey     struct{}
 	withdrawnKey struct{}
+	lockKey      struct{}
 	unheededKey  struct{}
 	tokensKey    struct{}
 )

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -541,6 +542,18 @@ var httpFaults = []Fault{
 		},
 	},
 	{
+		ID: "http.unknown-event-replays", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		Summary: "For an event id that was never given everything is sent again.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
+					return proposal
+				}
+				return all
+			}
+		},
+	},
+	{
 		ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: overHTTP,
 		Summary: "A resumed stream begins with the event that is named.",
 		Apply: func(o *server.Options) {
@@ -620,6 +633,15 @@ var httpFaults = []Fault{
 		ID: "http.ended-session-400", Requirement: "http.server.session-ended-404", Transports: overHTTP,
 		Summary: "A request of an ended session is refused with 400.",
 		Apply:   replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
+	},
+	{
+		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP, Mild: true,
+		Summary: "The DELETE of an ended session is answered with 204.",
+		Apply: replying(server.UnknownSession, func(r *server.Reply) {
+			if r.Request.Method == http.MethodDelete {
+				r.Status, r.Body = http.StatusNoContent, nil
+			}
+		}),
 	},
 	{
 		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: overHTTP,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,6 +79,14 @@ var stdioFaults = []Fault{
 			var b bytes.Buffer
 			_ = json.Indent(&b, frame, "", "  ")
 			return b.Bytes()
+		}),
+	},
+	{
+		ID: "stdio.long-lines-broken", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
+		Summary:    "Messages are broken into lines of 64 KiB.",
+		Collateral: []string{"base.json.well-formed"},
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			return bytes.Join(slices.Collect(slices.Chunk(frame, 64<<10)), []byte("\n"))
 		}),
 	},
 	{

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -19,6 +21,28 @@ var baseChecks = []*check.Check{
 				p, err := t.Session.StartID(t.Context, wire.StringID(id), "ping", nil)
 				t.Must(err)
 				t.Result(t.Await(p))
+			}
+		},
+	},
+	{
+		Name:         "base/large-id",
+		Requirements: []string{"base.response.id-echo"},
+		Needs:        check.Needs{Session: check.Fresh, Long: true},
+		Body: func(t *check.T) {
+			// A long id makes the server send a long message, whatever it offers. Its form is for the judge to see; an error
+			// is tolerated, as servers have to guard themselves.
+			id := wire.StringID(strings.Repeat("mcpconform", 15_000))
+			x, err := t.Session.StartID(t.Context, id, "ping", nil)
+			if err != nil {
+				t.Inconclusive("a request with an id of 150000 characters cannot be sent: %v", err)
+			}
+			limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+			defer stop()
+			if _, err := t.Session.Log().Await(limit, x.Request.Seq+1, func(e *wire.Event) bool {
+				return answers(e, x) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind != wire.Notification &&
+					!e.Msg.ID.Usable()
+			}); err != nil {
+				t.Inconclusive("a request with an id of 150000 characters is not answered")
 			}
 		},
 	},

@@ -111,7 +111,7 @@ var cancellationChecks = []*check.Check{
 			t.Fence() // it has read the cancellation
 			t.Fence() // and nothing of before that is on its way
 			control := t.Start("tools/call", call.Params())
-			awaitSlow(t, control)
+			awaitSlow(t, call, control)
 			// Two timers of the same length do not run off in the order in which they were set.
 			began, ended := control.Request.At, t.Session.Log().Events()[t.Mark()-1].At
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
@@ -121,6 +121,34 @@ var cancellationChecks = []*check.Check{
 				t.Inconclusive("the cancelled request was answered; the judge says whether too late")
 			}
 			t.Fence()
+		},
+	},
+	{
+		Name:         "cancellation/other-id",
+		Requirements: []string{"cancellation.ignore-unknown"},
+		Needs:        calling("slow"),
+		Body: func(t *check.T) {
+			// The ids 7 and "7" are two: a cancellation that names the one leaves the other alone.
+			call := purposed(t, "slow")
+			mark := t.Mark()
+			kept := t.Start("tools/call", withToken(call.Params(), "mcpconform-kept"))
+			underWay(t, t.Session, kept)
+			if finished(t, mark, kept) {
+				t.Inconclusive("the tool %q ended before anything could be cancelled", call.Tool)
+			}
+			cancel(t, wire.StringID(kept.ID.String()), late)
+			t.Fence()
+			x, err := kept.Await(t.Context)
+			t.Show(x.Events()...)
+			switch {
+			case x.Response != nil && (x.Error() == nil || !cancels.MatchString(x.Error().Message)):
+			case x.Response == nil && !endsElsewhere(t, call):
+				t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
+			case t.Context.Err() != nil:
+				t.Must(err)
+			default:
+				t.Fail("a request with a number as its id was cancelled by what names a string with the same digits")
+			}
 		},
 	},
 	{
@@ -178,13 +206,23 @@ func finished(t *check.T, mark int, p *client.Pending) bool {
 	return false
 }
 
+// endsElsewhere reports whether a call is answered in time in a session of its own.
+func endsElsewhere(t *check.T, call check.Call) bool {
+	_, err := t.Open(client.Options{}).Call(t.Context, "tools/call", call.Params())
+	return err == nil
+}
+
 // awaitSlow waits for the answer of a call that may take longer than an answer
-// is allowed to: that is no fault, but then nothing can be said.
-func awaitSlow(t *check.T, p *client.Pending) {
+// is allowed to: that is no fault, unless it is the cancellation before it that
+// keeps it from being answered.
+func awaitSlow(t *check.T, call check.Call, p *client.Pending) {
 	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return over(e, p) })
 	if err != nil && t.Context.Err() == nil {
 		cancel(t, p.ID)
 		t.Fence()
+		if endsElsewhere(t, call) {
+			t.Violation("base.response.present", "after a call was cancelled, the same call is not answered any more; in another session it is", p.Request)
+		}
 		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 	}
 	t.Must(err)

@@ -82,6 +82,11 @@ var httpSessionChecks = []*check.Check{
 					t.Violation(ended, fmt.Sprintf("a request of an ended session was answered with HTTP status %d, not with 404", got.Status))
 				}
 			}
+			// For a second DELETE there is nothing left to do, as HTTP has it; a success is told all the same
+			// (docs/positions.md, second-delete).
+			if again := t.Do(transport.Request{Method: http.MethodDelete, Deliberate: []string{"*"}}); again.Status != http.StatusNotFound {
+				t.Warning(ended, fmt.Sprintf("the DELETE of an ended session was answered with HTTP status %d, not with 404", again.Status))
+			}
 		},
 	},
 	{

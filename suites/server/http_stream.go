@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
 // basic/transports#listening-for-messages-from-the-server, #multiple-connections, #resumability-and-redelivery
@@ -176,6 +177,50 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the resumed stream brought no response: the server replays nothing")
 			}
 			resumed.Close()
+		},
+	},
+	{
+		Name:         "http/resume-unknown",
+		Requirements: []string{"http.server.replay-same-stream"},
+		Needs:        overHTTPCalling("progress", "log"),
+		Body: func(t *check.T) {
+			// An event id that was never given names no stream, so that whatever has come before came on another one.
+			for _, purpose := range []string{"progress", "log"} {
+				if call, ok := t.Target.Purpose(purpose); ok {
+					t.Attempt(withToken(call.Params(), "mcpconform-before"))
+				}
+			}
+			t.Fence()
+			given := make(map[string]*wire.Event)
+			for _, e := range t.Session.Log().Events() {
+				if e.SSE != nil && e.SSE.ID != "" && e.Kind == wire.KindMessage && e.From == wire.Server {
+					given[e.SSE.ID] = e
+				}
+			}
+			if len(given) == 0 {
+				t.Skip("the server gives no event ids")
+			}
+			s, err := t.HTTP().Resume(t.Context, "mcpconform-no-such-event", "http.client.last-event-id")
+			if err != nil {
+				t.Inconclusive("a GET with an unknown Last-Event-ID is not answered: %v", err)
+			}
+			defer s.Close()
+			t.Show(s.Request(), s.Head)
+			if s.Head.HTTP.Status != http.StatusOK {
+				return // a refusal replays nothing
+			}
+			limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+			defer stop()
+			for {
+				e, err := s.Next(limit)
+				if err != nil {
+					return
+				}
+				if e.SSE != nil && given[e.SSE.ID] != nil && bytes.Equal(e.Raw, given[e.SSE.ID].Raw) {
+					t.Show(given[e.SSE.ID], e)
+					t.Fail("a stream that resumes none brings a message that came on another one")
+				}
+			}
 		},
 	},
 	{

@@ -47,6 +47,9 @@ var loggingChecks = []*check.Check{
 		},
 		Body: func(t *check.T) {
 			// Each client sets a level for itself: what another one sets does not bring it messages that it has turned off.
+			if t.Target.Transport == transport.NameHTTP {
+				sessionID(t) // without sessions nothing tells clients apart
+			}
 			call := logs(t)
 			other := t.Open(client.Options{})
 			t.Result(t.Call("logging/setLevel", map[string]any{"level": "emergency"}))
