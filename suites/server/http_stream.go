@@ -187,7 +187,8 @@ var httpStreamChecks = []*check.Check{
 			// An event id that was never given names no stream, so that whatever has come before came on another one.
 			for _, purpose := range []string{"progress", "log"} {
 				if call, ok := t.Target.Purpose(purpose); ok {
-					t.Attempt(withToken(call.Params(), "mcpconform-before"))
+					// Whether it is answered is not the matter here.
+					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before"))
 				}
 			}
 			t.Fence()
