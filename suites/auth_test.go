@@ -209,3 +209,17 @@ func TestNoTokenIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Metadata on a host that does not answer may be out of reach for mcpconform
+// alone: that is held against nobody.
+func TestMetadataOutOfReach(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="https://metadata.mcpconform.invalid/resource"`)
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	run := bareAt(t, &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}, check.Authorization{})
+	if all := found(t, run); len(all) > 0 || run.Verdict != result.Incomplete {
+		t.Errorf("%s: %v", run.Verdict, all)
+	}
+}
