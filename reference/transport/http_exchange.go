@@ -396,7 +396,7 @@ func (x *exchange) describe(err error) string {
 	case failedAt(err, "proxyconnect"):
 		return "the proxy cannot be reached: " + x.link.site.redact.String(err.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused: nothing listens at " + x.link.site.name
+		return refused + x.link.site.name
 	case errors.As(err, &lookup):
 		return "the host " + wire.Quote(lookup.Name, 80) + " cannot be found: " + lookup.Err
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -409,6 +409,14 @@ func (x *exchange) describe(err error) string {
 		text = append(text[:maxNote], '…')
 	}
 	return string(text)
+}
+
+const refused = "connection refused: nothing listens at "
+
+// Gone reports whether an event says that nobody listens any more where the
+// server was.
+func Gone(e *wire.Event) bool {
+	return (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindClose) && strings.HasPrefix(e.Note, refused)
 }
 
 // failedAt reports whether an error is one of a step on the way to the server.

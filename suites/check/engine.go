@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -353,7 +354,7 @@ func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 	if f.outcome.Verdict == Passed {
 		f.outcome.Exercised = append(f.outcome.Exercised, f.Check.Requirements...)
 	}
-	return !t.noAnswer
+	return !t.noAnswer && !t.deserted()
 }
 
 // unopened reports whether the handshake was begun and got no result.
@@ -382,6 +383,20 @@ func (e *Engine) refuses(ctx context.Context) error {
 	defer e.close(ctx, s)
 	_, err = s.Initialize(ctx)
 	return err
+}
+
+// deserted reports whether a check that found something met nobody any more:
+// then another check may have brought the server down.
+func (t *T) deserted() bool {
+	if t.outcome.Verdict != Failed {
+		return false
+	}
+	for _, s := range append([]*client.Session{t.Session}, t.extra...) {
+		if slices.ContainsFunc(s.Log().Events(), transport.Gone) {
+			return true
+		}
+	}
+	return false
 }
 
 // body runs the check's body to its verdict; a panic is a fault of the harness.

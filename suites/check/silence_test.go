@@ -233,3 +233,24 @@ func TestSilentServerIsRestarted(t *testing.T) {
 	}
 	e.Finish(t.Context())
 }
+
+// What a check finds as the server goes down under it is no finding of its own.
+func TestDesertedCheckIsRepeated(t *testing.T) {
+	e := overHTTP(t, `{"tools":{}}`, func(string) bool { return true })
+	if _, err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var runs atomic.Int32
+	blames := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
+		if runs.Add(1) == 1 {
+			_, _ = t.Session.Log().Append(wire.Event{
+				Kind: wire.KindStreamEnd, From: wire.Server, Stream: "post:9", Note: "connection refused: nothing listens at http://localhost",
+			})
+			t.Fail("it was the server's fault")
+		}
+	}}
+	if o := e.Start(t.Context(), []*check.Check{blames}, nil)[0].Await(); o.Verdict != check.Passed || runs.Load() != 2 {
+		t.Errorf("%v after %d runs: %+v", o.Verdict, runs.Load(), o.Findings)
+	}
+	e.Finish(t.Context())
+}
