@@ -31,6 +31,8 @@ type Stdio struct {
 	// stubborn is set once a server has outlived the closing of its stdin:
 	// later connections do not wait as long for what is known not to happen.
 	stubborn atomic.Bool
+	// longestStart is how long a process took to its first message at most.
+	longestStart atomic.Int64
 }
 
 // ReasonableExit is how long a server that was told to exit may take before
@@ -322,7 +324,7 @@ func (c *StdioConn) CloseStdin() { c.shutStdin(true) }
 func (c *StdioConn) Close(ctx context.Context) error {
 	wait := c.dialer.ExitWait
 	if wait == 0 {
-		wait = max(ReasonableExit, min(ExitPerStart*c.startTime(), slowestExit))
+		wait = max(ReasonableExit, min(ExitPerStart*c.dialer.slowest(c.startTime()), slowestExit))
 	}
 	c.shutStdin(true)
 	closeWait := wait
@@ -344,13 +346,27 @@ func (c *StdioConn) Close(ctx context.Context) error {
 	return nil
 }
 
-// ExitPerStart is how much longer than to come up a process may take to go, be
-// that more than ReasonableExit: both show how fast the machine is just now.
+// ExitPerStart is how much longer a process may take to go than the slowest of
+// a run took to come up, be that more than ReasonableExit: both show how busy
+// the machine is.
 const ExitPerStart = 2
 
 // slowestExit bounds what is waited for the exit of a process that was slow to
 // come up.
 const slowestExit = 30 * time.Second
+
+// slowest returns the longest time that a process took to come up so far.
+func (d *Stdio) slowest(start time.Duration) time.Duration {
+	for {
+		longest := d.longestStart.Load()
+		if int64(start) <= longest {
+			return time.Duration(longest)
+		}
+		if d.longestStart.CompareAndSwap(longest, int64(start)) {
+			return start
+		}
+	}
+}
 
 // startTime returns how long the process took to its first message, or 0.
 func (c *StdioConn) startTime() time.Duration {

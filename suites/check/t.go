@@ -141,6 +141,9 @@ func (t *T) Must(err error) {
 		// That nothing more was read is no fault of the server's.
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error()+" (limits in the configuration)")
+	case errors.As(err, &timeout) && timeout.Awaited != "answer to tools/call" && t.behindTool():
+		t.noAnswer = true
+		t.end(Inconclusive, err.Error()+", as a tool that was called before was still at work: more --timeout may help")
 	case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
 		t.Show(t.lastWords()...)
@@ -154,6 +157,29 @@ func (t *T) Must(err error) {
 		t.Show(t.lastWords()...)
 		t.Fail("%s", err)
 	}
+}
+
+// behindTool reports whether a call of a tool was unanswered when an answer did
+// not come in time, and gets one now: a server may do one thing after the other.
+func (t *T) behindTool() bool {
+	open := make(map[string]bool)
+	events := t.Session.Log().Events()
+	for _, e := range events {
+		switch {
+		case e.Kind != wire.KindMessage:
+		case e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.Method == "tools/call":
+			open[e.Msg.ID.Key()] = true
+		case e.From == wire.Server && e.Msg.IsResponse():
+			delete(open, e.Msg.ID.Key())
+		}
+	}
+	if len(open) == 0 {
+		return false
+	}
+	_, err := t.Session.AwaitEvent(t.Context, len(events), "answer to a tool that was called", func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
+	})
+	return err == nil
 }
 
 // lastWords returns the end of the connection and what the server wrote to

@@ -71,8 +71,9 @@ func judgeResponses(c *Conversation, o *Observer) {
 		if e.Kind != wire.KindTimeout {
 			continue
 		}
-		// A tool may take longer than anybody wants to wait.
-		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" {
+		// A tool may take longer than anybody wants to wait, and a server may do
+		// one thing after the other; how soon it answers pings is another matter.
+		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) {
 			o.Violation("base.response.present", e.From, "no response came in time", x.Request, e)
 		}
 	}
@@ -113,6 +114,20 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 		}
 	}
 	return nil
+}
+
+// behindTool reports whether a tool that was called before a request was still
+// at work at an event, and came to its end later.
+func (c *Conversation) behindTool(x *Exchange, at *wire.Event) bool {
+	for _, y := range c.Exchanges {
+		if y.Request.Seq >= x.Request.Seq {
+			return false
+		}
+		if y.From() == x.From() && y.Method() == "tools/call" && y.Response() != nil && y.Response().Seq > at.Seq {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeStray attributes responses that belong to no request of the peer.

@@ -7,6 +7,7 @@ package judge
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -58,7 +59,9 @@ type Known struct {
 	// persons. Empty ones are no texts.
 	Secrets, Personal []string
 
-	listening []listening // of all connections
+	// Of all connections:
+	listening    []listening
+	slowestStart time.Duration
 }
 
 // Observer collects what one rule reports.
@@ -143,7 +146,7 @@ func Judge(logs []*wire.Log) Report { return JudgeKnowing(logs, Known{}) }
 func JudgeKnowing(logs []*wire.Log, known Known) Report {
 	report := make(Report)
 	rules := Rules()
-	known.listening = listeningTimes(logs)
+	known.listening, known.slowestStart = listeningTimes(logs), slowestStart(logs)
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // holds no messages of the protocol

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"errors"
+	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -204,7 +206,7 @@ func judgeExit(c *Conversation, o *Observer) {
 		}
 		// Where a process takes long to come up it may take long to go, and one
 		// that was still starting had not looked at its stdin.
-		if spoke.Seq > closed.Seq || signalled.At-closed.At < transport.ExitPerStart*(spoke.At-c.Events[0].At) {
+		if spoke.Seq > closed.Seq || signalled.At-closed.At < transport.ExitPerStart*o.known.slowestStart {
 			return
 		}
 		o.Violation(id, wire.Server, "the server was still running when its stdin had been closed for "+
@@ -212,6 +214,21 @@ func judgeExit(c *Conversation, o *Observer) {
 		return
 	}
 	o.Exercised(id, wire.Server)
+}
+
+// slowestStart returns the longest time that a process took to its first message.
+func slowestStart(logs []*wire.Log) time.Duration {
+	var slowest time.Duration
+	for _, l := range logs {
+		if l.Transport != transport.NameStdio {
+			continue
+		}
+		events := l.Events()
+		if i := slices.IndexFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.From == wire.Server }); i >= 0 {
+			slowest = max(slowest, events[i].At-events[0].At)
+		}
+	}
+	return slowest
 }
 
 // shortWait reports whether less than a reasonable time passed between the end

@@ -27,10 +27,10 @@ var loggingChecks = []*check.Check{
 			}
 			// The most severe level that was seen is let through by a setting of its own.
 			high := first[len(first)-1]
-			if missing := absent([]string{high}, logged(t, call, high, []string{high})); missing != "" {
+			if missing := held(t, call, high, []string{high}); missing != "" {
 				t.Violation("logging.filter.all-above", "a message of level "+missing+" came with the level at debug and stays away with the level at "+high)
 			}
-			if missing := absent(first, logged(t, call, "debug", first)); missing != "" {
+			if missing := held(t, call, "debug", first); missing != "" {
 				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug and stays away when that level is set again")
 			}
 			if high == "debug" {
@@ -115,6 +115,18 @@ func logged(t *check.T, call check.Call, level string, wanted []string) []string
 		}
 	}
 	return ordered
+}
+
+// held returns the first of the wanted levels that is not logged at a level. Of
+// a process that all clients share only what shows twice counts: another client
+// may have set another level in between, and that one level is in force for all
+// is not the matter here.
+func held(t *check.T, call check.Call, level string, wanted []string) string {
+	missing := absent(wanted, logged(t, call, level, wanted))
+	if missing != "" && t.Target.Transport != transport.NameStdio {
+		missing = absent(wanted, logged(t, call, level, wanted))
+	}
+	return missing
 }
 
 // absent returns the first of the wanted levels that was not seen, or "".

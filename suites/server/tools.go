@@ -84,7 +84,9 @@ var toolChecks = []*check.Check{
 			if called == 0 {
 				t.Inconclusive(nothingCallable)
 			}
-			t.Require(answered > 0, "no tool call was answered in time")
+			if answered == 0 {
+				t.Inconclusive("no tool call was answered in time: more --timeout may help")
+			}
 		},
 	},
 	{
