@@ -518,6 +518,20 @@ func TestFaultsAreCaught(t *testing.T) {
 			c.Timeout = 300 * time.Millisecond
 		}},
 		{"nonsense version used", "lifecycle.version.disconnect", result.Fail, "lifecycle/no-version", nil},
+		{"ping answered when nothing else is awaited", "ping.response-prompt", result.Fail, "exchange/requests", func(c *reference.Standalone) {
+			c.Timeout = 2500 * time.Millisecond
+			gaveUp := make(chan struct{})
+			var once sync.Once
+			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
+				switch {
+				case m.Method == "notifications/cancelled":
+					defer once.Do(func() { close(gaveUp) })
+				case m.IsResponse() && m.ID.Key() == wire.StringID("a word").Key():
+					<-gaveUp
+				}
+				return []transport.Outgoing{out}
+			})(c)
+		}},
 		{"unknown request not answered", "base.response.present", result.Fail, "exchange/requests", func(c *reference.Standalone) {
 			// It gives its own request up before the server has lost its patience.
 			c.Timeout = 2 * time.Second

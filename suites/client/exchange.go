@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -189,9 +190,30 @@ func (t *T) judgePing(request, response *wire.Event, id string) {
 	case response == nil && t.silentTo(&pair{request}):
 		t.Violation(id, "a ping was not answered", request)
 	case response == nil:
+	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
+		t.Violation(id, "a ping was answered only when the client had given up its own request", request, t.afterGivingUp(request, response), response)
 	default:
 		t.Check(response.Msg.Kind == wire.Result, id, "a ping was answered with an error", request, response)
 	}
+}
+
+// prompt is how long a ping may go unanswered at least.
+const prompt = 2 * time.Second
+
+// afterGivingUp returns the cancellation that a client, which does not answer as
+// long as it waits itself, sent between a ping and its response; nil when there
+// is none.
+func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
+	if response.At-request.At < prompt {
+		return nil
+	}
+	for _, x := range t.Requests() {
+		if c := x.Cancelled; c != nil && x.Request.Conn == request.Conn && x.Request.Seq < request.Seq &&
+			request.Seq < c.Seq && c.Seq < response.Seq {
+			return c
+		}
+	}
+	return nil
 }
 
 type pair struct{ event *wire.Event }

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"io"
 	"maps"
 	"net/http"
@@ -87,7 +88,7 @@ var httpScenarios = []*Scenario{
 		Options: func(*Play) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
 				// Visible characters that are unusual all the same.
-				SessionID: func() string { return sessionID },
+				SessionID: func() string { return sessionID + rand.Text() },
 			}}}
 		},
 		Judge: func(t *T) {
