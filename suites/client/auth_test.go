@@ -138,17 +138,19 @@ func about(part string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return strings.Contains(r.URL.Path, part) }
 }
 
-// TestAuthorizationFaultsAreCaught proves the scenarios about authorization.
-func TestAuthorizationFaultsAreCaught(t *testing.T) {
+// authorizationFault is a client that departs in the flow.
+type authorizationFault struct {
+	name, requirement string
+	want              result.Verdict
+	scenario          string
+	fault             http.RoundTripper
+}
+
+func authorizationFaults() []authorizationFault {
 	const flow = client.Door
 	remove := func(name string) func(url.Values) { return func(form url.Values) { form.Del(name) } }
 	set := func(name, value string) func(url.Values) { return func(form url.Values) { form.Set(name, value) } }
-	for _, test := range []struct {
-		name, requirement string
-		want              result.Verdict
-		scenario          string
-		fault             http.RoundTripper
-	}{
+	return []authorizationFault{
 		{"no resource in the authorization request", "auth.client.resource-authorization-request", result.Fail, flow, asking(remove("resource"))},
 		{"no resource in the token request", "auth.client.resource-token-request", result.Fail, flow, redeeming(remove("resource"))},
 		{"no resource in the refresh request", "auth.client.resource-token-request", result.Fail, "auth/refresh", redeeming(func(form url.Values) {
@@ -225,7 +227,12 @@ func TestAuthorizationFaultsAreCaught(t *testing.T) {
 			}
 		})},
 		{"registration only", "auth.client.other-client-id", result.Fail, "auth/no-registration", asking(set("client_id", "another"))},
-	} {
+	}
+}
+
+// TestAuthorizationFaultsAreCaught proves the scenarios about authorization.
+func TestAuthorizationFaultsAreCaught(t *testing.T) {
+	for _, test := range authorizationFaults() {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			run := authorized(t, test.scenario, func(c *reference.Standalone) { c.Authorizer.Transport = test.fault })
@@ -251,13 +258,15 @@ func authorized(t *testing.T, scenario string, fault func(*reference.Standalone)
 	})
 }
 
-// TestTokenFaultsAreCaught changes how the client shows its token.
-func TestTokenFaultsAreCaught(t *testing.T) {
+// tokenFault is a client that shows its token in another way.
+type tokenFault struct {
+	name, requirement string
+	change            func(r *http.Request)
+}
+
+func tokenFaults() []tokenFault {
 	token := func(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") }
-	for _, test := range []struct {
-		name, requirement string
-		change            func(r *http.Request)
-	}{
+	return []tokenFault{
 		{"without a token at times", "auth.client.every-request", func(r *http.Request) {
 			if r.Method == http.MethodGet {
 				r.Header.Del("Authorization")
@@ -282,7 +291,12 @@ func TestTokenFaultsAreCaught(t *testing.T) {
 			}
 		}},
 		{"never", "auth.client.request-with-token", func(r *http.Request) { r.Header.Del("Authorization") }},
-	} {
+	}
+}
+
+// TestTokenFaultsAreCaught changes how the client shows its token.
+func TestTokenFaultsAreCaught(t *testing.T) {
+	for _, test := range tokenFaults() {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			run := authorized(t, client.Door, func(c *reference.Standalone) {
@@ -397,4 +411,17 @@ func TestNoTokenIsShown(t *testing.T) {
 			t.Errorf("%s is shown", s)
 		}
 	}
+}
+
+// provedByFlow returns the requirements that the faults of this file prove: what
+// breaks them is no message, so that package mockclient has none of them.
+func provedByFlow() map[string]bool {
+	proved := map[string]bool{"auth.client.handles-401": true} // TestUnauthorizedClients
+	for _, f := range authorizationFaults() {
+		proved[f.requirement] = true
+	}
+	for _, f := range tokenFaults() {
+		proved[f.requirement] = true
+	}
+	return proved
 }
