@@ -522,6 +522,21 @@ var httpFaults = []Fault{
 		})),
 	},
 	{
+		ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		Summary: "That a resource was updated comes on the stream of the call that did it and on the listening stream.",
+		Apply: sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			sent := []*server.Outgoing{out}
+			for _, r := range out.Session.Running() {
+				if r.Method == "tools/call" {
+					again := out.Clone()
+					again.To = r
+					sent = append(sent, again)
+				}
+			}
+			return sent
+		})),
+	},
+	{
 		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
 		Summary:    "Event ids count from 1 on each stream.",
 		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},

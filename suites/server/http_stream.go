@@ -68,7 +68,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/broadcast",
 		Requirements: []string{"http.server.no-broadcast"},
-		Needs:        overHTTPCalling("log-levels", "log", "tools-change", "resources-change", "prompts-change"),
+		Needs:        overHTTPCalling(noticed...),
 		Body: func(t *check.T) {
 			// Notifications without an id of their own are told apart by what brings them about: a single call, beside
 			// every stream that the server lets us have.
@@ -81,8 +81,13 @@ var httpStreamChecks = []*check.Check{
 			if t.Session.Capability("logging") {
 				t.Call("logging/setLevel", map[string]any{"level": "debug"})
 			}
+			if t.Session.Capability("resources.subscribe") {
+				for _, uri := range resourceURIs(t, maxRead) {
+					t.Call("resources/subscribe", map[string]any{"uri": uri})
+				}
+			}
 			sent := 0
-			for _, purpose := range []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change"} {
+			for _, purpose := range noticed {
 				call, ok := t.Target.Purpose(purpose)
 				if !ok {
 					continue
@@ -258,22 +263,27 @@ var resuming = check.Needs{
 	Session: check.Fresh, Transports: []string{transport.NameHTTP}, Purposes: []string{"progress", "slow"}, Long: true,
 }
 
+// noticed are the purposes of calls that bring about notifications which carry
+// nothing to tell them apart.
+var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
+
 // notifications returns, of what the server sent, the log messages and what tells
-// of a changed list, by stream.
+// of a change, by stream.
 func notifications(events []*wire.Event) map[string][]*wire.Event {
 	told := make(map[string][]*wire.Event)
 	for _, e := range events {
-		if m := e.Msg.Method; m == "notifications/message" || strings.HasSuffix(m, "/list_changed") {
+		switch m := e.Msg.Method; {
+		case m == "notifications/message", m == "notifications/resources/updated", strings.HasSuffix(m, "/list_changed"):
 			told[e.Stream] = append(told[e.Stream], e)
 		}
 	}
 	return told
 }
 
-// broadcast returns the first message and its copy if one stream brought no
-// other messages than another one, or nil.
+// broadcast returns the first message and its copy if one stream brought, at the
+// same time, no other messages than another one, or nil.
 func broadcast(told map[string][]*wire.Event) []*wire.Event {
-	same := func(a, b *wire.Event) bool { return bytes.Equal(a.Raw, b.Raw) }
+	same := func(a, b *wire.Event) bool { return bytes.Equal(a.Raw, b.Raw) && (a.At-b.At).Abs() < judge.Crossing }
 	for _, one := range slices.Sorted(maps.Keys(told)) {
 		for _, other := range slices.Sorted(maps.Keys(told)) {
 			if one < other && slices.EqualFunc(told[one], told[other], same) {
