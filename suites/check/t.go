@@ -164,7 +164,11 @@ func (t *T) Must(err error) {
 func (t *T) behindTool() bool {
 	open := make(map[string]bool)
 	events := t.Session.Log().Events()
-	for _, e := range events {
+	late := len(events) // where time was up
+	for late > 0 && events[late-1].Kind != wire.KindTimeout {
+		late--
+	}
+	for _, e := range events[:late] {
 		switch {
 		case e.Kind != wire.KindMessage:
 		case e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.Method == "tools/call":
@@ -176,7 +180,7 @@ func (t *T) behindTool() bool {
 	if len(open) == 0 {
 		return false
 	}
-	_, err := t.Session.AwaitEvent(t.Context, len(events), "answer to a tool that was called", func(e *wire.Event) bool {
+	_, err := t.Session.AwaitEvent(t.Context, late, "answer to a tool that was called", func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
 	})
 	return err == nil

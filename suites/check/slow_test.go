@@ -1,0 +1,109 @@
+package check_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// scripted is a server that answers initialize, and else as reply says.
+func scripted(capabilities string, reply func(m *wire.Message) string) *check.Engine {
+	e := engine(silentTimeout)
+	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "scripted", Run: func(_ context.Context, stdin io.Reader, stdout, _ io.Writer) error {
+		lines := bufio.NewScanner(stdin)
+		for lines.Scan() {
+			raw := append([]byte(nil), lines.Bytes()...)
+			answer := reticentAnswer(raw, capabilities, never)
+			if answer == "" {
+				answer = reply(wire.Parse(raw))
+			}
+			if answer != "" {
+				_, _ = io.WriteString(stdout, answer+"\n")
+			}
+		}
+		return nil
+	}}}
+	return e
+}
+
+func resultFor(id wire.ID, result string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}
+
+// A ping that waits for a tool to end is not left unanswered; one that waits
+// for a tool that never ends is.
+func TestBehindTool(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends    bool
+		verdict check.Verdict
+	}{"it ends": {true, check.Inconclusive}, "it never ends": {false, check.Failed}} {
+		t.Run(name, func(t *testing.T) {
+			var call wire.ID
+			e := scripted(`{}`, func(m *wire.Message) string {
+				switch {
+				case m.Method == "tools/call":
+					call = m.ID
+				case m.Method == "notifications/cancelled" && c.ends: // of the ping, whose time is over
+					return resultFor(call, `{"content":[]}`)
+				}
+				return ""
+			})
+			if _, err := e.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			behind := &check.Check{
+				Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh},
+				Body: func(t *check.T) {
+					t.Start("tools/call", map[string]any{"name": "x"})
+					t.Fence()
+				},
+			}
+			if o := e.Start(t.Context(), []*check.Check{behind}, nil)[0].Await(); o.Verdict != c.verdict {
+				t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Findings)
+			}
+			e.Finish(t.Context())
+			goleak.VerifyNone(t)
+		})
+	}
+}
+
+// A list that brings something new on each page is long; one that does not is
+// endless.
+func TestReadListWithoutEnd(t *testing.T) {
+	for name, fresh := range map[string]bool{"new tools": true, "the same tools": false} {
+		t.Run(name, func(t *testing.T) {
+			pages := 0
+			e := scripted(`{}`, func(m *wire.Message) string {
+				if m.Method != "tools/list" {
+					return ""
+				}
+				pages++
+				tool := 0
+				if fresh {
+					tool = pages
+				}
+				return resultFor(m.ID, fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}],"nextCursor":"%d"}`, tool, pages))
+			})
+			conn, err := e.Dialer.Dial(t.Context(), e.Trace.Connect("stdio", "test"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := client.New(conn, client.Options{})
+			if list := check.ReadList(t.Context(), s, "tools/list"); list.Long != fresh || list.Endless == fresh || list.Err != nil {
+				t.Errorf("after %d pages long: %v, endless: %v, %v", len(list.Pages), list.Long, list.Endless, list.Err)
+			}
+			if err := s.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
