@@ -25,6 +25,8 @@ type configFlags struct {
 	purposes      map[string]check.Call
 	authorization check.Authorization
 	secrets       []string
+	origins       []string
+	public        bool
 	personal      []string
 	limits        wire.Limits
 	expected      []expected.Entry
@@ -71,6 +73,7 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 	}
 	f.config.purposes = c.Calls()
 	f.config.secrets, f.config.personal = c.Secrets, c.Personal
+	f.config.origins, f.config.public = c.TrustedOrigins, c.Public
 	f.config.authorization = c.Authorization.Settings()
 	f.config.authorization.Protected = f.config.authorization.Protected || f.protected
 	f.config.limits = wire.DefaultLimits

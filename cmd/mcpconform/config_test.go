@@ -93,6 +93,8 @@ select: [tools.*]
 skip: [ping.*]
 secrets: [hunter2hunter2]
 personalData: [jane.doe@example.com]
+trustedOrigins: ["null"]
+public: true
 limits: {message: 99, timeout: 3s}
 purposes: {slow: {tool: wait}}
 expectedFailures: [{id: a, reason: b}]
@@ -155,6 +157,7 @@ func TestConfigure(t *testing.T) {
 			"settings": {check.Settings{
 				CallTools: check.CallAll, Purposes: map[string]check.Call{"slow": {Tool: "wait"}},
 				Secrets: []string{"hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},
+				TrustedOrigins: []string{"null"}, Public: true,
 			}, o.Settings},
 			"redacted": {"with REDACTED", o.Redactor.String("with hunter2hunter2")},
 			"expected": {[]expected.Entry{{ID: "c", Reason: "d"}}, o.Expected},

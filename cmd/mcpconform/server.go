@@ -119,6 +119,7 @@ func (f *runFlags) options() (suites.Options, error) {
 		Settings: check.Settings{
 			CallTools: mode, Purposes: f.config.purposes, Authorization: f.config.authorization,
 			Secrets: f.config.secrets, Personal: f.config.personal,
+			TrustedOrigins: f.config.origins, Public: f.config.public,
 		},
 		Expected: f.config.expected, Limits: f.config.limits,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,

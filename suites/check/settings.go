@@ -41,6 +41,11 @@ type Settings struct {
 	// Secrets and Personal are texts that must not turn up in log messages:
 	// credentials that the target holds, and what identifies persons.
 	Secrets, Personal []string
+	// TrustedOrigins are web origins that the server trusts on purpose, among
+	// them null or, for all, *.
+	TrustedOrigins []string
+	// Public says that the server is meant to be reachable from outside.
+	Public bool
 	// Authorization says what is known of a server's protection.
 	Authorization Authorization
 }

@@ -34,6 +34,11 @@ type Config struct {
 	CallTools check.CallMode `yaml:"callTools"`
 	// Purposes names, by purpose, a call that serves it. Arguments are decoded JSON.
 	Purposes map[string]Call `yaml:"purposes"`
+	// TrustedOrigins are web origins that a server over HTTP trusts on purpose:
+	// null among them, or * for all.
+	TrustedOrigins []string `yaml:"trustedOrigins"`
+	// Public says that the server is meant to be reachable from outside.
+	Public bool `yaml:"public"`
 	// Authorization says how a server over HTTP is protected.
 	Authorization Authorization `yaml:"authorization"`
 	// Secrets and Personal must not turn up in log messages. Secrets are kept
@@ -131,7 +136,7 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 		return nil, err
 	}
 	for _, settle := range []func(*yamlfile.File) error{
-		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settlePurposes, c.settleSelection,
+		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settlePurposes, c.settleSelection, c.settleOrigins,
 		func(f *yamlfile.File) error { return c.settleMarkers(f, lookup) },
 		func(f *yamlfile.File) error { return c.Authorization.settle(f, lookup) },
 	} {
@@ -275,6 +280,16 @@ func (c *Config) settleSelection(f *yamlfile.File) error {
 // shortestMarker is the length from which on a text in a log message is taken
 // for what it is the marker of, and no accident.
 const shortestMarker = 6
+
+func (c *Config) settleOrigins(f *yamlfile.File) error {
+	for i, origin := range c.TrustedOrigins {
+		if u, err := url.Parse(origin); origin != "*" && origin != "null" &&
+			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
+			return f.Errorf([]any{"trustedOrigins", i}, "%q is no origin such as https://app.example:8443, nor null, nor * for all", origin)
+		}
+	}
+	return nil
+}
 
 func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bool)) error {
 	for member, markers := range map[string][]string{"secrets": c.Secrets, "personalData": c.Personal} {

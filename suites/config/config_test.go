@@ -33,6 +33,8 @@ purposes:
   error: {tool: fail}
 secrets: ["${T}", hunter2hunter2]
 personalData: [jane.doe@example.com]
+trustedOrigins: ["https://app.example:8443", "null", "*"]
+public: true
 authorization: {protected: true, methods: [tools/call], resource: "https://example.com/mcp", trailingSlash: true, expired: "${T}1",
   otherAudience: two, otherIssuer: three, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
 limits: {message: 1024, total: 4096, timeout: 2s500ms}
@@ -80,6 +82,7 @@ func TestLoad(t *testing.T) {
 			"error": {Tool: "fail"},
 		},
 		Secrets: []string{"secret", "hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},
+		TrustedOrigins: []string{"https://app.example:8443", "null", "*"}, Public: true,
 		Authorization: Authorization{
 			Protected: true, Methods: []string{"tools/call"}, Resource: "https://example.com/mcp", TrailingSlash: true,
 			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", Narrow: "four",
@@ -139,6 +142,7 @@ var faults = []struct {
 	{"timeout of nothing", "limits: {timeout: -1s}\n", ":1:19: the limit has to be more than nothing", true},
 	{"timeout without unit", "limits: {timeout: 10}\n", ":1:19: ", true},
 	{"secret that is too short", "secrets: [longer, short]\n", ":1:19: 5 bytes are too short to be told from other text", false},
+	{"an origin with a path", "trustedOrigins: [https://app.example/]\n", `:1:18: "https://app.example/" is no origin`, false},
 	{"personal data of nothing", "personalData: ['${NONE:-}']\n", ":1:16: 0 bytes are too short", false},
 	{"secret that is not set", "secrets: ['${NONE}']\n", ":1:11: the environment variable NONE is not set", false},
 	{"folder without a name", "scripts: [a, '']\n", ":1:14: the folder has no name", true},

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,8 +42,9 @@ var httpChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// A new session for a web page of another site, among them sites whose names only look like the own one.
+			foreign := foreignTo(t)
 			controlOrigin(t)
-			for _, origin := range foreignOrigins {
+			for _, origin := range foreign {
 				refuseOrigin(t, "http.server.origin-foreign", initializeWith(t, origin))
 			}
 		},
@@ -53,6 +55,7 @@ var httpChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// Sandboxed pages and local files have the origin null, whoever wrote them.
+			foreignTo(t, "null")
 			controlOrigin(t)
 			refuseOrigin(t, "http.server.origin-null", initializeWith(t, "null"))
 		},
@@ -64,8 +67,12 @@ var httpChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A session that came about without a foreign origin is no more open to one later: POST, GET and in the end DELETE.
 			const id = "http.server.origin-every-request"
+			foreign := foreignTo(t)
+			if !slices.Contains(t.Target.Settings.TrustedOrigins, "null") {
+				foreign = append(foreign, "null")
+			}
 			served(t, t.Do(pingRequest(t)), id)
-			for _, origin := range append(foreignOrigins[:len(foreignOrigins):len(foreignOrigins)], "null") {
+			for _, origin := range foreign {
 				t.Clear()
 				r := pingRequest(t)
 				r.Header, r.Deliberate = http.Header{"Origin": {origin}}, []string{"*"}
@@ -73,7 +80,7 @@ var httpChecks = []*check.Check{
 			}
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				t.Clear()
-				r := transport.Request{Method: method, Header: http.Header{"Origin": {foreignOrigins[0]}}, Deliberate: []string{"*"}}
+				r := transport.Request{Method: method, Header: http.Header{"Origin": {foreign[0]}}, Deliberate: []string{"*"}}
 				if method == http.MethodDelete && t.HTTP().SessionID() == "" {
 					continue
 				}
@@ -164,11 +171,40 @@ func initializeWith(t *check.T, origin string) *transport.Response {
 	return t.DoOn(s.Conn.(*transport.HTTPConn), r)
 }
 
+// foreignTo returns origins that the server has no reason to trust. It ends the
+// body if the user says that the server trusts all, or one of those given.
+func foreignTo(t *check.T, given ...string) []string {
+	trusted := t.Target.Settings.TrustedOrigins
+	for _, origin := range append([]string{"*"}, given...) {
+		if slices.Contains(trusted, origin) {
+			t.Skip("the configuration says that the server trusts the origin %s on purpose", origin)
+		}
+	}
+	foreign := slices.DeleteFunc(slices.Clone(foreignOrigins), func(origin string) bool { return slices.Contains(trusted, origin) })
+	for _, origin := range sites(trusted) {
+		foreign = append(foreign, origin+".evil.example")
+	}
+	return foreign
+}
+
+// sites returns the trusted origins that are those of a site.
+func sites(trusted []string) []string {
+	return slices.DeleteFunc(slices.Clone(trusted), func(origin string) bool { return !strings.Contains(origin, "://") })
+}
+
+const notTrusted = "the origin %s, which the server trusts by the configuration, was refused with HTTP status %d"
+
 // controlOrigin makes sure that it is the origin for which a request is
-// refused: one without is served. A loopback origin need not be trusted.
+// refused: one without is served, and so is one with an origin that the server
+// trusts. A loopback origin need not be among them.
 func controlOrigin(t *check.T) {
 	if r := initializeWith(t, ""); result(r) == nil {
 		t.Inconclusive("a second initialize is refused even without an Origin header: it got %s", describeHTTP(r))
+	}
+	for _, origin := range sites(t.Target.Settings.TrustedOrigins) {
+		if r := initializeWith(t, origin); r.Status/100 != 2 {
+			t.Inconclusive(notTrusted, origin, r.Status)
+		}
 	}
 	if r := initializeWith(t, "http://localhost"); r.Status/100 != 2 {
 		t.Note("the origin http://localhost is refused with HTTP status %d", r.Status)
@@ -253,6 +289,9 @@ func turnedDown(t *check.T, raw string) {
 // addresses of this machine.
 func boundToLoopback(t *check.T) {
 	const patience = time.Second
+	if t.Target.Settings.Public {
+		t.Skip("the configuration says that the server is meant to be reachable from outside")
+	}
 	e, _ := t.Endpoint()
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Scheme == "unix" || e.Socket != "" {

@@ -26,7 +26,13 @@ var sseChecks = []*check.Check{
 		Requirements: []string{"sse.server.origin-foreign"},
 		Needs:        overSSE,
 		Body: func(t *check.T) {
-			for _, origin := range foreignOrigins {
+			foreign := foreignTo(t)
+			for _, origin := range sites(t.Target.Settings.TrustedOrigins) {
+				if status := t.DialSSE(http.Header{"Origin": {origin}}); status >= 400 {
+					t.Inconclusive(notTrusted, origin, status)
+				}
+			}
+			for _, origin := range foreign {
 				refuseLegacyOrigin(t, "sse.server.origin-foreign", origin)
 			}
 			t.Fence()
@@ -37,6 +43,7 @@ var sseChecks = []*check.Check{
 		Requirements: []string{"sse.server.origin-null"},
 		Needs:        overSSE,
 		Body: func(t *check.T) {
+			foreignTo(t, "null")
 			refuseLegacyOrigin(t, "sse.server.origin-null", "null")
 			t.Fence()
 		},
