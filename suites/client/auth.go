@@ -269,7 +269,7 @@ func (t *T) found(path string) {
 	switch {
 	case len(t.Flow.asked(path)) > 0:
 		t.Exercised(id)
-	case t.sought(), t.control(id):
+	case t.sought(), !t.Ending.Attended && t.control(id):
 		t.Violation(id, "the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
 			append(lastEvents(t.last(), 2), t.lastStep()...)...)
 	}
@@ -295,7 +295,7 @@ func judgeNoRegistration(t *T) {
 		}
 	}
 	const told = "the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it"
-	if t.Authorizes && t.control(id) {
+	if t.Authorizes && !t.Ending.Attended && t.control(id) {
 		t.Violation(id, told+", although no registration is offered", t.lastStep()...)
 		return
 	}
@@ -347,7 +347,7 @@ func judgeDoor(t *T) {
 	case !t.sought() && refused > mostRefusals:
 		t.Violation(handles, fmt.Sprintf("the client has come back %d times with requests that are refused with 401", refused), head)
 		return
-	case !t.sought() && t.Authorizes:
+	case !t.sought() && t.Authorizes && !t.Ending.Attended:
 		t.Violation(handles, "the client does not seek authorization when the server answers 401", head)
 		return
 	case !t.sought():

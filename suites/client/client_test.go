@@ -72,12 +72,21 @@ func conduct(t *testing.T, o suites.ClientOptions) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	run, _, err := suites.Client(ctx, o)
+	run, trace, err := suites.Client(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
 		t.Fatal("the run does not end")
+	}
+	for _, l := range trace.Logs() {
+		for _, e := range l.Events() {
+			for _, id := range e.Deliberate {
+				if _, known := schema.Lookup(id); !known && id != "*" {
+					t.Fatalf("%s: a message breaks %s on purpose, which is no requirement", l.Label, id)
+				}
+			}
+		}
 	}
 	return run
 }
