@@ -127,7 +127,17 @@ func toleranceFaults() []Fault {
 		}
 		faults = append(faults, fault)
 	}
-	return faults
+	return append(faults, Fault{
+		ID: "schema.description-required", Requirement: "schema.optional-members", Scenario: "exchange/bare",
+		Summary: "A tool without a description ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			if e.Msg == nil {
+				return false
+			}
+			tools, _ := wire.At(e.Msg.Result, "tools").(list)
+			return len(tools) > 0 && wire.At(tools[0], "description") == nil
+		}),
+	})
 }
 
 // schemaFaults give params another form than their definitions have.
