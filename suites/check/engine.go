@@ -391,8 +391,9 @@ func (t *T) deserted() bool {
 	if t.outcome.Verdict != Failed {
 		return false
 	}
+	// A check of a target that could not be reached has no session.
 	for _, s := range append([]*client.Session{t.Session}, t.extra...) {
-		if slices.ContainsFunc(s.Log().Events(), transport.Gone) {
+		if s != nil && slices.ContainsFunc(s.Log().Events(), transport.Gone) {
 			return true
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/mockclient"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
@@ -31,7 +31,7 @@ var updateMatrix = flag.Bool("update", false, "write docs/kill-matrix-clients.md
 
 const (
 	matrixFile   = "../../docs/kill-matrix-clients.md"
-	unprovedFile = "../../mockclient/unproved.txt"
+	unprovedFile = "../../mockserver/mockclient/unproved.txt"
 )
 
 // kill is what a run said about a faulty client.
@@ -277,7 +277,7 @@ func matrix(kills []kill) []byte {
 	b.WriteString("# Kill matrix of clients\n\n" +
 		"Each fault of the mock client, the requirement that it breaks, the scenario in which it shows, and the scenarios and\n" +
 		"passive rules that catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
-		"announce. `mockclient/unproved.txt` has the requirements that no fault proves, with the reasons.\n" +
+		"announce. `mockserver/mockclient/unproved.txt` has the requirements that no fault proves, with the reasons.\n" +
 		"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
 		"`go test ./suites/client -run TestKillMatrix -update`.\n")
 	page := ""
