@@ -93,11 +93,14 @@ func plainness(name string) int {
 	return n
 }
 
-// open leaves a request of the server to the body of the check.
-func open() client.Options {
+// open leaves the requests of the server that belong to the purposes to the body
+// of the check. A tool may ask for something else besides, and gets it.
+func open(purposes []string) client.Options {
 	answers := check.StandardAnswers()
-	for _, method := range []string{"sampling/createMessage", "elicitation/create"} {
-		answers[method] = nothing
+	for purpose, method := range map[string]string{"sampling": createMessage, "elicitation": "elicitation/create"} {
+		if slices.Contains(purposes, purpose) {
+			answers[method] = nothing
+		}
 	}
 	return client.Options{Capabilities: check.AllCapabilities(), Answers: answers}
 }
@@ -109,7 +112,7 @@ func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
 // that serves one of the purposes.
 func byHand(anyOf ...string) check.Needs {
 	needs := calling(anyOf...)
-	needs.Options = open()
+	needs.Options = open(anyOf)
 	return needs
 }
 
