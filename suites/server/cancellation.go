@@ -151,38 +151,40 @@ var cancellationChecks = []*check.Check{
 			}
 		},
 	},
-	{
-		Name:         "cancellation/late-response",
+}
+
+func init() {
+	for _, purpose := range []string{"sampling", "elicitation"} {
+		cancellationChecks = append(cancellationChecks, lateResponse(purpose))
+	}
+}
+
+func lateResponse(purpose string) *check.Check {
+	return &check.Check{
+		Name:         "cancellation/late-response-" + purpose,
 		Requirements: []string{"cancellation.late-response"},
-		Needs:        byHand("sampling", "elicitation"),
+		Needs:        byHand(purpose),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
 			// cancels that, the answer comes too late.
-			tried := 0
-			for _, purpose := range []string{"sampling", "elicitation"} {
-				call, ok := purposeCall(t, purpose)
-				if !ok {
-					continue
-				}
-				method, reply := createMessage, generation(nil)
-				if purpose == "elicitation" {
-					method, reply = elicit, map[string]any{"action": "cancel"}
-				}
-				for _, outcome := range []map[string]any{reply, {"error": map[string]any{"code": -32603, "message": "Too late"}}} {
-					request := abandoned(t, call, method)
-					if request == nil {
-						break
-					}
-					tried++
-					respond(t, request, outcome, client.Deliberately("cancellation.no-response"))
-					t.Fence()
-				}
+			call := purposed(t, purpose)
+			method, reply := createMessage, generation(nil)
+			if purpose == "elicitation" {
+				method, reply = elicit, map[string]any{"action": "cancel"}
 			}
-			if tried == 0 {
-				t.Inconclusive("the server cancelled no request of its own when the call that needed it was cancelled; name tools that sample or elicit in the configuration")
+			for i, outcome := range []map[string]any{reply, {"error": map[string]any{"code": -32603, "message": "Too late"}}} {
+				request := abandoned(t, call, method)
+				if request == nil && i > 0 {
+					return
+				}
+				if request == nil {
+					t.Inconclusive("the server cancelled no request of its own when the call that needed it was cancelled; name tools that sample or elicit in the configuration")
+				}
+				respond(t, request, outcome, client.Deliberately("cancellation.no-response"))
+				t.Fence()
 			}
 		},
-	},
+	}
 }
 
 // underWay waits until a request is under way. That shows when it reports progress;

@@ -88,87 +88,89 @@ var progressChecks = []*check.Check{
 			t.Note("the tool %q reported no progress", call.Tool)
 		},
 	},
-	{
-		Name: "progress/of-ours",
+}
+
+func init() {
+	for _, purpose := range []string{"sampling", "elicitation"} {
+		progressChecks = append(progressChecks, progressOfOurs(purpose), tokensOfTheirs(purpose))
+	}
+}
+
+// askedFor returns the method by which a tool of a purpose asks the client, and
+// what it is answered with.
+func askedFor(purpose string) (method string, reply func(*wire.Event) map[string]any) {
+	if purpose == "elicitation" {
+		return elicit, accept
+	}
+	return createMessage, always(generation(nil))
+}
+
+func progressOfOurs(purpose string) *check.Check {
+	return &check.Check{
+		Name: "progress/of-ours-" + purpose,
 		Requirements: []string{
 			"progress.none", "progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total",
 			"progress.frequency",
 		},
-		Needs: byHand("sampling", "elicitation"),
+		Needs: byHand(purpose),
 		Body: func(t *check.T) {
 			// The server may ask for progress too: it then copes with none, some and a lot.
-			for _, purpose := range []string{"sampling", "elicitation"} {
-				call, ok := purposeCall(t, purpose)
-				if !ok {
-					continue
-				}
-				method, reply := createMessage, always(generation(nil))
-				if purpose == "elicitation" {
-					method, reply = elicit, accept
-				}
-				seen := false
-				with := func(reports []map[string]any) *client.Exchange {
-					x, _ := converse(t, call, method, func(request *wire.Event) map[string]any {
-						if token := at(request.Msg.Params, "_meta", "progressToken"); token != nil {
-							seen = true
-							for _, report := range reports {
-								report := maps.Clone(report)
-								report["progressToken"] = token
-								t.Notify("notifications/progress", report)
-							}
+			call := purposed(t, purpose)
+			method, reply := askedFor(purpose)
+			seen := false
+			with := func(reports []map[string]any) *client.Exchange {
+				x, _ := converse(t, call, method, func(request *wire.Event) map[string]any {
+					if token := at(request.Msg.Params, "_meta", "progressToken"); token != nil {
+						seen = true
+						for _, report := range reports {
+							report := maps.Clone(report)
+							report["progressToken"] = token
+							t.Notify("notifications/progress", report)
 						}
-						return reply(request)
-					})
-					t.Fence()
-					return x
-				}
-				control := with(nil)
-				if !seen {
-					continue
-				}
-				if !worked(control) {
-					t.Show(control.Events()...)
-					t.Require(!worked(with(ourProgress[0].reports)), "the tool %q works only if the client reports progress of %s", call.Tool, method)
-					t.Inconclusive("the tool %q fails whether the client reports progress or not", call.Tool)
-				}
-				for _, v := range ourProgress {
-					if x := with(v.reports); !worked(x) && worked(with(nil)) {
-						t.Violation(v.id, "the tool "+quote(call.Tool)+" fails when the client reports "+v.what+" progress of "+method+": "+describeResult(x),
-							append(control.Events(), x.Events()...)...)
 					}
-				}
-				return
+					return reply(request)
+				})
+				t.Fence()
+				return x
 			}
-			t.Inconclusive("no request of the server asks for progress; name tools that sample or elicit in the configuration if one does")
+			control := with(nil)
+			if !seen {
+				t.Inconclusive("no request of the server asks for progress; name tools that sample or elicit in the configuration if one does")
+			}
+			if !worked(control) {
+				t.Show(control.Events()...)
+				t.Require(!worked(with(ourProgress[0].reports)), "the tool %q works only if the client reports progress of %s", call.Tool, method)
+				t.Inconclusive("the tool %q fails whether the client reports progress or not", call.Tool)
+			}
+			for _, v := range ourProgress {
+				if x := with(v.reports); !worked(x) && worked(with(nil)) {
+					t.Violation(v.id, "the tool "+quote(call.Tool)+" fails when the client reports "+v.what+" progress of "+method+": "+describeResult(x),
+						append(control.Events(), x.Events()...)...)
+				}
+			}
 		},
-	},
-	{
-		Name:         "progress/tokens-of-theirs",
+	}
+}
+
+func tokensOfTheirs(purpose string) *check.Check {
+	return &check.Check{
+		Name:         "progress/tokens-of-theirs-" + purpose,
 		Requirements: []string{"progress.token.unique"},
-		Needs:        byHand("sampling", "elicitation"),
+		Needs:        byHand(purpose),
 		Body: func(t *check.T) {
 			// Two requests of the server that are open at a time. Whether their tokens differ is for the judge to see.
+			method, reply := askedFor(purpose)
 			tokens := 0
-			for _, purpose := range []string{"sampling", "elicitation"} {
-				call, ok := purposeCall(t, purpose)
-				if !ok {
-					continue
-				}
-				method, reply := createMessage, always(generation(nil))
-				if purpose == "elicitation" {
-					method, reply = elicit, accept
-				}
-				for _, e := range twice(t, call, method, reply) {
-					if at(e.Msg.Params, "_meta", "progressToken") != nil {
-						tokens++
-					}
+			for _, e := range twice(t, purposed(t, purpose), method, reply) {
+				if at(e.Msg.Params, "_meta", "progressToken") != nil {
+					tokens++
 				}
 			}
 			if tokens < 2 {
 				t.Inconclusive("no two requests of the server were open at a time that asked for progress")
 			}
 		},
-	},
+	}
 }
 
 // twice makes a call two times at once and leaves what the server asks in both
