@@ -164,7 +164,7 @@ func (r *scriptRequest) answers(e *wire.Event) bool {
 // await returns the next message of the server that fits and that was not dealt
 // with yet, or why none can come: r is the request whose response is awaited, or
 // nil.
-func (p *scriptPlayer) await(what string, r *scriptRequest, fits func(e *wire.Event) bool) (e *wire.Event, problem string) {
+func (p *scriptPlayer) await(what string, r *scriptRequest, fits func(e *wire.Event) bool) (*wire.Event, error) {
 	e, err := p.t.Session.AwaitEvent(p.t.Context, p.from, what, func(e *wire.Event) bool {
 		if e.Kind == wire.KindStreamEnd && r != nil && e.Stream == r.event.Stream && strings.HasPrefix(e.Stream, "post:") {
 			return true // no response can come any more
@@ -172,18 +172,15 @@ func (p *scriptPlayer) await(what string, r *scriptRequest, fits func(e *wire.Ev
 		return e.Kind == wire.KindMessage && e.From == wire.Server && !p.taken[e] && fits(e)
 	})
 	switch {
-	case err != nil && p.t.Context.Err() != nil:
-		p.t.Must(err) // the run is over
-		return nil, ""
 	case err != nil:
-		return nil, err.Error()
+		return nil, err
 	case e.Kind == wire.KindStreamEnd:
 		p.t.Show(e)
-		return nil, "no " + what + ": its stream has ended"
+		return nil, &client.ClosedError{Awaited: what, Cause: e}
 	}
 	p.taken[e] = true
 	p.t.Show(e)
-	return e, ""
+	return e, nil
 }
 
 // response awaits the response to a request.
@@ -192,12 +189,12 @@ func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Ev
 	if r != nil {
 		what = "answer to " + r.method // the judge looks at it, too
 	}
-	e, problem := p.await(what, r, fits)
+	e, err := p.await(what, r, fits)
 	if r != nil && (e == nil || e.Msg.Kind != wire.Result) {
 		p.admitted(r)
 	}
-	if e == nil {
-		p.fail(line, "%s", problem)
+	if err != nil {
+		p.t.Must(fmt.Errorf("%s:%d: %w", p.script.File, line, err))
 	}
 	return e
 }
@@ -216,7 +213,7 @@ func (p *scriptPlayer) expect(step script.Step) {
 	if !script.IsResponse(pattern) {
 		// Other messages may come in between; the nearest one is worth a word.
 		nearest := ""
-		e, problem := p.await("message "+wire.Show(pattern["method"]), nil, func(e *wire.Event) bool {
+		e, err := p.await("message "+wire.Show(pattern["method"]), nil, func(e *wire.Event) bool {
 			m := p.bound.Match(pattern, e.Msg.Value)
 			if m != nil && e.Msg.Method == pattern["method"] {
 				nearest = "; one came whose " + m.String()
@@ -224,8 +221,10 @@ func (p *scriptPlayer) expect(step script.Step) {
 			}
 			return m == nil
 		})
-		if e == nil {
-			p.fail(step.Line, "%s%s", problem, nearest)
+		if late := (*client.TimeoutError)(nil); errors.As(err, &late) && p.t.Context.Err() == nil {
+			p.fail(step.Line, "%s%s", err, nearest)
+		} else if err != nil {
+			p.t.Must(fmt.Errorf("%s:%d: %w%s", p.script.File, step.Line, err, nearest))
 		}
 		p.bind(pattern, e)
 		return
