@@ -44,7 +44,7 @@ func mockCommand() *cobra.Command {
 			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the faults with the requirements that they break")
+	cmd.Flags().BoolVar(&list, "list", false, "list the faults with level, page and transports, and the requirements that they break")
 	cmd.Flags().StringVar(&file, "script", "", "play the script in `FILE` (docs/scripts.md); exit code 1 if it was not played to its end")
 	cmd.Flags().StringSliceVar(&ids, "fault", nil, "have the fault with this `ID`, repeatable")
 	f.register(cmd)
@@ -118,6 +118,14 @@ func mockClientCommand() *cobra.Command {
 	return cmd
 }
 
+// transportNames lists those on which a fault shows, as a column of a list.
+func transportNames(names []string) string {
+	if len(names) == 0 {
+		return "all"
+	}
+	return strings.Join(names, ",")
+}
+
 func listClientFaults(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range mockclient.Catalogue() {
@@ -125,7 +133,7 @@ func listClientFaults(w io.Writer) error {
 		if scenario == "" {
 			scenario = client.Baseline
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Requirement, scenario, f.Summary)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement, scenario, f.Summary)
 	}
 	return t.Flush()
 }
@@ -150,7 +158,7 @@ func faulty(ids []string, transport string) (server.Options, error) {
 func listFaults(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range mockserver.Catalogue() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Requirement, f.Summary)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Level(), f.Page(), transportNames(f.Transports), f.Requirement, f.Summary)
 	}
 	return t.Flush()
 }
