@@ -193,7 +193,9 @@ func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Ev
 	if r != nil && (e == nil || e.Msg.Kind != wire.Result) {
 		p.admitted(r)
 	}
-	if err != nil {
+	if closed := (*client.ClosedError)(nil); errors.As(err, &closed) && streamEnded(closed.Cause) {
+		p.fail(line, "no %s: the server has ended its stream", what) // so it is still there
+	} else if err != nil {
 		p.t.Must(fmt.Errorf("%s:%d: %w", p.script.File, line, err))
 	}
 	return e
@@ -321,3 +323,6 @@ func (p *scriptPlayer) branch(step script.Step) {
 	}
 	p.play(chosen.Steps)
 }
+
+// streamEnded reports whether the server has ended a stream in order.
+func streamEnded(e *wire.Event) bool { return e != nil && e.Kind == wire.KindStreamEnd && e.Note == "" }
