@@ -177,7 +177,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.chunk-is-message", Requirement: "stdio.message.split-writes", Transports: stdio,
 		Summary:    "Each read of stdin is taken for a whole message.",
-		Collateral: []string{"stdio.message.large", "base.response.id-echo"},
+		Collateral: []string{"stdio.message.large", "base.response.id-echo", "base.response.present"},
 		Apply: chunks(func(chunk []byte) []byte {
 			if len(chunk) > 0 && !bytes.HasSuffix(chunk, []byte("\n")) {
 				return append(chunk, '\n')
