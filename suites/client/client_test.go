@@ -405,6 +405,29 @@ func (c *tampering) Send(ctx context.Context, out transport.Outgoing) (*wire.Eve
 	return sent, nil
 }
 
+// tardy holds back the answer to a ping until a cancellation has been sent.
+type tardy struct {
+	transport.Conn
+	once   sync.Once
+	gaveUp chan struct{}
+}
+
+func (c *tardy) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	m := wire.Parse(out.Raw)
+	if m.IsResponse() && m.ID.Key() == wire.StringID("a word").Key() {
+		select {
+		case <-c.gaveUp:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	sent, err := c.Conn.Send(ctx, out)
+	if m.Method == "notifications/cancelled" {
+		c.once.Do(func() { close(c.gaveUp) })
+	}
+	return sent, err
+}
+
 // renewing is a connection like that on which a new session can begin.
 type renewing struct {
 	*transport.HTTPConn
@@ -529,17 +552,7 @@ func TestFaultsAreCaught(t *testing.T) {
 		{"nonsense version used", "lifecycle.version.disconnect", result.Fail, "lifecycle/no-version", nil},
 		{"ping answered when nothing else is awaited", "ping.response-prompt", result.Fail, "exchange/requests", func(c *reference.Standalone) {
 			c.Timeout = 2500 * time.Millisecond
-			gaveUp := make(chan struct{})
-			var once sync.Once
-			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
-				switch {
-				case m.Method == "notifications/cancelled":
-					defer once.Do(func() { close(gaveUp) })
-				case m.IsResponse() && m.ID.Key() == wire.StringID("a word").Key():
-					<-gaveUp
-				}
-				return []transport.Outgoing{out}
-			})(c)
+			c.Wrap = func(conn transport.Conn) transport.Conn { return &tardy{Conn: conn, gaveUp: make(chan struct{})} }
 		}},
 		{"unknown request not answered", "base.response.present", result.Fail, "exchange/requests", func(c *reference.Standalone) {
 			// It gives its own request up before the server has lost its patience.
