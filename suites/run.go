@@ -287,8 +287,10 @@ func (r *serverRun) conclude(ctx context.Context) {
 	if n := r.engine.Restarts(); n > 0 {
 		run.Notes = append(run.Notes, fmt.Sprintf("the server stopped to answer and was started again, %d times in this run", n))
 	}
-	if words := r.lastStderr(); cause != nil && words != "" {
-		run.Notes = append(run.Notes, "the server's last words on its stderr: "+words)
+	if cause != nil {
+		if words := r.lastStderr(); words != "" {
+			run.Notes = append(run.Notes, "the server's last words on its stderr: "+words)
+		}
 	}
 	run.Verdict, run.Reason = verdict(run, cause)
 	redactRun(r.options.Redactor, run)
