@@ -28,9 +28,11 @@ type T struct {
 	check    *Check
 	extra    []*client.Session // opened by the body
 	evidence []*wire.Event
-	outcome  Outcome
-	noAnswer bool // the check ended because an answer did not come
-	about    string
+	// What Send sent since the last Fence and no answer is due to.
+	unawaited []*wire.Event
+	outcome   Outcome
+	noAnswer  bool // the check ended because an answer did not come
+	about     string
 }
 
 // stop unwinds the body of a check that has come to its verdict.
@@ -258,12 +260,30 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 	e, err := t.Session.Send(t.Context, []byte(raw), opts...)
 	t.Show(e)
 	t.Must(err)
+	if e.Msg.Kind != wire.Request {
+		t.unawaited = append(t.unawaited, e)
+	}
 	return e
 }
 
 // Fence sends a ping and waits for its answer: whatever the server was going
-// to answer at once to an earlier message has then arrived.
-func (t *T) Fence() { t.FenceOn(t.Session) }
+// to answer at once to an earlier message has then arrived. Over HTTP each
+// message has a stream of its own, which the ping could overtake
+// (basic/transports#sending-messages-to-the-server): those of messages that are
+// no requests are waited for before.
+func (t *T) Fence() {
+	for _, sent := range t.unawaited {
+		if t.Session.Log().Transport != transport.NameHTTP {
+			break
+		}
+		// A stream that is held open is another matter.
+		_, _ = t.Session.AwaitEvent(t.Context, sent.Seq, "end of the response to a POST", func(e *wire.Event) bool {
+			return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindMessage && e.From == wire.Server)
+		})
+	}
+	t.unawaited = nil
+	t.FenceOn(t.Session)
+}
 
 // FenceOn is Fence on another session.
 func (t *T) FenceOn(s *client.Session) {
