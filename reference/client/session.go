@@ -5,6 +5,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -205,13 +206,13 @@ func (s *Session) answer(ctx context.Context, request *wire.Message) {
 // Marshal returns v as compact JSON without HTML escapes. It panics when v
 // cannot be written, which is a mistake of the caller.
 func Marshal(v any) []byte {
-	var b strings.Builder
+	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("marshal %T: %v", v, err))
 	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
 // NextID returns an id that the session has not used.

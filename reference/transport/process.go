@@ -78,6 +78,7 @@ func (c Command) Launch() (Process, error) {
 	}
 	p.stdin, p.stdout, p.stderr = pipes.ours[0], pipes.ours[1], pipes.ours[2]
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
+	p.older = allPIDs()
 	err = p.cmd.Start()
 	closeAll(pipes.theirs[:])
 	if err != nil {
@@ -149,6 +150,7 @@ func KillAll() {
 type osProcess struct {
 	cmd                   *exec.Cmd
 	mark                  string
+	older                 []int // processes that were there before it
 	stdin, stdout, stderr *os.File
 	done                  chan struct{}
 	exit                  wire.Exit
@@ -172,7 +174,7 @@ func (p *osProcess) Terminate() error { return terminateGroup(p.cmd.Process) }
 
 func (p *osProcess) Kill() {
 	killGroup(p.cmd.Process)
-	killMarked(Mark + "=" + p.mark)
+	killMarked(Mark+"="+p.mark, p.older)
 }
 
 // Func launches a function of this program as if it were a process: it reads

@@ -183,7 +183,7 @@ func (c *StdioConn) writeChunk(ctx context.Context, chunk []byte) error {
 
 func (c *StdioConn) readStdout() {
 	stdout := c.proc.Stdout()
-	lines := bufio.NewReaderSize(stdout, 64<<10)
+	lines := bufio.NewReaderSize(stdout, 16<<10)
 	for {
 		raw, dropped, err := readLine(lines, c.log.Limits().Message)
 		ended := err != nil
