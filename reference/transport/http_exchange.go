@@ -369,7 +369,10 @@ func (x *exchange) silence() error {
 	if !x.connected.Load() {
 		return fmt.Errorf("no connection to %s within %v", x.link.site.name, x.patience)
 	}
-	return fmt.Errorf("the server accepted the connection and sent no response head within %v", x.patience)
+	return &endError{
+		note:  fmt.Sprintf("the server accepted the connection and sent no response head within %v", x.patience),
+		cause: context.DeadlineExceeded,
+	}
 }
 
 // endError says how an exchange ended without a head.

@@ -153,7 +153,14 @@ func (e *Engine) repeat(ctx context.Context) {
 	h.mu.Lock()
 	again := h.again
 	h.mu.Unlock()
-	silent := 0
+	var silent []*Future // in a row
+	settle := func() {
+		for _, f := range silent {
+			close(f.done)
+		}
+		silent = nil
+	}
+	defer settle()
 	for _, f := range again {
 		if cause := e.Silent(); cause != nil {
 			f.giveUp(cause)
@@ -168,17 +175,32 @@ func (e *Engine) repeat(ctx context.Context) {
 		case err != nil:
 			f.giveUp(err) // what was found may be due to another check
 			continue
-		case silent >= maxSilent && !h.hasDied():
+		case len(silent) >= maxSilent && !h.hasDied():
 			close(f.done) // as it was
 			continue
 		}
 		if e.runAlone(ctx, f) {
-			silent = 0
-		} else {
-			silent++
+			settle()
+			close(f.done)
+			continue
 		}
-		close(f.done)
+		silent = append(silent, f)
+		if cause := e.stillSilent(ctx); cause != nil {
+			for _, f := range silent {
+				f.giveUp(cause)
+			}
+			silent = nil
+		}
 	}
+}
+
+// stillSilent counts one more check without an answer and returns the reason when the
+// target is given up.
+func (e *Engine) stillSilent(ctx context.Context) error {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	e.fallenSilent(ctx)
+	return e.Silent()
 }
 
 // revive makes sure that the target answers, and restarts it where that is

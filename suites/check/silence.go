@@ -164,9 +164,11 @@ func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...
 	return problem
 }
 
+// late reports whether the target had not answered, or not even taken a message,
+// when its time was up.
 func late(err error) bool {
 	var timeout *client.TimeoutError
-	return errors.As(err, &timeout)
+	return errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // answered returns a list operation that the target has answered, if any.

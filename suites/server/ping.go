@@ -57,19 +57,24 @@ var pingChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A slow call is no reason to leave a ping waiting.
 			call := purposed(t, "slow")
-			mark := t.Mark()
-			slow := t.Start("tools/call", call.Params())
-			t.Call("ping", nil) // so that the call has begun
-			ping := t.Call("ping", nil)
-			if finished(t, mark, slow) {
-				if first := t.Since(mark)[0]; ping.Response.At-slow.Request.At > busy && answers(first, slow) {
-					t.Fail("the ping was answered only when the slow call had ended, %v after that was made",
-						(ping.Response.At - slow.Request.At).Round(time.Millisecond))
+			var waited time.Duration
+			for range 3 { // what a busy machine brings about does not come every time
+				mark := t.Mark()
+				slow := t.Start("tools/call", call.Params())
+				t.Call("ping", nil) // so that the call has begun
+				ping := t.Call("ping", nil)
+				if !finished(t, mark, slow) {
+					cancel(t, slow.ID)
+					t.Fence()
+					return
 				}
-				t.Inconclusive("the tool %q is not slow enough", call.Tool)
+				waited = (ping.Response.At - slow.Request.At).Round(time.Millisecond)
+				alone := t.Call("ping", nil)
+				if first := t.Since(mark)[0]; waited < busy || waited < 4*(alone.Response.At-alone.Request.At) || !answers(first, slow) {
+					t.Inconclusive("the tool %q is not slow enough", call.Tool)
+				}
 			}
-			cancel(t, slow.ID)
-			t.Fence()
+			t.Fail("the ping was answered only when the slow call had ended, %v after that was made", waited)
 		},
 	},
 }
