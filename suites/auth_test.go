@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -30,7 +31,7 @@ func found(t *testing.T, run *result.Run) map[string]result.Verdict {
 	for _, q := range run.Requirements {
 		if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
 			all[q.ID] = q.Verdict
-			t.Logf("%s is %s: %s", q.ID, q.Verdict, why(q))
+			t.Logf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
 		}
 	}
 	for _, h := range run.Harness {

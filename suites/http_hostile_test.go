@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -94,7 +95,7 @@ func TestTargetThatDies(t *testing.T) {
 		}
 		for _, q := range run.Requirements {
 			if q.Verdict == result.Fail {
-				t.Errorf("%s is blamed for it: %s", q.ID, why(q))
+				t.Errorf("%s is blamed for it: %s", q.ID, killmatrix.Why(q))
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -62,7 +63,7 @@ func TestTrustedOrigins(t *testing.T) {
 				}
 				for _, q := range run.Requirements {
 					if q.Verdict != want[q.ID] {
-						t.Errorf("%s is %s, want %s: %s", q.ID, q.Verdict, want[q.ID], why(q))
+						t.Errorf("%s is %s, want %s: %s", q.ID, q.Verdict, want[q.ID], killmatrix.Why(q))
 					}
 				}
 			})

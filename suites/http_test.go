@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -55,7 +56,7 @@ func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
 			for _, q := range run.Requirements {
 				verdicts[q.ID] = q.Verdict
 				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
-					t.Errorf("%s is %s: %s", q.ID, q.Verdict, why(q))
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
 				}
 			}
 			for _, h := range run.Harness {

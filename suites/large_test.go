@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -112,7 +113,7 @@ func faulted(run *result.Run) string {
 	var b strings.Builder
 	for _, q := range run.Requirements {
 		if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
-			fmt.Fprintf(&b, "\n%s is %s: %s", q.ID, q.Verdict, why(q))
+			fmt.Fprintf(&b, "\n%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
 		}
 	}
 	return b.String()

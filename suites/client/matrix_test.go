@@ -1,131 +1,61 @@
 package client_test
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
-	"flag"
-	"fmt"
 	"io"
+	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var updateMatrix = flag.Bool("update", false, "write docs/kill-matrix-clients.md")
-
-const (
-	matrixFile   = "../../docs/kill-matrix-clients.md"
-	unprovedFile = "../../mockserver/mockclient/unproved.txt"
-)
-
-// kill is what a run said about a faulty client.
-type kill struct {
-	fault    mockclient.Fault
-	by       []string
-	problems []string
-}
-
-// limits are how long a faulty client may take in a scenario. Most faults that
-// show by silence show at once; what only seems silent on a busy machine gets
-// another chance.
-var limits = []time.Duration{3 * time.Second, 20 * time.Second}
+const unprovedFile = "../../mockserver/mockclient/unproved.txt"
 
 // TestKillMatrix proves the scenarios and rules: each fault of a client is
 // caught, and nothing but what the fault breaks is found.
 func TestKillMatrix(t *testing.T) {
-	faults := mockclient.Catalogue()
-	brief := testing.Short() || raceDetector
-	if brief {
-		for i := range len(faults) / 8 {
-			faults[i] = faults[8*i]
-		}
-		faults = faults[:len(faults)/8]
+	m := killmatrix.Matrix{
+		File: "../../docs/kill-matrix-clients.md",
+		Head: "# Kill matrix of clients\n\n" +
+			"Each fault of the mock client, the requirement that it breaks, the scenario in which it shows, and the scenarios and\n" +
+			"passive rules that catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
+			"announce. `mockserver/mockclient/unproved.txt` has the requirements that no fault proves, with the reasons.\n" +
+			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
+			"`go test ./suites/client -run TestKillMatrix -update`.\n",
+		Scenarios: true,
+		Limits:    []time.Duration{3 * time.Second, 20 * time.Second},
+		AtATime:   4,
+		Brief:     testing.Short() || raceDetector,
 	}
-	kills := make([]kill, len(faults))
-	done := make([]chan struct{}, len(faults))
-	for i := range done {
-		done[i] = make(chan struct{})
-	}
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	for range 4 * runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(faults); i = int(next.Add(1)) - 1 {
-				kills[i] = try(t, faults[i])
-				close(done[i])
-			}
+	for _, f := range mockclient.Catalogue() {
+		f.Scenario = cmp.Or(f.Scenario, client.Baseline)
+		m.Faults = append(m.Faults, killmatrix.Fault{
+			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario, Collateral: f.Collateral, Mild: f.Mild,
+			Run: func(ctx context.Context, limit time.Duration) (*result.Run, error) { return faultyRun(ctx, f, limit) },
 		})
 	}
-	for i, f := range faults {
-		t.Run(f.ID, func(t *testing.T) {
-			<-done[i]
-			for _, p := range kills[i].problems {
-				t.Error(p)
-			}
-		})
-	}
-	if t.Failed() || brief {
-		return
-	}
-	text := matrix(kills)
-	if *updateMatrix {
-		if err := os.WriteFile(matrixFile, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	written, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(written), string(text)); diff != "" {
-		t.Errorf("docs/kill-matrix-clients.md is out of date; run go test ./suites/client -run TestKillMatrix -update (-file +now):\n%s", diff)
-	}
+	m.Test(t)
 }
 
-// try plays the scenario of a fault against a client with it.
-func try(t *testing.T, f mockclient.Fault) kill {
-	var k kill
-	for _, limit := range limits {
-		run, err := faultyRun(t.Context(), f, limit)
-		if err != nil {
-			return kill{fault: f, problems: []string{err.Error()}}
-		}
-		if k = judged(f, run); len(k.problems) == 0 {
-			break
-		}
-	}
-	return k
-}
-
+// faultyRun plays the scenario of a fault against a client with it.
 func faultyRun(ctx context.Context, f mockclient.Fault, limit time.Duration) (*result.Run, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	scenario := f.Scenario
-	if scenario == "" {
-		scenario = client.Baseline
-	}
 	o := suites.ClientOptions{
-		Transport: f.Transport(), Scenarios: []string{scenario}, Timeout: limit, Bridge: []string{self},
+		Transport: f.Transport(), Scenarios: []string{f.Scenario}, Timeout: limit, Bridge: []string{self},
 		Launch: func(p client.Place) (transport.Process, error) {
 			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 				c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, Act: p.Act}
@@ -137,54 +67,12 @@ func faultyRun(ctx context.Context, f mockclient.Fault, limit time.Duration) (*r
 			}}.Launch()
 		},
 	}
-	if strings.HasPrefix(scenario, "stdio/") {
+	if strings.HasPrefix(f.Scenario, "stdio/") {
 		// Signals can be sent to a process only.
 		o.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch
 	}
 	run, _, err := suites.Client(ctx, o)
 	return run, err
-}
-
-// judged compares a run with what the fault announces.
-func judged(f mockclient.Fault, run *result.Run) kill {
-	k := kill{fault: f}
-	want := result.Warn
-	if l := f.Level(); !f.Mild && (l == schema.Must || l == schema.MustNot) {
-		want = result.Fail
-	}
-	for _, q := range run.Requirements {
-		found := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
-		switch {
-		case q.ID == f.Requirement:
-			if q.Verdict != want {
-				k.problems = append(k.problems, fmt.Sprintf("%s is %s, not %s: %s", q.ID, q.Verdict, want, why(q)))
-			}
-			for _, finding := range q.Findings {
-				if !slices.Contains(k.by, finding.Check) {
-					k.by = append(k.by, finding.Check)
-				}
-			}
-		case found && !slices.Contains(f.Collateral, q.ID):
-			k.problems = append(k.problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, why(q)))
-		}
-	}
-	for _, h := range run.Harness {
-		k.problems = append(k.problems, "a message of mcpconform is at fault: "+h.Message)
-	}
-	slices.Sort(k.by)
-	return k
-}
-
-func why(q result.Requirement) string {
-	if len(q.Findings) == 0 {
-		return q.Reason
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", q.Findings[0].Check, q.Findings[0].Message)
-	for _, e := range q.Findings[0].Evidence {
-		fmt.Fprintf(&b, "\n        %s %s %.300s", e.Kind, e.From, e.Text)
-	}
-	return b.String()
 }
 
 // TestEveryRequirementIsProved wants a fault for each requirement that passes
@@ -202,7 +90,7 @@ func TestEveryRequirementIsProved(t *testing.T) {
 			t.Errorf("%s: there is no scenario %q over %s", f.ID, f.Scenario, f.Transport())
 		}
 	}
-	excused := unproved(t)
+	excused := killmatrix.Unproved(t, unprovedFile)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +106,7 @@ func TestEveryRequirementIsProved(t *testing.T) {
 			passed[q.ID] = passed[q.ID] || q.Verdict == result.Pass
 		}
 	}
-	for _, q := range slices.Sorted(keysOf(passed)) {
+	for _, q := range slices.Sorted(maps.Keys(passed)) {
 		_, excepted := excused[q]
 		switch {
 		case !passed[q]:
@@ -229,69 +117,4 @@ func TestEveryRequirementIsProved(t *testing.T) {
 			t.Errorf("%s is proved by a fault: take it out of %s", q, unprovedFile)
 		}
 	}
-}
-
-func keysOf(m map[string]bool) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
-// unproved reads the requirements for which no fault is asked.
-func unproved(t *testing.T) map[string]string {
-	t.Helper()
-	f, err := os.Open(unprovedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	excused := make(map[string]string)
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		id, reason, ok := strings.Cut(line, " ")
-		if _, known := schema.Lookup(id); !known || !ok {
-			t.Errorf("%s: %q is no requirement with a reason", unprovedFile, line)
-		}
-		excused[id] = reason
-	}
-	return excused
-}
-
-// matrix renders the kill matrix.
-func matrix(kills []kill) []byte {
-	order := make(map[string]int)
-	if catalogue, err := schema.Catalogue(); err == nil {
-		for i, r := range slices.Backward(catalogue) {
-			order[r.Page] = i
-		}
-	}
-	slices.SortStableFunc(kills, func(a, b kill) int { return order[a.fault.Page()] - order[b.fault.Page()] })
-	var b bytes.Buffer
-	b.WriteString("# Kill matrix of clients\n\n" +
-		"Each fault of the mock client, the requirement that it breaks, the scenario in which it shows, and the scenarios and\n" +
-		"passive rules that catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
-		"announce. `mockserver/mockclient/unproved.txt` has the requirements that no fault proves, with the reasons.\n" +
-		"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
-		"`go test ./suites/client -run TestKillMatrix -update`.\n")
-	page := ""
-	for _, k := range kills {
-		if p := k.fault.Page(); p != page {
-			page = p
-			fmt.Fprintf(&b, "\n## %s\n\n| fault | on the wire | requirement | level | scenario | caught by |\n|---|---|---|---|---|---|\n", page)
-		}
-		scenario := k.fault.Scenario
-		if scenario == "" {
-			scenario = client.Baseline
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s |\n", k.fault.ID, strings.ReplaceAll(k.fault.Summary, "|", `\|`), k.fault.Requirement,
-			k.fault.Level(), scenario, strings.Join(k.by, ", "))
-	}
-	return b.Bytes()
 }

@@ -1,0 +1,300 @@
+// Package killmatrix tries faults on purpose, for the tests that prove checks
+// and rules by them, and keeps the tables of what catches each.
+package killmatrix
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+var (
+	update = flag.Bool("update", false, "write the kill matrix")
+	only   = flag.String("fault", "", "try only the faults whose id begins so; with -update, what catches the others stays")
+)
+
+// Fault is what a matrix says of a fault.
+type Fault struct {
+	ID          string
+	Requirement string // that it breaks
+	Summary     string
+	Scenario    string // in which it shows; of a matrix with Scenarios
+	Collateral  []string
+	Mild        bool
+	// Run tries the fault with a limit of an answer.
+	Run func(ctx context.Context, limit time.Duration) (*result.Run, error)
+}
+
+func (f Fault) requirement() schema.Requirement {
+	r, _ := schema.Lookup(f.Requirement)
+	return r
+}
+
+// want returns the verdict by which the fault is caught.
+func (f Fault) want() result.Verdict {
+	if l := f.requirement().Level; !f.Mild && (l == schema.Must || l == schema.MustNot) {
+		return result.Fail
+	}
+	return result.Warn
+}
+
+// Matrix is a table of faults.
+type Matrix struct {
+	File      string // that holds it
+	Head      string // of the file
+	Scenarios bool   // has a column for them
+	Faults    []Fault
+	// Limits of an answer: most faults that show by silence show at once, and
+	// those that only seem to be silent because the machine is busy get another
+	// chance.
+	Limits []time.Duration
+	// AtATime is how many faults are tried at a time, for each processor. A run
+	// spends most of its time waiting for nothing to happen.
+	AtATime int
+	// Brief leaves out most of the faults, and the comparison with the file.
+	Brief bool
+}
+
+// kill is what the runs said about a fault.
+type kill struct {
+	by []string // checks, scenarios and rules that found it
+	// problems say why the run is not as it should be.
+	problems []string
+}
+
+// briefly is how many faults one stands for when the rest is left out.
+const briefly = 8
+
+// Test tries the faults: each must be caught, and nothing but what it breaks be
+// found. Then the file must hold the matrix, or with -update is written.
+func (m *Matrix) Test(t *testing.T) {
+	var chosen []int
+	for i, f := range m.Faults {
+		if *only != "" && strings.HasPrefix(f.ID, *only) || *only == "" && (!m.Brief || i%briefly == 0) {
+			chosen = append(chosen, i)
+		}
+	}
+	kills := make([]kill, len(m.Faults))
+	done := make([]chan struct{}, len(m.Faults))
+	for _, i := range chosen {
+		done[i] = make(chan struct{})
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	for range m.AtATime * runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for n := int(next.Add(1)) - 1; n < len(chosen); n = int(next.Add(1)) - 1 {
+				i := chosen[n]
+				kills[i] = m.try(t.Context(), m.Faults[i])
+				close(done[i])
+			}
+		})
+	}
+	for _, i := range chosen {
+		t.Run(m.Faults[i].ID, func(t *testing.T) {
+			<-done[i]
+			if len(kills[i].problems) > 0 {
+				// With many runs at a time an answer may come after its short
+				// limit: what is wrong shows again with the machine to itself.
+				workers.Wait()
+				t.Logf("tried again because of %q", kills[i].problems)
+				kills[i] = m.try(t.Context(), m.Faults[i])
+			}
+			for _, p := range kills[i].problems {
+				t.Error(p)
+			}
+		})
+	}
+	if t.Failed() || *only == "" && m.Brief || *only != "" && !*update {
+		return
+	}
+	m.compare(t, kills, done)
+}
+
+// compare compares the matrix with the file, or writes that. What caught those
+// that were not tried stands in the file.
+func (m *Matrix) compare(t *testing.T, kills []kill, done []chan struct{}) {
+	written, err := os.ReadFile(m.File)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	before := caughtBy(string(written))
+	for i, f := range m.Faults {
+		if done[i] != nil {
+			continue
+		}
+		by, ok := before[f.ID]
+		if !ok {
+			t.Fatalf("%s has no %s, which was not tried", m.File, f.ID)
+		}
+		kills[i].by = by
+	}
+	text := m.text(kills)
+	if *update {
+		if err := os.WriteFile(m.File, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(written), string(text)); diff != "" {
+		t.Errorf("%s is out of date; run this test with -update (-file +now):\n%s", m.File, diff)
+	}
+}
+
+// try runs a fault until its run is as it should be, or no limit is left.
+func (m *Matrix) try(ctx context.Context, f Fault) kill {
+	var k kill
+	for _, limit := range m.Limits {
+		run, err := f.Run(ctx, limit)
+		if err != nil {
+			return kill{problems: []string{err.Error()}}
+		}
+		if k = judged(f, run); len(k.problems) == 0 {
+			break
+		}
+	}
+	return k
+}
+
+// judged compares a run with what the fault announces.
+func judged(f Fault, run *result.Run) kill {
+	var k kill
+	for _, q := range run.Requirements {
+		found := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
+		switch {
+		case q.ID == f.Requirement:
+			if q.Verdict != f.want() {
+				k.problems = append(k.problems, fmt.Sprintf("%s is %s, not %s: %s", q.ID, q.Verdict, f.want(), Why(q)))
+			}
+			for _, finding := range q.Findings {
+				if !slices.Contains(k.by, finding.Check) {
+					k.by = append(k.by, finding.Check)
+				}
+			}
+		case found && !slices.Contains(f.Collateral, q.ID):
+			k.problems = append(k.problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, Why(q)))
+		}
+	}
+	for _, h := range run.Harness {
+		k.problems = append(k.problems, "a message of mcpconform is at fault: "+h.Message)
+	}
+	slices.Sort(k.by)
+	return k
+}
+
+// Why returns the reason of a verdict: its first finding with the evidence, if
+// there is one.
+func Why(q result.Requirement) string {
+	if len(q.Findings) == 0 {
+		return q.Reason
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", q.Findings[0].Check, q.Findings[0].Message)
+	for _, e := range q.Findings[0].Evidence {
+		fmt.Fprintf(&b, "\n        %s %s %.300s", e.Kind, e.From, e.Text)
+	}
+	return b.String()
+}
+
+// Unproved reads the requirements for which no fault is asked, with the reasons.
+func Unproved(t *testing.T, file string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	excused := make(map[string]string)
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, reason, ok := strings.Cut(line, " ")
+		if _, known := schema.Lookup(id); !known || !ok || strings.TrimSpace(reason) == "" {
+			t.Errorf("%s: %q is no requirement with a reason", file, line)
+		}
+		excused[id] = strings.TrimSpace(reason)
+	}
+	return excused
+}
+
+// text renders the matrix in the order of the catalogue's pages.
+func (m *Matrix) text(kills []kill) []byte {
+	columns := []string{"fault", "on the wire", "requirement", "level", "caught by"}
+	if m.Scenarios {
+		columns = slices.Insert(columns, 4, "scenario")
+	}
+	var b bytes.Buffer
+	b.WriteString(m.Head)
+	page := ""
+	for _, i := range m.byPage() {
+		f := m.Faults[i]
+		r := f.requirement()
+		if r.Page != page {
+			page = r.Page
+			fmt.Fprintf(&b, "\n## %s\n\n", page)
+			row(&b, columns)
+			b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
+		}
+		cells := []string{"`" + f.ID + "`", f.Summary, "`" + f.Requirement + "`", string(r.Level), strings.Join(kills[i].by, ", ")}
+		if m.Scenarios {
+			cells = slices.Insert(cells, 4, f.Scenario)
+		}
+		row(&b, cells)
+	}
+	return b.Bytes()
+}
+
+func row(b *bytes.Buffer, cells []string) {
+	for _, c := range cells {
+		b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+	}
+	b.WriteString("|\n")
+}
+
+// caughtBy reads from a matrix what catches each fault.
+func caughtBy(text string) map[string][]string {
+	by := make(map[string][]string)
+	for line := range strings.Lines(text) {
+		line, found := strings.CutPrefix(strings.TrimSuffix(line, " |\n"), "| `")
+		if id, _, ok := strings.Cut(line, "`"); found && ok {
+			last := line[strings.LastIndex(line, " | ")+len(" | "):]
+			by[id] = strings.Split(strings.ReplaceAll(last, `\|`, "|"), ", ")
+		}
+	}
+	return by
+}
+
+// byPage returns the positions of the faults as the catalogue of requirements
+// has the pages.
+func (m *Matrix) byPage() []int {
+	first := make(map[string]int)
+	if catalogue, err := schema.Catalogue(); err == nil {
+		for i, r := range slices.Backward(catalogue) {
+			first[r.Page] = i
+		}
+	}
+	order := make([]int, len(m.Faults))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return first[m.Faults[a].requirement().Page] - first[m.Faults[b].requirement().Page]
+	})
+	return order
+}

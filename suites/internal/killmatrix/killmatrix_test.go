@@ -1,0 +1,53 @@
+package killmatrix
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+const required = "base.json.object" // a MUST
+
+// What a matrix says of what catches a fault is read back from it as it was.
+func TestCaughtBy(t *testing.T) {
+	m := Matrix{Head: "# Matrix\n", Faults: []Fault{
+		{ID: "base.a", Requirement: required, Summary: "One | the other.", Scenario: "baseline"},
+		{ID: "base.b", Requirement: required, Summary: "Nothing."},
+	}}
+	kills := []kill{{by: []string{"rule: envelope", "stdio/a|b"}}, {by: []string{"base/b"}}}
+	want := map[string][]string{"base.a": kills[0].by, "base.b": kills[1].by}
+	for _, m.Scenarios = range []bool{false, true} {
+		if diff := cmp.Diff(want, caughtBy(string(m.text(kills)))); diff != "" {
+			t.Errorf("with scenarios %t (-want +got):\n%s", m.Scenarios, diff)
+		}
+	}
+}
+
+func TestJudged(t *testing.T) {
+	caught := result.Requirement{ID: required, Verdict: result.Fail, Findings: []result.Finding{{Check: "rule: envelope"}, {Check: "rule: envelope"}}}
+	beside := result.Requirement{ID: "base.json.unique-names", Verdict: result.Warn, Reason: "of itself"}
+	for _, c := range []struct {
+		name     string
+		fault    Fault
+		found    []result.Requirement
+		harness  []result.Finding
+		problems int
+	}{
+		{"caught", Fault{Requirement: required}, []result.Requirement{caught}, nil, 0},
+		{"caught too severely", Fault{Requirement: required, Mild: true}, []result.Requirement{caught}, nil, 1},
+		{"not caught", Fault{Requirement: required}, []result.Requirement{{ID: required, Verdict: result.Pass}}, nil, 1},
+		{"something else", Fault{Requirement: required}, []result.Requirement{caught, beside}, nil, 1},
+		{"collateral", Fault{Requirement: required, Collateral: []string{beside.ID}}, []result.Requirement{caught, beside}, nil, 0},
+		{"our own fault", Fault{Requirement: required}, []result.Requirement{caught}, []result.Finding{{Message: "ours"}}, 1},
+	} {
+		k := judged(c.fault, &result.Run{Requirements: c.found, Harness: c.harness})
+		if len(k.problems) != c.problems {
+			t.Errorf("%s: problems %q, want %d", c.name, k.problems, c.problems)
+		}
+		if c.found[0].Verdict == result.Fail && cmp.Diff([]string{"rule: envelope"}, k.by) != "" {
+			t.Errorf("%s: by %q", c.name, k.by)
+		}
+	}
+}
