@@ -180,8 +180,11 @@ func (c *console) heading() {
 	if c.Tool.Version != "" {
 		tool += " " + line(c.Tool.Version, limitName)
 	}
-	c.prose(c.paint(tool, bold)+" ", 2, fmt.Sprintf("· MCP %s %s over %s",
-		line(c.Revision, limitName), line(c.Role, limitName), transportName(c.Transport)), "")
+	subject := fmt.Sprintf("· MCP %s %s", line(c.Revision, limitName), line(c.Role, limitName))
+	if c.Transport != "" {
+		subject += " over " + transportName(c.Transport)
+	}
+	c.prose(c.paint(tool, bold)+" ", 2, subject, "")
 	name, address := c.targetName(), c.targetAddress()
 	if address != "" && address != name {
 		name += " (" + address + ")"
@@ -422,7 +425,8 @@ func (c *console) summary() {
 			parts = append(parts, c.paint(o.counted(n), o.style()))
 		}
 	}
-	tail := fmt.Sprintf("(%d requirements, %.1f s)", c.total(), seconds(c.Seconds))
+	n := c.total()
+	tail := fmt.Sprintf("(%d %s, %.1f s)", n, plural(n, "requirement", "requirements"), seconds(c.Seconds))
 	if len(parts) == 0 {
 		c.println(c.paint("No requirement was judged ", dim) + c.paint(tail, dim))
 	} else {

@@ -263,7 +263,7 @@ func (v *view) verdictWords() (word, detail string) {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
 	}
 	detail = strings.Join(parts, ", ")
-	if v.Reason != "" {
+	if v.Reason != "" && v.Reason != detail {
 		detail = strings.TrimRight(line(v.Reason, limitMessage), ".") + "; " + detail
 	}
 	return verdictName(v.Verdict), detail
@@ -341,6 +341,9 @@ func (v *view) targetAddress() string {
 	if v.Target.URL != "" {
 		return line(v.Target.URL, limitMessage)
 	}
+	if len(v.Target.Command) == 1 && ours(v.Target.Command[0]) {
+		return line(v.Target.Command[0][1:len(v.Target.Command[0])-1], limitMessage)
+	}
 	words := make([]string, 0, len(v.Target.Command))
 	size := 0
 	for _, word := range v.Target.Command {
@@ -351,6 +354,12 @@ func (v *view) targetAddress() string {
 		words = append(words, shellWord(word))
 	}
 	return line(strings.Join(words, " "), limitMessage)
+}
+
+// ours reports whether a word stands in the place of a command, such as
+// "(embedded reference server)".
+func ours(word string) bool {
+	return len(word) > 2 && strings.HasPrefix(word, "(") && strings.HasSuffix(word, ")")
 }
 
 // shellWord quotes an argument, so that the command line can be pasted.

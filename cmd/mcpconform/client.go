@@ -26,8 +26,7 @@ type clientFlags struct {
 	reports    reportFlags
 	transport  string
 	scenarios  []string
-	selects    []string
-	skips      []string
+	selection  suites.Selection
 	timeout    time.Duration
 	parallel   int
 	strict     bool
@@ -67,6 +66,9 @@ connects, and the run ends with Ctrl-C.`,
 			if err != nil {
 				return err
 			}
+			if err := f.reports.check(); err != nil {
+				return err
+			}
 			if f.serve {
 				o.Announce = func(places []client.Place) { f.announce(cmd.ErrOrStderr(), places) }
 			} else {
@@ -86,8 +88,7 @@ connects, and the run ends with Ctrl-C.`,
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing: let the scenarios wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, write the scenarios as an mcpServers `FILE`")
 	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and end")
-	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
-	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	registerSelection(cmd, &f.selection)
 	flags.DurationVar(&f.timeout, "timeout", client.DefaultTimeout, "how long the client may take in one scenario")
 	flags.IntVar(&f.parallel, "parallel", 0, "clients at a time (0: twice the processors)")
 	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the client not conformant")
@@ -156,15 +157,18 @@ func listScenarios(w io.Writer) error {
 
 func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	o := suites.ClientOptions{
-		Transport: f.transport, Selection: suites.Selection{Select: f.selects, Skip: f.skips}, Scenarios: f.scenarios,
+		Transport: f.transport, Selection: f.selection, Scenarios: f.scenarios,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict, Authorizes: f.authorizes,
 		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 	}
 	if f.timeout <= 0 {
 		return o, errors.New("--timeout has to be longer than nothing")
 	}
-	if err := o.Selection.Validate(wire.Client); err != nil {
-		return o, fmt.Errorf("--select, --skip: %w", err)
+	if f.parallel < 0 {
+		return o, errors.New("--parallel is less than nothing; 0 leaves it to mcpconform")
+	}
+	if _, err := concerned(f.selection, []wire.Party{wire.Client}); err != nil {
+		return o, err
 	}
 	for _, name := range f.scenarios {
 		if !slices.ContainsFunc(client.Scenarios(), func(s *client.Scenario) bool { return s.Name == name }) {
@@ -174,7 +178,7 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	if f.expected != "" {
 		entries, err := expected.Load(f.expected)
 		if err != nil {
-			return o, err
+			return o, fmt.Errorf("--expected-failures: %w", err)
 		}
 		o.Expected = entries
 	}
@@ -310,8 +314,13 @@ func referenceClientCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client [flags] URL | client [flags] -- COMMAND [ARG...]",
 		Short: "Use everything that a server offers, once, and disconnect",
-		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("reference client takes a server: its URL, or a COMMAND after --")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.register(cmd)
 	return cmd
@@ -319,7 +328,10 @@ func referenceClientCommand() *cobra.Command {
 
 // referenceCommand holds the reference peers as programs of their own.
 func referenceCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "reference", Short: "Run a reference peer by itself"}
+	cmd := &cobra.Command{
+		Use: "reference", Short: "Run a reference peer by itself",
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(referenceServerCommand(), referenceClientCommand())
 	return cmd
 }

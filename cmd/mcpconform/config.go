@@ -54,10 +54,10 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 	}
 	changed := cmd.Flags().Changed
 	if !changed("select") {
-		f.selects = c.Select
+		f.selection.Select = c.Select
 	}
 	if !changed("skip") {
-		f.skips = c.Skip
+		f.selection.Skip = c.Skip
 	}
 	if !changed("scripts") {
 		f.scripts = c.Scripts
@@ -87,7 +87,7 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 	f.config.expected = c.Expected.Entries
 	if f.config.expectedFile != "" {
 		if f.config.expected, err = expected.Load(f.config.expectedFile); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--expected-failures: %w", err)
 		}
 	}
 	return f.configureTarget(cmd, h, args, c.Target)
@@ -96,7 +96,11 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 // load returns the configuration, which is empty if there is no file.
 func (f *configFlags) load() (*config.Config, error) {
 	if f.file != "" {
-		return config.Load(f.file, os.LookupEnv)
+		c, err := config.Load(f.file, os.LookupEnv)
+		if err != nil {
+			return nil, fmt.Errorf("--config: %w", err)
+		}
+		return c, nil
 	}
 	c, err := config.Load(config.DefaultFile, os.LookupEnv)
 	if missing := (*fs.PathError)(nil); errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) && missing.Path == config.DefaultFile {

@@ -15,7 +15,7 @@ func explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain one requirement: what it says, how it is tried, what breaks it",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("the ID of one requirement; mcpconform checklist lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, ok := schema.Lookup(args[0])
 			if !ok {
@@ -36,6 +36,16 @@ func explainCommand() *cobra.Command {
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
+	}
+}
+
+// one refuses what is not exactly one argument, and says what that is.
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes %s", cmd.Name(), what)
+		}
+		return nil
 	}
 }
 

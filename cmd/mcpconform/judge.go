@@ -20,14 +20,17 @@ func judgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge TRACE",
 		Short: "Judge a recorded trace (see --trace)",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("one TRACE, as --trace writes it"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			party := wire.Party(role)
 			if party != wire.Client && party != wire.Server {
 				return fmt.Errorf("--role is %q; it takes server or client", role)
 			}
-			if err := selection.Validate(party); err != nil {
-				return fmt.Errorf("--select, --skip: %w", err)
+			if _, err := concerned(selection, []wire.Party{party}); err != nil {
+				return err
+			}
+			if err := reports.check(); err != nil {
+				return err
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -41,12 +44,12 @@ func judgeCommand() *cobra.Command {
 			var entries []expected.Entry
 			if expectedFile != "" {
 				if entries, err = expected.Load(expectedFile); err != nil {
-					return err
+					return fmt.Errorf("--expected-failures: %w", err)
 				}
 			}
 			run, err := suites.Recorded(trace, party, suites.Options{
 				Selection: selection, Expected: entries, Strict: strict, Tool: result.Tool{Name: "mcpconform", Version: version()},
-				Target: result.Target{Command: []string{"(trace)", args[0]}},
+				Target: result.Target{Command: []string{"(trace " + args[0] + ")"}},
 			})
 			if err != nil {
 				return err
@@ -56,8 +59,7 @@ func judgeCommand() *cobra.Command {
 	}
 	reports.register(cmd)
 	cmd.Flags().StringVar(&role, "role", "server", "whose conformance is judged: `server` or client")
-	cmd.Flags().StringSliceVar(&selection.Select, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
-	cmd.Flags().StringSliceVar(&selection.Skip, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	registerSelection(cmd, &selection)
 	cmd.Flags().StringVar(&expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
 	cmd.Flags().BoolVar(&strict, "strict", false, "a broken SHOULD makes the target not conformant")
 	return cmd

@@ -66,7 +66,7 @@ func mockCommand() *cobra.Command {
 func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return fmt.Errorf("--script: %w", err)
 	}
 	s, err := script.Parse(file, text)
 	if err != nil {

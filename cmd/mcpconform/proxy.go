@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,8 +61,7 @@ of two parties, files get the name of the party before their extension.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which clients over HTTP find the server")
 	flags.StringVar(&f.role, "role", roleBoth, "whose conformance is judged: server, client or `both`")
-	flags.StringSliceVar(&f.selection.Select, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
-	flags.StringSliceVar(&f.selection.Skip, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	registerSelection(cmd, &f.selection)
 	flags.StringVar(&f.expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
 	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes a party not conformant")
 	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the server, `NAME=value` or NAME to pass ours on, repeatable")
@@ -79,22 +79,27 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 	default:
 		return fmt.Errorf("--role is %q; it takes server, client or both", f.role)
 	}
-	for _, p := range parties {
-		if err := f.selection.Validate(p); err != nil && f.role != roleBoth {
-			return fmt.Errorf("--select, --skip: %w", err)
-		}
+	parties, err := concerned(f.selection, parties)
+	if err != nil {
+		return err
 	}
 	if f.expectedFile != "" {
-		var err error
 		if f.entries, err = expected.Load(f.expectedFile); err != nil {
-			return err
+			return fmt.Errorf("--expected-failures: %w", err)
 		}
+	}
+	for _, p := range parties {
+		if reports := f.reportsOn(p, len(parties)); err == nil {
+			err = reports.check()
+		}
+	}
+	if err != nil {
+		return err
 	}
 	o := suites.Options{
 		Selection: f.selection, Expected: f.entries, Strict: f.strict, Limits: wire.DefaultLimits,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}
-	var err error
 	switch {
 	case f.http.given():
 		err = f.relayHTTP(ctx, &o, args)
@@ -118,7 +123,10 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	if err != nil {
 		return err
 	}
-	o.Trace, o.Target.Command = wire.NewTrace(o.Limits), args
+	o.Trace, o.Target.Command = wire.NewTrace(o.Limits), slices.Clone(args)
+	o.Redactor = transport.NewRedactor(nil, "")
+	keepSecret(o.Redactor, env, args)
+	o.Trace.Redact = o.Redactor.Event
 	d := &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
 	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
 }
@@ -172,13 +180,10 @@ func (f *proxyFlags) judge(parties []wire.Party, o suites.Options) error {
 		if err != nil {
 			return err
 		}
-		reports := f.reports
-		if len(parties) > 1 {
-			reports = reports.of(string(party))
-			if i > 0 {
-				reports.trace = ""
-			}
-			if i > 0 && !reports.quiet {
+		reports := f.reportsOn(party, len(parties))
+		if i > 0 {
+			reports.trace = ""
+			if !reports.quiet {
 				fmt.Fprintln(f.stderr)
 			}
 		}
@@ -193,13 +198,18 @@ func (f *proxyFlags) judge(parties []wire.Party, o suites.Options) error {
 	return nil
 }
 
-// of returns flags whose reports bear the name of a party, but for the trace.
-func (f reportFlags) of(party string) reportFlags {
-	for _, path := range []*string{&f.junit, &f.json, &f.markdown, &f.html} {
+// reportsOn returns the flags for one of so many parties: the reports of two
+// bear the name of the party, but for the trace.
+func (f *proxyFlags) reportsOn(party wire.Party, of int) reportFlags {
+	reports := f.reports
+	if of == 1 {
+		return reports
+	}
+	for _, path := range []*string{&reports.junit, &reports.json, &reports.markdown, &reports.html} {
 		if *path != "" && *path != "-" {
 			ext := filepath.Ext(*path)
-			*path = strings.TrimSuffix(*path, ext) + "." + party + ext
+			*path = strings.TrimSuffix(*path, ext) + "." + string(party) + ext
 		}
 	}
-	return f
+	return reports
 }

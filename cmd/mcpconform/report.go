@@ -17,7 +17,12 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RESULTS.json...",
 		Short: "Render results again, or several of them side by side",
-		Args:  cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("report takes RESULTS.json files, as --json writes them")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if reports.trace != "" {
 				return errors.New("results hold no trace to write")
@@ -62,5 +67,5 @@ func (f *reportFlags) matrix(runs []*result.Run) error {
 	if f.markdown != "" {
 		return writeFile(f.markdown, func(w io.Writer) error { return reporters.MatrixMarkdown(w, runs) })
 	}
-	return reporters.MatrixConsole(os.Stdout, runs, f.consoleOptions())
+	return reporters.MatrixConsole(os.Stdout, runs, f.consoleOptions(os.Stdout))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,6 +42,50 @@ func (f *reportFlags) progress() *reporters.Progress {
 	})
 }
 
+// check reports the first file that cannot be written: a run is long, and it
+// would be in vain.
+func (f *reportFlags) check() error {
+	for _, r := range []struct{ flag, path string }{
+		{"trace", f.trace}, {"json", f.json}, {"junit", f.junit}, {"markdown", f.markdown}, {"html", f.html},
+	} {
+		if err := checkFile(r.path); err != nil {
+			return fmt.Errorf("--%s: %w", r.flag, err)
+		}
+	}
+	return nil
+}
+
+// checkFile reports whether a file can be written, and leaves it as it was.
+func checkFile(path string) error {
+	if path == "" || path == "-" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder; it takes the name of a file", path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil // such as a pipe, which wants to be opened but once
+	case err == nil:
+		return openable(path, os.O_WRONLY)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := openable(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+func openable(path string, flag int) error {
+	f, err := os.OpenFile(path, flag, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // write writes all reports and returns the exit code of the run. A report that
 // cannot be written does not keep the others from it.
 func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
@@ -69,7 +114,7 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 		}
 	}
 	if !f.quiet {
-		if err := reporters.Console(console, run, f.consoleOptions()); err != nil {
+		if err := reporters.Console(console, run, f.consoleOptions(console)); err != nil {
 			failed = err
 		}
 	}
@@ -98,11 +143,27 @@ func writeFile(path string, render func(io.Writer) error) error {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
 	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b.Bytes())
+	if err = errors.Join(err, file.Close()); err == nil {
+		return nil
+	}
+	// Half a report could be taken for a whole one. What is no file, such as a
+	// pipe, is not ours to remove.
+	if info, failed := os.Lstat(path); failed == nil && info.Mode().IsRegular() {
+		_ = os.Remove(path)
+	}
+	return err
 }
 
-func (f *reportFlags) consoleOptions() reporters.ConsoleOptions {
-	return reporters.ConsoleOptions{
-		Color: reporters.ColorEnabled(os.Stdout, os.Getenv), Width: reporters.TerminalWidth(os.Stdout), Verbose: f.verbose,
+// consoleOptions fit the terminal, if it is one, at which the report is read.
+func (f *reportFlags) consoleOptions(console io.Writer) reporters.ConsoleOptions {
+	o := reporters.ConsoleOptions{Verbose: f.verbose}
+	if file, ok := console.(*os.File); ok {
+		o.Color, o.Width = reporters.ColorEnabled(file, os.Getenv), reporters.TerminalWidth(file)
 	}
+	return o
 }

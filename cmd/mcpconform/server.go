@@ -23,8 +23,7 @@ import (
 type runFlags struct {
 	reports   reportFlags
 	config    configFlags
-	selects   []string
-	skips     []string
+	selection suites.Selection
 	timeout   time.Duration
 	parallel  int
 	strict    bool
@@ -40,8 +39,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	f.reports.register(cmd)
 	f.config.register(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.selects, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
-	flags.StringSliceVar(&f.skips, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	registerSelection(cmd, &f.selection)
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one answer may take")
 	flags.IntVar(&f.parallel, "parallel", 0, "connections of single checks at a time (0: twice the processors, over HTTP 16)")
 	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes the target not conformant")
@@ -66,6 +64,9 @@ func serverCommand() *cobra.Command {
 			}
 			o, err := f.options()
 			if err != nil {
+				return err
+			}
+			if err := f.reports.check(); err != nil {
 				return err
 			}
 			stop := func() {}
@@ -104,18 +105,20 @@ func (f *runFlags) options() (suites.Options, error) {
 	if f.timeout <= 0 {
 		return suites.Options{}, errors.New("--timeout has to be longer than nothing")
 	}
+	if f.parallel < 0 {
+		return suites.Options{}, errors.New("--parallel is less than nothing; 0 leaves it to mcpconform")
+	}
 	scripts, err := readScripts(f.scripts)
 	if err != nil {
 		return suites.Options{}, err
 	}
-	selection := suites.Selection{Select: f.selects, Skip: f.skips}
-	if err := selection.Validate(wire.Server, suites.OwnRequirements(scripts)...); err != nil {
-		return suites.Options{}, fmt.Errorf("--select, --skip: %w", err)
+	if _, err := concerned(f.selection, []wire.Party{wire.Server}, suites.OwnRequirements(scripts)...); err != nil {
+		return suites.Options{}, err
 	}
 	redactor := transport.NewRedactor(nil, "")
 	redactor.Add(f.config.secrets...)
 	return suites.Options{
-		Selection: selection, Redactor: redactor, Scripts: scripts,
+		Selection: f.selection, Redactor: redactor, Scripts: scripts,
 		Settings: check.Settings{
 			CallTools: mode, Purposes: f.config.purposes, Authorization: f.config.authorization,
 			Secrets: f.config.secrets, Personal: f.config.personal,

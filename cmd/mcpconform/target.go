@@ -51,6 +51,8 @@ func (f *httpFlags) given() bool {
 func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.Endpoint, error) {
 	e := transport.Endpoint{URL: f.url, Header: make(http.Header), Socket: f.socket, Timeout: timeout}
 	switch {
+	case len(args) > 0 && f.url == "" && f.start == "":
+		return e, errors.New("a COMMAND is a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS are for one over HTTP (--url)")
 	case len(args) > 0:
 		return e, errors.New("a COMMAND is a server over stdio, --url one over HTTP: only one of them can be the target (--start COMMAND starts a server over HTTP)")
 	case f.url == "":

@@ -100,7 +100,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		e.Timeout = client.DefaultTimeout
 	}
 	switch {
-	case e.Parallel != 0:
+	case e.Parallel > 0:
 	case e.Dialer.Transport() == transport.NameStdio:
 		e.Parallel = 2 * runtime.GOMAXPROCS(0)
 	default:
