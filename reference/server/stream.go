@@ -147,8 +147,7 @@ func (st *stream) put(e *Event) {
 	st.size += len(e.Data)
 	for len(st.events) > 1 && (len(st.events) > maxStreamEvents || st.size > maxStreamBytes) {
 		st.size -= len(st.events[0].Data)
-		st.events[0] = nil
-		st.events = st.events[1:]
+		st.events = st.events[1:] // a reader may still hold the first
 		st.first++
 	}
 	st.wake()
