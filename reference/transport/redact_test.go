@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -149,4 +150,40 @@ func TestRedactorEnvironmentAndArguments(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
+}
+
+// FuzzRedactor looks for a secret in what was redacted, wherever it stood.
+func FuzzRedactor(f *testing.F) {
+	f.Add("t0ken-1", "", "before ", " after")
+	f.Add(`quo"te\\d`, "another", "", `","more":"`)
+	f.Add("abcabc", "bcabca", "abc", "abc")
+	f.Add("secret/ü+%20", "secret", "\xff", "secre")
+	f.Fuzz(func(t *testing.T, secret, other, before, after string) {
+		r := NewRedactor(nil, "")
+		r.Add(secret, other)
+		escaped, _ := json.Marshal(secret)
+		text := before + secret + after + string(escaped) + url.QueryEscape(secret) + after + other
+		e := &wire.Event{
+			Kind: wire.KindMessage, From: wire.Server, Raw: []byte(text), Msg: wire.Parse([]byte(text)), Note: text,
+			SSE: &wire.SSE{Event: text, ID: text, Comment: text}, HTTP: &wire.Head{URL: text, Header: http.Header{"X": {text}}},
+		}
+		clean := r.Event(e)
+		for _, s := range []string{secret, other} {
+			// What stands for a secret may hold another one, or make one up with what is beside it.
+			if len(s) < shortestSecret || strings.Contains(s, "R") {
+				continue
+			}
+			for where, got := range map[string]string{
+				"text": r.String(text), "raw": string(clean.Raw), "note": clean.Note, "id": clean.SSE.ID, "event": clean.SSE.Event,
+				"comment": clean.SSE.Comment, "URL": clean.HTTP.URL, "header": clean.HTTP.Header.Get("X"),
+			} {
+				if strings.Contains(got, s) {
+					t.Errorf("%s still has %q: %q", where, s, got)
+				}
+			}
+		}
+		if string(e.Raw) != text {
+			t.Error("the event itself was changed")
+		}
+	})
 }
