@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 
 // recorded returns the connections of runs against the reference server, over
 // each transport.
-var recorded = sync.OnceValues(func() ([]*wire.Log, error) {
+func recorded() ([]*wire.Log, error) {
 	var logs []*wire.Log
 	for _, over := range transports {
 		dialer, stop, err := serve(context.Background(), over, serverOptions(), transport.ReasonableExit)
@@ -35,20 +34,20 @@ var recorded = sync.OnceValues(func() ([]*wire.Log, error) {
 		logs = append(logs, trace.Logs()...)
 	}
 	return logs, nil
-})
+}
 
 // FuzzJudge gives the judge what no implementation has sent yet: a recorded
 // connection in which something was changed, left out, repeated or moved. Any
 // peer can send that, and whoever wrote a trace by hand; no rule may fail on it.
 func FuzzJudge(f *testing.F) {
+	logs, err := recorded()
+	if err != nil {
+		f.Fatal(err)
+	}
 	for seed := range uint64(300) {
 		f.Add(seed, uint8(seed%8))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, changes uint8) {
-		logs, err := recorded()
-		if err != nil {
-			t.Fatal(err)
-		}
 		m := mutator{rand.New(rand.NewPCG(seed, 0))}
 		original := logs[m.IntN(len(logs))]
 		events := slices.Clone(original.Events())
