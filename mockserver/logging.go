@@ -3,7 +3,6 @@ package mockserver
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -51,30 +50,6 @@ var loggingFaults = []Fault{
 			}
 			return object{}, nil
 		}),
-	},
-	{
-		ID: "logging.level-shared", Requirement: "logging.filter.none-below", Transports: overHTTP,
-		Summary:    "The level that one client sets holds for all clients.",
-		Collateral: []string{"logging.filter.all-above", "logging.set-level.replaces"},
-		Apply: func(o *server.Options) {
-			var mu sync.Mutex
-			var all []func(level any)
-			wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				mu.Lock()
-				defer mu.Unlock()
-				result, problem := next(ctx, r)
-				if problem == nil {
-					all = append(all, func(level any) {
-						r.Params["level"] = level
-						_, _ = next(ctx, r)
-					})
-					for _, set := range all {
-						set(r.Params["level"])
-					}
-				}
-				return result, problem
-			})(o)
-		},
 	},
 	{
 		ID: "logging.level-ignored", Requirement: "logging.filter.none-below",

@@ -3,11 +3,14 @@ package suites_test
 import (
 	"context"
 	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
@@ -51,7 +54,7 @@ func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			run := conductHTTP(t, tt.transport, tt.options)
+			run := conductHTTP(t, tt.transport, func(o *server.Options) { o.HTTP = tt.options })
 			verdicts := make(map[string]result.Verdict)
 			for _, q := range run.Requirements {
 				verdicts[q.ID] = q.Verdict
@@ -71,10 +74,10 @@ func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
 	}
 }
 
-func conductHTTP(t *testing.T, name string, options server.HTTPOptions) *result.Run {
+func conductHTTP(t *testing.T, name string, change func(*server.Options)) *result.Run {
 	t.Helper()
 	o := serverOptions()
-	o.HTTP = options
+	change(&o)
 	handler := server.New(o).HTTP()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
@@ -92,4 +95,42 @@ func conductHTTP(t *testing.T, name string, options server.HTTPOptions) *result.
 		t.Fatal(err)
 	}
 	return run
+}
+
+// A server may keep one log level for all its clients, the one that was set last.
+func TestSharedLogLevelPasses(t *testing.T) {
+	for _, name := range []string{transport.NameHTTP, transport.NameSSE} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var all []func(level any)
+			run := conductHTTP(t, name, func(o *server.Options) {
+				o.Behaviour.Methods = map[string]server.Middleware{
+					"logging/setLevel": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+						mu.Lock()
+						defer mu.Unlock()
+						answer, problem := next(ctx, r)
+						if problem == nil {
+							all = append(all, func(level any) {
+								r.Params["level"] = level
+								_, _ = next(ctx, r)
+							})
+							for _, set := range all {
+								set(r.Params["level"])
+							}
+						}
+						return answer, problem
+					},
+				}
+			})
+			for _, q := range run.Requirements {
+				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+				}
+				if slices.Contains([]string{"logging.filter.none-below", "logging.filter.all-above", "logging.set-level.replaces"}, q.ID) && q.Verdict != result.Pass {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+				}
+			}
+		})
+	}
 }

@@ -312,6 +312,9 @@ func (t *T) Since(mark int) []*wire.Event {
 	return from
 }
 
+// Logs returns what crossed all connections of the run so far.
+func (t *T) Logs() []*wire.Log { return t.engine.Trace.Logs() }
+
 // Stray reports whether a response belongs to no request of the session.
 func (t *T) Stray(e *wire.Event) bool {
 	for _, sent := range t.Session.Log().Events()[:e.Seq] {

@@ -62,6 +62,7 @@ type Known struct {
 	// Of all connections:
 	listening    []listening
 	slowestStart time.Duration
+	levels       LogLevelsSet
 }
 
 // Observer collects what one rule reports.
@@ -146,7 +147,7 @@ func Judge(logs []*wire.Log) Report { return JudgeKnowing(logs, Known{}) }
 func JudgeKnowing(logs []*wire.Log, known Known) Report {
 	report := make(Report)
 	rules := Rules()
-	known.listening, known.slowestStart = listeningTimes(logs), slowestStart(logs)
+	known.listening, known.slowestStart, known.levels = listeningTimes(logs), slowestStart(logs), LevelsSet(logs)
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // holds no messages of the protocol

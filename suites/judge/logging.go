@@ -1,9 +1,12 @@
 package judge
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -30,6 +33,49 @@ func severity(level any) (int, bool) {
 	name, _ := level.(string)
 	i := slices.Index(LogLevels, name)
 	return i, i >= 0
+}
+
+// LogLevelsSet are the levels that connections to one process set. A server may
+// keep one level for all of them (docs/positions.md, shared-log-level).
+type LogLevelsSet []levelSet
+
+type levelSet struct {
+	conn     string
+	severity int           // position in LogLevels; -1 if it is none of them
+	from, to time.Duration // when it may have come into force
+}
+
+// LevelsSet returns the levels set in logs of connections that may share a process.
+func LevelsSet(logs []*wire.Log) LogLevelsSet {
+	var all LogLevelsSet
+	for _, l := range logs {
+		if l.Transport == transport.NameStdio || l.Transport == transport.NameOAuth {
+			continue
+		}
+		asked := make(map[string]int) // by id, where it is in all
+		for _, e := range l.Events() {
+			switch {
+			case e.Kind != wire.KindMessage:
+			case e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.Method == "logging/setLevel":
+				level, _ := severity(wire.At(e.Msg.Params, "level"))
+				asked[e.Msg.ID.Key()] = len(all)
+				all = append(all, levelSet{conn: l.ID, severity: level, from: e.At, to: math.MaxInt64})
+			case e.From == wire.Server && (e.Msg.Kind == wire.Result || e.Msg.Kind == wire.ErrorResponse):
+				if i, ok := asked[e.Msg.ID.Key()]; ok {
+					all[i].to = e.At
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Elsewhere reports whether a level, one that fits, may have come into force
+// between two times because another connection set it.
+func (s LogLevelsSet) Elsewhere(conn string, from, to time.Duration, fits func(severity int) bool) bool {
+	return slices.ContainsFunc(s, func(l levelSet) bool {
+		return l.conn != conn && l.from <= to && l.to >= from && l.severity >= 0 && fits(l.severity)
+	})
 }
 
 // A level holds from the answer that confirms it to the next request for one:
@@ -64,6 +110,12 @@ func judgeLogLevel(c *Conversation, o *Observer) {
 			level, ok := severity(wire.At(e.Msg.Params, "level"))
 			if !ok {
 				continue // the schema judges it
+			}
+			lets := func(other int) bool { return level >= other }
+			if level < least && o.known.levels.Elsewhere(e.Conn, set.Request.At, e.At, lets) {
+				o.Note(id, wire.Server, "the level that one client sets seems to hold for all: a message of level "+LogLevels[level]+
+					" came to a client that had set "+LogLevels[least])
+				continue
 			}
 			o.Check(level >= least, id, wire.Server,
 				"a message of level "+LogLevels[level]+" came although the level is set to "+LogLevels[least], set.Request, set.Response(), e)

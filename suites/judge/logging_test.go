@@ -2,7 +2,9 @@ package judge_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -61,6 +63,56 @@ func TestLogLevelAcrossStreams(t *testing.T) {
 		if got := seen != nil && len(seen.Violations) > 0; got != broken {
 			t.Errorf("on stream %s: broken is %v, want %v", stream, got, broken)
 		}
+	}
+}
+
+// A level that another client set since may hold for all, unless it is as
+// strict, was in force before, or belongs to another process.
+func TestLogLevelOfAnotherClient(t *testing.T) {
+	set := func(id int, level string) string { return request(id, "logging/setLevel", `{"level":"`+level+`"}`) }
+	type step struct {
+		log  int
+		line string
+	}
+	own := func(more ...step) []step { return append([]step{{0, set(1, "error")}, {0, answer(1, "{}")}}, more...) }
+	message := step{0, logMessage("debug")}
+	for _, tt := range []struct {
+		name, transport string
+		steps           []step
+		broken          bool
+	}{
+		{"alone", "http", own(message), true},
+		{"set since", "http", own(step{1, set(1, "debug")}, message), false},
+		{"set since over SSE", "sse", own(step{1, set(1, "debug")}, step{1, answer(1, "{}")}, message), false},
+		{"answered since", "http", append([]step{{1, set(1, "debug")}}, own(step{1, answer(1, "{}")}, message)...), false},
+		{"answered before", "http", append([]step{{1, set(1, "debug")}, {1, answer(1, "{}")}}, own(message)...), true},
+		{"as strict", "http", own(step{1, set(1, "info")}, message), true},
+		{"no level", "http", own(step{1, set(1, "trace")}, message), true},
+		{"set afterwards", "http", own(message, step{1, set(1, "debug")}), true},
+		{"another process", "stdio", own(step{1, set(1, "debug")}, message), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			trace := wire.NewTrace(wire.DefaultLimits)
+			logs := []*wire.Log{trace.Connect(tt.transport, "own"), trace.Connect(tt.transport, "other")}
+			var last time.Duration
+			for _, s := range tt.steps {
+				e := wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: "post:1", Raw: []byte(strings.Trim(s.line, "<> \n"))}
+				if strings.HasPrefix(s.line, ">") {
+					e.From = wire.Client
+				}
+				kept, err := logs[s.log].Append(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Events of different logs are told apart by their time alone.
+				kept.At = max(kept.At, last+1)
+				last = kept.At
+			}
+			seen := judge.Judge(logs)[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
+			if seen == nil || len(seen.Violations) > 0 != tt.broken || len(seen.Notes) > 0 == tt.broken {
+				t.Errorf("got %+v, want broken %t, or a note", seen, tt.broken)
+			}
+		})
 	}
 }
 
