@@ -227,10 +227,9 @@ func (c *console) block(o outcome, q *result.Requirement) {
 
 func (c *console) finding(f *result.Finding, st style) {
 	look := hints(f.Message)
-	events, left := f.Evidence, 0
-	if keep := briefEvents; !c.Verbose && len(events) > keep {
+	events := f.Evidence
+	if left := len(events) - briefEvents; !c.Verbose && left > 0 {
 		// The first event is the stimulus, the last ones are the violation.
-		left = len(events) - keep
 		c.event(&events[0], look)
 		c.field("", fmt.Sprintf("… %d more %s", left, plural(left, "event", "events")), dim)
 		events = events[1+left:]

@@ -83,9 +83,6 @@ func Parse(document []byte) (*Revision, error) {
 // Definitions lists the names of all definitions in alphabetical order.
 func (r *Revision) Definitions() []string { return slices.Clone(r.names) }
 
-// Has reports whether the revision defines def.
-func (r *Revision) Has(def string) bool { return r.definitions[def] != nil }
-
 // decode reads exactly one JSON value and keeps numbers as they are written.
 func decode(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))

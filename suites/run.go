@@ -411,12 +411,7 @@ func (r *serverRun) harnessFindings(report judge.Report) []result.Finding {
 			})
 		}
 	}
-	slices.SortFunc(findings, func(a, b result.Finding) int {
-		if a.Message < b.Message {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(findings, func(a, b result.Finding) int { return strings.Compare(a.Message, b.Message) })
 	return findings
 }
 

@@ -164,7 +164,7 @@ func override(h, over http.Header) {
 func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := wire.Parse(m.Raw)
 	o := &outbound{
-		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
+		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
 		deliberate: m.Deliberate, patience: c.site.timeout,
 	}
 	override(o.header, m.Header)
@@ -417,8 +417,11 @@ func (c *HTTPConn) Open(ctx context.Context, r Request) (*Stream, error) {
 	if r.Method == http.MethodDelete {
 		c.leaving.Store(true)
 	}
-	if msg := wire.Parse(r.Body); o.message && msg.Kind == wire.Request && msg.Method == "initialize" && r.Defaults {
-		c.learn(o, msg)
+	if o.message && r.Defaults {
+		o.parsed = wire.Parse(r.Body)
+		if o.parsed.Kind == wire.Request && o.parsed.Method == "initialize" {
+			c.learn(o, o.parsed)
+		}
 	}
 	x, err := c.start(o)
 	if err != nil {

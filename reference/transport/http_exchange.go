@@ -125,9 +125,10 @@ func (l *exchanges) flooded() error {
 type outbound struct {
 	method     string
 	url        *url.URL
-	header     http.Header // complete; not changed any more
-	body       []byte      // nil for none
-	message    bool        // the body stands for a message
+	header     http.Header   // complete; not changed any more
+	body       []byte        // nil for none
+	message    bool          // the body stands for a message
+	parsed     *wire.Message // that it stands for; nil when nobody has looked
 	deliberate []string
 	// patience bounds the time to the head of the response; zero does not.
 	patience time.Duration
@@ -255,7 +256,7 @@ func (x *exchange) recordRequest(req *http.Request) error {
 			kind = wire.KindMessage
 		}
 		sent, err := log.Append(wire.Event{
-			Kind: kind, From: wire.Client, Stream: x.stream, Raw: x.body, Deliberate: x.deliberate,
+			Kind: kind, From: wire.Client, Stream: x.stream, Raw: x.body, Msg: x.parsed, Deliberate: x.deliberate,
 		})
 		if err != nil {
 			return err

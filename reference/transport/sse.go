@@ -205,12 +205,13 @@ func (c *SSEConn) header(method string) http.Header {
 // says whether it was accepted; a status that refuses it is an event, not an
 // error. The answer arrives on the stream get:1.
 func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	msg := wire.Parse(m.Raw)
 	o := &outbound{
-		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true,
+		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
 		deliberate: m.Deliberate, patience: c.site.timeout, silentEnd: true,
 	}
 	override(o.header, m.Header)
-	if msg := wire.Parse(m.Raw); msg.Kind == wire.Request && msg.Method == "initialize" {
+	if msg.Kind == wire.Request && msg.Method == "initialize" {
 		c.initialize.Store(msg)
 	}
 	x, err := c.start(o)
@@ -218,7 +219,7 @@ func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 		return nil, err
 	}
 	// Some servers accept a request only once they have answered it.
-	if msg := wire.Parse(m.Raw); acknowledged(msg) {
+	if acknowledged(msg) {
 		return x.sent, x.awaitHead(ctx)
 	}
 	return x.sent, x.awaitWritten(ctx)

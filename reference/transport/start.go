@@ -268,10 +268,7 @@ func (s *Started) Restart(ctx context.Context, log *wire.Log) (*Started, error) 
 	return again.Run(ctx)
 }
 
-// Done is closed when the server has exited and its output was read.
-func (s *Started) Done() <-chan struct{} { return s.done }
-
-// Exit tells how the server exited, once Done is closed.
+// Exit tells how the server exited, once it has.
 func (s *Started) Exit() wire.Exit { return s.proc.Exit() }
 
 // Output returns the end of what the server has written to stdout and stderr.

@@ -55,9 +55,6 @@ func (f *Future) Await() Outcome {
 	return f.outcome
 }
 
-// Done is closed when the outcome is there.
-func (f *Future) Done() <-chan struct{} { return f.done }
-
 // SharedLabel is the label of the shared session's log.
 const SharedLabel = "shared session"
 

@@ -84,7 +84,7 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.floor = newFloor(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, func(i int, s *Scenario) error {
+	return e.all(ctx, scenarios, func(i int) error {
 		err := e.play(ctx, e.played[i])
 		if err != nil {
 			stop(err)
@@ -102,7 +102,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	opened.Add(len(scenarios))
 	// What is being said when the person ends the run is still to be heard.
 	serving := context.WithoutCancel(ctx)
-	return e.all(serving, scenarios, func(i int, s *Scenario) error {
+	return e.all(serving, scenarios, func(i int) error {
 		p, dir, err := e.rehearse(e.played[i])
 		defer func() { _ = os.RemoveAll(dir) }()
 		var server stage
@@ -130,7 +130,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 
 // all plays every scenario in a goroutine of its own, and judges each as soon
 // as it and the baseline have been played.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int, s *Scenario) error) ([]*T, error) {
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -156,7 +156,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 	var all sync.WaitGroup
 	for i, s := range scenarios {
 		all.Go(func() {
-			if err := play(i, s); err != nil {
+			if err := play(i); err != nil {
 				once.Do(func() { failed = err })
 			}
 			t := e.played[i]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -150,7 +151,7 @@ func judgeShutdown(t *T) {
 }
 
 // atOnce is how soon a signal comes that leaves no time to exit.
-const atOnce = 50e6 // nanoseconds
+const atOnce = 50 * time.Millisecond
 
 func judgeStubborn(t *T) {
 	const term, kill = "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill"

@@ -304,10 +304,8 @@ func decimal(x *big.Rat) string {
 	if x.IsInt() {
 		return x.Num().String()
 	}
-	digits := 0
-	if n, exact := x.FloatPrec(); exact {
-		digits = n
-	} else {
+	digits, exact := x.FloatPrec()
+	if !exact {
 		digits = 20
 	}
 	return x.FloatString(digits)

@@ -185,7 +185,7 @@ func (c *Conversation) judgeServerMessages(streams map[string]*httpExchange, o *
 			c.judgeServerRequest(x, e, o)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/progress":
 			key, seen = string(e.Raw), progress
-			c.judgeProgressStream(streams, x, e, open[e], o)
+			c.judgeProgressStream(x, e, open[e], o)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/cancelled":
 			if r := c.Cancels(e); r != nil && x.method() == http.MethodPost {
 				o.Check(r.Request.Stream == e.Stream || streams[r.Request.Stream] == nil || streams[r.Request.Stream].method() == http.MethodGet,
@@ -247,7 +247,7 @@ func (c *Conversation) judgeServerRequest(x *httpExchange, e *wire.Event, o *Obs
 
 // judgeProgressStream judges where the progress of a request travels: a token
 // shows the request that it belongs to (docs/positions.md, related-messages).
-func (c *Conversation) judgeProgressStream(streams map[string]*httpExchange, x *httpExchange, e *wire.Event, open int, o *Observer) {
+func (c *Conversation) judgeProgressStream(x *httpExchange, e *wire.Event, open int, o *Observer) {
 	const own, listening = "http.server.sse-related-messages", "http.server.get-unrelated"
 	r := c.Of(e)
 	if r == nil || r.From() != wire.Client || x.resumes() {

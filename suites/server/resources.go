@@ -454,8 +454,7 @@ func takesPaths(t *check.T, uri string) bool {
 func expansions(t *check.T, template string) (uris []string, suggested bool) {
 	names := templateVariables(template)
 	suggested = len(names) > 0
-	sets := make([]map[string]string, 1)
-	sets[0] = make(map[string]string)
+	sets := []map[string]string{{}}
 	for i, name := range names {
 		values := suggestions(t, map[string]any{"type": "ref/resource", "uri": template}, name, "")
 		if len(values) == 0 {
