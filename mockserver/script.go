@@ -20,6 +20,28 @@ type Played struct {
 	mu       sync.Mutex
 	finished bool
 	said     int
+	actors   []*actor
+}
+
+// Course is how far a script has come in one session.
+type Course struct {
+	Log *wire.Log
+	// Finished says that it was played to its end.
+	Finished bool
+	// GivenUp is why it was ended before, or "".
+	GivenUp string
+	// Begun says that the client has done something beyond the handshake that
+	// the script was waiting for.
+	Begun bool
+	// Line of the step that was awaited, and what that is waiting for.
+	Line   int
+	Awaits string
+	// Asked is the id of the request of the script whose response that is.
+	Asked *wire.ID
+	// Nearest is the latest message that might have been it, and Mismatch how
+	// that differs.
+	Nearest  *wire.Message
+	Mismatch string
 }
 
 // maxSaid bounds what is reported of clients that do something else for ever.
@@ -68,6 +90,21 @@ func PlayScript(o *server.Options, s *script.Script, report func(line string)) (
 	return p, nil
 }
 
+// maxActors bounds the sessions of which the course is told.
+const maxActors = 1000
+
+// Courses tells how far the script has come in each session, oldest first.
+func (p *Played) Courses() []Course {
+	p.mu.Lock()
+	actors := slices.Clone(p.actors)
+	p.mu.Unlock()
+	var all []Course
+	for _, a := range actors {
+		all = append(all, a.course())
+	}
+	return all
+}
+
 // Finished reports whether the script was played to its end in any session.
 func (p *Played) Finished() bool {
 	p.mu.Lock()
@@ -89,10 +126,16 @@ type actorKey struct{ script *Played }
 // actor returns what plays the script in a session.
 func (p *Played) actor(s *server.Session) *actor {
 	return s.Value(actorKey{p}, func() any {
-		return &actor{
+		a := &actor{
 			played: p, session: s, steps: p.script.Steps, bound: make(script.Bindings),
 			taken: make(map[*server.Request]*openRequest), asked: make(map[string]wire.ID),
 		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.actors) < maxActors {
+			p.actors = append(p.actors, a)
+		}
+		return a
 	}).(*actor)
 }
 
@@ -112,6 +155,11 @@ type actor struct {
 	asked  map[string]wire.ID // by name
 	sent   int
 	over   bool
+	// What the course tells beside that.
+	finished, begun bool
+	givenUp         string
+	nearest         *wire.Message
+	mismatch        string
 }
 
 // openRequest is a request of the client that the script answers.
@@ -157,20 +205,51 @@ func (a *actor) take(m *wire.Message, r *server.Request) bool {
 		a.taken[r] = a.latest
 		a.bound["id"] = wire.At(m.Value, "id")
 	}
-	a.steps = rest
+	a.steps, a.nearest, a.mismatch = rest, nil, ""
+	a.begun = a.begun || m.Method != "initialize" && m.Method != "notifications/initialized"
 	a.advance()
 	return true
+}
+
+// course tells how far the script has come.
+func (a *actor) course() Course {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := Course{
+		Log: a.session.Log(), Finished: a.finished, GivenUp: a.givenUp, Begun: a.begun, Nearest: a.nearest, Mismatch: a.mismatch,
+	}
+	if a.over || len(a.steps) == 0 {
+		return c
+	}
+	step := a.steps[0]
+	c.Line = step.Line
+	pattern, of := step.Value, step.Of
+	if step.Kind == script.Branch {
+		pattern, of = step.Arms[0].Pattern, step.Arms[0].Of
+	}
+	if method, ok := wire.At(pattern, "method").(string); ok {
+		c.Awaits = method
+		return c
+	}
+	id := a.awaited(of)
+	c.Awaits, c.Asked = "the response to its request", &id
+	return c
+}
+
+// awaited returns the id of the request of the script that has a name: the
+// latest for "".
+func (a *actor) awaited(name string) wire.ID {
+	if name == "" {
+		return a.ours
+	}
+	return a.asked[name]
 }
 
 // fits compares a message with what is expected. A response has to be that to
 // a request of the script.
 func (a *actor) fits(pattern any, of string, m *wire.Message, line int) bool {
 	if script.IsResponse(pattern) {
-		id := a.ours
-		if of != "" {
-			id = a.asked[of]
-		}
-		if !m.IsResponse() || !m.ID.Resembles(id) {
+		if !m.IsResponse() || !m.ID.Resembles(a.awaited(of)) {
 			return false
 		}
 	} else if m.Kind != wire.Request && m.Kind != wire.Notification {
@@ -178,6 +257,7 @@ func (a *actor) fits(pattern any, of string, m *wire.Message, line int) bool {
 	}
 	mismatch := a.bound.Match(pattern, m.Value)
 	if mismatch != nil && (m.IsResponse() || wire.At(pattern, "method") == m.Method) {
+		a.nearest, a.mismatch = m, mismatch.String()
 		a.played.say(line, "what came is not what is expected: %s", mismatch)
 	}
 	return mismatch == nil
@@ -196,6 +276,9 @@ func (a *actor) choose(step script.Step, m *wire.Message) *script.Arm {
 			return arm
 		}
 	}
+	if m.IsResponse() && m.ID.Resembles(a.ours) {
+		a.nearest, a.mismatch = m, "it fits none of the branches"
+	}
 	return nil
 }
 
@@ -207,7 +290,7 @@ func (a *actor) advance() {
 		case script.Send:
 			if err := a.send(step); err != nil {
 				a.played.say(step.Line, "%s; the script ends here", err)
-				a.steps, a.over = nil, true
+				a.steps, a.over, a.givenUp = nil, true, fmt.Sprintf("%s:%d: %s", a.played.script.File, step.Line, err)
 				a.abandon()
 				return
 			}
@@ -215,7 +298,7 @@ func (a *actor) advance() {
 			a.deliver(&server.Outgoing{Kind: wire.Notification, Raw: []byte(step.Text)})
 		case script.GiveUp:
 			a.played.say(step.Line, "%s", step.Text)
-			a.steps, a.over = nil, true
+			a.steps, a.over, a.givenUp = nil, true, step.Text
 			return
 		default:
 			return
@@ -223,7 +306,7 @@ func (a *actor) advance() {
 		a.steps = a.steps[1:]
 	}
 	if !a.over {
-		a.over = true
+		a.over, a.finished = true, true
 		a.played.mu.Lock()
 		a.played.finished = true
 		a.played.mu.Unlock()

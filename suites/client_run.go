@@ -11,6 +11,7 @@ import (
 	"time"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -38,6 +39,8 @@ type ClientOptions struct {
 	// Scenarios leaves out all whose names match none of the given ones; the
 	// baseline is always played.
 	Scenarios []string
+	// Scripts of the user, which are played beside the built-in scenarios.
+	Scripts []*script.Script
 	// Authorizes says that the client is meant to seek authorization where a
 	// server wants it: that it does not is then held against it.
 	Authorizes bool
@@ -69,7 +72,11 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 		o.Transport = transport.NameHTTP
 	}
 	trace := wire.NewTrace(o.Limits)
-	scenarios := o.selected(catalogue)
+	catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, wire.Client))
+	scenarios, err := o.selected(catalogue)
+	if err != nil {
+		return nil, nil, err
+	}
 	engine := &client.Engine{
 		Transport: o.Transport, Launch: o.Launch, Bridge: o.Bridge, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel,
 		Authorizes: o.Authorizes,
@@ -78,7 +85,7 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 		p.Start(len(scenarios))
 		defer p.Stop()
 		engine.Done = func(t *client.T) {
-			verdict, message := summariseScenario(t)
+			verdict, message := summariseScenario(t, catalogue)
 			p.Done(t.Scenario.Name, verdict, message)
 		}
 	}
@@ -112,23 +119,27 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 
 // selected returns the scenarios that serve the selection. The
 // baseline is among them in every case.
-func (o ClientOptions) selected(catalogue []schema.Requirement) []*client.Scenario {
+func (o ClientOptions) selected(catalogue []schema.Requirement) ([]*client.Scenario, error) {
 	serves := o.Selection.serves(catalogue, wire.Client)
+	scripted, err := ScriptScenarios(o.Scripts)
+	if err != nil {
+		return nil, err
+	}
 	var scenarios []*client.Scenario
-	for _, s := range client.Scenarios() {
+	for _, s := range slices.Concat(client.Scenarios(), scripted) {
 		named := len(o.Scenarios) == 0 || slices.Contains(o.Scenarios, s.Name)
 		if s.Applies(o.Transport) && (s.Name == client.Baseline || named && serves(s.Requirements)) {
 			scenarios = append(scenarios, s)
 		}
 	}
-	return scenarios
+	return scenarios, nil
 }
 
 // summariseScenario gives the verdict of one scenario in one line.
-func summariseScenario(t *client.T) (result.Verdict, string) {
+func summariseScenario(t *client.T, catalogue []schema.Requirement) (result.Verdict, string) {
 	verdict, message := result.Inconclusive, ""
 	for _, o := range t.Outcomes() {
-		main, _ := schema.Lookup(o.Check.Requirements[0])
+		main := find(catalogue, o.Check.Requirements[0])
 		v, text := summarise(o, main)
 		switch {
 		case v == result.Fail, v == result.Warn && verdict != result.Fail:

@@ -98,7 +98,7 @@ func Server(ctx context.Context, o Options) (*result.Run, *wire.Trace, error) {
 	if o.Redactor != nil {
 		trace.Redact = o.Redactor.Event
 	}
-	r := &serverRun{options: o, catalogue: slices.Concat(catalogue, OwnRequirements(o.Scripts)), trace: trace}
+	r := &serverRun{options: o, catalogue: slices.Concat(catalogue, OwnRequirements(o.Scripts, wire.Server)), trace: trace}
 	r.engine = &check.Engine{Dialer: o.Dialer, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel, Settings: o.Settings, Restart: o.Restart}
 	return r.run(ctx), trace, nil
 }
@@ -165,21 +165,17 @@ func (r *serverRun) selected() []*check.Check {
 	return slices.DeleteFunc(all, func(c *check.Check) bool { return !serves(c.Requirements) })
 }
 
-// requirement returns a requirement of the catalogue or of a script.
-func (r *serverRun) requirement(id string) schema.Requirement {
-	if q, ok := schema.Lookup(id); ok {
-		return q
+// find returns a requirement of a catalogue, or one without an id.
+func find(catalogue []schema.Requirement, id string) schema.Requirement {
+	i := slices.IndexFunc(catalogue, func(q schema.Requirement) bool { return q.ID == id })
+	if i < 0 {
+		return schema.Requirement{}
 	}
-	for _, q := range r.catalogue {
-		if q.ID == id {
-			return q
-		}
-	}
-	return schema.Requirement{}
+	return catalogue[i]
 }
 
 func (r *serverRun) checkSpec(f *check.Future) Spec {
-	main := r.requirement(f.Check.Requirements[0])
+	main := find(r.catalogue, f.Check.Requirements[0])
 	return Spec{
 		Page: main.Page, Name: f.Check.Name, Labels: append([]string{string(main.Level)}, f.Check.Requirements...),
 		Run: func() (result.Verdict, string) {

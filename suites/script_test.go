@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -65,7 +66,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := suites.CheckScripts(scripts); err != nil {
+	if err := suites.CheckScripts(scripts, wire.Server); err != nil {
 		t.Fatal(err)
 	}
 	for _, over := range transports {
@@ -118,7 +119,7 @@ func TestCheckScripts(t *testing.T) {
 		{"unobservable", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"ping.periodic"}}}, "a.md: the requirement ping.periodic cannot be observed"},
 		{"of clients", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"lifecycle.shutdown.stdio-close-stdin"}}}, "is not judged on servers"},
 	} {
-		err := suites.CheckScripts(tt.all)
+		err := suites.CheckScripts(tt.all, wire.Server)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
@@ -127,7 +128,7 @@ func TestCheckScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := suites.CheckScripts(scripts); err != nil {
+	if err := suites.CheckScripts(scripts, wire.Server); err != nil {
 		t.Error(err)
 	}
 	for _, s := range scripts {

@@ -7,32 +7,34 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/result"
 	"github.com/mcpconform/mcpconform/suites/server"
 )
 
-// OwnRequirements returns the requirements that scripts state of their own:
-// those of scripts that name none of the catalogue.
-func OwnRequirements(scripts []*script.Script) []schema.Requirement {
+// OwnRequirements returns the requirements on a party that scripts state of
+// their own: those of scripts that name none of the catalogue.
+func OwnRequirements(scripts []*script.Script, p wire.Party) []schema.Requirement {
 	var own []schema.Requirement
 	for _, s := range scripts {
 		if len(s.Requirements) == 0 {
 			own = append(own, schema.Requirement{
-				ID: scriptID(s), Level: schema.Level(cmp.Or(s.Level, string(schema.Must))), Party: schema.Server,
+				ID: scriptID(s), Level: schema.Level(cmp.Or(s.Level, string(schema.Must))), Party: schema.Party(p),
 				Page: path.Dir(path.Join(result.ScriptPages, s.Name)), Summary: s.Title, Transports: s.Transports,
-				Observable: true, How: "Play " + s.File + ".", Violation: "The server does something else.",
+				Observable: true, How: "Play " + s.File + ".", Violation: "The " + string(p) + " does something else.",
 			})
 		}
 	}
 	return own
 }
 
-// CheckScripts returns what is wrong with scripts as a whole: requirements that
-// the catalogue does not have or that are not judged on servers, and two of the
-// same name.
-func CheckScripts(scripts []*script.Script) error {
+// CheckScripts returns what is wrong with scripts for a party as a whole:
+// requirements that the catalogue does not have or that are not judged on it, and
+// two of the same name.
+func CheckScripts(scripts []*script.Script, p wire.Party) error {
 	files := make(map[string]string)
 	for _, s := range scripts {
 		if other, taken := files[scriptID(s)]; taken {
@@ -46,8 +48,8 @@ func CheckScripts(scripts []*script.Script) error {
 				return fmt.Errorf("%s: there is no requirement %s; the nearest are %s", s.File, id, strings.Join(schema.Nearest(id, 3), ", "))
 			case !q.Observable:
 				return fmt.Errorf("%s: the requirement %s cannot be observed", s.File, id)
-			case !binds(q, "server"):
-				return fmt.Errorf("%s: the requirement %s is not judged on servers", s.File, id)
+			case !binds(q, p):
+				return fmt.Errorf("%s: the requirement %s is not judged on %ss", s.File, id, p)
 			}
 		}
 	}
@@ -69,14 +71,32 @@ func scriptID(s *script.Script) string {
 	return "script." + clean
 }
 
+// serves returns the requirements that a script serves.
+func serves(s *script.Script) []string {
+	if len(s.Requirements) == 0 {
+		return []string{scriptID(s)}
+	}
+	return s.Requirements
+}
+
 func scriptChecks(scripts []*script.Script) []*check.Check {
 	var checks []*check.Check
 	for _, s := range scripts {
-		requirements := s.Requirements
-		if len(requirements) == 0 {
-			requirements = []string{scriptID(s)}
-		}
-		checks = append(checks, server.Scripted(s, true, requirements...))
+		checks = append(checks, server.Scripted(s, true, serves(s)...))
 	}
 	return checks
+}
+
+// ScriptScenarios returns the scenarios that play scripts to clients. The error
+// is that of a script that cannot be played to them.
+func ScriptScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
+	var scenarios []*client.Scenario
+	for _, s := range scripts {
+		played, err := client.Played(s, serves(s)...)
+		if err != nil {
+			return nil, err
+		}
+		scenarios = append(scenarios, played)
+	}
+	return scenarios, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
@@ -26,6 +27,7 @@ type clientFlags struct {
 	reports    reportFlags
 	transport  string
 	scenarios  []string
+	scripts    []string
 	selection  suites.Selection
 	timeout    time.Duration
 	parallel   int
@@ -60,7 +62,7 @@ With --serve nothing is launched: the scenarios wait for a client that a person
 connects, and the run ends with Ctrl-C.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
-				return listScenarios(cmd.OutOrStdout())
+				return f.listScenarios(cmd.OutOrStdout())
 			}
 			o, err := f.options(args)
 			if err != nil {
@@ -85,6 +87,7 @@ connects, and the run ends with Ctrl-C.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.transport, "transport", "", "http, stdio or sse (default: stdio if the arguments hold {command} or {config}, else http)")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "only the scenario `NAME` beside the baseline, repeatable")
+	flags.StringArrayVar(&f.scripts, "scripts", nil, "play the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing: let the scenarios wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, write the scenarios as an mcpServers `FILE`")
 	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and end")
@@ -142,8 +145,26 @@ func (f *clientFlags) announce(w io.Writer, places []client.Place) {
 	}
 }
 
-func listScenarios(w io.Writer) error {
-	for _, s := range client.Scenarios() {
+// available returns all scenarios: those that are built in, and those that play
+// the user's scripts.
+func available(scripts []*script.Script) ([]*client.Scenario, error) {
+	scripted, err := suites.ScriptScenarios(scripts)
+	if err != nil {
+		return nil, fmt.Errorf("--scripts: %w", err)
+	}
+	return append(client.Scenarios(), scripted...), nil
+}
+
+func (f *clientFlags) listScenarios(w io.Writer) error {
+	scripts, err := readScripts(f.scripts, wire.Client)
+	if err != nil {
+		return err
+	}
+	scenarios, err := available(scripts)
+	if err != nil {
+		return err
+	}
+	for _, s := range scenarios {
 		on := "all transports"
 		if len(s.Transports) > 0 {
 			on = strings.Join(s.Transports, ", ")
@@ -156,8 +177,12 @@ func listScenarios(w io.Writer) error {
 }
 
 func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
+	scripts, err := readScripts(f.scripts, wire.Client)
+	if err != nil {
+		return suites.ClientOptions{}, err
+	}
 	o := suites.ClientOptions{
-		Transport: f.transport, Selection: f.selection, Scenarios: f.scenarios,
+		Transport: f.transport, Selection: f.selection, Scenarios: f.scenarios, Scripts: scripts,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict, Authorizes: f.authorizes,
 		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 	}
@@ -167,11 +192,15 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	if f.parallel < 0 {
 		return o, errors.New("--parallel is less than nothing; 0 leaves it to mcpconform")
 	}
-	if _, err := concerned(f.selection, []wire.Party{wire.Client}); err != nil {
+	if _, err := concerned(f.selection, []wire.Party{wire.Client}, suites.OwnRequirements(scripts, wire.Client)...); err != nil {
+		return o, err
+	}
+	scenarios, err := available(scripts)
+	if err != nil {
 		return o, err
 	}
 	for _, name := range f.scenarios {
-		if !slices.ContainsFunc(client.Scenarios(), func(s *client.Scenario) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Name == name }) {
 			return o, fmt.Errorf("--scenario %q: there is none of that name; --list-scenarios shows all", name)
 		}
 	}

@@ -108,11 +108,11 @@ func (f *runFlags) options() (suites.Options, error) {
 	if f.parallel < 0 {
 		return suites.Options{}, errors.New("--parallel is less than nothing; 0 leaves it to mcpconform")
 	}
-	scripts, err := readScripts(f.scripts)
+	scripts, err := readScripts(f.scripts, wire.Server)
 	if err != nil {
 		return suites.Options{}, err
 	}
-	if _, err := concerned(f.selection, []wire.Party{wire.Server}, suites.OwnRequirements(scripts)...); err != nil {
+	if _, err := concerned(f.selection, []wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
 		return suites.Options{}, err
 	}
 	redactor := transport.NewRedactor(nil, "")
@@ -187,8 +187,8 @@ func (f *runFlags) environment() ([]string, error) {
 	return env, nil
 }
 
-// readScripts reads the scripts in folders.
-func readScripts(folders []string) ([]*script.Script, error) {
+// readScripts reads the scripts for a party in folders.
+func readScripts(folders []string, p wire.Party) ([]*script.Script, error) {
 	var all []*script.Script
 	for _, folder := range folders {
 		if info, err := os.Stat(folder); err != nil {
@@ -205,7 +205,7 @@ func readScripts(folders []string) ([]*script.Script, error) {
 		}
 		all = append(all, found...)
 	}
-	if err := suites.CheckScripts(all); err != nil {
+	if err := suites.CheckScripts(all, p); err != nil {
 		return nil, fmt.Errorf("--scripts: %w", err)
 	}
 	return all, nil

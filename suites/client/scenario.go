@@ -126,6 +126,7 @@ func (t *T) Outcomes() []check.Outcome {
 	for _, id := range t.order {
 		o := *t.outcomes[id]
 		switch {
+		case o.Verdict == check.Skipped:
 		case len(o.Findings) > 0:
 			o.Verdict = check.Failed
 		case len(o.Exercised) > 0:
@@ -193,6 +194,13 @@ func present(events []*wire.Event) []*wire.Event {
 func (t *T) Inconclusive(reason string, ids ...string) {
 	for _, id := range ids {
 		t.at(id).Reason = reason
+	}
+}
+
+// Skip says why requirements do not apply to the client.
+func (t *T) Skip(reason string, ids ...string) {
+	for _, id := range ids {
+		t.at(id).Verdict, t.at(id).Reason = check.Skipped, reason
 	}
 }
 

@@ -1,0 +1,120 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+// ScriptPrefix begins the names of the scenarios that play scripts of the user.
+const ScriptPrefix = "script/"
+
+// Played returns the scenario in which a script of the user is played to the
+// client. It serves the given requirements; the first is the one that the
+// client breaks when it does something else than the script expects. The error
+// is that of a script that cannot be played to clients.
+func Played(s *script.Script, requirements ...string) (*Scenario, error) {
+	if _, err := mockserver.PlayScript(new(server.Options), s, func(string) {}); err != nil {
+		return nil, err
+	}
+	var played *mockserver.Played
+	return &Scenario{
+		Name: ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
+		Options: func(*Play) server.Options {
+			var o server.Options
+			// The same has gone well above.
+			played, _ = mockserver.PlayScript(&o, s, func(string) {})
+			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
+			return o
+		},
+		Judge: func(t *T) {
+			if played != nil {
+				t.judgeScript(s, played.Courses(), requirements)
+			}
+		},
+	}, nil
+}
+
+// judgeScript judges how a script went in the sessions of a client. One that
+// never did what the script begins with has told nothing; after that, all that
+// the script expects is due.
+func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requirements []string) {
+	if c := t.Handshake(); c != nil {
+		for _, capability := range s.Needs {
+			if !c.Declared(wire.Client, strings.Split(capability, ".")...) {
+				t.Skip("the client does not declare "+capability, requirements...)
+				return
+			}
+		}
+	}
+	finished, missing := false, ""
+	var short *mockserver.Course // the session in which the script came furthest and stopped
+	for i, c := range courses {
+		switch {
+		case c.Finished:
+			finished = true
+		case c.GivenUp != "":
+			missing = c.GivenUp
+		case c.Nearest != nil && (c.Nearest.IsResponse() || handshake(c.Awaits)):
+			// It was asked this, and has said something else.
+			t.Violation(requirements[0], stray(s, c), t.event(c.Log, c.Nearest))
+		case c.Begun && (short == nil || c.Line >= short.Line):
+			short = &courses[i]
+		case !c.Begun && missing == "":
+			missing = fmt.Sprintf("%s:%d: the client never sent %s, with which the script begins%s", s.File, c.Line, c.Awaits, nearest(c))
+		}
+	}
+	switch {
+	case len(t.at(requirements[0]).Findings) > 0:
+	case finished:
+		t.Exercised(requirements...)
+	case short != nil:
+		t.Violation(requirements[0], fmt.Sprintf("%s:%d: the session ended before %s came%s", s.File, short.Line, short.Awaits, nearest(*short)),
+			append(lastEvents(t.conversation(short.Log), 4), t.event(short.Log, short.Nearest))...)
+	case missing != "":
+		t.Inconclusive(missing, requirements...)
+	}
+}
+
+func handshake(method string) bool {
+	return method == "initialize" || method == "notifications/initialized"
+}
+
+// stray tells what came in the place of what the script expects.
+func stray(s *script.Script, c mockserver.Course) string {
+	return fmt.Sprintf("%s:%d: what came for %s is not what is expected: %s", s.File, c.Line, c.Awaits, c.Mismatch)
+}
+
+func nearest(c mockserver.Course) string {
+	if c.Nearest == nil {
+		return ""
+	}
+	return "; one came, but " + c.Mismatch
+}
+
+// conversation returns that of a log, or nil.
+func (t *T) conversation(l *wire.Log) *judge.Conversation {
+	for _, c := range t.Conversations {
+		if c.Log == l {
+			return c
+		}
+	}
+	return nil
+}
+
+// event returns the event that brought a message, or nil.
+func (t *T) event(l *wire.Log, m *wire.Message) *wire.Event {
+	if c := t.conversation(l); c != nil && m != nil {
+		for _, e := range c.Messages {
+			if e.From == wire.Client && string(e.Msg.Raw) == string(m.Raw) {
+				return e
+			}
+		}
+	}
+	return nil
+}
