@@ -192,10 +192,18 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
-		Summary:    "U+2028 and U+0085 end a line, too.",
+		Summary:    "U+0085 ends a line, too.",
 		Collateral: []string{"base.request.string-id-served", "progress.token.any-means", "base.response.present", "base.response.id-echo"},
 		Apply: inbound(func(raw []byte) []byte {
-			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\u0085", "\n").Replace(string(raw)))
+			return bytes.ReplaceAll(raw, []byte("\u0085"), []byte("\n"))
+		}),
+	},
+	{
+		ID: "stdio.script-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
+		Summary:    "U+2028 and U+2029 end a line, as in JavaScript.",
+		Collateral: []string{"base.request.string-id-served", "progress.token.any-means", "progress.request", "base.response.present", "base.response.id-echo"},
+		Apply: inbound(func(raw []byte) []byte {
+			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n").Replace(string(raw)))
 		}),
 	},
 	{

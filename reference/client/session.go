@@ -203,7 +203,7 @@ func (s *Session) answer(ctx context.Context, request *wire.Message) {
 	}
 }
 
-// Marshal returns v as compact JSON without HTML escapes. It panics when v
+// Marshal returns v as compact JSON without escapes that it can do without. It panics when v
 // cannot be written, which is a mistake of the caller.
 func Marshal(v any) []byte {
 	var b bytes.Buffer
@@ -212,7 +212,7 @@ func Marshal(v any) []byte {
 	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("marshal %T: %v", v, err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return wire.RawSeparators(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
 }
 
 // NextID returns an id that the session has not used.

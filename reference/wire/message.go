@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ type ID struct {
 }
 
 // StringID returns an id that is a string.
-func StringID(s string) ID { return ID{raw: jsonText(s), str: true} }
+func StringID(s string) ID { return ID{raw: string(RawSeparators([]byte(jsonText(s)))), str: true} }
 
 // IntID returns an id that is an integer.
 func IntID(n int64) ID { return ID{raw: strconv.FormatInt(n, 10), number: true} }
@@ -426,6 +427,28 @@ func Show(v any) string {
 		text += "…"
 	}
 	return text
+}
+
+// RawSeparators undoes what package json does to U+2028 and U+2029 in JSON text:
+// they are line ends in JavaScript alone, and JSON has them as they are.
+func RawSeparators(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\u202`)) {
+		return text
+	}
+	raw := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch rest := text[i:]; {
+		case bytes.HasPrefix(rest, []byte(`\u2028`)):
+			raw, i = append(raw, "\u2028"...), i+5
+		case bytes.HasPrefix(rest, []byte(`\u2029`)):
+			raw, i = append(raw, "\u2029"...), i+5
+		case text[i] == '\\' && len(rest) > 1: // so that an escaped backslash hides what follows it
+			raw, i = append(raw, rest[:2]...), i+1
+		default:
+			raw = append(raw, text[i])
+		}
+	}
+	return raw
 }
 
 func jsonText(v any) string {

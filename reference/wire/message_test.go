@@ -214,6 +214,9 @@ func TestIDs(t *testing.T) {
 	if got := wire.StringID("a\"<").String(); got != `"a\"<"` {
 		t.Errorf("StringID spells %s", got)
 	}
+	if got, want := wire.StringID("a\u2028b\\u2028\u2029").String(), "\"a\u2028b\\\\u2028\u2029\""; got != want {
+		t.Errorf("StringID spells %q, not %q", got, want)
+	}
 	if got := wire.IntID(-7).Key(); got != "-7" {
 		t.Errorf("IntID(-7) has the key %s", got)
 	}

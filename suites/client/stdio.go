@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"time"
@@ -24,7 +23,7 @@ var stdioScenarios = []*Scenario{
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &splitter{to: w} }
 			o.Behaviour.Methods = map[string]server.Middleware{}
 			o.Behaviour.Frame = func(out *server.Outgoing, frame []byte) []byte {
-				frame = unescaped(frame)
+				frame = wire.RawSeparators(frame)
 				if out.Answers != nil && operation(out.Answers.Method) {
 					// Ended by CR LF, and behind another message in one write.
 					line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
@@ -106,13 +105,6 @@ var stdioScenarios = []*Scenario{
 			judgeStubborn(t)
 		},
 	},
-}
-
-// unescaped undoes what package json does to the line separators of Unicode,
-// which JSON allows as they are.
-func unescaped(text []byte) []byte {
-	text = bytes.ReplaceAll(text, []byte(`\u2028`), []byte("\u2028"))
-	return bytes.ReplaceAll(text, []byte(`\u2029`), []byte("\u2029"))
 }
 
 // splitter writes everything in pieces of an odd size.

@@ -67,7 +67,7 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.message.crlf-accepted"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			framed(t, func(raw []byte) [][]byte { return [][]byte{append(raw, '\r', '\n')} })
+			framed(t, t.Session.NextID(), func(raw []byte) [][]byte { return [][]byte{append(raw, '\r', '\n')} })
 		},
 	},
 	{
@@ -75,14 +75,14 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.message.split-writes"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			// A pipe has no message boundaries: the pieces of a line may arrive one by one.
-			framed(t, func(raw []byte) [][]byte {
-				var pieces [][]byte
-				for _, b := range append(raw, '\n') {
-					pieces = append(pieces, []byte{b})
+			// A pipe has no message boundaries: the pieces of a line may arrive one by one, those of a character as well.
+			const text = "naïve — 次 🎉"
+			framed(t, t.Session.NextID(), bytewise)
+			if whole, err := t.Session.StartID(t.Context, wire.StringID(text), "ping", nil); err == nil {
+				if x, err := whole.Await(t.Context); err == nil && x.Result() != nil {
+					framed(t, wire.StringID(text+" again"), bytewise)
 				}
-				return pieces
-			})
+			}
 		},
 	},
 	{
@@ -180,14 +180,22 @@ func pingRaw(id wire.ID) []byte {
 }
 
 // framed sends a ping in the given writes and wants it answered.
-func framed(t *check.T, frame func(raw []byte) [][]byte) {
-	id := t.Session.NextID()
+func framed(t *check.T, id wire.ID, frame func(raw []byte) [][]byte) {
 	raw := pingRaw(id)
 	mark := t.Mark()
 	sent, err := stdioConn(t).Write(t.Context, transport.Outgoing{Raw: raw}, frame(raw[:len(raw):len(raw)])...)
 	t.Show(sent)
 	t.Must(err)
 	answered(t, mark, id)
+}
+
+// bytewise returns each byte of a line alone.
+func bytewise(raw []byte) [][]byte {
+	var pieces [][]byte
+	for _, b := range append(raw, '\n') {
+		pieces = append(pieces, []byte{b})
+	}
+	return pieces
 }
 
 // answered waits for the result with an id.
