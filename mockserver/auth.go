@@ -369,6 +369,16 @@ var authFaults = []Fault{
 		}),
 	},
 	{
+		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", Mild: true, Transports: overHTTP,
+		Summary: "The scheme has to be spelled Bearer.",
+		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if strings.HasPrefix(r.Header.Get("Authorization"), "bearer ") {
+				r.Header.Set("Authorization", "Bearer none")
+			}
+			next.ServeHTTP(w, r)
+		})),
+	},
+	{
 		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: overHTTP,
 		Summary: "Whatever has the form of a token is taken for one.",
 		Collateral: []string{
@@ -381,6 +391,16 @@ var authFaults = []Fault{
 		ID: "auth.token-length", Requirement: "auth.server.token-validated", Transports: overHTTP,
 		Summary: "A token is compared with the good one by its beginning only.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken[:12]) }),
+	},
+	{
+		ID: "auth.token-and-more", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		Summary: "What begins with the good token is taken for it.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(token, GoodToken) }),
+	},
+	{
+		ID: "auth.token-beginning", Requirement: "auth.server.token-validated", Transports: overHTTP,
+		Summary: "A beginning of the good token is taken for it.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(GoodToken, token) }),
 	},
 	{
 		ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: overHTTP,

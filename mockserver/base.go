@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -283,6 +284,25 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.ids-as-text", Requirement: "base.request.string-id-served",
+		Summary: "A request is refused while another one has an id of the same text.",
+		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
+			return slices.ContainsFunc(r.Session.Running(), func(other *server.Request) bool { return other != r && other.ID.Resembles(r.ID) })
+		}),
+	},
+	{
+		ID: "base.ids-as-text-crossed", Requirement: "base.response.id-type-echo",
+		Summary:    "The response to a request has the id of another one that is running, if its text is the same.",
+		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty", "schema.call-tool-result"},
+		Apply: responses("ping", func(out *server.Outgoing) {
+			for _, other := range out.Session.Running() {
+				if other != out.Answers && other.ID.Resembles(out.Answers.ID) {
+					out.Message["id"] = json.RawMessage(other.ID.String())
+				}
+			}
+		}),
+	},
+	{
 		ID: "base.empty-string-id-refused", Requirement: "base.request.string-id-served",
 		Summary: "A request whose id is the empty string is refused.",
 		Apply:   refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.ID.String() == `""` }),
@@ -489,6 +509,28 @@ var baseFaults = []Fault{
 			}
 			return bytes.ReplaceAll(frame, []byte("Grüße 你好"), []byte("Grüße ??"))
 		}),
+	},
+	{
+		ID: "base.utf8-cut-apart", Requirement: "base.message.utf8-accepted",
+		Summary:    "What is read is decoded piece by piece, so that a character at the end of 64 KiB is lost.",
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
+			if out.Answers == nil || out.Answers.Method != "ping" || len(frame) < 64<<10 {
+				return frame
+			}
+			at := len(frame) / 2
+			for !utf8.RuneStart(frame[at]) {
+				at++
+			}
+			_, size := utf8.DecodeRune(frame[at:])
+			return slices.Concat(frame[:at], []byte("\uFFFD\uFFFD"), frame[at+size:])
+		}),
+	},
+	{
+		ID: "base.utf8-cut-by-reads", Requirement: "stdio.message.split-writes", Transports: stdio,
+		Summary:    "Each read of stdin is decoded by itself, so that a character that comes in two is lost.",
+		Collateral: []string{"base.message.utf8-accepted", "base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Apply:      chunks(func(chunk []byte) []byte { return bytes.ToValidUTF8(chunk, []byte("\uFFFD")) }),
 	},
 	{
 		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",

@@ -232,6 +232,29 @@ func losing(id string) apply {
 	}
 }
 
+// cancellingAll keeps one list of what is running for all sessions, by the id.
+func cancellingAll() apply {
+	return func(o *server.Options) {
+		var running sync.Map
+		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			running.Store(r.ID.Key(), stop)
+			result, problem := next(ctx, r)
+			if ctx.Err() != nil {
+				return server.NoAnswer, nil
+			}
+			return result, problem
+		})(o)
+		receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			next()
+			if stop, ok := running.Load(wire.ReadID(wire.At(m.Params, "requestId")).Key()); ok && m.Method == cancelled {
+				stop.(context.CancelFunc)()
+			}
+		})(o)
+	}
+}
+
 // basic/transports#streamable-http and the legacy HTTP+SSE transport
 var httpFaults = []Fault{
 	{
@@ -308,6 +331,21 @@ var httpFaults = []Fault{
 				r.Status = http.StatusOK
 			}
 		})),
+	},
+	{
+		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: overHTTP, Mild: true,
+		Summary: "The response to a ping is refused as no request, with 400.",
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			result, ok := posted(r).Result.(object)
+			return ok && len(result) == 0
+		}), peeking()),
+	},
+	{
+		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"},
+		Summary: "A Content-Type other than just application/json is refused with 415.",
+		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
+		}),
 	},
 	{
 		ID: "http.accepted-with-body", Requirement: "http.server.accepted-no-body", Transports: overHTTP,
@@ -468,6 +506,14 @@ var httpFaults = []Fault{
 		Apply:   refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool { return r.ContentLength > 512<<10 }),
 	},
 	{
+		ID: "http.large-body-cut", Requirement: "http.message.large", Transports: overHTTP,
+		Summary: "Of a body, 512 KiB are read and the rest is lost.",
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			r.Body = io.NopCloser(io.LimitReader(r.Body, 512<<10))
+			next.ServeHTTP(w, r)
+		}),
+	},
+	{
 		ID: "http.get-not-found", Requirement: "http.server.get-stream-or-405", Transports: overHTTP,
 		Summary: "GET is answered with 404.",
 		Apply:   refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.Method == http.MethodGet }),
@@ -592,6 +638,12 @@ var httpFaults = []Fault{
 		Summary:    "A call gets no response while another client's call with the same id is served.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply:      losing("mcpconform-same-call"),
+	},
+	{
+		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Summary:    "A cancellation ends the request of that id in whatever session.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply:      cancellingAll(),
 	},
 	{
 		ID: "http.session-id-counts", Requirement: "http.server.session-id-secure", Transports: overHTTP,
@@ -770,6 +822,12 @@ var httpFaults = []Fault{
 		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE,
 		Summary: "Requests of two sessions with the same id get the same answer.",
 		Apply:   confusing(),
+	},
+	{
+		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: overSSE,
+		Summary:    "A cancellation ends the request of that id in whatever session.",
+		Collateral: []string{"base.response.present"},
+		Apply:      cancellingAll(),
 	},
 	{
 		ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: overSSE,

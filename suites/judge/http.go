@@ -277,6 +277,10 @@ func judgeHTTPAnswers(c *Conversation, o *Observer) {
 	}
 	places := make(map[string]bool)
 	served := false
+	ends := make(map[string]*wire.Event)
+	for _, x := range c.httpExchanges() {
+		ends[x.name] = x.end
+	}
 	for _, x := range c.httpExchanges() {
 		places[location(x.request.HTTP.URL)] = true
 		m := x.message()
@@ -291,6 +295,7 @@ func judgeHTTPAnswers(c *Conversation, o *Observer) {
 			judgeAcknowledged(x, "http.server.notification-202", "notification", o)
 		case m.Msg.IsResponse() && len(m.Msg.Issues) == 0:
 			judgeAcknowledged(x, "http.server.response-202", "response", o)
+			c.judgeRefusedAnswer(x, m, ends, o)
 		}
 	}
 	if served && c.Handshaken() && len(places) == 1 {
@@ -322,6 +327,22 @@ func judgeAcknowledged(x *httpExchange, id, what string, o *Observer) {
 	} else {
 		o.Exercised("http.server.accepted-no-body", wire.Server)
 	}
+}
+
+// judgeRefusedAnswer warns of a server that refuses what it has asked for and
+// still waits for. What a server accepts is left to it, but then it is no use to
+// have asked. ends holds the ends of all streams.
+func (c *Conversation) judgeRefusedAnswer(x *httpExchange, m *wire.Event, ends map[string]*wire.Event, o *Observer) {
+	asked := c.all[m]
+	if asked == nil || asked.Cancelled != nil || asked.Response() != m || x.status()/100 != 4 || x.status() == http.StatusNotFound ||
+		x.deliberate() || x.refusesEntry() {
+		return
+	}
+	if end := ends[asked.Request.Stream]; end != nil && end.Seq < x.head.Seq {
+		return
+	}
+	o.Warning("http.server.response-202", wire.Server,
+		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.status()), x.evidence(asked.Request)...)
 }
 
 func errorIn(messages []*wire.Event) *wire.Event {

@@ -167,7 +167,12 @@ var authChecks = []*check.Check{
 			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && letIn(t, r) {
 				t.Inconclusive("a session can be begun without a token, so that nothing shows whether the one that was given is valid")
 			}
-			control(t)
+			token := control(t)
+			if r := knock(t, "bearer "+token); !letIn(t, r) {
+				// The name of a scheme knows no case: OAuth 2.1 section 5.1.1, RFC 9110 section 11.1.
+				t.Warning("auth.server.valid-token-accepted", "the token is refused where the scheme is spelled bearer: "+describeHTTP(r))
+			}
+			t.Clear()
 			s := t.Connect(client.Options{})
 			x, err := s.Initialize(t.Context)
 			t.Show(x.Events()...)
@@ -187,13 +192,15 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
 		Needs:        atTheDoor,
 		Body: func(t *check.T) {
-			// A token that differs from the good one in one character, one without a signature, one that we have signed
-			// ourselves, and one of another issuer.
+			// A token that differs from the good one in one character, in its length, one without a signature, one that we
+			// have signed ourselves, and one of another issuer.
 			protected(t)
 			token := control(t)
 			for _, c := range []struct{ id, what, token string }{
 				{"auth.server.token-validated", "a made-up token", madeUp},
 				{"auth.server.token-validated", "the valid token with one character changed", altered(token)},
+				{"auth.server.token-validated", "the valid token with characters added to it", token + "Qx7w"},
+				{"auth.server.token-validated", "the first half of the valid token", token[:len(token)/2]},
 				{"auth.server.token-validated", "a JWT without signature", unsignedJWT(t)},
 				{"auth.server.other-tokens-refused", "a JWT that was signed by nobody that it can trust", signedJWT(t)},
 				{"auth.server.other-tokens-refused", "a token of another authorization server", t.Target.Settings.Authorization.OtherIssuer},

@@ -26,23 +26,30 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/large-id",
-		Requirements: []string{"base.response.id-echo"},
+		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
 		Needs:        check.Needs{Session: check.Fresh, Long: true},
 		Body: func(t *check.T) {
 			// A long id makes the server send a long message, whatever it offers. Its form is for the judge to see; an error
-			// is tolerated, as servers have to guard themselves.
-			id := wire.StringID(strings.Repeat("mcpconform", 15_000))
+			// is tolerated, as servers have to guard themselves. Of its characters, each of three bytes, one lies across the
+			// end of whatever the server reads at a time.
+			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
 			x, err := t.Session.StartID(t.Context, id, "ping", nil)
 			if err != nil {
-				t.Inconclusive("a request with an id of 150000 characters cannot be sent: %v", err)
+				t.Inconclusive("a request with an id of 150000 bytes cannot be sent: %v", err)
 			}
 			limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 			defer stop()
-			if _, err := t.Session.Log().Await(limit, x.Request.Seq+1, func(e *wire.Event) bool {
+			e, err := t.Session.Log().Await(limit, x.Request.Seq+1, func(e *wire.Event) bool {
 				return answers(e, x) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind != wire.Notification &&
-					!e.Msg.ID.Usable()
-			}); err != nil {
-				t.Inconclusive("a request with an id of 150000 characters is not answered")
+					(!e.Msg.ID.Usable() || resembles(e, id))
+			})
+			if err != nil {
+				t.Inconclusive("a request with an id of 150000 bytes is not answered")
+			}
+			t.Show(x.Request, e)
+			if e.Msg.ID.Usable() && e.Msg.ID.Key() != id.Key() {
+				t.About("base.message.utf8-accepted")
+				t.Fail("of an id of 150000 bytes, some came back as others")
 			}
 		},
 	},
@@ -206,6 +213,47 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "base/ids-of-both-types",
+		Requirements: []string{"base.response.id-type-echo", "base.request.string-id-served"},
+		Needs:        calling("slow"),
+		Body: func(t *check.T) {
+			// The ids 7 and "7" are two: while the one is being served, so is the other.
+			call := purposed(t, "slow")
+			mark := t.Mark()
+			slow := t.Start("tools/call", withToken(call.Params(), "mcpconform-number"))
+			underWay(t, t.Session, slow)
+			if finished(t, mark, slow) {
+				t.Inconclusive("the tool %q is not slow enough", call.Tool)
+			}
+			control, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-beside"), "ping", nil)
+			t.Must(err)
+			if x := t.Await(control); x.Result() == nil {
+				t.Inconclusive("a ping whose id is a string is not served beside a slow call: it got %s", check.Describe(x))
+			}
+			t.Clear()
+			t.Show(slow.Request)
+			digits, err := t.Session.StartID(t.Context, wire.StringID(slow.ID.String()), "ping", nil)
+			t.Must(err)
+			t.Show(digits.Request)
+			t.About("base.request.string-id-served")
+			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool { return answers(e, digits) })
+			t.Must(err)
+			t.Show(e)
+			isPing := at(e.Msg.Result, "content") == nil
+			switch own := e.Msg.ID.Key() == digits.ID.Key(); {
+			case e.Msg.Kind == wire.ErrorResponse && own:
+				t.Fail("a ping whose id is a string was refused while another request had a number of the same digits")
+			case e.Msg.Kind == wire.Result && own != isPing:
+				t.About("base.response.id-type-echo")
+				t.Fail("of two requests whose ids have the same digits, the answer to one came with the id of the other")
+			case !own:
+				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
+			}
+			cancel(t, slow.ID)
+			t.Fence()
+		},
+	},
+	{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{"base.request.id-space-per-side"},
 		Body: func(t *check.T) {
@@ -217,6 +265,14 @@ var baseChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// resembles reports whether a response has an id that begins like another one
+// and is about as long.
+func resembles(e *wire.Event, id wire.ID) bool {
+	const start = 20
+	got, want := e.Msg.ID.String(), id.String()
+	return e.Msg.IsResponse() && len(got) > len(want)/2 && len(got) < 2*len(want) && got[:start] == want[:start]
 }
 
 // silent sends a notification and fails if anything answers it before a ping

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -116,6 +117,23 @@ var httpChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "http/content-type-forms",
+		Requirements: []string{"http.server.content-type-forms"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// JSON is JSON, also where its media type comes with a charset.
+			const id = "http.server.content-type-forms"
+			if served(t, t.Do(pingRequest(t)), id) {
+				for _, form := range contentTypes {
+					t.Clear()
+					r := pingRequest(t)
+					r.Header = http.Header{"Content-Type": {form}}
+					served(t, t.Do(r), id)
+				}
+			}
+		},
+	},
+	{
 		Name:         "http/bad-body",
 		Requirements: []string{"http.server.survives-bad-body", "base.error.parse-survive"},
 		Needs:        overHTTP,
@@ -139,6 +157,8 @@ var httpChecks = []*check.Check{
 			r := t.Do(transport.Request{Body: []byte(body)})
 			switch {
 			case result(r) != nil:
+			case unread(r):
+				t.Fail("a message of 1 MiB was not read to its end: %s says that it is no JSON", describeHTTP(r))
 			case r.Status == http.StatusRequestEntityTooLarge || problem(r) != nil:
 				t.Note("a message of 1 MiB was refused with HTTP status %d", r.Status)
 			default:
@@ -148,6 +168,19 @@ var httpChecks = []*check.Check{
 		},
 	},
 }
+
+// unread reports whether a message was taken for broken, and its length is not
+// given as the reason.
+func unread(r *transport.Response) bool {
+	e := problem(r)
+	return e != nil && e.Msg.Error.Code == -32700 && r.Status != http.StatusRequestEntityTooLarge && !tooLong.MatchString(e.Msg.Error.Message)
+}
+
+var tooLong = regexp.MustCompile(`(?i)large|long|big|size|limit|exceed|length`)
+
+// contentTypes are the ways to say that a body is JSON. The type has no parameter
+// charset, and one that is given means nothing (RFC 8259, section 11).
+var contentTypes = []string{"application/json; charset=utf-8", "application/json;charset=UTF-8"}
 
 // foreignOrigins are origins that no server trusts without being told to.
 var foreignOrigins = []string{"http://evil.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "https://evil.example:8443"}

@@ -319,6 +319,26 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 			}
 		}
 	}
+	cancelledElsewhere(t, call, other, id)
+}
+
+// cancelledElsewhere makes a slow call in the session of the check and cancels
+// that id in another one, which has made none.
+func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id string) {
+	t.Clear()
+	kept, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-elsewhere"), "tools/call", withToken(call.Params(), "mcpconform-elsewhere"))
+	t.Must(err)
+	underWay(t, t.Session, kept)
+	t.Show(kept.Request)
+	t.Must(other.Notify(t.Context, "notifications/cancelled", map[string]any{"requestId": "mcpconform-elsewhere"}, late))
+	t.FenceOn(other)
+	switch x, err := kept.Await(t.Context); {
+	case err != nil:
+		t.Violation(id, "a call was not answered after another client had cancelled a request of that id, of which it had made none: "+err.Error())
+	case x.Error() != nil && cancels.MatchString(x.Error().Message):
+		t.Show(x.Response)
+		t.Violation(id, "a call was cancelled by another client's cancellation")
+	}
 }
 
 // unguessable is how many bits have to differ between session ids. The page names

@@ -49,6 +49,21 @@ var sseChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "sse/content-type-forms",
+		Requirements: []string{"http.server.content-type-forms"},
+		Needs:        overSSE,
+		Body: func(t *check.T) {
+			// JSON is JSON, also where its media type comes with a charset.
+			t.Fence()
+			for _, form := range contentTypes {
+				t.Clear()
+				head := postLegacy(t, pingRaw(t.Session.NextID()), http.Header{"Content-Type": {form}}, client.Deliberately("*"))
+				t.Require(head.HTTP.Status < 400, "a message of the Content-Type %q was answered with HTTP status %d", form, head.HTTP.Status)
+			}
+			t.Fence()
+		},
+	},
+	{
 		Name:         "sse/bind-localhost",
 		Requirements: []string{"sse.server.bind-localhost"},
 		Needs:        check.Needs{Transports: []string{transport.NameSSE}},
@@ -65,14 +80,22 @@ func refuseLegacyOrigin(t *check.T, id, origin string) {
 		t.Violation(id, fmt.Sprintf("a GET with a foreign origin was answered with HTTP status %d", status))
 	}
 	t.Clear()
-	posted, err := t.Session.Send(t.Context, pingRaw(t.Session.NextID()), func(m *transport.Outgoing) { m.Header = header }, client.Deliberately("*"))
+	head := postLegacy(t, pingRaw(t.Session.NextID()), header, client.Deliberately("*"))
+	if head.HTTP.Status < 400 {
+		t.Violation(id, fmt.Sprintf("a message with a foreign origin was answered with HTTP status %d", head.HTTP.Status))
+	}
+}
+
+// postLegacy posts a message with further headers and returns the head of what
+// answers the POST.
+func postLegacy(t *check.T, raw []byte, header http.Header, opts ...client.Option) *wire.Event {
+	opts = append(opts, func(m *transport.Outgoing) { m.Header = header })
+	posted, err := t.Session.Send(t.Context, raw, opts...)
 	t.Must(err)
 	head, err := t.Session.AwaitEvent(t.Context, posted.Seq, "head of the response", func(e *wire.Event) bool {
 		return e.Kind == wire.KindHTTPResponse && e.Stream == posted.Stream
 	})
 	t.Must(err)
 	t.Show(posted, head)
-	if head.HTTP.Status < 400 {
-		t.Violation(id, fmt.Sprintf("a message with a foreign origin was answered with HTTP status %d", head.HTTP.Status))
-	}
+	return head
 }
