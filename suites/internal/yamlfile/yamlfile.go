@@ -76,7 +76,11 @@ func read(r io.Reader, name string) (*File, error) {
 // Parse parses a file that was read already.
 func Parse(name string, raw []byte) (*File, error) {
 	// A byte order mark is not part of the text.
-	tree, err := parser.ParseBytes(bytes.TrimPrefix(raw, []byte("\ufeff")), 0)
+	var tree *ast.File
+	err := guard(func() (err error) {
+		tree, err = parser.ParseBytes(bytes.TrimPrefix(raw, []byte("\ufeff")), 0)
+		return err
+	})
 	if err != nil {
 		return nil, locate(name, err)
 	}
@@ -99,10 +103,21 @@ func (f *File) Decode(v any) error {
 	if f.root == nil {
 		return nil
 	}
-	if err := yaml.NodeToValue(f.root, v, yaml.Strict()); err != nil {
+	if err := guard(func() error { return yaml.NodeToValue(f.root, v, yaml.Strict()) }); err != nil {
 		return locate(f.Name, err)
 	}
 	return nil
+}
+
+// guard returns the error of read, or one in the place of a panic: the YAML
+// library does that on "list: ! ", a tag without a value.
+func guard(read func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the YAML cannot be understood (%v)", r)
+		}
+	}()
+	return read()
 }
 
 // Has reports whether there is something at a path: strings are members, ints

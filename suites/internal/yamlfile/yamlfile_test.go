@@ -37,6 +37,7 @@ func TestDecode(t *testing.T) {
 		{"unknown member below", "sub:\n  x:\n    b: 1\n", `f.yaml:3:5: unknown field "b"`},
 		{"member twice", "name: a\nname: b\n", `f.yaml:2:1: mapping key "name" already defined at [1:1]`},
 		{"wrong type", "name: a\ncount: many\n", "f.yaml:2:8: cannot unmarshal string into Go struct field sample.Count of type int"},
+		{"tag without a value", "sub:\n  x:\n    a: ! ", "f.yaml: the YAML cannot be understood (runtime error: invalid memory address or nil pointer dereference)"},
 		{"two documents", "name: a\n---\nname: b\n", "f.yaml:3:1: the file holds more than one document"},
 		{"no YAML", "name: [a\n", "f.yaml:1:7: sequence end token ']' not found"},
 	} {
