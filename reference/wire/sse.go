@@ -53,7 +53,7 @@ const maxSSEFaults = 8
 
 // NewSSEReader returns a reader that accepts events of up to max bytes.
 func NewSSEReader(r io.Reader, max int) *SSEReader {
-	return &SSEReader{r: bufio.NewReaderSize(r, 16<<10), max: max + sseOverhead}
+	return &SSEReader{r: bufio.NewReader(r), max: max + sseOverhead}
 }
 
 // Next returns the next event or comment as soon as the stream holds all of
