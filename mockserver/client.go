@@ -212,6 +212,14 @@ var clientFaults = []Fault{
 		})),
 	},
 	{
+		ID: "roots.error-unexpected", Requirement: "roots.server.unavailable",
+		Collateral: []string{"base.response.present"},
+		Summary:    "After an error for an answer to roots/list nothing is answered any more.",
+		Apply: deafenedBy(func(_ *server.Session, m *wire.Message) bool {
+			return m.Error != nil && m.Error.Message == "The roots are not available."
+		}),
+	},
+	{
 		ID: "roots.none-left", Requirement: "roots.list-changed.graceful",
 		Collateral: []string{"base.response.present"},
 		Summary:    "After a list of no roots nothing is answered any more.",

@@ -89,6 +89,22 @@ var loggingFaults = []Fault{
 		),
 	},
 	{
+		ID: "logging.debug-silences", Requirement: "logging.filter.all-above",
+		Summary: "With the level at debug no message is sent.",
+		Apply: all(
+			wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				levelOf(r.Session).Store(member(r.Params, "level"))
+				return next(ctx, r)
+			}),
+			sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+				if levelOf(out.Session).Load() == "debug" {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})),
+		),
+	},
+	{
 		ID: "logging.invalid-level-code", Requirement: "logging.error.invalid-level-code",
 		Summary: "An unknown level is refused with -32603.",
 		Apply:   refusing("logging/setLevel", server.InternalError, setting("mcpconform", "")),

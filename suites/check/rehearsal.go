@@ -15,6 +15,7 @@ import (
 // Bounds of the rehearsal.
 const (
 	maxRehearsed = 20 // tools
+	maxWatched   = 20 // resources
 	// slowest and quickest are how long a call takes that something can be done
 	// beside it.
 	quickest = 700 * time.Millisecond
@@ -23,6 +24,8 @@ const (
 
 // rehearsalToken is the progress token of a rehearsed call.
 const rehearsalToken = "mcpconform-rehearsal"
+
+const updated = "notifications/resources/updated"
 
 // observed are the purposes that show when a tool is called, with what is seen
 // of a tool that serves them: the more, the better it does.
@@ -38,6 +41,7 @@ var observed = map[string]func(o *observation) int{
 	"tools-change":     func(o *observation) int { return o.methods["notifications/tools/list_changed"] },
 	"resources-change": func(o *observation) int { return o.methods["notifications/resources/list_changed"] },
 	"prompts-change":   func(o *observation) int { return o.methods["notifications/prompts/list_changed"] },
+	"resource-update":  func(o *observation) int { return o.methods[updated] },
 	"slow": func(o *observation) int {
 		if o.took < quickest {
 			return 0
@@ -57,8 +61,8 @@ type observation struct {
 
 // rehearse calls, once and one after the other, the tools that may be called,
 // if checks need calls that serve purposes for which nobody named a tool. What
-// a tool is called says less of what it does than what happens. It takes no
-// longer than an answer may take.
+// a tool is called says less of what it does than what happens. All calls
+// together take no longer than one answer may take.
 func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	t := e.target
 	wanted := func(purpose string) bool {
@@ -77,8 +81,6 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
-	defer cancel()
 	s, err := e.connect(ctx, "rehearsal", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
 	if err != nil {
 		return // the checks say what is wrong
@@ -87,8 +89,19 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	if _, err := s.Initialize(ctx); err != nil {
 		return
 	}
+	// How long a process takes to start says nothing of its tools.
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
 	if s.Capability("logging") {
 		_, _ = s.Call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
+	}
+	if slices.Contains(missing, "resource-update") && s.Capability("resources.subscribe") {
+		resources := t.List("resources/list").Items
+		for _, resource := range resources[:min(len(resources), maxWatched)] {
+			if uri, ok := resource["uri"].(string); ok {
+				_, _ = s.Call(ctx, "resources/subscribe", map[string]any{"uri": uri})
+			}
+		}
 	}
 	t.Observed = make(map[string]Call)
 	best := make(map[string]int)
@@ -105,6 +118,12 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 		o, err := observe(ctx, s, call)
 		if err != nil {
 			return // it is known what can be done with the others
+		}
+		if o.methods[updated] > best["resource-update"] {
+			// A resource that changes by itself may have done so just then.
+			if again, err := observe(ctx, s, call); err != nil || again.methods[updated] == 0 {
+				delete(o.methods, updated)
+			}
 		}
 		for _, purpose := range missing {
 			if n := observed[purpose](o); n > best[purpose] {

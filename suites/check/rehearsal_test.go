@@ -25,6 +25,8 @@ func nameless() (*check.Engine, map[string]string) {
 		tool.Definition["name"] = name
 		if annotations, ok := tool.Definition["annotations"].(map[string]any); ok && had[name] == "slow" {
 			annotations["readOnlyHint"] = false // it would take two seconds
+		} else if had[name] == "update_resource" {
+			annotations["readOnlyHint"] = true
 		}
 	}
 	had["nap"] = "nap"
@@ -49,7 +51,7 @@ func nameless() (*check.Engine, map[string]string) {
 // What tools do is learned by calling them, but only those that may be called,
 // and only if a check wants to know.
 func TestRehearsal(t *testing.T) {
-	purposes := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change"}
+	purposes := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change", "resource-update"}
 	for _, c := range []struct {
 		name  string
 		needs check.Needs
@@ -59,6 +61,7 @@ func TestRehearsal(t *testing.T) {
 		{"safe", check.Needs{Purposes: purposes}, check.CallSafe, map[string]string{
 			"sampling": "test_sampling", "elicitation": "test_elicitation", "roots": "test_roots", "progress": "test_tool_with_progress",
 			"slow": "nap", "log": "log_levels", "log-levels": "log_levels", "resource-link": "resource_links",
+			"resource-update": "update_resource",
 		}},
 		{"some", check.Needs{Purposes: []string{"roots"}}, check.CallSafe, map[string]string{"roots": "test_roots"}},
 		{"none wanted", check.Needs{}, check.CallSafe, nil},

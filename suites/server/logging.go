@@ -23,7 +23,7 @@ var loggingChecks = []*check.Check{
 			call := logs(t)
 			first := logged(t, call, "debug", nil)
 			if len(first) == 0 {
-				t.Inconclusive("the tool %q logged nothing with the level at debug", call.Tool)
+				heldBack(t, call)
 			}
 			// The most severe level that was seen is let through by a setting of its own.
 			high := first[len(first)-1]
@@ -39,6 +39,19 @@ var loggingChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// heldBack ends the body for a tool that logs nothing with the level at debug,
+// which lets everything through. A filter that is upside down lets messages
+// through when the level is high.
+func heldBack(t *check.T, call check.Call) {
+	if seen := logged(t, call, "emergency", nil); len(seen) > 0 {
+		if missing := held(t, call, "debug", seen); missing != "" {
+			t.About("logging.filter.all-above")
+			t.Fail("a message of level %s came with the level at emergency and stays away with the level at debug", missing)
+		}
+	}
+	t.Inconclusive("the tool %q logged nothing with the level at debug", call.Tool)
 }
 
 // logs returns the call of a tool that logs.

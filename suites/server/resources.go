@@ -225,7 +225,7 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{
 			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
 		},
-		Needs: check.Needs{Session: check.Fresh, Server: "resources.subscribe"},
+		Needs: check.Needs{Session: check.Fresh, Server: "resources.subscribe", Purposes: []string{"resource-update"}},
 		Body:  resourceUpdates,
 	},
 	{

@@ -19,8 +19,9 @@ type rooted struct {
 	versions *rootVersions
 }
 
-// rootVersions are the roots in the order in which they came to be. A server is
-// not told of new ones before it has been sent a notification of the change.
+// rootVersions are the roots in the order in which they came to be, nil where
+// they cannot be had. A server is not told of new ones before it has been sent a
+// notification of the change.
 type rootVersions struct {
 	mu  sync.Mutex
 	all [][]any
@@ -30,6 +31,12 @@ func (v *rootVersions) add(roots []any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.all = append(v.all, append([]any{}, roots...)) // a list, be there none
+}
+
+func (v *rootVersions) addUnavailable() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all = append(v.all, nil)
 }
 
 func (v *rootVersions) after(changes int) []any {
@@ -55,7 +62,11 @@ func openRooted(t *check.T, roots ...any) rooted {
 				}
 			}
 		}
-		return map[string]any{"roots": r.versions.after(told)}, nil
+		roots := r.versions.after(told)
+		if roots == nil {
+			return nil, &wire.Error{Code: -32603, Message: "The roots are not available."}
+		}
+		return map[string]any{"roots": roots}, nil
 	}
 	r.Session = t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: answers})
 	opened.Store(r.Session)
@@ -154,6 +165,30 @@ var rootChecks = []*check.Check{
 					t.Violation(v.id, "after roots/list was answered with "+quote(v.roots)+": "+err.Error())
 					return
 				}
+			}
+		},
+	},
+	{
+		Name:         "roots/unavailable",
+		Requirements: []string{"roots.server.unavailable"},
+		Needs:        check.Needs{Session: check.Fresh, Purposes: []string{"roots"}},
+		Body: func(t *check.T) {
+			// The roots go while the server uses them: its next request for them ends in an error.
+			r := openRooted(t, root("file:///tmp", nil))
+			if !r.use(t) {
+				t.Inconclusive(noRootsAsked)
+			}
+			before := r.asked()
+			r.versions.addUnavailable()
+			t.Must(r.Notify(t.Context, rootsChanged, nil))
+			r.awaitAsked(t.Context, before, spontaneous)
+			r.use(t)
+			if r.asked() == before {
+				t.Inconclusive("the server did not ask for the roots again after they had changed")
+			}
+			// The first ping may be read together with the error.
+			for range 2 {
+				t.FenceOn(r.Session)
 			}
 		},
 	},
