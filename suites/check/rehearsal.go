@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -103,8 +104,10 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 			}
 		}
 	}
+	silent := watchLists(ctx, s, missing)
 	t.Observed = make(map[string]Call)
 	best := make(map[string]int)
+	var quick []Call
 	for _, tool := range tools[:min(len(tools), maxRehearsed)] {
 		name, ok := tool["name"].(string)
 		arguments, fits := t.Arguments(tool)
@@ -130,7 +133,69 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 				best[purpose], t.Observed[purpose] = n, call
 			}
 		}
+		if o.took > 0 && o.took < quickest {
+			quick = append(quick, call)
+		}
 	}
+	for _, w := range silent {
+		if _, known := t.Observed[w.purpose]; known || !w.changed(ctx, s) {
+			continue
+		}
+		for _, call := range quick {
+			if _, err := observe(ctx, s, call); err != nil {
+				return
+			}
+			if w.changed(ctx, s) {
+				t.Observed[w.purpose] = call
+				break
+			}
+		}
+	}
+}
+
+// watched is a list that may change without a notification.
+type watched struct {
+	purpose, method string
+	offered         []string // names or URIs, sorted
+}
+
+// watchLists reads the lists of which the server declares that it tells of
+// changes, if calls are missing that change them.
+func watchLists(ctx context.Context, s *client.Session, missing []string) []*watched {
+	var lists []*watched
+	for _, feature := range []string{"tools", "resources", "prompts"} {
+		w := &watched{purpose: feature + "-change", method: feature + "/list"}
+		if slices.Contains(missing, w.purpose) && s.Capability(feature+".listChanged") {
+			if list := ReadList(ctx, s, w.method); list.Err == nil {
+				w.offered = offered(list)
+				lists = append(lists, w)
+			}
+		}
+	}
+	return lists
+}
+
+// changed reports whether the list offers other things than when it was last
+// read. What else it says of them, such as a time, may change with each reading.
+func (w *watched) changed(ctx context.Context, s *client.Session) bool {
+	list := ReadList(ctx, s, w.method)
+	now := offered(list)
+	if list.Err != nil || slices.Equal(now, w.offered) {
+		return false
+	}
+	w.offered = now
+	return true
+}
+
+func offered(list *List) []string {
+	var all []string
+	for _, item := range list.Items {
+		uri, _ := item["uri"].(string)
+		name, _ := item["name"].(string)
+		all = append(all, cmp.Or(uri, name))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // observe makes a call and returns what came of it. A call that takes too long

@@ -102,3 +102,36 @@ func TestRehearsalOfNamed(t *testing.T) {
 	}
 	goleak.VerifyNone(t)
 }
+
+// A tool that changes a list is found even if the server does not tell of it.
+func TestRehearsalOfSilentChange(t *testing.T) {
+	catalogue := server.DefaultCatalogue()
+	for _, tool := range catalogue.Tools {
+		if annotations, ok := tool.Definition["annotations"].(map[string]any); ok {
+			annotations["readOnlyHint"] = tool.Name() == "echo" || tool.Name() == "toggle_prompt"
+		}
+		if tool.Name() == "toggle_prompt" {
+			tool.Definition["name"] = "tool"
+		}
+	}
+	o := server.Options{Catalogue: catalogue}
+	o.Behaviour.Send = server.OnMessage("notifications/prompts/list_changed", func(*server.Outgoing) []*server.Outgoing { return nil })
+	e := engine(time.Minute)
+	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "silent", Run: server.New(o).RunStdio}}
+	e.Settings = check.Settings{CallTools: check.CallSafe}
+	target, err := e.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	purposes := []string{"prompts-change", "tools-change"}
+	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Purposes: purposes}, Body: func(*check.T) {}}
+	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
+	e.Finish(t.Context())
+	if call, _ := target.Purpose("prompts-change"); call.Tool != "tool" {
+		t.Errorf("the prompts are changed by %q, not by tool", call.Tool)
+	}
+	if call, ok := target.Purpose("tools-change"); ok {
+		t.Errorf("the tools are changed by %q", call.Tool)
+	}
+	goleak.VerifyNone(t)
+}
