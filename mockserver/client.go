@@ -297,6 +297,17 @@ var clientFaults = []Fault{
 		Apply:      hangingOn(action("decline")),
 	},
 	{
+		ID: "elicitation.decline-internal-error", Requirement: "elicitation.server.handle-decline",
+		Summary: "A call whose elicitation is declined ends in an internal error.",
+		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := failing(action("decline"))(ctx, r, next)
+			if o, ok := result.(object); ok && o["isError"] == true {
+				return nil, &wire.Error{Code: server.InternalError, Message: "Internal error"}
+			}
+			return result, problem
+		}))),
+	},
+	{
 		ID: "elicitation.cancel-hangs", Requirement: "elicitation.server.handle-cancel",
 		Summary:    "A call hangs when the elicitation is cancelled.",
 		Apply:      hangingOn(action("cancel")),

@@ -53,7 +53,8 @@ var elicitationChecks = []*check.Check{
 		},
 		Needs: byHand("elicitation"),
 		Body: func(t *check.T) {
-			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there still.
+			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there
+			// still. It may end in a failure of the tool, but the user's choice is no internal error of the server.
 			call := purposed(t, "elicitation")
 			for _, action := range []string{"decline", "cancel"} {
 				t.About("elicitation.server.handle-" + action)
@@ -64,6 +65,10 @@ var elicitationChecks = []*check.Check{
 				if problem := x.Error(); problem != nil && (problem.Code == -32602 || problem.Code == -32700 || problem.Code == -32600) {
 					t.Violation("elicitation.server.content-absent", "the call is answered with "+check.Describe(x)+
 						", as if a result with the bare action "+action+" were malformed")
+				} else if problem != nil && problem.Code == -32603 {
+					if control, _ := converse(t, call, elicit, accept); worked(control) {
+						t.Violation("elicitation.server.handle-"+action, "the call is answered with "+check.Describe(x)+" when the user's action is "+action)
+					}
 				}
 			}
 			t.Fence()
