@@ -2,8 +2,6 @@ package suites
 
 import (
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -16,7 +14,8 @@ import (
 
 // Ginkgo runs the specs as a Ginkgo suite: a tree that mirrors the pages of the
 // specification, one spec a check. The checks run concurrently in the engine; a
-// spec awaits its own. A process can run one suite only.
+// spec awaits its own. A process can run one suite only, and needs a handler of
+// its own for interrupts: Ginkgo takes them, also those that come later.
 func Ginkgo(specs []Spec) {
 	formatter.ColorableStdOut = io.Discard
 	formatter.ColorableStdErr = io.Discard
@@ -35,8 +34,6 @@ func Ginkgo(specs []Spec) {
 		}
 	})
 	ginkgo.RunSpecs(failure{}, "mcpconform", suite, reporter)
-	// Ginkgo's handler would swallow an interrupt that comes later.
-	signal.Reset(os.Interrupt)
 }
 
 // failure is Ginkgo's view of the test that it runs in. The verdicts come from

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -194,8 +193,8 @@ func (c *Conversation) fault(e *wire.Event) {
 // id of a message: that it does so is base.jsonrpc.member-case, and no more.
 func misspelledID(message any) wire.ID {
 	members, _ := message.(map[string]any)
-	for name, v := range members {
-		if strings.EqualFold(name, "id") {
+	for _, name := range []string{"ID", "Id", "iD"} {
+		if v, ok := members[name]; ok {
 			return wire.ReadID(v)
 		}
 	}
