@@ -3,6 +3,7 @@ package mockserver
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -498,6 +499,13 @@ var baseFaults = []Fault{
 		ID: "base.latin-1", Requirement: "base.message.utf8",
 		Summary: "The log is written in ISO 8859-1.",
 		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, "\"logger\":\"\xfc", 1) }),
+	},
+	{
+		ID: "base.utf8-refused", Requirement: "base.message.utf8-accepted", Transports: overHTTP,
+		Summary: "A request with an id that is not ASCII is answered with HTTP status 400.",
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return strings.Contains(posted(r).ID.String(), "Grüße")
+		}), peeking()),
 	},
 	{
 		ID: "base.utf8-mangled", Requirement: "base.message.utf8-accepted",

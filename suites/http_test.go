@@ -134,3 +134,30 @@ func TestSharedLogLevelPasses(t *testing.T) {
 		})
 	}
 }
+
+// A server may let its clients come back for the answer: that it ends the stream
+// before is one recommendation not followed, and no request stays without response.
+func TestResumedResponses(t *testing.T) {
+	run := conductHTTP(t, transport.NameHTTP, func(o *server.Options) {
+		o.Behaviour.HTTP.Event = func(e *server.Event) []*server.Event {
+			if e.Out != nil && e.Out.To != nil {
+				e.Cut = true
+			}
+			return []*server.Event{e}
+		}
+	})
+	for _, q := range run.Requirements {
+		want := result.Pass
+		if q.ID == "http.server.sse-no-early-close" {
+			want = result.Warn
+		} else if q.Verdict == result.Skip || q.Verdict == result.Inconclusive {
+			continue
+		}
+		if q.Verdict != want {
+			t.Errorf("%s is %s, want %s: %s", q.ID, q.Verdict, want, killmatrix.Why(q))
+		}
+	}
+	for _, h := range run.Harness {
+		t.Errorf("a message of mcpconform is at fault: %s: %s %v", h.Check, h.Message, h.Evidence)
+	}
+}

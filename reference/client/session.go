@@ -40,6 +40,10 @@ type Options struct {
 	// Answered is told the method of each request of the server that was
 	// answered; it may be nil.
 	Answered func(ctx context.Context, method string)
+	// Resuming says from which event to go on with a stream that ended before
+	// the answer, given the last one that came, and whether to do so at all. Nil:
+	// from the last one.
+	Resuming func(last string) (from string, ok bool)
 }
 
 // Answer serves one request of the server: it returns a result, or an error
@@ -349,11 +353,10 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	if err != nil {
 		return x, err
 	}
-	if x.Response == nil && x.Head == nil {
-		return x, &ClosedError{Awaited: awaited, Cause: end}
-	}
-	if x.Response == nil && x.Head.HTTP.Status < 300 {
-		return x, &ClosedError{Awaited: awaited, Cause: end}
+	if x.Response == nil && (x.Head == nil || x.Head.HTTP.Status < 300) {
+		if x.Response = p.resume(ctx, end); x.Response == nil {
+			return x, &ClosedError{Awaited: awaited, Cause: end}
+		}
 	}
 	return x, nil
 }

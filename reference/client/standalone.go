@@ -184,6 +184,16 @@ func (v *visit) open(ctx context.Context, d transport.Dialer) error {
 				v.announceRoots(ctx)
 			}
 		},
+		Resuming: func(last string) (string, bool) {
+			if v.Lapses.Cut {
+				return "", false
+			}
+			v.say("resuming a stream that was cut")
+			if v.Lapses.Event {
+				return last + "-other", true
+			}
+			return last, true
+		},
 		Capabilities: map[string]any{
 			"roots": map[string]any{"listChanged": true}, "sampling": map[string]any{}, "elicitation": map[string]any{},
 		},
@@ -232,13 +242,10 @@ func (v *visit) use(ctx context.Context) error {
 func (v *visit) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
 	x, err := v.session.Call(ctx, method, nilIfEmpty(params))
 	var late *TimeoutError
-	var closed *ClosedError
 	switch {
 	case errors.As(err, &late):
 		v.say("%s: %v", method, err)
 		return x, nil
-	case errors.As(err, &closed):
-		return v.resume(ctx, x, err)
 	case err != nil:
 		return x, err
 	case x.Response == nil && x.Head != nil && x.Head.HTTP.Status == http.StatusNotFound:
@@ -256,43 +263,6 @@ func nilIfEmpty(params map[string]any) any {
 		return nil
 	}
 	return params
-}
-
-// resume goes on with a stream that was cut before the answer
-// (basic/transports#resumability-and-redelivery).
-func (v *visit) resume(ctx context.Context, x *Exchange, cause error) (*Exchange, error) {
-	conn, ok := v.conn.(interface {
-		Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
-	})
-	if !ok || x.Request == nil || v.Lapses.Cut {
-		return x, cause
-	}
-	last := ""
-	for _, e := range v.session.Log().Events()[x.Request.Seq:] {
-		if e.Stream == x.Request.Stream && e.SSE != nil && e.SSE.HasID {
-			last = e.SSE.ID
-		}
-	}
-	if last == "" {
-		return x, cause
-	}
-	if v.Lapses.Event {
-		last += "-other"
-	}
-	v.say("resuming a stream that was cut")
-	stream, err := conn.Resume(ctx, last)
-	if err != nil {
-		return x, cause
-	}
-	defer stream.Close()
-	answer, err := v.session.AwaitEvent(ctx, stream.Head.Seq, "answer to "+x.Request.Msg.Method, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(x.Request.Msg.ID)
-	})
-	if err != nil {
-		return x, err
-	}
-	x.Response = answer
-	return x, nil
 }
 
 // renew begins a new session in place of one that the server does not know any

@@ -33,6 +33,7 @@ type Conversation struct {
 	http      []*httpExchange                     // see httpExchanges
 	hasLegacy *bool                               // see legacy
 	deleted   *int                                // position of the first DELETE; see dying
+	leaves    map[*httpExchange]bool              // see left
 	heads     map[string]*wire.Event              // first HTTP response by stream
 
 	listed    []*tool     // what tools returns, once it was asked
@@ -42,6 +43,7 @@ type Conversation struct {
 	last       map[wire.Party]*wire.Event
 	waiting    map[wire.Party]int            // requests without a response
 	unreadable map[wire.Party]int            // position of the first message with a fault
+	nullID     map[wire.Party]int            // position of the first request whose id is null
 	invalid    map[wire.Party]map[string]int // the same by the id of the message
 	strays     map[wire.Party]map[string]int // the first response to no request, by its id
 }
@@ -118,6 +120,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		last:         make(map[wire.Party]*wire.Event),
 		waiting:      make(map[wire.Party]int),
 		unreadable:   make(map[wire.Party]int),
+		nullID:       make(map[wire.Party]int),
 		invalid:      map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
 		strays:       map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
 	}
@@ -177,6 +180,9 @@ func (c *Conversation) fault(e *wire.Event) {
 	}
 	if _, known := c.unreadable[e.From]; !known {
 		c.unreadable[e.From] = e.Seq
+	}
+	if _, known := c.nullID[e.From]; !known && e.Msg.Kind == wire.Request && e.Msg.Has(wire.IDNull) {
+		c.nullID[e.From] = e.Seq
 	}
 	id := e.Msg.ID
 	if !id.Usable() {

@@ -167,6 +167,9 @@ func (c *Conversation) cutShort(e *wire.Event) bool {
 // that refuses a message it may be left out (basic/transports#sending-messages-to-the-server).
 func lostID(c *Conversation, e *wire.Event) string {
 	if e.Msg.Kind == wire.Result {
+		if asked, known := c.nullID[e.From.Peer()]; known && asked < e.Seq && e.Msg.ID.Null() {
+			return "" // the id of a request that had none to be told by
+		}
 		return "base.response.id-echo"
 	}
 	if c.answersUnreadable(e) {

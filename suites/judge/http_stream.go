@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -109,9 +110,34 @@ func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Obs
 		return
 	}
 	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.evidence(x.end)...)
-	if len(request.Responses) == 0 {
+	if len(request.Responses) == 0 && !c.left(x) {
 		o.Violation("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.evidence(x.end)...)
 	}
+}
+
+// left reports whether a stream that ended, or the last one that went on with
+// it, could have been gone on with, and the client did not: then the response may
+// wait for it (basic/transports#resumability-and-redelivery).
+func (c *Conversation) left(x *httpExchange) bool {
+	if c.leaves == nil {
+		c.leaves = make(map[*httpExchange]bool)
+		resumes := make(map[string]*httpExchange) // by the event after which they go on
+		for _, x := range slices.Backward(c.httpExchanges()) {
+			var next *httpExchange
+			resumable := false
+			for _, e := range slices.Concat(x.messages, x.others) {
+				if e.SSE != nil && e.SSE.HasID && e.SSE.ID != "" {
+					resumable = true
+					next = cmp.Or(resumes[e.SSE.ID], next)
+				}
+			}
+			c.leaves[x] = resumable && x.complete() && (next == nil || c.leaves[next])
+			if after := x.request.HTTP.Header.Get(headerLast); after != "" {
+				resumes[after] = x
+			}
+		}
+	}
+	return c.leaves[x]
 }
 
 // dying reports whether the session was being ended when the event happened.

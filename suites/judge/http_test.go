@@ -254,6 +254,15 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.handshake().stream(pingFive, false) },
 		},
 		{
+			// The response comes on a stream that goes on with it.
+			"http.server.sse-response-sent", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "1", progSix)
+				x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.end(x)
+			},
+		},
+		{
 			"http.server.sse-no-early-close", wire.Server, func(s *httpScript) { s.handshake().stream(pingFive, false, "", pongFive) },
 			func(s *httpScript) { s.handshake().stream(callSix, false, "", progSix) },
 		},
@@ -793,5 +802,49 @@ func TestCancellationOverHTTP(t *testing.T) {
 		if broken := seen != nil && len(seen.Violations) > 0; broken != c.broken {
 			t.Errorf("%s: broken is %v, not %v", c.name, broken, c.broken)
 		}
+	}
+}
+
+// The response to a request whose stream has ended may wait for a client that
+// goes on with the stream, and goes on with what ends again.
+func TestStreamLeftIsNoMissingResponse(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		play   func(s *httpScript)
+		broken bool
+	}{
+		{"left at once", func(s *httpScript) { s.stream(callSix, false, "1", progSix) }, false},
+		{"no events to go on from", func(s *httpScript) { s.stream(callSix, false, "", progSix) }, true},
+		{"another stream goes on", func(s *httpScript) {
+			s.stream(callSix, false, "1", progSix)
+			s.end(s.get(later(headerLast, "2"), 200, "text/event-stream"))
+		}, false},
+		{"left the second time", func(s *httpScript) {
+			s.stream(callSix, false, "1", progSix)
+			x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+			s.event(x, "2", progSix)
+			s.end(x)
+		}, false},
+		{"nothing more comes", func(s *httpScript) {
+			s.stream(callSix, false, "1", progSix)
+			x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+			s.event(x, "2", progSix)
+			s.end(x)
+			s.end(s.get(later(headerLast, "2"), 200, "text/event-stream"))
+		}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http")
+			tt.play(s.handshake())
+			seen := Judge([]*wire.Log{s.log})
+			early := seen[Key{"http.server.sse-no-early-close", wire.Server}]
+			if early == nil || len(early.Violations) == 0 {
+				t.Error("that the stream ended before the response is not told")
+			}
+			missing := seen[Key{"http.server.sse-response-sent", wire.Server}]
+			if got := missing != nil && len(missing.Violations) > 0; got != tt.broken {
+				t.Errorf("a missing response is told: %t, want %t", got, tt.broken)
+			}
+		})
 	}
 }

@@ -209,6 +209,7 @@ var baseChecks = []*check.Check{
 			p, err := t.Session.StartID(t.Context, wire.StringID(text), "ping", nil)
 			t.Must(err)
 			x := t.Await(p)
+			t.Result(x)
 			t.Require(x.Response.Msg.ID.Key() == p.ID.Key(), "the id %s came back as %s", p.ID, x.Response.Msg.ID)
 		},
 	},

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// resumer is a connection whose streams can be gone on with.
+type resumer interface {
+	Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
+}
+
+// Bounds of going on with a stream that the server ends again and again: some
+// let their clients ask anew until the answer is there.
+const (
+	maxResumes  = 64
+	resumePause = 20 * time.Millisecond // longer each time, if the server names none
+)
+
+// resume goes on with the stream of a request that the server ended, or that
+// broke, before the answer, as long as an answer may take. It returns the
+// response, which may also come on another stream, or nil
+// (basic/transports#resumability-and-redelivery).
+func (p *Pending) resume(ctx context.Context, end *wire.Event) *wire.Event {
+	s := p.session
+	conn, ok := s.Conn.(resumer)
+	if !ok || end.From == wire.Client {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+	defer cancel()
+	stream, last, retry := p.Request.Stream, "", time.Duration(-1)
+	for n := range time.Duration(maxResumes) {
+		last, retry = s.lastEvent(stream, last, retry)
+		from := last
+		if from != "" && s.Options.Resuming != nil {
+			from, ok = s.Options.Resuming(last)
+		}
+		if from == "" || !ok {
+			return nil
+		}
+		pause := n * resumePause
+		if retry >= 0 {
+			pause = retry
+		}
+		if e, over := p.answered(ctx, pause, ""); e != nil || over {
+			return e
+		}
+		resumed, err := conn.Resume(ctx, from)
+		if err != nil || resumed.Head.HTTP.Status != http.StatusOK {
+			return nil
+		}
+		e, _ := p.answered(ctx, s.Options.Timeout, resumed.Head.Stream)
+		resumed.Close()
+		if e != nil || ctx.Err() != nil {
+			return e
+		}
+		stream = resumed.Head.Stream
+	}
+	return nil
+}
+
+// answered waits for the response, which may come on any stream, for some time
+// or until a stream ends. It reports besides whether the time of the whole is over.
+func (p *Pending) answered(ctx context.Context, wait time.Duration, until string) (response *wire.Event, over bool) {
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	e, err := p.session.Log().Await(waiting, p.Request.Seq+1, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID) ||
+			e.Kind == wire.KindStreamEnd && until != "" && e.Stream == until
+	})
+	if err == nil && e.Kind == wire.KindMessage {
+		return e, false
+	}
+	return nil, err != nil && waiting.Err() == nil || ctx.Err() != nil
+}
+
+// lastEvent returns the id of the last event on a stream and the pause that the
+// server asks for before the next attempt, or what held before.
+func (s *Session) lastEvent(stream, last string, retry time.Duration) (string, time.Duration) {
+	for _, e := range s.Log().Events() {
+		if e.Stream != stream || e.SSE == nil {
+			continue
+		}
+		if e.SSE.HasID {
+			last = e.SSE.ID
+		}
+		if ms, err := strconv.ParseInt(e.SSE.Retry, 10, 32); err == nil && ms >= 0 {
+			retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return last, retry
+}
