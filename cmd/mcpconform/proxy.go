@@ -161,7 +161,7 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	fmt.Fprintln(f.stderr, "mcpconform: clients find the server at "+relay.URL(l.Addr().String())+"; Ctrl-C ends and reports")
 	select {
 	case <-ctx.Done():
-		relay.Close()
+		// First the connections: a client that stalls would hold up the relay.
 		_ = server.Close()
 		err = <-ended
 	case err = <-ended:

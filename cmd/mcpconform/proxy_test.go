@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -87,6 +89,47 @@ func TestProxyHTTP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that stops in the middle of a request does not keep the proxy from
+// ending, and from reporting.
+func TestProxyEndsBesideStalledClient(t *testing.T) {
+	results := filepath.Join(t.TempDir(), "results.json")
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	said, stderr := io.Pipe()
+	cmd := newRoot()
+	cmd.SetErr(stderr)
+	cmd.SetArgs([]string{"proxy", "--quiet", "--role", "server", "--url", "http://127.0.0.1:1/mcp", "--transport", "http", "--json", results})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.ExecuteContext(ctx)
+		_ = stderr.Close()
+	}()
+	line, _ := bufio.NewReader(said).ReadString('\n')
+	_, rest, _ := strings.Cut(line, "http://")
+	address, _, _ := strings.Cut(rest, "/")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	// It is told to go on once the proxy reads the body.
+	_, _ = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n")
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("the proxy says %q, %v", line, err)
+	}
+	interrupt()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the proxy waits for the client")
+		_ = conn.Close()
+		<-ended
+	}
+	var run result.Run
+	read(t, results, &run)
 }
 
 func TestProxyRefuses(t *testing.T) {

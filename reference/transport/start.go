@@ -29,7 +29,8 @@ type Start struct {
 	Endpoint Endpoint
 	// Wait bounds how long that may take. Zero: 30 s.
 	Wait time.Duration
-	// ExitWait is how long the server may take to exit after SIGTERM. Zero: 2 s.
+	// ExitWait is how long the server may take to exit after SIGTERM. Zero:
+	// ReasonableExit.
 	ExitWait time.Duration
 	// Log, unless nil, records start, output, signals and exit; it is ended
 	// with the server.
