@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -73,6 +74,18 @@ var completionFaults = []Fault{
 		ID: "completion.has-more-never", Requirement: "completion.result.has-more-meaning",
 		Summary: "hasMore is false although total is larger than the number of values.",
 		Apply:   suggested(having("hasMore", false)),
+	},
+	{
+		ID: "completion.has-more-of-whole", Requirement: "completion.result.has-more-meaning",
+		Summary: "hasMore is true although the value is complete and the only one.",
+		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			value := wire.At(r.Params, "argument", "value")
+			if values, _ := wire.At(result, "completion", "values").(list); len(values) == 1 && values[0] == value {
+				result.(object)["completion"].(object)["hasMore"] = true
+			}
+			return result, problem
+		}),
 	},
 	{
 		ID: "completion.unknown-prompt-code", Requirement: "completion.error.invalid-prompt-code",

@@ -6,8 +6,11 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
-// maxCompleted bounds how many arguments of one server are completed.
-const maxCompleted = 20
+// Bounds of what is completed on one server.
+const (
+	maxCompleted = 20 // arguments
+	maxFollowed  = 4  // suggestions, each of which completes the one before
+)
 
 // server/utilities/completion
 var completionChecks = []*check.Check{
@@ -19,9 +22,20 @@ var completionChecks = []*check.Check{
 			for _, c := range completables(t) {
 				x := t.Call("completion/complete", c.params(""))
 				t.Result(x)
-				// One letter of a suggestion narrows the list; the judge counts the values.
-				if values := valuesOf(x); len(values) > 0 && values[0] != "" {
+				// One letter of a suggestion narrows the list, and a whole one still more; the judge counts the values.
+				values := valuesOf(x)
+				if len(values) > 0 && values[0] != "" {
 					t.Result(t.Call("completion/complete", c.params(string([]rune(values[0])[:1]))))
+				}
+				for value, n := "", 0; n < maxFollowed && len(values) > 0; n++ {
+					last := values[len(values)-1]
+					if len(last) <= len(value) {
+						break
+					}
+					value = last
+					x := t.Call("completion/complete", c.params(value))
+					t.Result(x)
+					values = valuesOf(x)
 				}
 			}
 		},
