@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -141,7 +142,7 @@ func used() int64 {
 // Ten thousand tools on a hundred pages: every page is read, so that known
 // fixtures are found on the last one, and what is wrong there too.
 func TestTenThousandTools(t *testing.T) {
-	if testing.Short() || raceDetector {
+	if testing.Short() || brief.Race {
 		t.Skip("it takes a while, and there is nothing to race for")
 	}
 	const tools, pages = 10_000, 100
@@ -281,7 +282,7 @@ var hard = []struct {
 // Results that fit are never accused, and those that do not are found, however
 // hard the schema is to work with. The same schema is that of the arguments.
 func TestHardSchemas(t *testing.T) {
-	if testing.Short() || raceDetector {
+	if testing.Short() || brief.Race {
 		t.Skip("it takes a while, and there is nothing to race for")
 	}
 	const id = "tools.output-schema.conforms"

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/profile"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -134,9 +135,7 @@ func TestKillMatrix(t *testing.T) {
 			"`mcpconform mock --fault ID` serves a fault. Written by `go test ./suites -run TestKillMatrix -update`.\n",
 		Limits:  []time.Duration{400 * time.Millisecond, 4 * time.Second},
 		AtATime: 8,
-		// With the race detector a run takes ten times as long, and it has nothing
-		// more to find in the last fault than in the first.
-		Brief: testing.Short() || raceDetector,
+		OneOf:   brief.OneOf(),
 	}
 	for _, f := range mockserver.Catalogue() {
 		m.Faults = append(m.Faults, killmatrix.Fault{

@@ -94,6 +94,10 @@ func (t *T) abandoned(x *judge.Exchange) bool {
 	return x.Response() == nil && decided && !ok && t.Ending.Exit != nil
 }
 
+// interrupted reports whether the client ended for another reason than its own
+// when it was not merely waiting: what it did not do tells nothing.
+func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
+
 // silentTo reports whether a request of the script was not answered although
 // the client was there.
 func (t *T) silentTo(x interface{ Events() []*wire.Event }) bool {

@@ -171,6 +171,8 @@ func (t *T) judgeSurvival(what, id string) {
 	switch {
 	case ok, x != nil && t.goesOn(t.last(), x.Request):
 		t.Exercised(id) // perhaps on another stream
+	case x == nil && t.interrupted():
+		// There was no time left for the ping.
 	case x == nil || t.silentTo(x):
 		t.Violation(id, "the client answers no ping any more after "+what, lastEvents(t.last(), 6)...)
 	default:

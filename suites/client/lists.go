@@ -237,6 +237,9 @@ func (t *T) judgeReached(method string, reached int, last *judge.Exchange) {
 	if reached < 1 {
 		return // it may be content with the first page
 	}
+	if t.interrupted() && !t.goesOn(c, last.Response()) {
+		return // it had no time to read on
+	}
 	// It reads on where it can, and has stopped in the middle.
 	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
 	message := method + " was not read on: the cursor " + pages[reached].looks + " was not used, while those before it were"

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -36,7 +37,7 @@ func TestKillMatrix(t *testing.T) {
 		Scenarios: true,
 		Limits:    []time.Duration{3 * time.Second, 20 * time.Second},
 		AtATime:   4,
-		Brief:     testing.Short() || raceDetector,
+		OneOf:     brief.OneOf(),
 	}
 	for _, f := range mockclient.Catalogue() {
 		f.Scenario = cmp.Or(f.Scenario, client.Baseline)

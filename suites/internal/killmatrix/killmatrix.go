@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -65,8 +66,9 @@ type Matrix struct {
 	// AtATime is how many faults are tried at a time, for each processor. A run
 	// spends most of its time waiting for nothing to happen.
 	AtATime int
-	// Brief leaves out most of the faults, and the comparison with the file.
-	Brief bool
+	// OneOf is how many faults one stands for when the rest is left out, and with
+	// that the comparison with the file. Zero leaves out none.
+	OneOf int
 }
 
 // kill is what the runs said about a fault.
@@ -76,17 +78,17 @@ type kill struct {
 	problems []string
 }
 
-// briefly is how many faults one stands for when the rest is left out.
-const briefly = 8
-
 // Test tries the faults: each must be caught, and nothing but what it breaks be
 // found. Then the file must hold the matrix, or with -update is written.
 func (m *Matrix) Test(t *testing.T) {
 	var chosen []int
 	for i, f := range m.Faults {
-		if *only != "" && strings.HasPrefix(f.ID, *only) || *only == "" && (!m.Brief || i%briefly == 0) {
+		if strings.HasPrefix(f.ID, *only) {
 			chosen = append(chosen, i)
 		}
+	}
+	if *only == "" && m.OneOf > 0 {
+		chosen = brief.Part(t, chosen, m.OneOf)
 	}
 	kills := make([]kill, len(m.Faults))
 	done := make([]chan struct{}, len(m.Faults))
@@ -120,7 +122,7 @@ func (m *Matrix) Test(t *testing.T) {
 			}
 		})
 	}
-	if t.Failed() || *only == "" && m.Brief || *only != "" && !*update {
+	if t.Failed() || *only == "" && m.OneOf > 0 || *only != "" && !*update {
 		return
 	}
 	m.compare(t, kills, done)

@@ -1,5 +1,0 @@
-//go:build race
-
-package suites_test
-
-const raceDetector = true
