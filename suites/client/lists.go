@@ -187,7 +187,7 @@ func judgePages(t *T) {
 			}
 			t.judgeEnd(c, method)
 			if last != nil {
-				t.judgeReached(method, reached, last)
+				t.judgeReached(c, method, reached, last)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
 }
 
 // judgeReached judges where the client stopped to read a list.
-func (t *T) judgeReached(method string, reached int, last *judge.Exchange) {
+func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last *judge.Exchange) {
 	if reached > 0 {
 		t.Exercised("pagination.client.both-flows")
 	}

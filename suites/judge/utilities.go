@@ -288,7 +288,11 @@ func judgeCancelled(c *Conversation, o *Observer) {
 		// (docs/positions.md, cancelled-post).
 		r := x.Response()
 		owed := c.Transport == transport.NameHTTP && p == wire.Client && r != nil && r.SSE == nil
-		judgeAfterCancellation(x, read, owed, o)
+		grace := Crossing
+		if c.Transport != transport.NameStdio && p == wire.Server {
+			grace = overtaking // each answer is a request of its own
+		}
+		judgeAfterCancellation(x, read, grace, owed, o)
 	}
 }
 
@@ -311,22 +315,22 @@ func unknown(x *Exchange, stateless map[string]bool) bool {
 const Crossing = 200 * time.Millisecond
 
 // judgeAfterCancellation judges a cancelled request whose cancellation has
-// been dealt with at a position in the log. A response that is owed all the
-// same is no finding.
-func judgeAfterCancellation(x *Exchange, read int, owed bool, o *Observer) {
+// been dealt with at a position in the log. What arrives within the grace may have
+// been on its way; a response that is owed all the same is no finding.
+func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, o *Observer) {
 	receiver := x.From().Peer()
 	const silent, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response(); {
 	case owed:
 	case r != nil && tellsOfCancellation(r):
 		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
-	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= Crossing:
+	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= grace:
 		o.Violation(silent, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt:
 		o.Exercised(silent, receiver)
 	}
 	late := sort.Search(len(x.Progress), func(i int) bool {
-		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= Crossing
+		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= grace
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response() == nil || x.Progress[late].Seq < x.Response().Seq):
