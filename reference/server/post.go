@@ -10,7 +10,9 @@ import (
 
 // post serves one message of the client (basic/transports#sending-messages-to-the-server).
 func (x *exchange) post(m *wire.Message) {
-	if x.badVersion() {
+	// The version of a session is settled by the params of its initialize; the
+	// header is for what follows (basic/transports#protocol-version-header).
+	if !x.starting && x.badVersion() {
 		return
 	}
 	if mediaType(x.r.Header.Get("Content-Type")) != typeJSON &&

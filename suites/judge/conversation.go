@@ -35,6 +35,7 @@ type Conversation struct {
 	deleted   *int                                // position of the first DELETE; see dying
 	leaves    map[*httpExchange]bool              // see left
 	heads     map[string]*wire.Event              // first HTTP response by stream
+	later     map[string]bool                     // streams of requests of a later revision; see ofLater
 
 	listed    []*tool     // what tools returns, once it was asked
 	signalled *wire.Event // first signal to the process, or nil

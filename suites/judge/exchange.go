@@ -3,8 +3,10 @@ package judge
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -73,7 +75,7 @@ func judgeResponses(c *Conversation, o *Observer) {
 		}
 		// A tool may take longer than anybody wants to wait, and a server may do
 		// one thing after the other; how soon it answers pings is another matter.
-		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) {
+		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) {
 			o.Violation("base.response.present", e.From, "no response came in time", x.Request, e)
 		}
 	}
@@ -114,6 +116,19 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 		}
 	}
 	return nil
+}
+
+// leftUnread reports whether the client closed the stream that brought it a
+// request before it could be expected to answer: it may not have read so far.
+// Disconnection may come at any time (basic/transports#sending-messages-to-the-server),
+// as from a client that gives up a stream on which it met what is no message.
+func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
+	if c.Transport != transport.NameHTTP || x.From() != wire.Server {
+		return false
+	}
+	return slices.ContainsFunc(c.Events[x.Request.Seq:until.Seq], func(e *wire.Event) bool {
+		return e.Kind == wire.KindStreamEnd && e.From == wire.Client && e.Stream == x.Request.Stream
+	})
 }
 
 // behindTool reports whether a tool that was called before a request was still

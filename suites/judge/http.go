@@ -606,6 +606,9 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 			early = true
 			continue
 		}
+		if c.answersEarly(m) {
+			continue
+		}
 		judgeSessionHeader(x, id, o)
 		// A client that has refused the version, and only takes its leave, has
 		// none to name.
@@ -638,6 +641,13 @@ func (c *Conversation) pingsEarly(x *httpExchange, m *wire.Event) bool {
 	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" &&
 		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0 &&
 		m.At-c.Init.Response().At < overtaking
+}
+
+// answersEarly reports whether a message responds to a request that the server
+// made before it answered initialize: its sender may not have read the answer,
+// which has the session id and the version.
+func (c *Conversation) answersEarly(m *wire.Event) bool {
+	return m != nil && m.Msg.IsResponse() && c.Of(m) != nil && c.Of(m).Request.Seq < c.Init.Response().Seq
 }
 
 // maxReused is how many requests may still name a lost session: those under way.

@@ -749,6 +749,105 @@ func TestSSERules(t *testing.T) {
 	}
 }
 
+// TestClientsThatMay shows what clients do that is legal beside what is not and
+// differs from it in one thing.
+func TestClientsThatMay(t *testing.T) {
+	const discover = `{"jsonrpc":"2.0","id":"probe","method":"server/discover","params":{}}`
+	ahead := func(version string) http.Header { return headers("Accept", both, headerVersion, version) }
+	probe := func(version string, session bool) func(*httpScript) {
+		return func(s *httpScript) {
+			s.post(discover, ahead(version), 400, "", "")
+			if session {
+				s.handshake().ping()
+			}
+		}
+	}
+	pinged := func(end wire.Party) func(*httpScript) {
+		return func(s *httpScript) {
+			s.handshake()
+			x := s.ask(http.MethodPost, mcp, callSix, later())
+			s.head(x, 200, headers("Content-Type", "text/event-stream"))
+			s.event(x, "", `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+			s.add(wire.Event{Kind: wire.KindStreamEnd, From: end, Stream: x})
+			s.add(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
+		}
+	}
+	answered := func(early bool) func(*httpScript) {
+		return func(s *httpScript) {
+			x := s.ask(http.MethodPost, mcp, askInit, headers("Accept", both))
+			s.head(x, 200, headers("Content-Type", "text/event-stream", headerSession, "abc"))
+			ask := func() { s.event(x, "", `{"jsonrpc":"2.0","id":"p","method":"ping"}`) }
+			if early {
+				ask()
+			}
+			s.event(x, "", gotInit)
+			if !early {
+				ask()
+			}
+			s.end(x)
+			s.post(`{"jsonrpc":"2.0","id":"p","result":{}}`, headers("Accept", both), 202, "", "")
+			s.post(ready, later(), 202, "", "")
+		}
+	}
+	legacyOnly := func(accept string) func(*httpScript) {
+		return func(s *httpScript) {
+			x := s.ask(http.MethodGet, mcp, "", headers("Accept", "text/event-stream"))
+			s.head(x, 200, headers("Content-Type", "text/event-stream"))
+			s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: x, Raw: []byte("/messages"), SSE: &wire.SSE{Event: "endpoint"}})
+			s.post(askInit, headers("Accept", accept), 405, "", "")
+		}
+	}
+	for _, tt := range []struct {
+		name, transport string
+		ids             []string
+		good, bad       func(*httpScript)
+	}{
+		{
+			"asks for a later revision first", "http",
+			[]string{"lifecycle.init.first", "lifecycle.init.client-waits"},
+			probe("2026-07-28", true), probe("2025-06-18", true),
+		},
+		{
+			"asks a server of the older transport for a later revision", "sse", []string{"lifecycle.init.first"},
+			func(s *httpScript) {
+				s.post(discover, ahead("2026-07-28"), 405, "", "").post(askInit, headers("Accept", both), 405, "", "")
+			},
+			func(s *httpScript) {
+				s.post(discover, headers("Accept", both), 405, "", "").post(askInit, headers("Accept", both), 405, "", "")
+			},
+		},
+		{
+			"asks for a later revision alone", "http", []string{"lifecycle.init.client-initiates"},
+			probe("2026-07-28", false), probe("next", false),
+		},
+		{
+			"leaves a stream before it answers", "http", []string{"base.response.present"},
+			pinged(wire.Client), pinged(wire.Server),
+		},
+		{
+			"answers what came before the answer to initialize", "http",
+			[]string{"http.client.session-header", "http.client.version-header"}, answered(true), answered(false),
+		},
+		{
+			"does not know the older transport", "sse", []string{"sse.client.post-to-endpoint"},
+			legacyOnly(both), legacyOnly("text/event-stream"),
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for broken, play := range map[bool]func(*httpScript){false: tt.good, true: tt.bad} {
+				s := newHTTPScript(t, tt.transport)
+				play(s)
+				report := Judge([]*wire.Log{s.log})
+				for _, id := range tt.ids {
+					if k := report[Key{id, wire.Client}]; broken != (k != nil && len(k.Violations) > 0) {
+						t.Errorf("%s is broken: %t, want %t", id, !broken, broken)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestHTTPFloodsAreJudgedInTime guards against work that grows faster than the
 // log. The deadline is far beyond what it takes.
 func TestHTTPFloodsAreJudgedInTime(t *testing.T) {

@@ -54,7 +54,7 @@ func judgeSSE(c *Conversation, o *Observer) {
 		judgeMessageEvent(e, o)
 	}
 	for _, x := range exchanges {
-		if len(x.sent) > 0 && x.sent[0].Kind == wire.KindMessage {
+		if len(x.sent) > 0 && x.sent[0].Kind == wire.KindMessage && !streamable(x, stream) {
 			c.judgeLegacyPost(x, stream, announced, o)
 		}
 	}
@@ -152,6 +152,14 @@ func judgeMessageEvent(e *wire.Event, o *Observer) {
 	default:
 		o.Exercised("sse.server.message-json", wire.Server)
 	}
+}
+
+// streamable reports whether a message was posted to the URL of the stream in
+// the way of Streamable HTTP: such a client has opened the stream to listen, and
+// not understood that the server speaks the older transport alone.
+func streamable(x, stream *httpExchange) bool {
+	h := x.request.HTTP.Header
+	return location(x.request.HTTP.URL) == location(stream.request.HTTP.URL) && names(h, typeJSON) && names(h, typeEvents)
 }
 
 // judgeLegacyPost judges a message of the client and what became of it.
