@@ -35,7 +35,7 @@ type Conversation struct {
 	deleted   *int                                // position of the first DELETE; see dying
 	leaves    map[*httpExchange]bool              // see left
 	heads     map[string]*wire.Event              // first HTTP response by stream
-	later     map[string]bool                     // streams of requests of a later revision; see ofLater
+	aside     aside                               // see setAside
 
 	listed    []*tool     // what tools returns, once it was asked
 	signalled *wire.Event // first signal to the process, or nil
@@ -125,6 +125,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		invalid:      map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
 		strays:       map[wire.Party]map[string]int{wire.Client: {}, wire.Server: {}},
 	}
+	c.aside = setAside(c.Events, c.Transport)
 	tokens := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}}
 	replayed := replays{resuming: make(map[string]bool), seen: make(map[string]*wire.Event)}
 	for _, e := range c.Events {
@@ -134,7 +135,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		if e.Kind == wire.KindHTTPResponse && c.heads[e.Stream] == nil {
 			c.heads[e.Stream] = e
 		}
-		if replayed.is(e) || e.Kind != wire.KindMessage {
+		if replayed.is(e) || e.Kind != wire.KindMessage || c.aside[e.Stream] {
 			continue
 		}
 		c.Messages = append(c.Messages, e)

@@ -584,7 +584,7 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 	deletes := 0
 	early := false
 	for _, x := range c.httpExchanges() {
-		if x.request.Seq < c.Init.Response().Seq {
+		if x.request.Seq < c.Init.Response().Seq || c.aside[x.name] {
 			continue
 		}
 		m := x.message()

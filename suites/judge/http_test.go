@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -789,6 +790,17 @@ func TestClientsThatMay(t *testing.T) {
 			s.post(ready, later(), 202, "", "")
 		}
 	}
+	over := func(version string) func(*httpScript) {
+		return func(s *httpScript) {
+			s.add(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: transport.Stdin, Raw: []byte(
+				`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`)})
+			s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: transport.Stdout, Raw: []byte(
+				`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"none"}}`)})
+		}
+	}
+	again := func(h http.Header) func(*httpScript) {
+		return func(s *httpScript) { s.handshake().post(discover, h, 400, "", "").post(discover, h, 400, "", "") }
+	}
 	legacyOnly := func(accept string) func(*httpScript) {
 		return func(s *httpScript) {
 			x := s.ask(http.MethodGet, mcp, "", headers("Accept", "text/event-stream"))
@@ -823,6 +835,15 @@ func TestClientsThatMay(t *testing.T) {
 		{
 			"leaves a stream before it answers", "http", []string{"base.response.present"},
 			pinged(wire.Client), pinged(wire.Server),
+		},
+		{
+			"asks for a later revision once more", "http",
+			[]string{"http.client.session-header", "base.request.id-unique", "lifecycle.capability.experimental-gated"},
+			again(ahead("2026-07-28")), again(ahead("2025-06-18")),
+		},
+		{
+			"asks for a later revision in a process of its own", "stdio", []string{"lifecycle.init.client-initiates"},
+			over("2026-07-28"), over("2025-06-18"),
 		},
 		{
 			"answers what came before the answer to initialize", "http",

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -91,41 +90,18 @@ func (c *Conversation) initializedLater() bool {
 // firstMeaningful returns the first message that is at least recognisable.
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
-		if e.Msg.Kind != wire.Invalid && !c.ofLater(e) {
+		if e.Msg.Kind != wire.Invalid {
 			return e
 		}
 	}
 	return nil
 }
 
-// ofLater reports whether a message belongs to a request over HTTP by which a
-// client asks, before it initializes a session, for a later revision. It names
-// that in MCP-Protocol-Version, and is refused with 400
-// (basic/transports#protocol-version-header); it is no message of this one.
-func (c *Conversation) ofLater(e *wire.Event) bool {
-	// At a server of the older transport it is one as long as no stream, and with
-	// it the session, was opened.
-	if c.Transport != transport.NameHTTP && (c.Transport != transport.NameSSE || c.legacy()) {
-		return false
-	}
-	if c.later == nil {
-		c.later = make(map[string]bool)
-		for _, x := range c.httpExchanges() {
-			h := x.request.HTTP.Header
-			version := h.Get(headerVersion)
-			opens := c.Init != nil && x.request.Stream == c.Init.Request.Stream
-			c.later[x.name] = !opens && revisionName.MatchString(version) && version > schema.Version &&
-				len(h.Values(headerSession)) == 0 && (c.Init == nil || x.request.Seq < c.Init.Request.Seq)
-		}
-	}
-	return c.later[e.Stream]
-}
-
 // firstBesides returns the first recognisable message that is neither a request
 // of a method nor a response, or nil.
 func (c *Conversation) firstBesides(method string) *wire.Event {
 	for _, e := range c.Messages {
-		if e.Msg.Kind != wire.Invalid && !e.Msg.IsResponse() && e.Msg.Method != method && !c.ofLater(e) {
+		if e.Msg.Kind != wire.Invalid && !e.Msg.IsResponse() && e.Msg.Method != method {
 			return e
 		}
 	}
@@ -135,7 +111,7 @@ func (c *Conversation) firstBesides(method string) *wire.Event {
 // judgeEarly judges a request that was made before its sender was free to.
 func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, o *Observer) {
 	switch {
-	case x == c.Init || x.Method() == "ping" || c.ofLater(x.Request):
+	case x == c.Init || x.Method() == "ping":
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
 		o.Violation("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
 	case x.From() == wire.Client:

@@ -1,0 +1,66 @@
+package judge
+
+import (
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// laterRevision reports whether a protocol version is that of a revision after ours.
+func laterRevision(version string) bool {
+	return revisionName.MatchString(version) && version > schema.Version
+}
+
+// metaVersion is where messages of later revisions name theirs.
+const metaVersion = "io.modelcontextprotocol/protocolVersion"
+
+// aside holds the streams by which a client asks for a later revision, outside
+// of any session. What travels there is no message of this revision
+// (docs/positions.md, later-revision-first). Over stdio it is all or nothing.
+type aside map[string]bool
+
+func setAside(events []*wire.Event, over string) aside {
+	streams := make(aside)
+	opens := make(map[string]bool) // streams with an initialize
+	agreed := make(map[string]bool)
+	var first *wire.Event // message of the client
+	for _, e := range events {
+		switch {
+		case e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "endpoint":
+			return nil // the session of the older transport has begun
+		case e.Kind != wire.KindMessage:
+			continue
+		case e.From == wire.Server:
+			if v, ok := wire.At(e.Msg.Result, "protocolVersion").(string); ok {
+				agreed[v] = true
+			}
+			continue
+		case first == nil:
+			first = e
+		}
+		if e.Msg.Method == "initialize" {
+			opens[e.Stream] = true
+		}
+	}
+	switch {
+	case over != transport.NameStdio:
+	case first == nil || len(opens) > 0:
+		return nil
+	default:
+		v, _ := wire.At(first.Msg.Params, "_meta", metaVersion).(string)
+		streams[transport.Stdin], streams[transport.Stdout] = laterRevision(v), laterRevision(v)
+		return streams
+	}
+	for _, e := range events {
+		if e.Kind != wire.KindHTTPRequest || e.HTTP == nil || e.HTTP.Method != http.MethodPost || opens[e.Stream] {
+			continue
+		}
+		version := e.HTTP.Header.Get(headerVersion)
+		if laterRevision(version) && !agreed[version] && len(e.HTTP.Header.Values(headerSession)) == 0 {
+			streams[e.Stream] = true
+		}
+	}
+	return streams
+}
