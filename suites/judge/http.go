@@ -471,6 +471,7 @@ func (c *Conversation) judgeGets(o *Observer) {
 		h := x.request.HTTP.Header
 		if x.method() != http.MethodGet || x.head == nil || x.deliberate() || x.request.Seq < c.Init.Response().Seq || x.resumes() ||
 			h.Get(headerSession) != session || h.Get("Origin") != "" || !names(h, typeEvents) ||
+			h.Get(headerVersion) != "" && h.Get(headerVersion) != c.Version || // may be one that has to be refused
 			location(x.request.HTTP.URL) != location(c.httpExchanges()[0].request.HTTP.URL) {
 			continue
 		}
@@ -582,7 +583,7 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 	var lost *httpExchange // the first request that was answered with 404
 	reused := 0
 	deletes := 0
-	early := false
+	early, told := false, false // whether the client shows that it has read the answer
 	for _, x := range c.httpExchanges() {
 		if x.request.Seq < c.Init.Response().Seq || c.aside[x.name] {
 			continue
@@ -606,9 +607,10 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 			early = true
 			continue
 		}
-		if c.answersEarly(m) {
+		if c.answersEarly(m) || !told && c.crosses(x) {
 			continue
 		}
+		told = true
 		judgeSessionHeader(x, id, o)
 		// A client that has refused the version, and only takes its leave, has
 		// none to name.
@@ -641,6 +643,13 @@ func (c *Conversation) pingsEarly(x *httpExchange, m *wire.Event) bool {
 	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" &&
 		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0 &&
 		m.At-c.Init.Response().At < overtaking
+}
+
+// crosses reports whether a GET without session may have been on its way when
+// initialize was answered: some clients open their stream beside it.
+func (c *Conversation) crosses(x *httpExchange) bool {
+	return x.method() == http.MethodGet && len(x.request.HTTP.Header.Values(headerSession)) == 0 &&
+		x.request.At-c.Init.Response().At < overtaking
 }
 
 // answersEarly reports whether a message responds to a request that the server

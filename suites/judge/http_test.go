@@ -102,11 +102,15 @@ func without(h http.Header, name string) http.Header {
 func (s *httpScript) handshake() *httpScript { return s.handshakeWith(headers("Accept", both), "abc") }
 
 func (s *httpScript) handshakeWith(h http.Header, id string) *httpScript {
+	return s.initialize(h, id).post(ready, later(), 202, "", "")
+}
+
+// initialize is the first half of a handshake.
+func (s *httpScript) initialize(h http.Header, id string) *httpScript {
 	x := s.ask(http.MethodPost, mcp, askInit, h)
 	s.head(x, 200, headers("Content-Type", "application/json", headerSession, id))
 	s.body(x, gotInit)
 	s.end(x)
-	s.post(ready, later(), 202, "", "")
 	return s
 }
 
@@ -846,6 +850,15 @@ func TestClientsThatMay(t *testing.T) {
 			over("2026-07-28"), over("2025-06-18"),
 		},
 		{
+			"opens its stream beside initialize", "http",
+			[]string{"http.client.session-header", "http.client.version-header-negotiated"},
+			func(s *httpScript) {
+				s.initialize(headers("Accept", both), "abc").get(ahead("2025-11-25"), 400, "")
+				s.post(ready, later(), 202, "", "")
+			},
+			func(s *httpScript) { s.handshake().get(ahead("2025-11-25"), 400, "") },
+		},
+		{
 			"answers what came before the answer to initialize", "http",
 			[]string{"http.client.session-header", "http.client.version-header"}, answered(true), answered(false),
 		},
@@ -859,6 +872,9 @@ func TestClientsThatMay(t *testing.T) {
 				s := newHTTPScript(t, tt.transport)
 				play(s)
 				report := Judge([]*wire.Log{s.log})
+				if k := report[Key{"http.server.get-stream-or-405", wire.Server}]; k != nil && len(k.Violations) > 0 {
+					t.Errorf("the server is blamed: %s", k.Violations[0].Message)
+				}
 				for _, id := range tt.ids {
 					if k := report[Key{id, wire.Client}]; broken != (k != nil && len(k.Violations) > 0) {
 						t.Errorf("%s is broken: %t, want %t", id, !broken, broken)
