@@ -161,7 +161,7 @@ func clientCause(ctx context.Context, err error, played []*client.T, announced b
 	case err != nil:
 		return fmt.Errorf("the client cannot be started: %w", err)
 	case ctx.Err() != nil:
-		return errors.New("the run was interrupted")
+		return errInterrupted
 	}
 	for _, t := range played {
 		for _, c := range t.Conversations {

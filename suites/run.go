@@ -122,6 +122,9 @@ type serverRun struct {
 
 func (r *serverRun) run(ctx context.Context) *result.Run {
 	r.target, r.cause = r.engine.Prepare(ctx)
+	if r.cause != nil && ctx.Err() != nil {
+		r.cause = errInterrupted
+	}
 	if r.cause == nil {
 		r.cause = otherRevision(r.target)
 	}
@@ -145,6 +148,8 @@ func (r *serverRun) run(ctx context.Context) *result.Run {
 	r.conclude(ctx)
 	return r.result
 }
+
+var errInterrupted = errors.New("the run was interrupted")
 
 var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
@@ -258,7 +263,7 @@ func (r *serverRun) conclude(ctx context.Context) {
 	}
 	r.engine.Finish(ctx)
 	if ctx.Err() != nil && r.cause == nil {
-		r.cause = errors.New("the run was interrupted")
+		r.cause = errInterrupted
 		v.cause = r.cause
 	}
 	v.report = judge.JudgeKnowing(r.trace.Logs(), judge.Known{Secrets: r.target.Settings.Secrets, Personal: r.target.Settings.Personal})

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,6 +129,9 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	o.Redactor = transport.NewRedactor(nil, "")
 	keepSecret(o.Redactor, env, args)
 	o.Trace.Redact = o.Redactor.Event
+	// A client that has gone ends what is written to it, and not this process,
+	// which has its report to write.
+	signal.Ignore(syscall.SIGPIPE)
 	d := &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
 	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +46,45 @@ func TestProxyStdio(t *testing.T) {
 		t.Fatal(err)
 	}
 	relayed(t, dir, 100)
+}
+
+// A client that leaves while the server still writes does not take the report
+// with it.
+func TestProxyWithoutReader(t *testing.T) {
+	t.Setenv(asReference, "1")
+	file := filepath.Join(t.TempDir(), "results.json")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "proxy", "--quiet", "--role", "server", "--json", file, "--", os.Args[0])
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	send := func(lines ...string) {
+		if _, err := io.WriteString(in, strings.Join(lines, "\n")+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`)
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	var run result.Run
+	read(t, file, &run)
+	if run.Verdict != result.Conformant {
+		t.Errorf("the server is %s: %s", run.Verdict, run.Reason)
+	}
 }
 
 func TestProxyHTTP(t *testing.T) {

@@ -58,7 +58,7 @@ func (f *floor) enter(ctx context.Context, s *Scenario) (v *visit, why string) {
 	f.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
-		why = "the run was interrupted"
+		why = cutShort(ctx)
 	case mute:
 		why = "the client was not launched any more: with an ordinary server it said nothing until its time limit"
 	default:

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -197,6 +198,15 @@ func (t *T) gather(trace *wire.Trace) {
 	}
 }
 
+// cutShort says what has ended a run: a client that could not be started, or
+// the user.
+func cutShort(ctx context.Context) string {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+		return "the client cannot be started: " + cause.Error()
+	}
+	return "the run was interrupted"
+}
+
 // barred says why a client is not launched at a protected server: it has shown
 // before that it does not seek authorization, which is optional.
 func (e *Engine) barred(ctx context.Context, s *Scenario) string {
@@ -206,7 +216,7 @@ func (e *Engine) barred(ctx context.Context, s *Scenario) string {
 	select {
 	case <-e.opened:
 	case <-ctx.Done():
-		return "the run was interrupted"
+		return cutShort(ctx)
 	}
 	if !e.door.sought() {
 		return e.door.unsought()
@@ -420,7 +430,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *
 			}
 			return Ending{}
 		case <-ctx.Done():
-			return Ending{Skipped: "the run was interrupted"}
+			return Ending{Skipped: cutShort(ctx)}
 		case <-limit.C:
 			if play.Scenario.Name == Baseline {
 				e.floor.hangs(seen > 0)
