@@ -885,6 +885,22 @@ func TestClientsThatMay(t *testing.T) {
 	}
 }
 
+// TestGetOfJSON: some clients ask the URL for JSON before all else.
+func TestGetOfJSON(t *testing.T) {
+	s := newHTTPScript(t, "sse")
+	x := s.ask(http.MethodGet, mcp, "", headers("Accept", "application/json"))
+	s.head(x, http.StatusNotAcceptable, headers("Content-Type", "application/json"))
+	s.body(x, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}`)
+	s.end(x)
+	s.post(askInit, headers("Accept", both), http.StatusMethodNotAllowed, "", "")
+	report := Judge([]*wire.Log{s.log})
+	for _, id := range []string{"lifecycle.init.first", "sse.server.sse-endpoint"} {
+		if k := report[Key{id, wire.Server}]; k != nil && len(k.Violations) > 0 {
+			t.Errorf("%s: %s", id, k.Violations[0].Message)
+		}
+	}
+}
+
 // TestHTTPFloodsAreJudgedInTime guards against work that grows faster than the
 // log. The deadline is far beyond what it takes.
 func TestHTTPFloodsAreJudgedInTime(t *testing.T) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,10 +88,13 @@ func (c *Conversation) initializedLater() bool {
 	return false
 }
 
-// firstMeaningful returns the first message that is at least recognisable.
+// firstMeaningful returns the first message that is at least recognisable. The
+// error in the body of a refused HTTP request is part of no interaction.
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
-		if e.Msg.Kind != wire.Invalid {
+		head := c.heads[e.Stream]
+		refusal := e.From == wire.Server && head != nil && head.HTTP.Status >= http.StatusBadRequest && !e.Msg.ID.Usable()
+		if e.Msg.Kind != wire.Invalid && !refusal {
 			return e
 		}
 	}

@@ -31,8 +31,10 @@ func judgeSSE(c *Conversation, o *Observer) {
 	exchanges := c.httpExchanges()
 	var stream *httpExchange
 	for _, x := range exchanges {
-		// One that a foreign origin asks for has to be refused.
-		if x.method() == http.MethodGet && !x.deliberate() && x.request.HTTP.Header.Get("Origin") == "" {
+		// One that a foreign origin asks for has to be refused, and one that
+		// asks for something else, such as JSON, is no attempt at a stream.
+		h := x.request.HTTP.Header
+		if x.method() == http.MethodGet && !x.deliberate() && h.Get("Origin") == "" && (h.Get("Accept") == "" || names(h, typeEvents) || names(h, "*/*")) {
 			stream = x
 			break
 		}
