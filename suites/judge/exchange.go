@@ -119,15 +119,19 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 }
 
 // leftUnread reports whether the client closed the stream that brought it a
-// request before it could be expected to answer: it may not have read so far.
-// Disconnection may come at any time (basic/transports#sending-messages-to-the-server),
-// as from a client that gives up a stream on which it met what is no message.
+// request after something that is no message: it may have given the stream up
+// there and not have read so far. Disconnection may come at any time
+// (basic/transports#sending-messages-to-the-server).
 func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
-	if c.Transport != transport.NameHTTP || x.From() != wire.Server {
+	stream := x.Request.Stream
+	if c.Transport != transport.NameHTTP || x.From() != wire.Server ||
+		!slices.ContainsFunc(c.Events[:x.Request.Seq], func(e *wire.Event) bool {
+			return e.Stream == stream && e.Kind == wire.KindMessage && (e.Msg.Kind == wire.Invalid || len(e.Msg.Issues) > 0)
+		}) {
 		return false
 	}
 	return slices.ContainsFunc(c.Events[x.Request.Seq:until.Seq], func(e *wire.Event) bool {
-		return e.Kind == wire.KindStreamEnd && e.From == wire.Client && e.Stream == x.Request.Stream
+		return e.Kind == wire.KindStreamEnd && e.From == wire.Client && e.Stream == stream
 	})
 }
 

@@ -767,11 +767,12 @@ func TestClientsThatMay(t *testing.T) {
 			}
 		}
 	}
-	pinged := func(end wire.Party) func(*httpScript) {
+	pinged := func(before string, end wire.Party) func(*httpScript) {
 		return func(s *httpScript) {
 			s.handshake()
 			x := s.ask(http.MethodPost, mcp, callSix, later())
 			s.head(x, 200, headers("Content-Type", "text/event-stream"))
+			s.event(x, "", before)
 			s.event(x, "", `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 			s.add(wire.Event{Kind: wire.KindStreamEnd, From: end, Stream: x})
 			s.add(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
@@ -837,8 +838,12 @@ func TestClientsThatMay(t *testing.T) {
 			probe("2026-07-28", false), probe("next", false),
 		},
 		{
-			"leaves a stream before it answers", "http", []string{"base.response.present"},
-			pinged(wire.Client), pinged(wire.Server),
+			"leaves a stream at what is no message", "http", []string{"base.response.present"},
+			pinged("not JSON", wire.Client), pinged("not JSON", wire.Server),
+		},
+		{
+			"leaves no other stream before it answers", "http", []string{"base.response.present"},
+			pinged("not JSON", wire.Client), pinged(progSix, wire.Client),
 		},
 		{
 			"asks for a later revision once more", "http",
