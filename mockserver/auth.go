@@ -185,6 +185,17 @@ var authFaults = []Fault{
 		})),
 	},
 	{
+		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", Mild: true, Transports: overHTTP,
+		Summary: "The token is the last word of the Authorization header, whatever the scheme.",
+		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if words := strings.Fields(r.Header.Get("Authorization")); len(words) > 0 {
+				r.Header.Set("Authorization", "Bearer "+words[len(words)-1])
+			}
+			next.ServeHTTP(w, r)
+		})),
+		Collateral: []string{"auth.server.malformed-400"},
+	},
+	{
 		ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
 		Summary:    "Answers with HTTP status 401 have no WWW-Authenticate header.",
 		Collateral: []string{challengeURL, challengeCode},
@@ -401,6 +412,11 @@ var authFaults = []Fault{
 		ID: "auth.token-beginning", Requirement: "auth.server.token-validated", Transports: overHTTP,
 		Summary: "A beginning of the good token is taken for it.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(GoodToken, token) }),
+	},
+	{
+		ID: "auth.token-other-case", Requirement: "auth.server.token-validated", Mild: true, Transports: overHTTP,
+		Summary: "Tokens are compared without regard to case.",
+		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.EqualFold(token, GoodToken) }),
 	},
 	{
 		ID: "auth.unsigned-jwt", Requirement: "auth.server.token-validated", Transports: overHTTP,

@@ -496,6 +496,17 @@ var baseFaults = []Fault{
 		Apply:   func(o *server.Options) { o.Behaviour.Batches = true },
 	},
 	{
+		ID: "base.batch-of-one-served", Requirement: "base.batch.not-served", Transports: stdio,
+		Summary: "A batch with one member is taken for that.",
+		Apply: inbound(func(raw []byte) []byte {
+			var batch []json.RawMessage
+			if json.Unmarshal(raw, &batch) == nil && len(batch) == 1 {
+				return batch[0]
+			}
+			return raw
+		}),
+	},
+	{
 		ID: "base.latin-1", Requirement: "base.message.utf8",
 		Summary: "The log is written in ISO 8859-1.",
 		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, "\"logger\":\"\xfc", 1) }),
@@ -516,6 +527,14 @@ var baseFaults = []Fault{
 				return frame
 			}
 			return bytes.ReplaceAll(frame, []byte("Grüße 你好"), []byte("Grüße ??"))
+		}),
+	},
+	{
+		ID: "base.utf8-normalised", Requirement: "base.message.utf8-accepted",
+		Summary:    "An e and an accent come back as one character.",
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			return bytes.ReplaceAll(frame, []byte("e\u0301"), []byte("\u00e9"))
 		}),
 	},
 	{

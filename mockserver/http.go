@@ -688,6 +688,23 @@ var httpFaults = []Fault{
 		Apply:      replying(server.MissingSession, func(r *server.Reply) { r.Status = http.StatusUnauthorized }),
 	},
 	{
+		ID: "http.get-needs-no-session", Requirement: "http.server.session-missing-400", Transports: overHTTP,
+		Summary: "A GET without session id opens a stream, where a POST is refused.",
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method != http.MethodGet || r.Header.Get(sessionHeader) != "" || r.URL.Path != server.PathMCP {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, ": nothing to tell\n\n")
+		}),
+	},
+	{
+		ID: "http.older-version-refused", Requirement: "lifecycle.operation.version", Transports: overHTTP,
+		Summary: "MCP-Protocol-Version may name the latest version only, whatever was agreed upon.",
+		Apply:   refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool { return r.Header.Get(versionHeader) == "2025-03-26" }),
+	},
+	{
 		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: overHTTP,
 		Summary:    "An initialize of a client without capabilities is refused for want of a session id.",
 		Collateral: []string{"base.support.other-components"},

@@ -25,6 +25,16 @@ var progressFaults = []Fault{
 		}),
 	},
 	{
+		ID: "progress.token-small-letters", Requirement: "progress.token.active-request",
+		Summary:    "The progress token comes back in small letters.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.token.echo"},
+		Apply: params(progressed, func(params object) {
+			if token, ok := params["progressToken"].(string); ok {
+				params["progressToken"] = strings.ToLower(token)
+			}
+		}),
+	},
+	{
 		ID: "progress.not-growing", Requirement: "progress.value-increases",
 		Summary: "The progress value stays the same.",
 		Apply:   params(progressed, having("progress", 1)),
@@ -55,6 +65,19 @@ var progressFaults = []Fault{
 				return []*server.Outgoing{out}
 			}
 			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 999})
+			return []*server.Outgoing{out, late}
+		})),
+		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
+	},
+	{
+		ID: "progress.after-refusal", Requirement: "progress.stop",
+		Summary: "A call that is refused is said to be complete after that.",
+		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			token, ok := out.Answers.Token()
+			if !ok || out.Problem() == nil {
+				return []*server.Outgoing{out}
+			}
+			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1, "total": 1})
 			return []*server.Outgoing{out, late}
 		})),
 		Collateral: []string{"progress.in-progress", "progress.token.active-request"},

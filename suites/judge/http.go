@@ -334,7 +334,7 @@ func judgeAcknowledged(x *httpExchange, id, what string, o *Observer) {
 // have asked. ends holds the ends of all streams.
 func (c *Conversation) judgeRefusedAnswer(x *httpExchange, m *wire.Event, ends map[string]*wire.Event, o *Observer) {
 	asked := c.all[m]
-	if asked == nil || asked.Cancelled != nil || asked.Response() != m || x.status()/100 != 4 || x.status() == http.StatusNotFound ||
+	if asked == nil || asked.Cancelled != nil && asked.Cancelled.Seq < x.head.Seq || asked.Response() != m || x.status()/100 != 4 || x.status() == http.StatusNotFound ||
 		x.deliberate() || x.refusesEntry() {
 		return
 	}

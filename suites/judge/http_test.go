@@ -568,6 +568,33 @@ func TestReplayedMessageCountsOnce(t *testing.T) {
 	expectSeen(t, s.log, "base.response.once", wire.Server, true)
 }
 
+// TestRefusedAnswer: a server that refuses the answer to its own request is warned of,
+// unless it has no use for the answer any more.
+func TestRefusedAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		open  bool // the stream on which the server has asked
+		after []string
+		want  int
+	}{
+		{"while it waits", true, nil, 1},
+		{"after the end of its stream", false, nil, 0},
+		{"after it has cancelled", true, []string{"", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}}`}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http").handshake()
+			s.stream(callSix, c.open, append([]string{"", serverAsk}, c.after...)...).post(clientSay, later(), 400, "", "")
+			warned := 0
+			if seen := Judge([]*wire.Log{s.log})[Key{"http.server.response-202", wire.Server}]; seen != nil {
+				warned = len(seen.Violations)
+			}
+			if warned != c.want {
+				t.Errorf("%d warnings, not %d", warned, c.want)
+			}
+		})
+	}
+}
+
 // TestCancelledPost: the POST of a cancelled request is answered all the same,
 // with one JSON object; a stream can end without a response.
 func TestCancelledPost(t *testing.T) {

@@ -31,6 +31,15 @@ var authChecks = []*check.Check{
 			}
 			t.Exercised(missing)
 			disclosed(t, data, r)
+			if _, token, ok := strings.Cut(t.Authorization(), " "); ok {
+				for _, header := range []string{token, "Basic " + token} {
+					t.Clear()
+					if r := knock(t, header); letIn(t, r) {
+						t.Warning(missing, "a request whose Authorization header is not of the scheme Bearer was served as it ended in the token")
+						break
+					}
+				}
+			}
 			if url, ok := queried(t); ok {
 				t.Clear()
 				if r := knockAt(t, url, ""); letIn(t, r) {
@@ -212,6 +221,14 @@ var authChecks = []*check.Check{
 				t.Secret(c.token)
 				if r := knock(t, "Bearer "+c.token); letIn(t, r) {
 					t.Violation(c.id, "a request with "+c.what+" was served")
+				}
+			}
+			t.Clear()
+			// One that stands for a number may be read as such: that only warns.
+			if other := otherCase(token); other != token {
+				t.Secret(other)
+				if r := knock(t, "Bearer "+other); letIn(t, r) {
+					t.Warning("auth.server.token-validated", "a request with the valid token was served although its letters were of the other case")
 				}
 			}
 		},

@@ -32,6 +32,16 @@ func altered(token string) string {
 	return token[:at] + string(other) + token[at+1:]
 }
 
+// otherCase returns a token with small letters for capitals, and the reverse.
+func otherCase(token string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r ^ 0x20
+		}
+		return r
+	}, token)
+}
+
 // claims are those of a token that is for the server and has time left.
 func claims(t *check.T) map[string]any {
 	e, _ := t.Endpoint()

@@ -34,12 +34,14 @@ var httpSessionChecks = []*check.Check{
 				requests = append(requests, transport.Request{Method: http.MethodGet})
 			}
 			refused := 0
+			var served []*transport.Response
 			for _, r := range requests {
 				t.Clear()
 				r.Header, r.Deliberate = without, []string{"*"}
 				switch got := t.Do(r); {
 				case got.Status/100 == 2:
 					t.Note("a request without session id is served")
+					served = append(served, got)
 				case got.Status != http.StatusBadRequest:
 					t.Violation(id, fmt.Sprintf("a request without session id was refused with HTTP status %d, not with 400", got.Status))
 				default:
@@ -48,6 +50,9 @@ var httpSessionChecks = []*check.Check{
 			}
 			if refused == 0 {
 				t.Skip("the server serves requests without a session id")
+			}
+			for _, r := range served {
+				t.Violation(id, fmt.Sprintf("a request without session id was answered with HTTP status %d although others need one", r.Status), r.Head)
 			}
 		},
 	},

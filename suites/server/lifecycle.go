@@ -137,6 +137,8 @@ var lifecycleChecks = []*check.Check{
 			if x.Result()["protocolVersion"] != t.Session.Options.Version {
 				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
 			}
+			ping := t.Call("ping", nil) // over HTTP, with the older version in the header
+			t.Require(ping.Result() != nil, "in a session of the older revision on which it agreed, a ping got %s", check.Describe(ping))
 			tempt(t)
 			t.Fence()
 		},

@@ -23,7 +23,7 @@ func withToken(params map[string]any, token any) map[string]any {
 
 // oddTokens are tokens that a sender may choose. They differ from one another
 // and from those of other checks that are under way in the session.
-var oddTokens = []any{"", "mcpconform ü \u2028 \"quoted\"", strings.Repeat("long", 300), 0, -1, int64(1<<53 - 1)}
+var oddTokens = []any{"", "MCPconform-Case", "mcpconform/any", "mcpconform ü \u2028 \"quoted\"", strings.Repeat("long", 300), 0, -1, int64(1<<53 - 1)}
 
 // basic/utilities/progress
 var progressChecks = []*check.Check{
@@ -46,6 +46,10 @@ var progressChecks = []*check.Check{
 					x := t.Call(method, withToken(nil, token))
 					t.Require(x.Result() != nil, "%s with the progress token %s got %s", method, quote(token), check.Describe(x))
 				}
+			}
+			if t.Session.Capability("tools") {
+				// What is refused has no progress to tell of either.
+				t.Call("tools/call", withToken(map[string]any{"name": "mcpconform-no-such-tool", "arguments": map[string]any{}}, "mcpconform-refused"))
 			}
 			for _, token := range oddTokens {
 				x := t.Call(methods[len(methods)-1], withToken(nil, token))

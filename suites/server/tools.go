@@ -168,8 +168,9 @@ var toolChecks = []*check.Check{
 			if !ok {
 				t.Inconclusive("no tool is known to fail")
 			}
-			x := t.Call("tools/call", call.Params())
+			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-failing"))
 			t.Expect(t.Result(x)).To(haveMember("isError", true))
+			t.Fence() // no progress may follow
 		},
 	},
 	{
