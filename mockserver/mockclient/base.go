@@ -317,6 +317,10 @@ func problem(change func(e object)) apply {
 }
 
 var metaFaults = []Fault{
+	{
+		ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
+		Apply: params("tools/call", func(p object) { p["_meta"] = list{} }),
+	},
 	{ID: "meta.text", Requirement: "meta.object", Summary: "_meta is a string.", Apply: calling("ping", object{"_meta": "text"})},
 	metaKey("segments", "meta.key.segments", "A key of _meta has two slashes.", "com.example/a/b"),
 	metaKey("name-start", "meta.key.name-start", "The name of a key of _meta begins with a hyphen.", "com.example/-name"),

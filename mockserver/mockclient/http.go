@@ -160,6 +160,12 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
+		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream",
+		Summary:    "A stream is resumed without Last-Event-ID.",
+		Apply:      func(c *client.Standalone) { c.Lapses.Unnamed = true },
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
 		ID: "http.array", Requirement: "http.client.post-per-message", Transports: overHTTP,
 		Summary:    "A POST carries an array of messages.",
 		Apply:      saying(`[{"jsonrpc":"2.0","id":"p1","method":"ping"},{"jsonrpc":"2.0","id":"p2","method":"ping"}]`),

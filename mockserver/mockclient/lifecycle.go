@@ -57,6 +57,11 @@ var lifecycleFaults = []Fault{
 		Collateral: []string{"lifecycle.init.initialized-before-operation"},
 	},
 	{
+		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result", Scenario: "lifecycle/refused",
+		Summary: "The client goes on although initialize was answered with an error.",
+		Apply:   func(c *client.Standalone) { c.Lapses.Refusal = true },
+	},
+	{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
 		Summary: "A request comes between the answer to initialize and notifications/initialized.",
 		Apply:   before(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),

@@ -18,6 +18,21 @@ var listFaults = []Fault{
 		Apply:   replacing(anything, "→ 次", "-> ?"),
 	},
 	{
+		ID: "pagination.cursor-trimmed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary: "Blanks around a cursor are cut off.",
+		Apply: editing(anything, func(m object) {
+			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
+				cursor, _ := p["cursor"].(string)
+				p["cursor"] = strings.TrimSpace(cursor)
+			}
+		}),
+	},
+	{
+		ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
+		Summary: "The first page of a list is taken for the whole.",
+		Apply:   func(c *client.Standalone) { c.Lapses.Page = true },
+	},
+	{
 		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary: "A cursor is escaped as in a URL.",
 		Apply: replacing(func(m *wire.Message) bool {

@@ -37,11 +37,14 @@ func (p *Pending) resume(ctx context.Context, end *wire.Event) *wire.Event {
 	stream, last, retry := p.Request.Stream, "", time.Duration(-1)
 	for n := range time.Duration(maxResumes) {
 		last, retry = s.lastEvent(stream, last, retry)
+		if last == "" {
+			return nil
+		}
 		from := last
-		if from != "" && s.Options.Resuming != nil {
+		if s.Options.Resuming != nil {
 			from, ok = s.Options.Resuming(last)
 		}
-		if from == "" || !ok {
+		if !ok {
 			return nil
 		}
 		pause := n * resumePause

@@ -41,7 +41,7 @@ type Options struct {
 	// answered; it may be nil.
 	Answered func(ctx context.Context, method string)
 	// Resuming says from which event to go on with a stream that ended before
-	// the answer, given the last one that came, and whether to do so at all. Nil:
+	// the answer ("" names none), given the last one that came, and whether to do so at all. Nil:
 	// from the last one.
 	Resuming func(last string) (from string, ok bool)
 }

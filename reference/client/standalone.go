@@ -55,6 +55,9 @@ type Lapses struct {
 	Lost    bool // goes on in a session that was answered with 404
 	Cut     bool // takes a stream that was cut for the end of the session
 	Legacy  bool // does not fall back to HTTP+SSE
+	Unnamed bool // names no event when it goes on with a stream
+	Page    bool // reads the first page of a list alone
+	Refusal bool // goes on when initialize was answered with an error
 	Event   bool // names another event than the last when it goes on with a stream
 }
 
@@ -189,8 +192,11 @@ func (v *visit) open(ctx context.Context, d transport.Dialer) error {
 				return "", false
 			}
 			v.say("resuming a stream that was cut")
-			if v.Lapses.Event {
-				return last + "-other", true
+			switch {
+			case v.Lapses.Event:
+				last += "-other"
+			case v.Lapses.Unnamed:
+				last = ""
 			}
 			return last, true
 		},
@@ -211,6 +217,9 @@ func (v *visit) handshake(ctx context.Context) error {
 	s.Init = x
 	if err != nil {
 		return err
+	}
+	if x.Result() == nil && v.Lapses.Refusal {
+		return s.Notify(ctx, "notifications/initialized", nil)
 	}
 	if x.Result() == nil {
 		return &RefusedError{Exchange: x}
@@ -324,7 +333,7 @@ func (v *visit) list(ctx context.Context, method, member string) ([]map[string]a
 			}
 		}
 		cursor, more := x.Result()["nextCursor"].(string)
-		if !more || seen[cursor] {
+		if !more || seen[cursor] || v.Lapses.Page {
 			break
 		}
 		seen[cursor] = true

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,7 +158,9 @@ var httpScenarios = []*Scenario{
 		Name: "sse/session", Transports: []string{transport.NameSSE},
 		Requirements: []string{"sse.client.post-to-endpoint", "sse.client.message-events", "lifecycle.shutdown.http-close"},
 		Needs:        "the client did not get through the handshake",
+		Options:      straying,
 		Judge: func(t *T) {
+			t.judgeStrays()
 			c := t.Handshake()
 			if c == nil || c.Initialized == nil {
 				return
@@ -270,6 +273,18 @@ func (k *sessions) add(_ context.Context, s *server.Session) {
 	k.byID[s.ID] = s
 }
 
+// only returns the session if there has been one so far, and nil otherwise.
+func (k *sessions) only() *server.Session {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.byID) == 1 {
+		for _, s := range k.byID {
+			return s
+		}
+	}
+	return nil
+}
+
 // of returns the session and the body of a request; nil when it has none.
 func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session, body []byte, err error) {
 	k.mu.Lock()
@@ -354,6 +369,57 @@ func refusing(p *Play) server.Options {
 				}
 			}
 			next.ServeHTTP(w, r)
+		})
+	}
+	return o
+}
+
+const stray = "stray-"
+
+// judgeStrays judges messages that were posted to the announced path without the
+// query that goes with it. The passive rules look at the path.
+func (t *T) judgeStrays() {
+	for _, c := range t.Conversations {
+		for _, e := range c.Events {
+			if e.Kind != wire.KindHTTPRequest || !strings.HasPrefix(e.Stream, "post:"+stray) {
+				continue
+			}
+			if u, err := url.Parse(e.HTTP.URL); err == nil && u.Path == server.PathMessages {
+				t.Violation("sse.client.post-to-endpoint", "a message was posted without the query of the announced URI", c.Events[0], e)
+				return
+			}
+		}
+	}
+}
+
+// straying refuses what is posted elsewhere than the endpoint event says, and
+// records it in the session: without the session's id in the query nothing would
+// tell to which one it belongs.
+func straying(*Play) server.Options {
+	known := &sessions{}
+	strays := 0
+	o := server.Options{}
+	o.Behaviour.Connected = known.add
+	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s := known.only()
+			if r.Method != http.MethodPost || s == nil || r.URL.Path == server.PathMessages && strings.Contains(r.URL.RawQuery, s.ID) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			body, err := peek(w, r)
+			if err != nil {
+				return
+			}
+			if m := wire.Parse(body); m.Kind == wire.Invalid {
+				next.ServeHTTP(w, r)
+				return
+			}
+			known.mu.Lock()
+			strays++
+			name := stray + strconv.Itoa(strays)
+			known.mu.Unlock()
+			refuse(w, r, s, name, body, http.StatusNotFound, "")
 		})
 	}
 	return o
@@ -515,6 +581,12 @@ func judgeCut(t *T) {
 				continue
 			}
 			named := e.HTTP.Header.Values("Last-Event-Id")
+			if len(named) == 0 && t.listensTwice(c) {
+				t.Exercised(resuming)
+				t.Violation(last, "after its stream was cut the client sent a further GET, without Last-Event-ID: nothing that it missed can be sent again",
+					broken, e)
+				break
+			}
 			if len(named) == 0 {
 				// A listening stream, perhaps.
 				t.Inconclusive("after its stream was cut the client sent a GET without Last-Event-ID: nothing that it missed can be sent again",
@@ -529,6 +601,29 @@ func judgeCut(t *T) {
 		t.Carries("the stream of an answer was cut", "http.disconnect.survived")
 		return
 	}
+}
+
+// listensTwice reports whether a client whose stream was cut has opened another
+// stream beside its listening one, which it does not do otherwise. The latest
+// GET of the conversation is then the one that is about what was cut.
+func (t *T) listensTwice(c *judge.Conversation) bool {
+	listening := func(c *judge.Conversation) (n int) {
+		if c == nil {
+			return 0
+		}
+		open := make(map[string]bool)
+		for _, e := range c.Events {
+			switch {
+			case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet && len(e.HTTP.Header.Values("Last-Event-Id")) == 0:
+				open[e.Stream] = true
+				n = max(n, len(open))
+			case e.Kind == wire.KindStreamEnd:
+				delete(open, e.Stream)
+			}
+		}
+		return n
+	}
+	return listening(c) > 1 && listening(t.Baseline.Handshake()) == 1
 }
 
 // basic/transports#backwards-compatibility

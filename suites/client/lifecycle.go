@@ -54,6 +54,26 @@ var lifecycleScenarios = []*Scenario{
 		Judge:        judgeUnusable,
 	},
 	{
+		// Whatever a client does about it, there is no session to go on with.
+		Name:         "lifecycle/refused",
+		Requirements: []string{"lifecycle.init.initialized-after-result"},
+		Needs:        "the client did not send initialize",
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+				"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
+					return nil, &wire.Error{Code: server.InternalError, Message: "Internal error: the server cannot serve"}
+				},
+			}}}
+		},
+		Judge: func(t *T) {
+			for _, c := range t.Conversations {
+				if c.Init != nil && c.Init.Response() != nil && c.Initialized == nil {
+					t.Exercised("lifecycle.init.initialized-after-result")
+				}
+			}
+		},
+	},
+	{
 		Name:         "lifecycle/early-ping",
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
 		Options: func(p *Play) server.Options {

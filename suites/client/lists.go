@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -28,6 +29,13 @@ var listScenarios = []*Scenario{
 			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
 		},
 		Judge: judgePages,
+	},
+	{
+		Name:         "lists/whole",
+		Requirements: []string{"pagination.client.both-flows"},
+		Needs:        "the client listed nothing of which it uses the items",
+		Options:      func(*Play) server.Options { return server.Options{PageSize: 10_000} },
+		Judge:        judgeWhole,
 	},
 	{
 		Name:         "lists/changed",
@@ -118,7 +126,7 @@ var pages = []struct {
 	cursor func(method string) string
 	looks  string
 }{
-	{5, func(method string) string { return method + " → 次 🎉 \u2028 \"{}\" %20&+=" }, "with unusual characters"},
+	{5, func(method string) string { return "\t " + method + " → 次 🎉 \u2028 \"{}\" %20&+= " }, "with unusual characters"},
 	{1, func(method string) string { return strings.Repeat(method+"/", 400) }, "of several thousand characters"},
 	{0, func(method string) string { return "page=3&of=" + method }, "on an empty page"},
 	{7, func(string) string { return "" }, "that is the empty string"},
@@ -191,6 +199,67 @@ func judgePages(t *T) {
 			}
 		}
 	}
+}
+
+// used names, for each list, the method that uses an item and the member that
+// names it, in the list and in the params.
+var used = map[string]struct{ method, key string }{
+	"tools/list": {"tools/call", "name"}, "resources/list": {"resources/read", "uri"}, "prompts/list": {"prompts/get", "name"},
+}
+
+// judgeWhole judges whether a client finds what it uses of lists in one piece
+// when they come in pages, as in the baseline. A client that never asks for a
+// second page may be content with the first; one that uses what it finds there,
+// and nothing of the rest, has missed the rest.
+func judgeWhole(t *T) {
+	const id = "pagination.client.both-flows"
+	base := t.Baseline
+	if t.Ending.Exit == nil || base.Ending.Exit == nil {
+		return
+	}
+	paging := slices.ContainsFunc(base.Requests(), func(x *judge.Exchange) bool {
+		return listed[x.Method()] != "" && wire.At(x.Request.Msg.Params, "cursor") != nil
+	})
+	for method, use := range used {
+		paged, whole := base.sent(method), t.sent(method)
+		if paged == nil || whole == nil || whole.Result() == nil || paged.Result() == nil || paged.Result()["nextCursor"] == nil {
+			continue
+		}
+		if paging {
+			t.Exercised(id)
+			continue
+		}
+		shown := make(map[string]bool)
+		items, _ := paged.Result()[listed[method]].([]any)
+		for _, item := range items {
+			if name, ok := wire.At(item, use.key).(string); ok {
+				shown[name] = true
+			}
+		}
+		found, missed := false, ""
+		then := base.took(use.method, use.key)
+		for name := range t.took(use.method, use.key) {
+			found = found || shown[name] && then[name]
+			if !shown[name] && !then[name] {
+				missed = max(missed, name)
+			}
+		}
+		if found && missed != "" {
+			t.Violation(id, "of "+method+" in pages the client reads the first one alone: it uses "+wire.Quote(missed, 60)+
+				" when the list comes in one piece, and not when that is on a further page", append(paged.Events(), whole.Events()...)...)
+		}
+	}
+}
+
+// took returns the names of the items that the client has used.
+func (t *T) took(method, key string) map[string]bool {
+	names := make(map[string]bool)
+	for _, x := range t.Requests() {
+		if name, ok := wire.At(x.Request.Msg.Params, key).(string); ok && x.Method() == method {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // judgeCursor judges a cursor that the client sent, and returns the page that

@@ -62,7 +62,7 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 			missing = c.GivenUp
 		case c.Nearest != nil && (c.Nearest.IsResponse() || handshake(c.Awaits)):
 			// It was asked this, and has said something else.
-			t.Violation(requirements[0], stray(s, c), t.event(c.Log, c.Nearest))
+			t.Violation(requirements[0], otherwise(s, c), t.event(c.Log, c.Nearest))
 		case c.Begun && (short == nil || c.Line >= short.Line):
 			short = &courses[i]
 		case !c.Begun && missing == "":
@@ -85,8 +85,8 @@ func handshake(method string) bool {
 	return method == "initialize" || method == "notifications/initialized"
 }
 
-// stray tells what came in the place of what the script expects.
-func stray(s *script.Script, c mockserver.Course) string {
+// otherwise tells what came in the place of what the script expects.
+func otherwise(s *script.Script, c mockserver.Course) string {
 	return fmt.Sprintf("%s:%d: what came for %s is not what is expected: %s", s.File, c.Line, c.Awaits, c.Mismatch)
 }
 

@@ -670,6 +670,14 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 				s.post(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"s9","progress":1}}`, later(), 202, "", "")
 			}
 		}, true},
+		{"early ping answered late", "http.client.version-header", func(s *httpScript) {
+			x := s.ask(http.MethodPost, mcp, askInit, headers("Accept", both))
+			s.head(x, 200, headers("Content-Type", "text/event-stream", headerSession, "abc"))
+			s.event(x, "", `{"jsonrpc":"2.0","id":"early","method":"ping"}`)
+			s.event(x, "", gotInit)
+			s.end(x)
+			s.post(`{"jsonrpc":"2.0","id":"early","result":{}}`, headers("Accept", both), 202, "", "").post(ready, later(), 202, "", "")
+		}, false},
 		{"ping before the session is known", "http.client.session-header", func(s *httpScript) {
 			s.handshake().post(pingFive, bare, 400, "", "")
 		}, false},

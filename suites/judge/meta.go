@@ -26,6 +26,11 @@ func judgeMeta(c *Conversation, o *Observer) {
 		if !bytes.Contains(e.Msg.Raw, []byte("_meta")) && !bytes.Contains(e.Msg.Raw, []byte(`\u`)) {
 			continue
 		}
+		if params, ok := e.Msg.Params.(map[string]any); ok && e.Msg.Kind != wire.Result && !ownMeta[e.Msg.Method] {
+			if meta, has := params["_meta"]; has && !isObject(meta) {
+				o.Violation("meta.object", e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+", not an object", e)
+			}
+		}
 		walkMeta(payload(e.Msg), 0, func(meta any) {
 			object, ok := meta.(map[string]any)
 			if !ok {
@@ -37,6 +42,18 @@ func judgeMeta(c *Conversation, o *Observer) {
 			}
 		})
 	}
+}
+
+// ownMeta are the methods for whose params the schema itself says what _meta is.
+// The definitions of all others have params without it.
+var ownMeta = map[string]bool{
+	"ping": true, "roots/list": true, "notifications/initialized": true, "notifications/roots/list_changed": true,
+	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true, "notifications/resources/list_changed": true,
+}
+
+func isObject(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
 }
 
 func payload(m *wire.Message) any {

@@ -203,7 +203,7 @@ func judgeCancellation(c *Conversation, o *Observer) {
 		// the response in between; over HTTP what it does at the same time may
 		// look like that.
 		if r := x.Response(); r != nil && r.Seq < e.Seq && within(acted[e.From], r.Seq) < e.Seq &&
-			(c.Transport == transport.NameStdio || e.At-r.At >= overtaking) {
+			(c.Transport == transport.NameStdio || e.At-r.At >= unread) {
 			o.Violation("cancellation.in-progress", e.From, "the request had been answered long before", x.Request, r, e)
 		} else {
 			o.Exercised("cancellation.in-progress", e.From)
@@ -299,6 +299,10 @@ func judgeCancelled(c *Conversation, o *Observer) {
 // overtaking is how much later a message over HTTP may arrive than others that
 // were sent after it.
 const overtaking = time.Second
+
+// unread is how long a response over HTTP may lie in a stream before a busy peer
+// reads it, while others of its streams go on.
+const unread = 10 * time.Second
 
 // unknown reports whether a cancellation over HTTP may have named a request that
 // its receiver did not know, which may be ignored: one that it has overtaken, or
