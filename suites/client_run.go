@@ -36,8 +36,9 @@ type ClientOptions struct {
 	// it serves clients over stdio.
 	Bridge    []string
 	Selection Selection
-	// Scenarios leaves out all whose names match none of the given ones; the
-	// baseline is always played.
+	// Scenarios leaves out all whose names match none of the given ones, which
+	// may be patterns as in [path.Match]; the baseline is always played. The
+	// scenarios of single faults are played only when they are named.
 	Scenarios []string
 	// Scripts of the user, which are played beside the built-in scenarios.
 	Scripts []*script.Script
@@ -126,8 +127,12 @@ func (o ClientOptions) selected(catalogue []schema.Requirement) ([]*client.Scena
 		return nil, err
 	}
 	var scenarios []*client.Scenario
-	for _, s := range slices.Concat(client.Scenarios(), scripted) {
-		named := len(o.Scenarios) == 0 || slices.Contains(o.Scenarios, s.Name)
+	all := slices.Concat(client.Scenarios(), scripted)
+	if len(o.Scenarios) > 0 {
+		all = append(all, client.Faulty()...)
+	}
+	for _, s := range all {
+		named := len(o.Scenarios) == 0 || slices.ContainsFunc(o.Scenarios, s.Named)
 		if s.Applies(o.Transport) && (s.Name == client.Baseline || named && serves(s.Requirements)) {
 			scenarios = append(scenarios, s)
 		}

@@ -86,7 +86,7 @@ connects, and the run ends with Ctrl-C.`,
 	f.reports.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.transport, "transport", "", "http, stdio or sse (default: stdio if the arguments hold {command} or {config}, else http)")
-	flags.StringSliceVar(&f.scenarios, "scenario", nil, "only the scenario `NAME` beside the baseline, repeatable")
+	flags.StringSliceVar(&f.scenarios, "scenario", nil, "only the scenario `NAME` beside the baseline: a name or glob, repeatable")
 	flags.StringArrayVar(&f.scripts, "scripts", nil, "play the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing: let the scenarios wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, write the scenarios as an mcpServers `FILE`")
@@ -173,7 +173,8 @@ func (f *clientFlags) listScenarios(w io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	_, err = fmt.Fprintf(w, "%-26s %-16s with each fault that mcpconform mock --list shows; played only when --scenario names it\n", client.FaultPrefix+"ID", "")
+	return err
 }
 
 func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
@@ -199,8 +200,9 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	if err != nil {
 		return o, err
 	}
+	scenarios = append(scenarios, client.Faulty()...)
 	for _, name := range f.scenarios {
-		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Named(name) }) {
 			return o, fmt.Errorf("--scenario %q: there is none of that name; --list-scenarios shows all", name)
 		}
 	}

@@ -506,8 +506,14 @@ func (v *visit) answers() map[string]Answer {
 			return map[string]any{"roots": v.act.list()}, nil
 		},
 		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
-			if _, ok := wire.At(params, "messages").([]any); !ok {
+			messages, ok := wire.At(params, "messages").([]any)
+			if !ok {
 				return nil, &wire.Error{Code: -32602, Message: "Invalid params: messages is no array"}
+			}
+			for _, m := range messages {
+				if kind, _ := wire.At(m, "content", "type").(string); !slices.Contains([]string{"text", "image", "audio"}, kind) {
+					return nil, &wire.Error{Code: -32602, Message: "Invalid params: the content is neither text nor image nor audio"}
+				}
 			}
 			if v.act.next("sampling") == "reject" {
 				return nil, rejected

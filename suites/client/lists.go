@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -67,6 +69,33 @@ var listScenarios = []*Scenario{
 		},
 	},
 	{
+		// When to give up is the client's affair; every cursor is another one.
+		Name:         "lists/endless",
+		Requirements: []string{"pagination.client.cursor-unmodified", "pagination.client.cursor-opaque"},
+		Needs:        "the client fetched no further page of any list",
+		Options: func(*Play) server.Options {
+			methods := make(map[string]server.Middleware)
+			for method, member := range listed {
+				methods[method] = endless(member)
+			}
+			return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"*"}}}
+		},
+		Judge: func(t *T) {
+			for _, x := range t.Requests() {
+				cursor := wire.At(x.Request.Msg.Params, "cursor")
+				if listed[x.Method()] == "" || cursor == nil {
+					continue
+				}
+				if text, ok := cursor.(string); ok && turned(text) > 0 {
+					t.Exercised("pagination.client.cursor-unmodified", "pagination.client.cursor-opaque")
+				} else {
+					t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(cursor)+" was never given out", x.Request)
+					return
+				}
+			}
+		},
+	},
+	{
 		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual"},
 		Needs:   "the client reads no resource",
 		Options: virtual,
@@ -117,6 +146,46 @@ func virtual(*Play) server.Options {
 			},
 		}},
 	}
+}
+
+// swiftPages is how many pages of an endless list come at once: what a client
+// reads from then on is slow, so that no flood is to be kept.
+const swiftPages = 200
+
+// endless leads from each page of a list to another one, which is empty.
+func endless(member string) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		page := 0
+		if text, ok := r.Params["cursor"].(string); ok {
+			page = turned(text)
+		}
+		result := map[string]any{member: []any{}}
+		if page == 0 {
+			delete(r.Params, "cursor")
+			first, problem := next(ctx, r)
+			object, ok := first.(map[string]any)
+			if problem != nil || !ok {
+				return first, problem
+			}
+			result = object
+		} else if page > swiftPages {
+			_ = r.Sleep(ctx, 100*time.Millisecond)
+		}
+		result["nextCursor"] = turn + strconv.Itoa(page+1)
+		return result, nil
+	}
+}
+
+const turn = "page "
+
+// turned returns the number of the page that a cursor of an endless list leads
+// to, or 0.
+func turned(cursor string) int {
+	page, err := strconv.Atoi(strings.TrimPrefix(cursor, turn))
+	if err != nil || page < 1 || turn+strconv.Itoa(page) != cursor {
+		return 0
+	}
+	return page
 }
 
 // pages of a list, with the cursor that leads to the next. The last one holds

@@ -6,6 +6,7 @@
 package client
 
 import (
+	"path"
 	"slices"
 	"time"
 
@@ -55,13 +56,19 @@ func (s *Scenario) Applies(name string) bool {
 	return len(s.Transports) == 0 || slices.Contains(s.Transports, name)
 }
 
+// Named reports whether a name or pattern, as in [path.Match], is the scenario's.
+func (s *Scenario) Named(pattern string) bool {
+	ok, err := path.Match(pattern, s.Name)
+	return ok && err == nil || pattern == s.Name
+}
+
 // Baseline is the name of the scenario with which the others are compared.
 const Baseline = "baseline"
 
-// Scenarios returns all scenarios, the baseline first.
+// Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
-		timeScenarios, actScenarios, hostileScenarios, httpScenarios, authScenarios, stdioScenarios)
+		timeScenarios, actScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
 }
 
 // Play is one scenario while it is played.

@@ -100,7 +100,7 @@ func judgeSchema(c *Conversation, o *Observer) {
 	for _, e := range c.Messages {
 		switch m := e.Msg; m.Kind {
 		case wire.Request, wire.Notification:
-			judgeCall(revision, e, o)
+			judgeCall(c, revision, e, o)
 		case wire.Result:
 			if x := c.Of(e); x != nil {
 				judgeResult(revision, x, e, o)
@@ -110,7 +110,7 @@ func judgeSchema(c *Conversation, o *Observer) {
 }
 
 // judgeCall judges a request or notification by its method and direction.
-func judgeCall(revision *schema.Revision, e *wire.Event, o *Observer) {
+func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, o *Observer) {
 	sender := schema.Party(e.From)
 	kind, def, known, other := "request", "", false, false
 	if e.Msg.Kind == wire.Request {
@@ -133,12 +133,56 @@ func judgeCall(revision *schema.Revision, e *wire.Event, o *Observer) {
 	if e.Msg.Has(wire.ParamsType) {
 		return // judged with the envelope
 	}
+	if c.echoesURI(e) {
+		return // the server has said that this is one
+	}
 	report(revision, def, schema.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, o)
 	if e.Msg.Method == "ping" {
 		params, _ := e.Msg.Params.(map[string]any)
 		o.Check(only(params, "_meta"), "ping.no-params", e.From, "a ping has no parameters", e)
 	}
 }
+
+// echoesURI reports whether a client names a resource by what is no URI, just as
+// the server has given it.
+func (c *Conversation) echoesURI(e *wire.Event) bool {
+	uri, ok := wire.At(e.Msg.Params, "uri").(string)
+	if e.From != wire.Client || !ok || schema.CheckFormat("uri", uri) == "" {
+		return false
+	}
+	for _, given := range c.Messages {
+		if given.Seq > e.Seq {
+			break
+		}
+		if given.From == wire.Server && holds(payload(given.Msg), uri, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a decoded value has a text in it.
+func holds(v any, text string, depth int) bool {
+	if depth > maxHolds {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return holds(item, text, depth+1) })
+	case map[string]any:
+		for _, member := range v {
+			if holds(member, text, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxHolds is how deep URIs of resources are in what servers send.
+const maxHolds = 6
 
 // only reports whether an object has no members but the named one.
 func only(o map[string]any, name string) bool {

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/suites/judge"
+)
+
+// FaultPrefix begins the names of the scenarios whose server has one fault of
+// the catalogue of package mockserver.
+const FaultPrefix = "fault/"
+
+// Faulty returns, for each fault of servers, the scenario in which the client
+// meets it. There are too many of them for every run.
+func Faulty() []*Scenario {
+	var all []*Scenario
+	for _, f := range mockserver.Catalogue() {
+		// Protected servers have scenarios of their own.
+		if !strings.HasPrefix(f.ID, "auth.") && !slices.Contains(unheard, f.ID) {
+			all = append(all, faulty(FaultPrefix+f.ID, f.ID))
+		}
+	}
+	return all
+}
+
+// unheard are the faults of servers that lose what they read before anybody
+// could judge it.
+var unheard = []string{"stdio.first-line-only", "stdio.chunk-is-message"}
+
+// A server of each of these has faults of one kind, several where they do not
+// hide one another. To cope with them is asked of nobody: what a client makes
+// of them is its own affair, and what it sends then is judged like everything
+// else.
+var faultScenarios = []*Scenario{
+	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace", "progress.after-response",
+		"progress.not-growing", "cancellation.unknown-answered"),
+	faulty("faults/ids", "base.id-as-string", "base.request-id-reused"),
+	faulty("faults/results", "tools.content-block", "tools.structured-wrong-type", "resources.text-and-blob", "prompts.role-system",
+		"completion.too-many-values", "logging.message-for-data", "meta.not-an-object"),
+	faulty("faults/lists", "tools.duplicate-over-pages", "tools.name-missing", "resources.name-missing", "prompts.name-missing",
+		"resources.uri-relative", "pagination.next-cursor-number"),
+	faulty("faults/endless-list", "pagination.cursor-never-ends"),
+	faulty("faults/circular-list", "pagination.cursor-loops"),
+	faulty("faults/requests", "sampling.messages-string", "elicitation.nested-object", "roots.params-array", "base.request-id-null"),
+	faulty("faults/undeclared", "lifecycle.sampling-undeclared", "tools.undeclared", "logging.undeclared", "lifecycle.updates-undeclared"),
+	faulty("faults/handshake", "lifecycle.no-server-info", "schema.capability-boolean"),
+	faulty("faults/lines", "stdio.banner", "stdio.log-on-stdout", "stdio.blank-lines"),
+	faulty("faults/answers", "http.json-array"),
+	faulty("faults/streams", "http.event-not-json", "http.stream-kept-open"),
+	faulty("faults/events", "sse.event-type", "sse.event-not-json"),
+}
+
+// faulty returns the scenario of a server with faults, over the transports on
+// which the first of them shows.
+func faulty(name string, ids ...string) *Scenario {
+	first, _ := mockserver.Find(ids[0])
+	return &Scenario{
+		Name: name, Transports: first.Transports,
+		Requirements: []string{"base.json.well-formed", "base.json.object", "base.response.id-echo"},
+		Needs:        "the client sent nothing",
+		Options: func(*Play) server.Options {
+			var o server.Options
+			for _, id := range ids {
+				if f, ok := mockserver.Find(id); ok {
+					f.Apply(&o)
+				}
+			}
+			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
+			return o
+		},
+	}
+}

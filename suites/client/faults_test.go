@@ -1,0 +1,90 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// The reference client meets each fault that servers have. None of them is to be
+// blamed on it, and the run has to end.
+func TestFaultyServers(t *testing.T) {
+	pattern := client.FaultPrefix + "*"
+	if testing.Short() {
+		pattern = "faults/*"
+	}
+	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
+		t.Run(over, func(t *testing.T) {
+			run := conduct(t, suites.ClientOptions{
+				Transport: over, Timeout: 20 * time.Second, Scenarios: []string{pattern},
+				Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() },
+			})
+			for _, q := range run.Requirements {
+				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
+					for _, e := range q.Findings[0].Evidence {
+						t.Logf("%s %s", e.Stream, e.Text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// readOn reads a list for as long as there are cursors.
+func readOn(ctx context.Context, url string) error {
+	dialer := &transport.HTTP{Endpoint: transport.Endpoint{URL: url}}
+	conn, err := dialer.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(dialer.Transport(), "reads on"))
+	if err != nil {
+		return err
+	}
+	s := reference.New(conn, reference.Options{Timeout: answerTime})
+	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
+	if _, err := s.Initialize(ctx); err != nil {
+		return err
+	}
+	var params any
+	for {
+		x, err := s.Call(ctx, "prompts/list", params)
+		if err != nil {
+			return err
+		}
+		cursor, more := x.Result()["nextCursor"].(string)
+		if !more {
+			return nil
+		}
+		params = map[string]any{"cursor": cursor}
+	}
+}
+
+// A person would give up a list that never ends, and no program has to. Whoever
+// reads on until it is stopped has cost one limit, and is not blamed.
+func TestEndlessLists(t *testing.T) {
+	run := conduct(t, suites.ClientOptions{
+		Transport: transport.NameHTTP, Timeout: 5 * time.Second, Scenarios: []string{"faults/*-list", "lists/endless"},
+		Launch: func(p client.Place) (transport.Process, error) {
+			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+				return readOn(ctx, p.URL)
+			}}.Launch()
+		},
+	})
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Fail || q.Verdict == result.Warn {
+			t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
+		}
+	}
+	want := []string{"the client had to be stopped at the time limit in lists/endless, faults/endless-list, faults/circular-list"}
+	if diff := cmp.Diff(want, run.Notes); diff != "" {
+		t.Error(diff)
+	}
+}
