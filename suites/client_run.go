@@ -168,14 +168,17 @@ func clientCause(ctx context.Context, err error, played []*client.T, announced b
 	case ctx.Err() != nil:
 		return errInterrupted
 	}
+	reason := "the client never sent initialize"
 	for _, t := range played {
 		for _, c := range t.Conversations {
-			if c.Init != nil {
+			switch {
+			case c.Handshaken():
 				return nil
+			case c.Init != nil:
+				reason = "no initialize of the client got a result"
 			}
 		}
 	}
-	reason := "the client never sent initialize"
 	if len(played) > 0 {
 		if said := lastLine(played[0].Ending.Output); said != "" {
 			reason += "; its last words: " + wire.Quote(said, 200)

@@ -17,6 +17,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
 // postsElsewhere opens a legacy stream and posts initialize to the announced URI
 // without its query.
 func postsElsewhere(ctx context.Context, server string) error {
@@ -40,8 +42,7 @@ func postsElsewhere(ctx context.Context, server string) error {
 			return err
 		}
 		to.RawQuery = url.Values{}.Encode()
-		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
-		if r, err = http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(body)); err != nil {
+		if r, err = http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(initialize)); err != nil {
 			return err
 		}
 		r.Header.Set("Content-Type", "application/json")
@@ -63,8 +64,43 @@ func TestPostedElsewhere(t *testing.T) {
 			}}.Launch()
 		},
 	})
+	if run.Verdict != result.NotConformant {
+		t.Errorf("the run is %s: %s", run.Verdict, run.Reason)
+	}
 	i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == "sse.client.post-to-endpoint" })
 	if q := run.Requirements[i]; q.Verdict != result.Fail || len(q.Findings) == 0 || len(q.Findings[0].Evidence) < 2 {
 		t.Errorf("%s is %s: %s %+v", q.ID, q.Verdict, q.Reason, q.Findings)
 	}
+}
+
+// A client that no ordinary server takes in has shown nothing.
+func TestNeverTakenIn(t *testing.T) {
+	run := conduct(t, suites.ClientOptions{
+		Transport: transport.NameHTTP, Timeout: 10 * time.Second, Scenarios: []string{client.Baseline},
+		Launch: func(p client.Place) (transport.Process, error) {
+			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+				return namesSession(ctx, p.URL)
+			}}.Launch()
+		},
+	})
+	if want := "no initialize of the client got a result"; run.Verdict != result.Incomplete || !strings.HasPrefix(run.Reason, want) {
+		t.Errorf("the run is %s: %q; want incomplete: %q", run.Verdict, run.Reason, want)
+	}
+}
+
+// namesSession sends initialize with the id of a session that the server does
+// not know.
+func namesSession(ctx context.Context, server string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(initialize))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Session-Id", "of-another-day")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
 }
