@@ -24,6 +24,12 @@ func TestEchoedURI(t *testing.T) {
 			id: "schema.read-resource-request", party: wire.Client,
 			good: listed + reads(2, "notes.txt") + reads(3, "test://a"), bad: listed + reads(2, "other.txt"),
 		},
+		{
+			name: "template", id: "schema.read-resource-request", party: wire.Client,
+			good: listed + reads(3, "test://a"),
+			bad: `> {"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}` + "\n" +
+				`< {"jsonrpc":"2.0","id":1,"result":{"resourceTemplates":[{"name":"n","uriTemplate":"test://{id}"}]}}` + "\n" + reads(2, "test://{id}"),
+		},
 		{id: "meta.object", party: wire.Client, good: meta(`{"a":1}`), bad: meta(`[]`)},
 	})
 }

@@ -161,19 +161,17 @@ func (c *Conversation) echoesURI(e *wire.Event) bool {
 	return false
 }
 
-// holds reports whether a decoded value has a text in it.
+// holds reports whether a decoded value has a text in it as a URI.
 func holds(v any, text string, depth int) bool {
 	if depth > maxHolds {
 		return false
 	}
 	switch v := v.(type) {
-	case string:
-		return v == text
 	case []any:
 		return slices.ContainsFunc(v, func(item any) bool { return holds(item, text, depth+1) })
 	case map[string]any:
-		for _, member := range v {
-			if holds(member, text, depth+1) {
+		for name, member := range v {
+			if name == "uri" && member == text || holds(member, text, depth+1) {
 				return true
 			}
 		}
