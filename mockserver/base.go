@@ -355,7 +355,8 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo",
-		Summary: "A string id that looks like a number comes back as one.",
+		Summary:    "A string id that looks like a number comes back as one.",
+		Collateral: []string{"schema.call-tool-result"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
 				out.Message["id"] = id

@@ -241,6 +241,14 @@ func (t *T) Start(method string, params any, opts ...client.Option) *client.Pend
 	return p
 }
 
+// StartID is Start with an id of the caller's choice.
+func (t *T) StartID(id wire.ID, method string, params any) *client.Pending {
+	p, err := t.Session.StartID(t.Context, id, method, params)
+	t.Must(err)
+	t.Show(p.Request)
+	return p
+}
+
 // Await waits for the answer to a started request.
 func (t *T) Await(p *client.Pending) *client.Exchange {
 	x, err := p.Await(t.Context)

@@ -75,7 +75,8 @@ func judgeResponses(c *Conversation, o *Observer) {
 		}
 		// A tool may take longer than anybody wants to wait, and a server may do
 		// one thing after the other; how soon it answers pings is another matter.
-		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) {
+		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
+			!c.refusedUnnamed(x, e) {
 			o.Violation("base.response.present", e.From, "no response came in time", x.Request, e)
 		}
 	}
@@ -132,6 +133,15 @@ func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
 	}
 	return slices.ContainsFunc(c.Events[x.Request.Seq:until.Seq], func(e *wire.Event) bool {
 		return e.Kind == wire.KindStreamEnd && e.From == wire.Client && e.Stream == stream
+	})
+}
+
+// refusedUnnamed reports whether an error that names no request may be what
+// answered one by the time of an event: that it has no id is another matter.
+func (c *Conversation) refusedUnnamed(x *Exchange, at *wire.Event) bool {
+	return slices.ContainsFunc(c.Events[x.Request.Seq:at.Seq], func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From != x.From() && e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable() &&
+			!c.answersUnreadable(e)
 	})
 }
 

@@ -19,9 +19,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
 			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "20250618"} {
-				p, err := t.Session.StartID(t.Context, wire.StringID(id), "ping", nil)
-				t.Must(err)
-				t.Result(t.Await(p))
+				t.Result(t.Await(t.StartID(wire.StringID(id), "ping", nil)))
 			}
 		},
 	},
@@ -206,13 +204,20 @@ var baseChecks = []*check.Check{
 		Name:         "base/utf8",
 		Requirements: []string{"base.message.utf8-accepted"},
 		Body: func(t *check.T) {
-			// Text outside ASCII, as raw UTF-8, comes back the same where it comes back: in the id. An é is not the same as
-			// an e with an accent, whatever they look like.
+			// Text outside ASCII, as raw UTF-8, is read wherever it stands, and comes back the same where it comes back: in
+			// the id. An é is not the same as an e with an accent, whatever they look like. That an id is refused for what
+			// it is, is not the matter here.
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
 				t.Clear()
-				p, err := t.Session.StartID(t.Context, wire.StringID(text), "ping", nil)
+				t.Result(t.Call("ping", map[string]any{"_meta": map[string]any{"example.com/text": text}}))
+				mark := t.Mark()
+				p := t.StartID(wire.StringID(text), "ping", nil)
+				x, err := p.Await(t.Context)
+				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
+					t.Inconclusive("text in UTF-8 is accepted, but not as an id, by which it would come back")
+				}
+				t.Show(x.Response)
 				t.Must(err)
-				x := t.Await(p)
 				t.Result(x)
 				t.Require(x.Response.Msg.ID.Key() == p.ID.Key(), "the id %s came back as %s", p.ID, x.Response.Msg.ID)
 			}
@@ -265,9 +270,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The server's own ids do not hinder ours: low numbers are what it would use itself.
 			for id := range int64(3) {
-				p, err := t.Session.StartID(t.Context, wire.IntID(id+1_000_000), "ping", nil)
-				t.Must(err)
-				t.Result(t.Await(p))
+				t.Result(t.Await(t.StartID(wire.IntID(id+1_000_000), "ping", nil)))
 			}
 		},
 	},
@@ -279,6 +282,11 @@ func resembles(e *wire.Event, id wire.ID) bool {
 	const start = 20
 	got, want := e.Msg.ID.String(), id.String()
 	return e.Msg.IsResponse() && len(got) > len(want)/2 && len(got) < 2*len(want) && got[:start] == want[:start]
+}
+
+// refusesUnnamed reports whether a message is an error that names no request.
+func refusesUnnamed(e *wire.Event) bool {
+	return e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable()
 }
 
 // silent sends a notification and fails if anything answers it before a ping
