@@ -341,6 +341,17 @@ func (c *Conversation) judgeRefusedAnswer(x *httpExchange, m *wire.Event, ends m
 	if end := ends[asked.Request.Stream]; end != nil && end.Seq < x.head.Seq {
 		return
 	}
+	for _, y := range c.Exchanges {
+		if y.From() != wire.Client || y.Request.Seq > asked.Request.Seq {
+			continue
+		}
+		// The server may have asked on behalf of this one, and waits no more.
+		for _, over := range []*wire.Event{y.Cancelled, y.Response()} {
+			if over != nil && over.Seq > asked.Request.Seq && over.Seq < x.head.Seq {
+				return
+			}
+		}
+	}
 	o.Warning("http.server.response-202", wire.Server,
 		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.status()), x.evidence(asked.Request)...)
 }

@@ -593,6 +593,17 @@ func TestRefusedAnswer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("after the call in which it has asked was cancelled", func(t *testing.T) {
+		s := newHTTPScript(t, "http").handshake()
+		get := s.get(later(), 200, "text/event-stream")
+		s.stream(callSix, true)
+		s.event(get, "", serverAsk)
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
+		s.post(clientSay, later(), 400, "", "")
+		if seen := Judge([]*wire.Log{s.log})[Key{"http.server.response-202", wire.Server}]; seen != nil && len(seen.Violations) > 0 {
+			t.Errorf("it is warned of: %v", seen.Violations)
+		}
+	})
 }
 
 // TestCancelledPost: the POST of a cancelled request is answered all the same,
