@@ -542,7 +542,8 @@ var authFaults = []Fault{
 		Summary: "The 401 answer to an initialize holds the result.",
 		Apply: guarding(passing(server.Unauthorized, func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
 			replying(server.AnsweredJSON, func(r *server.Reply) {
-				if posted(r.Request).Method == "initialize" && r.Request.Header.Get("Authorization") != "Bearer "+GoodToken {
+				scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
+				if posted(r.Request).Method == "initialize" && !(strings.EqualFold(scheme, "Bearer") && token == GoodToken) {
 					r.Status = http.StatusUnauthorized
 					r.Header.Set("Www-Authenticate",
 						`Bearer error="invalid_token", resource_metadata="http://`+r.Request.Host+server.WellKnownResource+`/mcp"`)

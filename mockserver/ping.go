@@ -26,15 +26,20 @@ var pingFaults = []Fault{
 	},
 	{
 		ID: "ping.refused", Requirement: "ping.response-prompt",
-		Summary:    "Pings are refused with -32600.",
-		Collateral: pinged,
-		Apply:      refusing("ping", server.InvalidRequest, always),
+		Summary: "Pings are refused with -32600.",
+		Apply:   refusing("ping", server.InvalidRequest, always),
 	},
 	{
 		ID: "ping.unknown", Requirement: "ping.either-side",
 		Summary:    "Pings are refused with -32601.",
-		Collateral: append([]string{"ping.response-prompt"}, pinged...),
+		Collateral: []string{"ping.response-prompt"},
 		Apply:      refusing("ping", server.MethodNotFound, always),
+	},
+	{
+		ID: "ping.silent", Requirement: "ping.response-prompt",
+		Summary:    "No ping is answered.",
+		Collateral: []string{"base.response.present"},
+		Apply:      answering("ping", server.NoAnswer, always),
 	},
 	{
 		ID: "ping.refused-before-initialized", Requirement: "ping.response-prompt",
@@ -59,13 +64,6 @@ var pingFaults = []Fault{
 		Summary: "The server's pings have params of their own.",
 		Apply:   pinging(object{"id": "p", "params": object{"timestamp": 0}}),
 	},
-}
-
-// pinged are the requirements that are tried with pings.
-var pinged = []string{
-	"base.request.string-id-served", "base.request.integer-id-served", "base.params.omitted", "base.message.utf8-accepted",
-	"base.request.id-space-per-side", "meta.key.name-characters", "stdio.message.crlf-accepted", "stdio.message.split-writes",
-	"stdio.message.several-per-write", "stdio.message.only-newline-delimits", "progress.request", "cancellation.race",
 }
 
 // busy reports whether a tool is at work.

@@ -77,6 +77,9 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if o.Timeout == 0 {
 		o.Timeout = e.Timeout
 	}
+	if e.target != nil {
+		o.Plain = e.target.plain
+	}
 	conn, err := e.Dialer.Dial(ctx, e.Trace.Connect(e.Dialer.Transport(), label))
 	if err != nil {
 		return nil, err
@@ -122,6 +125,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err := e.barred(nil); err != nil {
 		return e.target, err
 	}
+	e.target.choosePlain(ctx, s)
 	return e.target, e.target.complete()
 }
 

@@ -274,9 +274,13 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 	return e
 }
 
-// Fence sends a ping and waits for its answer: whatever the server was going
-// to answer at once to an earlier message has then arrived. Over HTTP each
-// message has a stream of its own, which the ping could overtake
+// Plain returns the method of a request without params that the server serves,
+// for what is about none of them: ping, unless the server has none.
+func (t *T) Plain() string { return t.Session.Plain() }
+
+// Fence sends a plain request and waits for its answer: whatever the server was
+// going to answer at once to an earlier message has then arrived. Over HTTP each
+// message has a stream of its own, which the request could overtake
 // (basic/transports#sending-messages-to-the-server): those of messages that are
 // no requests are waited for before.
 func (t *T) Fence() {
@@ -295,7 +299,7 @@ func (t *T) Fence() {
 
 // FenceOn is Fence on another session.
 func (t *T) FenceOn(s *client.Session) {
-	x, err := s.Call(t.Context, "ping", nil)
+	x, err := s.Call(t.Context, s.Plain(), nil)
 	if err != nil {
 		t.Show(x.Events()...)
 	}

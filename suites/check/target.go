@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -26,6 +27,7 @@ type Target struct {
 	// Observed names, by purpose, calls that were seen to serve it.
 	Observed map[string]Call
 
+	plain string          // see [client.Options]
 	given map[string]Call // by purpose, what the user named
 }
 
@@ -78,6 +80,21 @@ func (t *Target) discover(ctx context.Context, s *client.Session) error {
 		}
 	}
 	return nil
+}
+
+// choosePlain finds a request that is served, so that what is about something
+// else than ping does not depend on it.
+func (t *Target) choosePlain(ctx context.Context, s *client.Session) {
+	x, err := s.Call(ctx, "ping", nil)
+	if err == nil && (x.Result() != nil || x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized) {
+		return
+	}
+	for _, l := range listMembers {
+		if pages := t.List(l.method).Pages; len(pages) > 0 && pages[0].Result() != nil {
+			t.plain, s.Options.Plain = l.method, l.method
+			return
+		}
+	}
 }
 
 // askable returns ping and the declared lists that were not asked for yet.

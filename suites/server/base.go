@@ -19,7 +19,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
 			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "20250618"} {
-				t.Result(t.Await(t.StartID(wire.StringID(id), "ping", nil)))
+				t.Result(t.Await(t.StartID(wire.StringID(id), t.Plain(), nil)))
 			}
 		},
 	},
@@ -32,7 +32,7 @@ var baseChecks = []*check.Check{
 			// is tolerated, as servers have to guard themselves. Of its characters, each of three bytes, one lies across the
 			// end of whatever the server reads at a time.
 			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
-			x, err := t.Session.StartID(t.Context, id, "ping", nil)
+			x, err := t.Session.StartID(t.Context, id, t.Plain(), nil)
 			if err != nil {
 				t.Inconclusive("a request with an id of 150000 bytes cannot be sent: %v", err)
 			}
@@ -74,8 +74,8 @@ var baseChecks = []*check.Check{
 			// JSON that is no request, but with an id that an answer can carry. Silence is tolerated, a result is not.
 			for i, raw := range []string{
 				`{"jsonrpc":"2.0","id":"invalid-%d","method":1}`,
-				`{"jsonrpc":"1.0","id":"invalid-%d","method":"ping"}`,
-				`{"id":"invalid-%d","method":"ping"}`,
+				`{"jsonrpc":"1.0","id":"invalid-%d","method":"` + t.Plain() + `"}`,
+				`{"id":"invalid-%d","method":"` + t.Plain() + `"}`,
 			} {
 				id := wire.StringID(fmt.Sprintf("invalid-%d", i))
 				mark := t.Mark()
@@ -117,21 +117,21 @@ var baseChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// ID and METHOD are not the members of a request. The same message spelled well is the control.
-			if control := t.Call("ping", nil); control.Result() == nil {
-				t.Inconclusive("a ping that is spelled well is not served either: %s", check.Describe(control))
+			if control := t.Call(t.Plain(), nil); control.Result() == nil {
+				t.Inconclusive("a request that is spelled well is not served either: %s", check.Describe(control))
 			}
 			mark := t.Mark()
-			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`, client.Deliberately("*"))
-			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"ping"}`, client.Deliberately("*"))
-			// An answer without an id may be taken for that of the first ping.
-			_, err := t.Session.Call(t.Context, "ping", nil)
+			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.Plain()+`"}`, client.Deliberately("*"))
+			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.Plain()+`"}`, client.Deliberately("*"))
+			// An answer without an id may be taken for that of the first one.
+			_, err := t.Session.Call(t.Context, t.Plain(), nil)
 			if err == nil {
-				_, err = t.Session.Call(t.Context, "ping", nil)
+				_, err = t.Session.Call(t.Context, t.Plain(), nil)
 			}
 			for _, e := range t.Since(mark) {
 				if e.Msg.Kind == wire.Result && (e.Msg.ID.Key() == `"wrong-case"` || e.Msg.ID.Key() == `"wrong-case-too"`) {
 					t.Show(e)
-					t.Fail("a message with members spelled ID, METHOD or Method was served as a ping")
+					t.Fail("a message with members spelled ID, METHOD or Method was served as a request")
 				}
 			}
 			if err != nil {
@@ -147,9 +147,8 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The revision removed batches: whatever comes back, it is no answer to the members.
 			mark := t.Mark()
-			t.Send(`[{"jsonrpc":"2.0","id":"batch-1","method":"ping"},{"jsonrpc":"2.0","id":"batch-2","method":"ping"}]`,
-				client.Deliberately("*"))
-			t.Send(`[{"jsonrpc":"2.0","id":"batch-3","method":"ping"}]`, client.Deliberately("*"))
+			t.Send("["+string(plainRaw(t, wire.StringID("batch-1")))+","+string(plainRaw(t, wire.StringID("batch-2")))+"]", client.Deliberately("*"))
+			t.Send("["+string(plainRaw(t, wire.StringID("batch-3")))+"]", client.Deliberately("*"))
 			t.Fence()
 			for _, e := range t.Since(mark) {
 				if e.Msg.Kind == wire.Result && slices.Contains([]string{`"batch-1"`, `"batch-2"`, `"batch-3"`}, e.Msg.ID.Key()) {
@@ -164,7 +163,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: what the revision does not define is no reason to refuse a request.
-			methods := []string{"ping"}
+			methods := []string{t.Plain()}
 			for _, l := range t.Target.Lists {
 				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
 					methods = append(methods, l.Method)
@@ -196,7 +195,7 @@ var baseChecks = []*check.Check{
 				{"meta.reserved.no-assumptions", map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
 			} {
 				t.About(v.id)
-				t.Result(t.Call("ping", map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved")))
+				t.Result(t.Call(t.Plain(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved")))
 			}
 		},
 	},
@@ -209,9 +208,9 @@ var baseChecks = []*check.Check{
 			// it is, is not the matter here.
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
 				t.Clear()
-				t.Result(t.Call("ping", map[string]any{"_meta": map[string]any{"example.com/text": text}}))
+				t.Result(t.Call(t.Plain(), map[string]any{"_meta": map[string]any{"example.com/text": text}}))
 				mark := t.Mark()
-				p := t.StartID(wire.StringID(text), "ping", nil)
+				p := t.StartID(wire.StringID(text), t.Plain(), nil)
 				x, err := p.Await(t.Context)
 				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
 					t.Inconclusive("text in UTF-8 is accepted, but not as an id, by which it would come back")
@@ -236,14 +235,14 @@ var baseChecks = []*check.Check{
 			if finished(t, mark, slow) {
 				t.Inconclusive("the tool %q is not slow enough", call.Tool)
 			}
-			control, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-beside"), "ping", nil)
+			control, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-beside"), t.Plain(), nil)
 			t.Must(err)
 			if x := t.Await(control); x.Result() == nil {
 				t.Inconclusive("a ping whose id is a string is not served beside a slow call: it got %s", check.Describe(x))
 			}
 			t.Clear()
 			t.Show(slow.Request)
-			digits, err := t.Session.StartID(t.Context, wire.StringID(slow.ID.String()), "ping", nil)
+			digits, err := t.Session.StartID(t.Context, wire.StringID(slow.ID.String()), t.Plain(), nil)
 			t.Must(err)
 			t.Show(digits.Request)
 			t.About("base.request.string-id-served")
@@ -260,8 +259,10 @@ var baseChecks = []*check.Check{
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
 			}
-			cancel(t, slow.ID)
-			t.Fence()
+			if !finished(t, mark, slow) {
+				cancel(t, slow.ID)
+				_ = t.Session.Fence(t.Context) // what it makes of the cancellation is another matter
+			}
 		},
 	},
 	{
@@ -270,7 +271,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The server's own ids do not hinder ours: low numbers are what it would use itself.
 			for id := range int64(3) {
-				t.Result(t.Await(t.StartID(wire.IntID(id+1_000_000), "ping", nil)))
+				t.Result(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil)))
 			}
 		},
 	},

@@ -41,7 +41,7 @@ var cancellationChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh},
 		Body: func(t *check.T) {
 			// A request that has been answered, once and once more.
-			x := t.Call("ping", nil)
+			x := t.Call(t.Plain(), nil)
 			raw := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, x.Request.Msg.ID)
 			silent(t, raw)
 			silent(t, raw)
@@ -67,7 +67,7 @@ var cancellationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A cancellation right behind its request, and right behind the answer, over and over. Whether the request is
 			// answered is left to the race; those beside it are.
-			method := "ping"
+			method := t.Plain()
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
 			}
@@ -81,7 +81,7 @@ var cancellationChecks = []*check.Check{
 				for range burst {
 					cancel(t, t.Start(method, nil).ID)
 				}
-				kept = append(kept, t.Start("ping", nil))
+				kept = append(kept, t.Start(t.Plain(), nil))
 				answered := t.Call(method, nil)
 				cancel(t, answered.Request.Msg.ID, late)
 			}

@@ -153,7 +153,7 @@ var httpChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean refusal is tolerated, as servers have to guard themselves.
 			id := t.Session.NextID()
-			body := `{"jsonrpc":"2.0","id":` + id.String() + `,"method":"ping","params":{"_meta":{"example.com/filler":"` + strings.Repeat("x", 1<<20) + `"}}}`
+			body := `{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + t.Plain() + `","params":{"_meta":{"example.com/filler":"` + strings.Repeat("x", 1<<20) + `"}}}`
 			r := t.Do(transport.Request{Body: []byte(body)})
 			switch {
 			case result(r) != nil:
@@ -187,7 +187,7 @@ var foreignOrigins = []string{"http://evil.example", "http://localhost.evil.exam
 
 // pingRequest returns the POST of a ping.
 func pingRequest(t *check.T) transport.Request {
-	return transport.Request{Body: pingRaw(t.Session.NextID())}
+	return transport.Request{Body: plainRaw(t, t.Session.NextID())}
 }
 
 // initializeWith posts an initialize on a connection of its own, with an origin

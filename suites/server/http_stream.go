@@ -50,7 +50,7 @@ var httpStreamChecks = []*check.Check{
 			call := purposed(t, "slow")
 			slow := t.Start("tools/call", call.Params())
 			for range 2 {
-				x := t.Call("ping", nil)
+				x := t.Call(t.Plain(), nil)
 				if x.Result() == nil {
 					t.Fail("a ping beside another request was answered with %s", check.Describe(x))
 				}

@@ -17,7 +17,7 @@ var metaChecks = []*check.Check{
 			t.Result(t.Call("initialize", t.Session.InitializeParams()))
 			mark := t.Mark()
 			t.Notify("notifications/initialized", map[string]any{"_meta": anyMeta})
-			gone := t.Start("ping", nil)
+			gone := t.Start(t.Plain(), nil)
 			t.Notify("notifications/cancelled", map[string]any{"requestId": 0, "_meta": anyMeta}, late)
 			t.Await(gone)
 			t.Fence()

@@ -53,7 +53,7 @@ func Scripted(s *script.Script, users bool, requirements ...string) *check.Check
 				}
 			}
 			p := &scriptPlayer{
-				t: t, script: s, users: users, from: t.Mark(), bound: make(script.Bindings),
+				t: t, script: s, users: users, from: t.Mark(), bound: script.Bindings{"plain": t.Plain()},
 				taken: make(map[*wire.Event]bool), named: make(map[string]*scriptRequest),
 			}
 			p.play(s.Steps)

@@ -57,7 +57,7 @@ var sseChecks = []*check.Check{
 			t.Fence()
 			for _, form := range contentTypes {
 				t.Clear()
-				head := postLegacy(t, pingRaw(t.Session.NextID()), http.Header{"Content-Type": {form}}, client.Deliberately("*"))
+				head := postLegacy(t, plainRaw(t, t.Session.NextID()), http.Header{"Content-Type": {form}}, client.Deliberately("*"))
 				t.Require(head.HTTP.Status < 400, "a message of the Content-Type %q was answered with HTTP status %d", form, head.HTTP.Status)
 			}
 			t.Fence()
@@ -80,7 +80,7 @@ func refuseLegacyOrigin(t *check.T, id, origin string) {
 		t.Violation(id, fmt.Sprintf("a GET with a foreign origin was answered with HTTP status %d", status))
 	}
 	t.Clear()
-	head := postLegacy(t, pingRaw(t.Session.NextID()), header, client.Deliberately("*"))
+	head := postLegacy(t, plainRaw(t, t.Session.NextID()), header, client.Deliberately("*"))
 	if head.HTTP.Status < 400 {
 		t.Violation(id, fmt.Sprintf("a message with a foreign origin was answered with HTTP status %d", head.HTTP.Status))
 	}

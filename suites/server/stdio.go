@@ -79,7 +79,7 @@ var stdioChecks = []*check.Check{
 			// A pipe has no message boundaries: the pieces of a line may arrive one by one, those of a character as well.
 			const text = "naïve — 次 🎉"
 			framed(t, t.Session.NextID(), bytewise)
-			if whole, err := t.Session.StartID(t.Context, wire.StringID(text), "ping", nil); err == nil {
+			if whole, err := t.Session.StartID(t.Context, wire.StringID(text), t.Plain(), nil); err == nil {
 				if x, err := whole.Await(t.Context); err == nil && x.Result() != nil {
 					framed(t, wire.StringID(text+" again"), bytewise)
 				}
@@ -99,7 +99,7 @@ var stdioChecks = []*check.Check{
 			for range 3 {
 				id := t.Session.NextID()
 				ids = append(ids, id)
-				raw := pingRaw(id)
+				raw := plainRaw(t, id)
 				text = append(append(text, raw...), '\n')
 			}
 			for i, line := range strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n") {
@@ -123,7 +123,7 @@ var stdioChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in raw JSON.
 			text := json.RawMessage("\"a\u2028b\u2029c\u0085d\"")
-			t.Result(t.Call("ping", map[string]any{"_meta": map[string]any{"example.com/text": text}}))
+			t.Result(t.Call(t.Plain(), map[string]any{"_meta": map[string]any{"example.com/text": text}}))
 		},
 	},
 	{
@@ -132,7 +132,7 @@ var stdioChecks = []*check.Check{
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean error is tolerated, as servers have to guard themselves.
-			x := t.Call("ping", map[string]any{"_meta": map[string]any{"example.com/filler": strings.Repeat("x", 1<<20)}})
+			x := t.Call(t.Plain(), map[string]any{"_meta": map[string]any{"example.com/filler": strings.Repeat("x", 1<<20)}})
 			if x.Error() != nil {
 				t.Note("a message of 1 MiB was refused with error %d", x.Error().Code)
 			}
@@ -148,7 +148,7 @@ var alone = check.Needs{Session: check.Own, Transports: []string{transport.NameS
 // others have used it would have to be tried twice, a time limit each.
 var derailing = check.Needs{Session: check.Fresh, Transports: []string{transport.NameStdio}, Long: true}
 
-// survives sends a line that is no valid message and wants a ping after it to be
+// survives sends a line that is no valid message and wants a request after it to be
 // answered. What answers the line itself is an error with the given code (0 for
 // any), with an id that is null or absent; silence is fine too.
 func survives(t *check.T, raw string, code int64, id string) {
@@ -175,13 +175,14 @@ func stdioConn(t *check.T) *transport.StdioConn {
 	return conn
 }
 
-func pingRaw(id wire.ID) []byte {
-	return []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"method":"ping"}`)
+// plainRaw returns a request that is served.
+func plainRaw(t *check.T, id wire.ID) []byte {
+	return []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + t.Plain() + `"}`)
 }
 
-// framed sends a ping in the given writes and wants it answered.
+// framed sends a plain request in the given writes and wants it answered.
 func framed(t *check.T, id wire.ID, frame func(raw []byte) [][]byte) {
-	raw := pingRaw(id)
+	raw := plainRaw(t, id)
 	mark := t.Mark()
 	sent, err := stdioConn(t).Write(t.Context, transport.Outgoing{Raw: raw}, frame(raw[:len(raw):len(raw)])...)
 	t.Show(sent)
@@ -200,7 +201,7 @@ func bytewise(raw []byte) [][]byte {
 
 // answered waits for the result with an id.
 func answered(t *check.T, mark int, id wire.ID) {
-	_, err := t.Session.AwaitEvent(t.Context, mark, "result of ping", func(e *wire.Event) bool {
+	_, err := t.Session.AwaitEvent(t.Context, mark, "result of "+t.Plain(), func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Result && e.Msg.ID.Resembles(id)
 	})
 	t.Must(err)
