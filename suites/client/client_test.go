@@ -578,7 +578,7 @@ func TestFaultsAreCaught(t *testing.T) {
 					return nil
 				case wire.StringID("after-sampling").Key():
 					// The model has taken its time.
-					time.Sleep(300 * time.Millisecond)
+					time.Sleep(1200 * time.Millisecond)
 					return []transport.Outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant",` +
 						`"content":{"type":"text","text":"Hello."},"model":"m"}}`)}, out}
 				}
