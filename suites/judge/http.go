@@ -338,6 +338,9 @@ func (c *Conversation) judgeRefusedAnswer(x *httpExchange, m *wire.Event, ends m
 		x.deliberate() || x.refusesEntry() {
 		return
 	}
+	if h := x.request.HTTP.Header; h.Get(headerSession) != c.sessionID() || len(h.Values(headerVersion)) > 0 && h.Get(headerVersion) != c.Version {
+		return // it had something else to refuse
+	}
 	if end := ends[asked.Request.Stream]; end != nil && end.Seq < x.head.Seq {
 		return
 	}

@@ -593,6 +593,13 @@ func TestRefusedAnswer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("without its session id", func(t *testing.T) {
+		s := newHTTPScript(t, "http").handshake()
+		s.stream(callSix, true, "", serverAsk).post(clientSay, without(later(), headerSession), 400, "", "")
+		if seen := Judge([]*wire.Log{s.log})[Key{"http.server.response-202", wire.Server}]; seen != nil && len(seen.Violations) > 0 {
+			t.Errorf("it is warned of: %v", seen.Violations)
+		}
+	})
 	t.Run("after the call in which it has asked was cancelled", func(t *testing.T) {
 		s := newHTTPScript(t, "http").handshake()
 		get := s.get(later(), 200, "text/event-stream")
