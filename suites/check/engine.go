@@ -125,7 +125,6 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err := e.barred(nil); err != nil {
 		return e.target, err
 	}
-	e.target.choosePlain(ctx, s)
 	return e.target, e.target.complete()
 }
 
@@ -133,6 +132,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 // cause, nothing is run: every check is inconclusive because of it.
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
 	if cause == nil {
+		e.target.choosePlain(ctx, e.shared)
 		e.rehearse(ctx, checks)
 	}
 	futures := make([]*Future, len(checks))
