@@ -1,9 +1,13 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,8 +82,14 @@ func conductHTTP(t *testing.T, name string, change func(*server.Options)) *resul
 	t.Helper()
 	o := serverOptions()
 	change(&o)
+	return conductBehind(t, name, o, func(h http.Handler) http.Handler { return h })
+}
+
+// conductBehind runs the suite against a reference server with something in front.
+func conductBehind(t *testing.T, name string, o server.Options, front func(http.Handler) http.Handler) *result.Run {
+	t.Helper()
 	handler := server.New(o).HTTP()
-	s := httptest.NewServer(handler)
+	s := httptest.NewServer(front(handler))
 	t.Cleanup(s.Close)
 	t.Cleanup(handler.Close) // first: it ends the streams that s.Close waits for
 	var dialer transport.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}
@@ -132,6 +142,48 @@ func TestSharedLogLevelPasses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A session that is lost in the middle of the run is what those requirements
+// suffer from that lose it, and no others; what mcpconform does in it, it does
+// on purpose.
+func TestLostSessions(t *testing.T) {
+	const deadly = `"params":{"argument":` // of completion/complete
+	run := conductBehind(t, transport.NameHTTP, serverOptions(), func(h http.Handler) http.Handler {
+		var gone sync.Map // by session id
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			id := r.Header.Get("Mcp-Session-Id")
+			if _, lost := gone.Load(id); lost {
+				http.Error(w, "Session not found", http.StatusNotFound)
+				return
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if id != "" && bytes.Contains(body, []byte(deadly)) {
+				gone.Store(id, true)
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	failed := 0
+	for _, q := range run.Requirements {
+		if q.Verdict != result.Fail && q.Verdict != result.Warn && q.Verdict != result.Error {
+			continue
+		}
+		failed++
+		if !strings.HasPrefix(q.ID, "completion.") {
+			t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+		}
+	}
+	if failed == 0 {
+		t.Error("no requirement suffered")
+	}
+	for _, h := range run.Harness {
+		t.Errorf("a message of mcpconform is at fault: %s: %s %v", h.Check, h.Message, h.Evidence)
 	}
 }
 

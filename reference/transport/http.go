@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -61,10 +63,19 @@ type HTTPConn struct {
 	leaving   atomic.Bool // a DELETE was sent, whoever made it up
 	listening atomic.Bool // the connection has opened its GET stream
 	listeners atomic.Int32
+	recording sync.RWMutex // of requests; see begin
 }
 
-// sessionState is what initialize has brought.
-type sessionState struct{ id, version string }
+// sessionState is what initialize has brought, and whether the server still
+// knows the session.
+type sessionState struct {
+	id, version string
+	lost        bool
+}
+
+// goesOn says that a request is deliberately made in a session that the server
+// no longer knows, to find out what becomes of it.
+const goesOn = "http.client.reinitialize-on-404"
 
 func (c *HTTPConn) state() sessionState {
 	if s := c.session.Load(); s != nil {
@@ -171,7 +182,7 @@ func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	if msg.Kind == wire.Request && msg.Method == "initialize" {
 		c.learn(o, msg)
 	}
-	x, err := c.start(o)
+	x, err := c.begin(o)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +214,7 @@ func nonNil(b []byte) []byte {
 func (c *HTTPConn) learn(o *outbound, request *wire.Message) {
 	o.onHead = func(resp *http.Response) {
 		if id := resp.Header.Get(headerSession); id != "" && resp.StatusCode/100 == 2 {
-			c.update(func(s *sessionState) { s.id = id })
+			c.update(func(s *sessionState) { s.id, s.lost = id, false })
 			c.deleted.Store(false)
 		}
 	}
@@ -213,6 +224,47 @@ func (c *HTTPConn) learn(o *outbound, request *wire.Message) {
 		}
 	}
 }
+
+// begin starts an exchange and follows from it whether the server still knows
+// the session (basic/transports#session-management). What goes on in one that
+// it does not know is declared as deliberate.
+func (c *HTTPConn) begin(o *outbound) (*exchange, error) {
+	// Whatever is recorded after a head that tells of the loss knows of it.
+	c.recording.RLock()
+	defer c.recording.RUnlock()
+	s := c.state()
+	if s.id == "" || o.header.Get(headerSession) != s.id {
+		return c.start(o)
+	}
+	plain := len(o.deliberate) == 0
+	if s.lost {
+		o.deliberate = append(slices.Clone(o.deliberate), goesOn)
+	}
+	if o.method == http.MethodPost && o.onHead == nil {
+		o.onHead = func(resp *http.Response) {
+			switch {
+			case resp.StatusCode/100 == 2 && s.lost:
+				c.setLost(s.id, false)
+			case resp.StatusCode == http.StatusNotFound && plain:
+				c.setLost(s.id, true)
+			}
+		}
+	}
+	return c.start(o)
+}
+
+func (c *HTTPConn) setLost(id string, lost bool) {
+	if s := c.state(); s.id != id || s.lost == lost {
+		return
+	}
+	c.recording.Lock()
+	defer c.recording.Unlock()
+	c.update(func(s *sessionState) { s.lost = lost && s.id == id })
+}
+
+// Lost reports whether the server has last said that it does not know the
+// session.
+func (c *HTTPConn) Lost() bool { return c.state().lost }
 
 // negotiated returns the version that an answer to initialize settles on: the
 // one that was asked for if the result names none. It returns "" for anything
@@ -238,7 +290,7 @@ func negotiated(request, answer *wire.Message) string {
 
 // listen opens the GET stream and gives the server a moment to accept it.
 func (c *HTTPConn) listen(ctx context.Context) {
-	x, err := c.start(c.listener(nil, 0))
+	x, err := c.begin(c.listener(nil, 0))
 	if err != nil || c.dialer.lateHead.Load() {
 		return
 	}
@@ -311,7 +363,7 @@ func (c *HTTPConn) listenAgain(ended *exchange, barren int) {
 	if c.leaving.Load() {
 		return
 	}
-	_, _ = c.start(c.listener(over, barren)) // refused when the connection was closed meanwhile
+	_, _ = c.begin(c.listener(over, barren)) // refused when the connection was closed meanwhile
 }
 
 // get returns a GET that opens a stream. A server may hold back its head until
@@ -325,7 +377,7 @@ func (c *HTTPConn) get(over http.Header) *outbound {
 // Listen opens a further GET stream, waits for the head of the response and
 // returns the stream's name. That the server declines with 405 is no error.
 func (c *HTTPConn) Listen(ctx context.Context) (stream string, err error) {
-	x, err := c.start(c.get(nil))
+	x, err := c.begin(c.get(nil))
 	if err != nil {
 		return "", err
 	}
@@ -423,7 +475,7 @@ func (c *HTTPConn) Open(ctx context.Context, r Request) (*Stream, error) {
 			c.learn(o, o.parsed)
 		}
 	}
-	x, err := c.start(o)
+	x, err := c.begin(o)
 	if err != nil {
 		return nil, err
 	}

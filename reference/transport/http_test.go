@@ -243,6 +243,42 @@ func TestHTTPSession(t *testing.T) {
 	}
 }
 
+// What goes on in a session that the server no longer knows is declared as
+// deliberate, until the server knows it again.
+func TestHTTPLostSession(t *testing.T) {
+	noLeaks(t)
+	var lost atomic.Bool
+	p := &peer{}
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if lost.Load() {
+			http.NotFound(w, r)
+			return
+		}
+		p.ServeHTTP(w, r)
+	})
+	log := newTestLog()
+	conn := dialHTTP(t, at(server.URL), log)
+	steps := []struct {
+		raw        string
+		lost       bool // the server does not know the session
+		deliberate bool
+	}{
+		{initializeRaw, false, false}, {pingRaw, false, false}, {pingRaw, true, false},
+		{pingRaw, true, true}, {pingRaw, false, true}, {pingRaw, false, false}, {pingRaw, true, false},
+	}
+	for i, step := range steps {
+		lost.Store(step.lost)
+		sent := send(t, conn, step.raw)
+		awaitEnd(t, log, sent.Stream)
+		if deliberate := len(sent.Deliberate) > 0; deliberate != step.deliberate {
+			t.Errorf("step %d: deliberate is %v, want %v", i, deliberate, step.deliberate)
+		}
+		if conn.Lost() != step.lost {
+			t.Errorf("step %d: lost is %v, want %v", i, conn.Lost(), step.lost)
+		}
+	}
+}
+
 // The order in which a waiter relies on the log: what we sent, its head, the
 // head of the answer, the answer, the end.
 func TestHTTPOrder(t *testing.T) {

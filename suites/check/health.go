@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
 // health is what the engine knows of a target that all connections share.
@@ -63,7 +64,7 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 		case s == nil:
 			answered = e.runAlone(ctx, f)
 		default:
-			answered = e.run(ctx, f, s)
+			answered = e.run(ctx, f, s) && !(f.outcome.Verdict == Failed && lost(s))
 		}
 		if answered || ctx.Err() != nil {
 			close(f.done)
@@ -76,6 +77,13 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 		wait()
 		e.repeat(ctx)
 	})
+}
+
+// lost reports whether the server no longer knows a session that checks share:
+// then another of them may have cost it.
+func lost(s *client.Session) bool {
+	conn, ok := s.Conn.(*transport.HTTPConn)
+	return ok && conn.Lost()
 }
 
 func (e *Engine) isDown() bool {
