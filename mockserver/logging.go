@@ -76,10 +76,7 @@ var loggingFaults = []Fault{
 		ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
 		Summary: "Messages of the level itself are held back.",
 		Apply: all(
-			wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				levelOf(r.Session).Store(member(r.Params, "level"))
-				return next(ctx, r)
-			}),
+			keepsLevel,
 			sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 				if set := levelOf(out.Session).Load(); set != "debug" && set == out.Params()["level"] {
 					return nil
@@ -92,10 +89,7 @@ var loggingFaults = []Fault{
 		ID: "logging.debug-silences", Requirement: "logging.filter.all-above",
 		Summary: "With the level at debug no message is sent.",
 		Apply: all(
-			wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				levelOf(r.Session).Store(member(r.Params, "level"))
-				return next(ctx, r)
-			}),
+			keepsLevel,
 			sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
 				if levelOf(out.Session).Load() == "debug" {
 					return nil
@@ -154,6 +148,12 @@ type (
 	levelKey struct{}
 	setKey   struct{}
 )
+
+// keepsLevel makes each session remember the level that was set last; see levelOf.
+var keepsLevel = wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	levelOf(r.Session).Store(member(r.Params, "level"))
+	return next(ctx, r)
+})
 
 // levelOf returns where a session keeps the level that was set last.
 func levelOf(s *server.Session) *atomic.Value {

@@ -3,7 +3,6 @@ package suites_test
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/mcpconform/mcpconform/fixtures"
@@ -12,63 +11,49 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/scripttest"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// Scripts of a user, in which | stands for three backticks, with what comes of
-// them on the reference server.
-var userScripts = []struct {
-	name, text string
-	verdict    result.Verdict
-	message    string // part of the finding or reason
-}{
-	{"meets", "# Greeting\n|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"echo\", \"arguments\": {\"text\": \"hello\"}}}\n|\n" +
-		"|json expect\n{\"result\": {\"content\": [{\"text\": \"hello\"}]}}\n|\n", result.Pass, ""},
-	{"mismatch", "|json send\n{\"method\": \"ping\"}\n|\n\n|json expect\n{\"result\": {\"pong\": true}}\n|\n",
-		result.Fail, "s/mismatch.md:5: /result/pong is missing"},
-	{"mild", "---\nlevel: SHOULD\n---\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"error\": {}}\n|\n",
-		result.Warn, "s/mild.md:7: /error is missing"},
-	{"cursor", "|json send as=one\n{\"method\": \"tools/list\"}\n|\n|json send as=two\n{\"method\": \"ping\"}\n|\n" +
+// Scripts of a user, with what comes of them on the reference server.
+var userScripts = []scripttest.Case{
+	{Name: "meets", Text: "# Greeting\n|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"echo\", \"arguments\": {\"text\": \"hello\"}}}\n|\n" +
+		"|json expect\n{\"result\": {\"content\": [{\"text\": \"hello\"}]}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "mismatch", Text: "|json send\n{\"method\": \"ping\"}\n|\n\n|json expect\n{\"result\": {\"pong\": true}}\n|\n",
+		Verdict: result.Fail, Message: "s/mismatch.md:5: /result/pong is missing"},
+	{Name: "mild", Text: "---\nlevel: SHOULD\n---\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"error\": {}}\n|\n",
+		Verdict: result.Warn, Message: "s/mild.md:7: /error is missing"},
+	{Name: "cursor", Text: "|json send as=one\n{\"method\": \"tools/list\"}\n|\n|json send as=two\n{\"method\": \"ping\"}\n|\n" +
 		"|json expect of=one\n{\"result\": {\"nextCursor\": \"${cursor=string}\"}}\n|\n" +
 		"|json send\n{\"method\": \"tools/list\", \"params\": {\"cursor\": \"${cursor}\"}}\n|\n" +
-		"|json expect\n{\"result\": {\"nextCursor\": {\"${not}\": \"${cursor}\"}}}\n|\n|json expect of=two\n{\"result\": {}}\n|\n", result.Pass, ""},
-	{"asked", "|json send as=call\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_sampling\", \"arguments\": {\"prompt\": \"Hi\"}}}\n|\n" +
+		"|json expect\n{\"result\": {\"nextCursor\": {\"${not}\": \"${cursor}\"}}}\n|\n|json expect of=two\n{\"result\": {}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "asked", Text: "|json send as=call\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_sampling\", \"arguments\": {\"prompt\": \"Hi\"}}}\n|\n" +
 		"|json expect\n{\"method\": \"sampling/createMessage\", \"params\": {\"maxTokens\": \"${integer}\"}}\n|\n" +
 		"|json send\n{\"id\": \"${id}\", \"result\": {\"role\": \"assistant\", \"model\": \"m\", \"content\": {\"type\": \"text\", \"text\": \"scripted\"}}}\n|\n" +
-		"|json expect of=call\n{\"result\": {\"content\": [{\"text\": \"${/scripted/}\"}]}}\n|\n", result.Pass, ""},
-	{"raw", "---\nsession: raw\n---\n|json send\n{\"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-06-18\", \"capabilities\": {}, \"clientInfo\": {\"name\": \"c\", \"version\": \"1\"}}}\n|\n" +
+		"|json expect of=call\n{\"result\": {\"content\": [{\"text\": \"${/scripted/}\"}]}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "raw", Text: "---\nsession: raw\n---\n|json send\n{\"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-06-18\", \"capabilities\": {}, \"clientInfo\": {\"name\": \"c\", \"version\": \"1\"}}}\n|\n" +
 		"|json expect\n{\"result\": {\"protocolVersion\": \"${version=}\"}}\n|\n|json send\n{\"method\": \"notifications/initialized\"}\n|\n" +
-		"|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", result.Pass, ""},
-	{"silence", "|json send\n{\"method\": \"notifications/mcpconform\"}\n|\n|json never\n{}\n|\n", result.Pass, ""},
-	{"unexpected", "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json never\n{\"method\": \"notifications/message\"}\n|\n",
-		result.Fail, "s/unexpected.md:4: a message came that must not: "},
-	{"branch", "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|json send\n{\"method\": \"no\"}\n|\n" +
-		"|json when\n{\"result\": {}}\n|\n|json send\n{\"method\": \"tools/list\"}\n|\n|- end\n|\n|json expect\n{\"result\": {\"tools\": \"${array}\"}}\n|\n", result.Pass, ""},
-	{"otherwise", "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- otherwise\n|\n|json send\n{\"method\": \"no\"}\n|\n|- end\n|\n" +
-		"|json expect\n{\"error\": {\"code\": -32601}}\n|\n", result.Pass, ""},
-	{"no branch", "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- end\n|\n",
-		result.Fail, "s/no branch.md:4: the response fits none of the branches: /error is missing"},
-	{"never comes", "|json expect\n{\"method\": \"notifications/mcpconform\"}\n|\n", result.Fail, `s/never comes.md:1: no message "notifications/mcpconform" within`},
-	{"nearest", "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json expect\n{\"method\": \"notifications/message\", \"params\": {\"level\": \"debug\"}}\n|\n",
-		result.Fail, `; one came whose /params/level is "info", not "debug"`},
-	{"nonsense", "|text send\nno json at all\n|\n|json send\n{\"method\": 7, \"id\": 1}\n|\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", result.Pass, ""},
-	{"undeclared", "---\nneeds: tools, tools.mcpconform\n---\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"error\": {}}\n|\n", result.Skip, "does not declare tools.mcpconform"},
-	{"given up", "|text inconclusive\nnothing\ncan be said\n|\n", result.Inconclusive, "nothing can be said"},
-	{"nothing captured", "|json send\n{\"method\": \"${what}\"}\n|\n", result.Inconclusive, "s/nothing captured.md:1: nothing was captured as what"},
+		"|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "silence", Text: "|json send\n{\"method\": \"notifications/mcpconform\"}\n|\n|json never\n{}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "unexpected", Text: "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json never\n{\"method\": \"notifications/message\"}\n|\n",
+		Verdict: result.Fail, Message: "s/unexpected.md:4: a message came that must not: "},
+	{Name: "branch", Text: "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|json send\n{\"method\": \"no\"}\n|\n" +
+		"|json when\n{\"result\": {}}\n|\n|json send\n{\"method\": \"tools/list\"}\n|\n|- end\n|\n|json expect\n{\"result\": {\"tools\": \"${array}\"}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "otherwise", Text: "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- otherwise\n|\n|json send\n{\"method\": \"no\"}\n|\n|- end\n|\n" +
+		"|json expect\n{\"error\": {\"code\": -32601}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "no branch", Text: "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- end\n|\n",
+		Verdict: result.Fail, Message: "s/no branch.md:4: the response fits none of the branches: /error is missing"},
+	{Name: "never comes", Text: "|json expect\n{\"method\": \"notifications/mcpconform\"}\n|\n", Verdict: result.Fail, Message: `s/never comes.md:1: no message "notifications/mcpconform" within`},
+	{Name: "nearest", Text: "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json expect\n{\"method\": \"notifications/message\", \"params\": {\"level\": \"debug\"}}\n|\n",
+		Verdict: result.Fail, Message: `; one came whose /params/level is "info", not "debug"`},
+	{Name: "nonsense", Text: "|text send\nno json at all\n|\n|json send\n{\"method\": 7, \"id\": 1}\n|\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", Verdict: result.Pass, Message: ""},
+	{Name: "undeclared", Text: "---\nneeds: tools, tools.mcpconform\n---\n|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"error\": {}}\n|\n", Verdict: result.Skip, Message: "does not declare tools.mcpconform"},
+	{Name: "given up", Text: "|text inconclusive\nnothing\ncan be said\n|\n", Verdict: result.Inconclusive, Message: "nothing can be said"},
+	{Name: "nothing captured", Text: "|json send\n{\"method\": \"${what}\"}\n|\n", Verdict: result.Inconclusive, Message: "s/nothing captured.md:1: nothing was captured as what"},
 }
 
 func TestScripts(t *testing.T) {
-	fsys := make(fstest.MapFS)
-	for _, s := range userScripts {
-		fsys[s.name+".md"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(s.text, "|", "```"))}
-	}
-	scripts, err := script.ReadDir(fsys, "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := suites.CheckScripts(scripts, wire.Server); err != nil {
-		t.Fatal(err)
-	}
+	scripts := scripttest.Read(t, userScripts, wire.Server)
 	for _, over := range transports {
 		t.Run(over, func(t *testing.T) {
 			dialer, stop, err := serve(t.Context(), over, serverOptions(), transport.ReasonableExit)
@@ -86,23 +71,7 @@ func TestScripts(t *testing.T) {
 			for _, h := range run.Harness {
 				t.Errorf("mcpconform itself: %s", h.Message)
 			}
-			got := make(map[string]result.Requirement)
-			for _, q := range run.Requirements {
-				got[q.ID] = q
-			}
-			for _, s := range userScripts {
-				q := got["script."+strings.ReplaceAll(s.name, " ", "-")]
-				message := q.Reason
-				if len(q.Findings) > 0 {
-					message = q.Findings[0].Message
-					if len(q.Findings[0].Evidence) == 0 {
-						t.Errorf("%s: no evidence", s.name)
-					}
-				}
-				if q.Verdict != s.verdict || !strings.Contains(message, s.message) {
-					t.Errorf("%s is %q: %s; want %s: %s", s.name, q.Verdict, message, s.verdict, s.message)
-				}
-			}
+			scripttest.Compare(t, run, userScripts)
 		})
 	}
 }

@@ -229,22 +229,13 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are two: while the one is being served, so is the other.
 			call := purposed(t, "slow")
-			mark := t.Mark()
-			slow := t.Start("tools/call", withToken(call.Params(), "mcpconform-number"))
-			underWay(t, t.Session, slow)
-			if finished(t, mark, slow) {
-				t.Inconclusive("the tool %q is not slow enough", call.Tool)
-			}
-			control, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-beside"), t.Plain(), nil)
-			t.Must(err)
-			if x := t.Await(control); x.Result() == nil {
+			slow := begun(t, call, "mcpconform-number", nil)
+			if x := t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.Plain(), nil)); x.Result() == nil {
 				t.Inconclusive("a ping whose id is a string is not served beside a slow call: it got %s", check.Describe(x))
 			}
 			t.Clear()
 			t.Show(slow.Request)
-			digits, err := t.Session.StartID(t.Context, wire.StringID(slow.ID.String()), t.Plain(), nil)
-			t.Must(err)
-			t.Show(digits.Request)
+			digits := t.StartID(wire.StringID(slow.ID.String()), t.Plain(), nil)
 			t.About("base.request.string-id-served")
 			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool { return answers(e, digits) })
 			t.Must(err)
@@ -259,7 +250,7 @@ var baseChecks = []*check.Check{
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
 			}
-			if !finished(t, mark, slow) {
+			if !finished(t, slow) {
 				cancel(t, slow.ID)
 				_ = t.Session.Fence(t.Context) // what it makes of the cancellation is another matter
 			}

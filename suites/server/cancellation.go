@@ -99,13 +99,7 @@ var cancellationChecks = []*check.Check{
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
 			// to the first would have come. The judge tells a crossing answer from one that was made in spite of it.
 			call := purposed(t, "slow")
-			mark := t.Mark()
-			gone := t.Start("tools/call", withToken(call.Params(), "mcpconform-cancelled"))
-			underWay(t, t.Session, gone)
-			t.Fence() // the server reads on
-			if finished(t, mark, gone) {
-				t.Inconclusive("the tool %q ended, or kept the server from reading, before it could be cancelled", call.Tool)
-			}
+			gone := begun(t, call, "mcpconform-cancelled", t.Fence) // with which the server shows that it reads on
 			cancel(t, gone.ID)
 			cancel(t, gone.ID)
 			t.Fence() // it has read the cancellation
@@ -117,7 +111,7 @@ var cancellationChecks = []*check.Check{
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
 			defer stop()
 			answer := func(e *wire.Event) bool { return answers(e, gone) }
-			if _, err := t.Session.Log().Await(limit, mark, answer); err == nil {
+			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
 				t.Inconclusive("the cancelled request was answered; the judge says whether too late")
 			}
 			t.Fence()
@@ -130,12 +124,7 @@ var cancellationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are two: a cancellation that names the one leaves the other alone.
 			call := purposed(t, "slow")
-			mark := t.Mark()
-			kept := t.Start("tools/call", withToken(call.Params(), "mcpconform-kept"))
-			underWay(t, t.Session, kept)
-			if finished(t, mark, kept) {
-				t.Inconclusive("the tool %q ended before anything could be cancelled", call.Tool)
-			}
+			kept := begun(t, call, "mcpconform-kept", nil)
 			cancel(t, wire.StringID(kept.ID.String()), late)
 			t.Fence()
 			x, err := kept.Await(t.Context)
@@ -198,9 +187,23 @@ func underWay(t *check.T, s *client.Session, p *client.Pending) {
 	})
 }
 
+// begun makes a slow call that is under way, and not over, once the step after
+// it is done; nil for none. The token tells it from other calls.
+func begun(t *check.T, call check.Call, token string, step func()) *client.Pending {
+	p := t.Start("tools/call", withToken(call.Params(), token))
+	underWay(t, t.Session, p)
+	if step != nil {
+		step()
+	}
+	if finished(t, p) {
+		t.Inconclusive("the tool %q is not slow enough, or kept the server from reading while it was at work", call.Tool)
+	}
+	return p
+}
+
 // finished reports whether a request was answered by now.
-func finished(t *check.T, mark int, p *client.Pending) bool {
-	for _, e := range t.Since(mark) {
+func finished(t *check.T, p *client.Pending) bool {
+	for _, e := range t.Since(p.Request.Seq) {
 		if answers(e, p) {
 			return true
 		}

@@ -63,7 +63,7 @@ var pingChecks = []*check.Check{
 				slow := t.Start("tools/call", call.Params())
 				t.Call("ping", nil) // so that the call has begun
 				ping := t.Call("ping", nil)
-				if !finished(t, mark, slow) {
+				if !finished(t, slow) {
 					cancel(t, slow.ID)
 					t.Fence()
 					return
