@@ -13,12 +13,17 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxBytes bounds a file.
-const maxBytes = 1 << 20
+const (
+	maxBytes = 1 << 20 // of a file
+	// maxDepth bounds how deep lists and members may be nested: the time that
+	// the YAML library takes grows with its square.
+	maxDepth = 100
+)
 
 // Error is a fault of a file. Line and Column count from 1; they are 0 if the
 // fault has no place.
@@ -76,9 +81,15 @@ func read(r io.Reader, name string) (*File, error) {
 // Parse parses a file that was read already.
 func Parse(name string, raw []byte) (*File, error) {
 	// A byte order mark is not part of the text.
+	tokens := lexer.Tokenize(string(bytes.TrimPrefix(raw, []byte("\ufeff"))))
+	if deep := tooDeep(tokens); deep != nil {
+		e := &Error{Name: name, Message: fmt.Sprintf("lists and members are nested more than %d deep", maxDepth)}
+		e.place(deep)
+		return nil, e
+	}
 	var tree *ast.File
 	err := guard(func() (err error) {
-		tree, err = parser.ParseBytes(bytes.TrimPrefix(raw, []byte("\ufeff")), 0)
+		tree, err = parser.Parse(tokens, 0)
 		return err
 	})
 	if err != nil {
@@ -95,6 +106,32 @@ func Parse(name string, raw []byte) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+// tooDeep returns the token with which the nesting becomes too deep, or nil.
+func tooDeep(tokens token.Tokens) *token.Token {
+	flow, entries, line := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			entries, line = 0, t.Position.Line
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType: // several in a line: "- - a"
+			entries++
+		case token.MappingValueType:
+			if flow == 0 {
+				entries++
+			}
+		}
+		if flow+entries > maxDepth || t.Position.IndentNum > 8*maxDepth {
+			return t
+		}
+	}
+	return nil
 }
 
 // Decode fills in v. Members that v does not have are errors. An empty file

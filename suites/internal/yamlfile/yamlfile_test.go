@@ -125,3 +125,18 @@ func TestJSON(t *testing.T) {
 		}
 	}
 }
+
+// The YAML library would take minutes for some of these.
+func TestDepth(t *testing.T) {
+	for _, deep := range []string{"[", "{a: ", "- ", "? ", "a: ", "- {? ["} {
+		_, err := Parse("f.yaml", []byte("b: 1\nc:\n  "+strings.Repeat(deep, 100_000)))
+		if err == nil || !strings.HasPrefix(err.Error(), "f.yaml:3:") || !strings.HasSuffix(err.Error(), "nested more than 100 deep") {
+			t.Errorf("%q repeated: got %v", deep, err)
+		}
+	}
+	for _, wide := range []string{"- [1, {a: 2, b: 3}]\n", "- - - a\n", "- a: b\n  c: d\n"} {
+		if _, err := Parse("f.yaml", []byte(strings.Repeat(wide, 1000))); err != nil {
+			t.Errorf("%q repeated: %v", wide, err)
+		}
+	}
+}
