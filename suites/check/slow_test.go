@@ -15,10 +15,12 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
-// scripted is a server that answers initialize, and else as reply says.
-func scripted(capabilities string, reply func(m *wire.Message) string) *check.Engine {
+// scripted is a server that answers initialize, and else as what begin returns
+// for each connection says.
+func scripted(capabilities string, begin func() (reply func(m *wire.Message) string)) *check.Engine {
 	e := engine(silentTimeout)
 	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "scripted", Run: func(_ context.Context, stdin io.Reader, stdout, _ io.Writer) error {
+		reply := begin()
 		lines := bufio.NewScanner(stdin)
 		for lines.Scan() {
 			raw := append([]byte(nil), lines.Bytes()...)
@@ -47,15 +49,17 @@ func TestBehindTool(t *testing.T) {
 		verdict check.Verdict
 	}{"it ends": {true, check.Inconclusive}, "it never ends": {false, check.Failed}} {
 		t.Run(name, func(t *testing.T) {
-			var call wire.ID
-			e := scripted(`{}`, func(m *wire.Message) string {
-				switch {
-				case m.Method == "tools/call":
-					call = m.ID
-				case m.Method == "notifications/cancelled" && c.ends: // of the ping, whose time is over
-					return resultFor(call, `{"content":[]}`)
+			e := scripted(`{}`, func() func(m *wire.Message) string {
+				var call wire.ID
+				return func(m *wire.Message) string {
+					switch {
+					case m.Method == "tools/call":
+						call = m.ID
+					case m.Method == "notifications/cancelled" && c.ends: // of the ping, whose time is over
+						return resultFor(call, `{"content":[]}`)
+					}
+					return ""
 				}
-				return ""
 			})
 			if _, err := e.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
@@ -81,17 +85,19 @@ func TestBehindTool(t *testing.T) {
 func TestReadListWithoutEnd(t *testing.T) {
 	for name, fresh := range map[string]bool{"new tools": true, "the same tools": false} {
 		t.Run(name, func(t *testing.T) {
-			pages := 0
-			e := scripted(`{}`, func(m *wire.Message) string {
-				if m.Method != "tools/list" {
-					return ""
+			e := scripted(`{}`, func() func(m *wire.Message) string {
+				pages := 0
+				return func(m *wire.Message) string {
+					if m.Method != "tools/list" {
+						return ""
+					}
+					pages++
+					tool := 0
+					if fresh {
+						tool = pages
+					}
+					return resultFor(m.ID, fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}],"nextCursor":"%d"}`, tool, pages))
 				}
-				pages++
-				tool := 0
-				if fresh {
-					tool = pages
-				}
-				return resultFor(m.ID, fmt.Sprintf(`{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}],"nextCursor":"%d"}`, tool, pages))
 			})
 			conn, err := e.Dialer.Dial(t.Context(), e.Trace.Connect("stdio", "test"))
 			if err != nil {
