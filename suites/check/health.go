@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // health is what the engine knows of a target that all connections share.
@@ -64,7 +67,7 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 		case s == nil:
 			answered = e.runAlone(ctx, f)
 		default:
-			answered = e.run(ctx, f, s) && !(f.outcome.Verdict == Failed && lost(s))
+			answered = e.run(ctx, f, s) && !(f.outcome.Verdict == Failed && lost(ctx, s))
 		}
 		if answered || ctx.Err() != nil {
 			close(f.done)
@@ -80,10 +83,19 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 }
 
 // lost reports whether the server no longer knows a session that checks share:
-// then another of them may have cost it.
-func lost(s *client.Session) bool {
+// then another of them may have cost it. Where there was a 404, which may have
+// been for a request that was wrong on purpose, a plain request tells.
+func lost(ctx context.Context, s *client.Session) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
-	return ok && conn.Lost()
+	if !ok || conn.Lost() {
+		return ok
+	}
+	if slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound
+	}) {
+		_ = s.Fence(ctx)
+	}
+	return conn.Lost()
 }
 
 func (e *Engine) isDown() bool {
