@@ -293,7 +293,7 @@ var authChecks = []*check.Check{
 			protected(t)
 			control(t)
 			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
-				requests := []transport.Request{pingRequest(t)}
+				requests := []transport.Request{plainRequest(t)}
 				if listens(t) {
 					requests = append(requests, transport.Request{Method: http.MethodGet})
 				}
@@ -312,7 +312,7 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			served(t, t.Do(pingRequest(t)), id)
+			served(t, t.Do(plainRequest(t)), id)
 		},
 	},
 }

@@ -72,10 +72,10 @@ var httpChecks = []*check.Check{
 			if !slices.Contains(t.Target.Settings.TrustedOrigins, "null") {
 				foreign = append(foreign, "null")
 			}
-			served(t, t.Do(pingRequest(t)), id)
+			served(t, t.Do(plainRequest(t)), id)
 			for _, origin := range foreign {
 				t.Clear()
-				r := pingRequest(t)
+				r := plainRequest(t)
 				r.Header, r.Deliberate = http.Header{"Origin": {origin}}, []string{"*"}
 				refuseOrigin(t, id, t.Do(r))
 			}
@@ -88,7 +88,7 @@ var httpChecks = []*check.Check{
 				refuseOrigin(t, id, t.Do(r))
 			}
 			t.Clear()
-			served(t, t.Do(pingRequest(t)), id)
+			served(t, t.Do(plainRequest(t)), id)
 		},
 	},
 	{
@@ -103,14 +103,14 @@ var httpChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// The two media types, in every form in which a header can name them.
-			served(t, t.Do(pingRequest(t)), "http.server.accept-forms")
+			served(t, t.Do(plainRequest(t)), "http.server.accept-forms")
 			for _, accept := range [][]string{
 				{"text/event-stream, application/json"}, {"application/json,text/event-stream"},
 				{"application/json;q=0.9, text/event-stream;q=0.8"}, {"Application/JSON, Text/Event-Stream"},
 				{"application/json, text/html, text/event-stream"}, {"application/json", "text/event-stream"},
 			} {
 				t.Clear()
-				r := pingRequest(t)
+				r := plainRequest(t)
 				r.Header = http.Header{"Accept": accept}
 				served(t, t.Do(r), "http.server.accept-forms")
 			}
@@ -123,10 +123,10 @@ var httpChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// JSON is JSON, also where its media type comes with a charset.
 			const id = "http.server.content-type-forms"
-			if served(t, t.Do(pingRequest(t)), id) {
+			if served(t, t.Do(plainRequest(t)), id) {
 				for _, form := range contentTypes {
 					t.Clear()
-					r := pingRequest(t)
+					r := plainRequest(t)
 					r.Header = http.Header{"Content-Type": {form}}
 					served(t, t.Do(r), id)
 				}
@@ -142,7 +142,7 @@ var httpChecks = []*check.Check{
 			for _, raw := range []string{"", `{"jsonrpc":"2.0","id":1,"method":`, `this is not JSON`, `42`, "{\"jsonrpc\":\"2.0\",\"method\":\"\xff\xfe\"}"} {
 				t.Clear()
 				turnedDown(t, raw)
-				served(t, t.Do(pingRequest(t)), "http.server.survives-bad-body")
+				served(t, t.Do(plainRequest(t)), "http.server.survives-bad-body")
 			}
 		},
 	},
@@ -164,7 +164,7 @@ var httpChecks = []*check.Check{
 			default:
 				t.Fail("a message of 1 MiB was answered with HTTP status %d and no JSON-RPC message", r.Status)
 			}
-			served(t, t.Do(pingRequest(t)), "http.message.large")
+			served(t, t.Do(plainRequest(t)), "http.message.large")
 		},
 	},
 }
@@ -185,8 +185,8 @@ var contentTypes = []string{"application/json; charset=utf-8", "application/json
 // foreignOrigins are origins that no server trusts without being told to.
 var foreignOrigins = []string{"http://evil.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "https://evil.example:8443"}
 
-// pingRequest returns the POST of a ping.
-func pingRequest(t *check.T) transport.Request {
+// plainRequest returns the POST of a request that is served.
+func plainRequest(t *check.T) transport.Request {
 	return transport.Request{Body: plainRaw(t, t.Session.NextID())}
 }
 

@@ -27,9 +27,9 @@ var httpSessionChecks = []*check.Check{
 			// A server that cannot do without the session id says so with 400. One that can is within its rights.
 			const id = "http.server.session-missing-400"
 			sessionID(t)
-			served(t, t.Do(pingRequest(t)), id)
+			served(t, t.Do(plainRequest(t)), id)
 			without := http.Header{headerSession: nil}
-			requests := []transport.Request{pingRequest(t), {Body: []byte(strangeNotification)}}
+			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}}
 			if listens(t) {
 				requests = append(requests, transport.Request{Method: http.MethodGet})
 			}
@@ -67,7 +67,7 @@ var httpSessionChecks = []*check.Check{
 			const ended, deletes = "http.server.session-ended-404", "http.server.delete-session"
 			sessionID(t)
 			listening := listens(t)
-			served(t, t.Do(pingRequest(t)), ended)
+			served(t, t.Do(plainRequest(t)), ended)
 			t.Clear()
 			r := t.Do(transport.Request{Method: http.MethodDelete})
 			if r.Status/100 != 2 {
@@ -75,7 +75,7 @@ var httpSessionChecks = []*check.Check{
 				undeleted(t, r)
 				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", r.Status)
 			}
-			requests := []transport.Request{pingRequest(t), {Body: []byte(strangeNotification)}}
+			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}}
 			if listening {
 				requests = append(requests, transport.Request{Method: http.MethodGet})
 			}
@@ -143,7 +143,7 @@ var httpSessionChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// Without the header the server knows the version from the initialization, or assumes 2025-03-26.
-			r := pingRequest(t)
+			r := plainRequest(t)
 			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{"http.client.version-header"}
 			served(t, t.Do(r), "http.server.version-header-missing")
 			for method, l := range t.Target.Lists {
@@ -219,7 +219,7 @@ func undeleted(t *check.T, r *transport.Response) {
 	const id = "http.server.delete-session"
 	switch {
 	case r.Status == http.StatusMethodNotAllowed:
-		if again := t.Do(pingRequest(t)); result(again) == nil {
+		if again := t.Do(plainRequest(t)); result(again) == nil {
 			t.Violation(id, "the DELETE was answered with 405, but the session is gone: a ping got "+describeHTTP(again))
 		}
 	case r.Status/100 == 4:
@@ -233,8 +233,8 @@ func undeleted(t *check.T, r *transport.Response) {
 // right one as control.
 func wrongVersion(t *check.T, id, version string) {
 	t.Clear()
-	served(t, t.Do(pingRequest(t)), id)
-	requests := []transport.Request{pingRequest(t), {Body: []byte(strangeNotification)}}
+	served(t, t.Do(plainRequest(t)), id)
+	requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}}
 	if listens(t) {
 		requests = append(requests, transport.Request{Method: http.MethodGet})
 	}

@@ -35,7 +35,7 @@ var httpStreamChecks = []*check.Check{
 					t.Inconclusive("a GET is not answered before there is something to send: %v", err)
 				}
 				s.Close()
-				if !served(t, t.Do(pingRequest(t)), id) {
+				if !served(t, t.Do(plainRequest(t)), id) {
 					return
 				}
 			}
@@ -117,7 +117,7 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// Connections break at any moment: in the middle of an answer as well as of a listening stream.
-			for _, r := range []transport.Request{pingRequest(t), {Method: http.MethodGet}} {
+			for _, r := range []transport.Request{plainRequest(t), {Method: http.MethodGet}} {
 				if r.Method == http.MethodGet && !listens(t) {
 					continue
 				}
@@ -125,7 +125,7 @@ var httpStreamChecks = []*check.Check{
 					s.Close()
 				}
 				t.Clear()
-				served(t, t.Do(pingRequest(t)), "http.disconnect.survived")
+				served(t, t.Do(plainRequest(t)), "http.disconnect.survived")
 			}
 			fresh := t.Connect(client.Options{})
 			_, err := fresh.Initialize(t.Context)
@@ -135,7 +135,7 @@ var httpStreamChecks = []*check.Check{
 			}
 			// By now the server has noticed that it was left.
 			t.Clear()
-			served(t, t.Do(pingRequest(t)), "http.disconnect.survived")
+			served(t, t.Do(plainRequest(t)), "http.disconnect.survived")
 		},
 	},
 	{
@@ -144,7 +144,7 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
 			// A stream that has brought the response has done its work.
-			requests := []transport.Request{pingRequest(t)}
+			requests := []transport.Request{plainRequest(t)}
 			if call, ok := purposeCall(t, "progress"); ok {
 				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
 			}

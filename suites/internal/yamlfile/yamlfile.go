@@ -80,15 +80,15 @@ func read(r io.Reader, name string) (*File, error) {
 
 // Parse parses a file that was read already.
 func Parse(name string, raw []byte) (*File, error) {
-	// A byte order mark is not part of the text.
-	tokens := lexer.Tokenize(string(bytes.TrimPrefix(raw, []byte("\ufeff"))))
-	if deep := tooDeep(tokens); deep != nil {
-		e := &Error{Name: name, Message: fmt.Sprintf("lists and members are nested more than %d deep", maxDepth)}
-		e.place(deep)
-		return nil, e
-	}
 	var tree *ast.File
 	err := guard(func() (err error) {
+		// A byte order mark is not part of the text.
+		tokens := lexer.Tokenize(string(bytes.TrimPrefix(raw, []byte("\ufeff"))))
+		if deep := tooDeep(tokens); deep != nil {
+			e := &Error{Name: name, Message: fmt.Sprintf("lists and members are nested more than %d deep", maxDepth)}
+			e.place(deep)
+			return e
+		}
 		tree, err = parser.Parse(tokens, 0)
 		return err
 	})
