@@ -45,6 +45,9 @@ type List struct {
 	Err error
 }
 
+// Served reports whether the first page came.
+func (l *List) Served() bool { return len(l.Pages) > 0 && l.Pages[0].Result() != nil }
+
 // The list operations and where their items stand.
 var listMembers = []struct{ method, member, capability string }{
 	{"tools/list", "tools", "tools"},
@@ -90,7 +93,7 @@ func (t *Target) choosePlain(ctx context.Context, s *client.Session) {
 		return
 	}
 	for _, l := range listMembers {
-		if pages := t.List(l.method).Pages; len(pages) > 0 && pages[0].Result() != nil {
+		if t.List(l.method).Served() {
 			t.plain, s.Options.Plain = l.method, l.method
 			return
 		}
@@ -157,6 +160,11 @@ func (t *Target) List(method string) *List {
 		return l
 	}
 	return &List{Method: method}
+}
+
+// Served returns the methods of the lists whose first page came, in a fixed order.
+func (t *Target) Served() []string {
+	return slices.DeleteFunc(t.Methods(), func(method string) bool { return !t.Lists[method].Served() })
 }
 
 // Methods returns the methods of the lists that were read, in a fixed order.

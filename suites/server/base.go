@@ -163,13 +163,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: what the revision does not define is no reason to refuse a request.
-			methods := []string{t.Plain()}
-			for _, l := range t.Target.Lists {
-				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
-					methods = append(methods, l.Method)
-				}
-			}
-			for _, method := range methods {
+			for _, method := range append(t.Target.Served(), t.Plain()) {
 				t.About("base.params.omitted")
 				t.Result(t.Call(method, nil))
 				t.Result(t.Call(method, map[string]any{}))

@@ -146,10 +146,7 @@ var httpSessionChecks = []*check.Check{
 			r := plainRequest(t)
 			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{"http.client.version-header"}
 			served(t, t.Do(r), "http.server.version-header-missing")
-			for method, l := range t.Target.Lists {
-				if len(l.Pages) == 0 || l.Pages[0].Result() == nil {
-					continue
-				}
+			for _, method := range t.Target.Served() {
 				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method, "method": method})
 				served(t, t.Do(r), "http.server.version-header-missing")
 			}

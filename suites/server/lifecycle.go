@@ -115,10 +115,8 @@ var lifecycleChecks = []*check.Check{
 			t.Result(t.Call("initialize", t.Session.InitializeParams()))
 			t.Notify("notifications/initialized", nil)
 			t.Fence()
-			for _, l := range t.Target.Lists {
-				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
-					t.Result(t.Call(l.Method, nil))
-				}
+			for _, method := range t.Target.Served() {
+				t.Result(t.Call(method, nil))
 			}
 			t.About("lifecycle.error.missing-capability")
 			tempt(t)

@@ -27,10 +27,8 @@ var metaChecks = []*check.Check{
 					t.Fail("a notification with _meta was answered")
 				}
 			}
-			for _, l := range t.Target.Lists {
-				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
-					t.Result(t.Call(l.Method, nil)) // the session is open
-				}
+			for _, method := range t.Target.Served() {
+				t.Result(t.Call(method, nil)) // the session is open
 			}
 		},
 	},

@@ -33,12 +33,7 @@ var progressChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh},
 		Body: func(t *check.T) {
 			// A token asks for progress and changes nothing else: not even where there is no progress to tell of.
-			methods := []string{t.Plain()}
-			for _, l := range t.Target.Lists {
-				if len(l.Pages) > 0 && l.Pages[0].Result() != nil {
-					methods = append(methods, l.Method)
-				}
-			}
+			methods := append([]string{t.Plain()}, t.Target.Served()...)
 			for _, method := range methods {
 				without := t.Call(method, nil)
 				t.Result(without)
