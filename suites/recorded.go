@@ -38,6 +38,11 @@ func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, erro
 		Target: o.Target, Started: trace.Start.UTC(), Seconds: last, Strict: o.Strict,
 		Requirements: v.assemble(catalogue, o.Selection),
 	}
+	for _, l := range trace.Logs() {
+		if l.Stopped() {
+			run.Notes = append(run.Notes, "what followed on the connection "+l.ID+" was more than is kept: it was not judged")
+		}
+	}
 	expected.Apply(run, o.Expected, time.Now())
 	run.Verdict, run.Reason = verdict(run, nil)
 	redactRun(o.Redactor, run)

@@ -52,7 +52,8 @@ both by the passive rules.
 With a COMMAND it is a server over stdio: name it in the client's configuration in the
 place of the server, whose command follows after --. With --url it listens for clients
 over HTTP and passes their requests on; Ctrl-C ends it. The report is printed on stderr;
-of two parties, files get the name of the party before their extension.`,
+of two parties, files get the name of the party before their extension. A session that
+brings more than is kept goes on; what was not recorded of it is not judged.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return f.run(cmd.Context(), args)
@@ -125,7 +126,7 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	if err != nil {
 		return err
 	}
-	o.Trace, o.Target.Command = wire.NewTrace(o.Limits), slices.Clone(args)
+	o.Trace, o.Target.Command = relayedTrace(o.Limits), slices.Clone(args)
 	o.Redactor = transport.NewRedactor(nil, "")
 	keepSecret(o.Redactor, env, args)
 	o.Trace.Redact = o.Redactor.Event
@@ -134,6 +135,14 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	signal.Ignore(syscall.SIGPIPE)
 	d := &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
 	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
+}
+
+// relayedTrace returns the trace of sessions that may last for days: its limits
+// end the record, and never the session.
+func relayedTrace(limits wire.Limits) *wire.Trace {
+	trace := wire.NewTrace(limits)
+	trace.Lossy = true
+	return trace
 }
 
 // relayHTTP serves clients until the context ends.
@@ -145,7 +154,7 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	if err != nil {
 		return err
 	}
-	o.Trace, o.Redactor, o.Target.URL = wire.NewTrace(o.Limits), e.Redactor, e.String()
+	o.Trace, o.Redactor, o.Target.URL = relayedTrace(o.Limits), e.Redactor, e.String()
 	o.Trace.Redact = e.Redactor.Event
 	name := f.http.transport
 	if name != transport.NameSSE {

@@ -16,6 +16,8 @@ import (
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -36,16 +38,58 @@ func relayed(t *testing.T, dir string, least int) {
 	}
 }
 
+// inPart judges beginnings of what a proxy recorded, as if more had been more
+// than it keeps: a record that ends early accuses nobody.
+func inPart(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	whole, err := wire.ReadTrace(file, wire.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range whole.Logs() {
+		for n := 1; n < log.Len(); n += 1 + log.Len()/40 {
+			part := relayedTrace(wire.Limits{Message: 1 << 20, Total: 1 << 30, Events: n})
+			l := part.Connect(log.Transport, log.Label)
+			for _, e := range log.Events() {
+				if _, err := l.Append(*e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.End()
+			for _, party := range []wire.Party{wire.Server, wire.Client} {
+				run, err := suites.Recorded(part, party, suites.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, q := range run.Requirements {
+					if len(q.Findings) > 0 {
+						t.Errorf("the first %d events of %s: %s: %s", n, log.ID, q.ID, q.Findings[0].Message)
+					}
+				}
+				if l.Stopped() != (len(run.Notes) == 1) || n == 1 && !l.Stopped() {
+					t.Fatalf("the first %d events of %s: stopped: %t; notes: %q", n, log.ID, l.Stopped(), run.Notes)
+				}
+			}
+		}
+	}
+}
+
 func TestProxyStdio(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(asReference, "1")
 	err := reference.Standalone{Launcher: transport.Command{Args: []string{
-		os.Args[0], "proxy", "--json", filepath.Join(dir, "results.json"), "--", os.Args[0],
+		os.Args[0], "proxy", "--json", filepath.Join(dir, "results.json"), "--trace", filepath.Join(dir, "trace"), "--", os.Args[0],
 	}}}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	relayed(t, dir, 100)
+	inPart(t, filepath.Join(dir, "trace"))
 }
 
 // A client that leaves while the server still writes does not take the report
@@ -123,6 +167,7 @@ func TestProxyHTTP(t *testing.T) {
 				t.Fatal(err)
 			}
 			relayed(t, dir, 100)
+			inPart(t, filepath.Join(dir, "trace"))
 			trace, err := os.ReadFile(filepath.Join(dir, "trace"))
 			if err != nil || len(trace) == 0 || strings.Contains(string(trace), "hush-hush") {
 				t.Errorf("the trace of %d bytes: %v; does it hold the secret?", len(trace), err)

@@ -351,7 +351,7 @@ func (x *exchange) perform(req *http.Request) string {
 	if x.relay != nil {
 		passHead(x.relay, resp)
 		body := newRelayBody(resp, x.relay)
-		defer body.pass()
+		defer body.rest(func() { x.link.log.Stop("a body or event is longer than the limit") })
 		resp.Body = body
 	}
 	close(x.headed)

@@ -17,7 +17,7 @@ import (
 // passes every request on to the same path of the server, and every response
 // back as it arrives, and records both: a session in a log of its own. What is
 // passed on was recorded before, so that a log never shows an effect before its
-// cause. Close it when it is no longer needed.
+// cause. The trace is to be lossy, so that its limits end no session. Close it when it is no longer needed.
 type HTTPRelay struct {
 	trace     *wire.Trace
 	transport string
@@ -213,6 +213,17 @@ func (b *relayBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.pending = append(b.pending, p[:n]...)
 	return n, err
+}
+
+// rest passes on what nobody read, after a call of unread if there is any.
+func (b *relayBody) rest(unread func()) {
+	b.stream = true
+	b.pass()
+	if n, _ := io.ReadFull(b, make([]byte, 1)); n > 0 {
+		unread()
+		_, _ = io.Copy(io.Discard, b)
+	}
+	b.pass()
 }
 
 func (b *relayBody) pass() {

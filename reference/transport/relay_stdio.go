@@ -2,86 +2,145 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // RelayStdio stands between a real client, at in, out and errOut, and a real
-// server that it starts: it passes every line on and records it before. It ends
-// when the server has exited. When the context ends, the server gets SIGTERM,
-// and SIGKILL if that does not help. The error is a *StartError.
+// server that it starts: it passes every line on and records it before. With a
+// lossy trace, what passes the limits is passed on all the same, and ends only
+// the record. It ends when the server has exited and the client has got what it wrote. When
+// the context ends, the server gets SIGTERM, and SIGKILL if that does not help.
+// The error is a *StartError.
 func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out, errOut io.Writer) error {
-	conn, err := d.Dial(ctx, log)
+	c, err := d.launch(log)
 	if err != nil {
 		return err
 	}
-	c := conn.(*StdioConn)
-	var workers sync.WaitGroup
-	workers.Go(func() { c.passOut(out, errOut) })
+	given := make(chan struct{})
+	c.relay = &relay{given: given, out: outlet{make(chan []byte), given}, errOut: outlet{make(chan []byte), given}}
+	var writers sync.WaitGroup
+	writers.Go(func() { c.relay.out.run(out) })
+	writers.Go(func() { c.relay.errOut.run(errOut) })
+	written := make(chan struct{})
+	go func() {
+		writers.Wait()
+		close(written)
+	}()
+	go c.run()
 	// The client's end may stay open for ever: nobody waits for this reader.
 	go c.passIn(in)
 	select {
 	case <-c.done:
 	case <-ctx.Done():
 		sendSignal(log, "SIGTERM", c.proc.Terminate)
-		if !c.exited(context.WithoutCancel(ctx), ReasonableExit) {
+		if !c.exited(context.WithoutCancel(ctx), cmp.Or(d.ExitWait, ReasonableExit)) {
 			c.note("the relay killed the server, which did not end")
 			c.proc.Kill()
+			close(given)
+			<-c.done
 		}
-		<-c.done
 	}
-	workers.Wait()
+	close(c.relay.out.data)
+	close(c.relay.errOut.data)
+	select {
+	case <-written:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-written:
+	case <-time.After(drainWait): // a client that takes nothing may hold up a writer for ever
+	}
 	return nil
+}
+
+// relay is where the output of a relayed server goes.
+type relay struct {
+	out, errOut outlet
+	given       chan struct{} // closed when the client is given up
+}
+
+// outlet passes on what is written to it. The client at its end may stall.
+type outlet struct {
+	data  chan []byte
+	given <-chan struct{}
+}
+
+// Write hands p over, unless the client was given up.
+func (o *outlet) Write(p []byte) (int, error) {
+	select {
+	case o.data <- bytes.Clone(p):
+		return len(p), nil
+	case <-o.given:
+		return 0, ErrClosed
+	}
+}
+
+// line passes a line on, or with a surplus its beginning.
+func (o *outlet) line(raw, surplus []byte, unterminated bool) {
+	if len(surplus) == 0 && !unterminated {
+		surplus = []byte{'\n'}
+	}
+	_, _ = o.Write(append(raw[:len(raw):len(raw)], surplus...))
+}
+
+// run writes to the client until the server has nothing more to say. A client
+// that no longer reads is no reason to stop recording.
+func (o *outlet) run(to io.Writer) {
+	for {
+		select {
+		case p, ok := <-o.data:
+			if !ok {
+				return
+			}
+			_, _ = to.Write(p)
+		case <-o.given:
+			return
+		}
+	}
 }
 
 // passIn passes the client's lines on until either side has closed.
 func (c *StdioConn) passIn(in io.Reader) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
-		raw, dropped, err := readLine(lines, c.log.Limits().Message)
+		raw, surplus, err := readLine(lines, c.log.Limits().Message)
+		if len(surplus) > 0 {
+			c.log.Stop(stopReason(nil, c.log.Limits()))
+			begun := bytes.NewReader(append(raw, surplus...))
+			_, _ = io.Copy(stdinWriter{c}, io.MultiReader(begun, lines))
+			c.CloseStdin()
+			return
+		}
 		if len(raw) > 0 || err == nil {
-			end := []byte{'\n'}
-			if err != nil {
-				end = nil
+			line := raw[:len(raw):len(raw)]
+			if err == nil {
+				line = append(line, '\n')
 			}
-			if _, failed := c.Write(context.Background(), Outgoing{Raw: raw}, append(raw[:len(raw):len(raw)], end...)); failed != nil {
+			if _, failed := c.Write(context.Background(), Outgoing{Raw: raw}, line); failed != nil {
 				return
 			}
 		}
-		if dropped > 0 {
-			c.note("the client's line is longer than the limit: its input was closed")
-		}
-		if err != nil || dropped > 0 {
+		if err != nil {
 			c.CloseStdin()
 			return
 		}
 	}
 }
 
-// passOut passes on what the server writes, as it is recorded, until the log
-// is complete.
-func (c *StdioConn) passOut(out, errOut io.Writer) {
-	next := 0
-	for {
-		e, err := c.log.Await(context.Background(), next, func(e *wire.Event) bool {
-			return e.From == wire.Server && !e.Member && (e.Kind == wire.KindMessage || e.Kind == wire.KindStderr)
-		})
-		if errors.Is(err, wire.ErrEnded) {
-			return
-		}
-		next = e.Seq + 1
-		to, line := out, e.Raw[:len(e.Raw):len(e.Raw)]
-		if e.Kind == wire.KindStderr {
-			to = errOut
-		}
-		if !Unterminated(e) {
-			line = append(line, '\n')
-		}
-		// A client that no longer reads is no reason to stop recording.
-		_, _ = to.Write(line)
+// stdinWriter writes to the server without a record.
+type stdinWriter struct{ c *StdioConn }
+
+func (w stdinWriter) Write(p []byte) (int, error) {
+	if err := w.c.writeChunk(context.Background(), p); err != nil {
+		return 0, err
 	}
+	return len(p), nil
 }

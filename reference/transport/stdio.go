@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,16 @@ func (d *Stdio) Transport() string { return NameStdio }
 
 // Dial starts a process. Its error is a *StartError.
 func (d *Stdio) Dial(_ context.Context, log *wire.Log) (Conn, error) {
+	c, err := d.launch(log)
+	if err != nil {
+		return nil, err
+	}
+	go c.run()
+	return c, nil
+}
+
+// launch starts the process of a connection, which is still to be run.
+func (d *Stdio) launch(log *wire.Log) (*StdioConn, error) {
 	proc, err := d.Launcher.Launch()
 	if err != nil {
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
@@ -58,7 +69,6 @@ func (d *Stdio) Dial(_ context.Context, log *wire.Log) (Conn, error) {
 	}
 	c := &StdioConn{dialer: d, log: log, proc: proc, writes: make(chan write), done: make(chan struct{}), closing: make(chan struct{})}
 	_, _ = log.Append(wire.Event{Kind: wire.KindStart, From: wire.Server, Note: d.Launcher.String()})
-	go c.run()
 	return c, nil
 }
 
@@ -73,6 +83,7 @@ type StdioConn struct {
 	log    *wire.Log
 	proc   Process
 	writes chan write
+	relay  *relay // gets what the server writes; nil for nobody
 
 	closeStdin sync.Once
 	closing    chan struct{} // closed with stdin
@@ -101,11 +112,7 @@ func (c *StdioConn) run() {
 		readers.Wait()
 		close(drained)
 	}()
-	select {
-	case <-drained:
-	case <-time.After(drainWait):
-		c.note("another process kept the server's output open after the server had exited")
-	}
+	c.awaitOutput(drained)
 	_ = c.proc.Stdout().Close()
 	_ = c.proc.Stderr().Close()
 	<-drained
@@ -113,6 +120,24 @@ func (c *StdioConn) run() {
 	writer.Wait()
 	exit := c.proc.Exit()
 	_, _ = c.log.Append(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit})
+}
+
+// awaitOutput waits until the output of a process that has ended was read. A
+// process elsewhere may keep it open for ever, but a client that is relayed to
+// may take what is left as slowly as it likes.
+func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
+	if c.relay != nil {
+		select {
+		case <-drained:
+		case <-c.relay.given:
+		}
+		return
+	}
+	select {
+	case <-drained:
+	case <-time.After(drainWait):
+		c.note("another process kept the server's output open after the server had exited")
+	}
 }
 
 func (c *StdioConn) note(text string) {
@@ -185,14 +210,23 @@ func (c *StdioConn) readStdout() {
 	stdout := c.proc.Stdout()
 	lines := bufio.NewReaderSize(stdout, 16<<10)
 	for {
-		raw, dropped, err := readLine(lines, c.log.Limits().Message)
-		ended := err != nil
+		raw, surplus, err := readLine(lines, c.log.Limits().Message)
+		ended, dropped := err != nil, int64(len(surplus))
 		if len(raw) > 0 || dropped > 0 || !ended {
 			e := wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: Stdout, Raw: raw, Dropped: dropped}
 			if ended {
 				e.Note = unterminated
 			}
-			if _, err := c.log.Append(e); err != nil || dropped > 0 {
+			_, err := c.log.Append(e)
+			if c.relay != nil {
+				c.relay.out.line(raw, surplus, ended)
+				if dropped > 0 {
+					c.log.Stop(stopReason(nil, c.log.Limits()))
+					_, _ = io.Copy(&c.relay.out, lines)
+					return
+				}
+			}
+			if err != nil || dropped > 0 {
 				// What follows cannot be told apart or kept: end it here.
 				c.note("reading was stopped: " + stopReason(err, c.log.Limits()))
 				c.proc.Kill()
@@ -221,21 +255,22 @@ func stopReason(err error, limits wire.Limits) string {
 }
 
 // readLine returns the next line without its newline. Of a line longer than
-// max it returns the first max bytes and how many it has seen beyond; the rest
-// of the line stays unread. err is set with the last, unterminated line.
-func readLine(r *bufio.Reader, max int) (line []byte, dropped int64, err error) {
+// max it returns the first max bytes and, until the next read, what it has seen
+// beyond; the rest of the line stays unread. err is set with the last,
+// unterminated line.
+func readLine(r *bufio.Reader, max int) (line, surplus []byte, err error) {
 	for {
 		chunk, err := r.ReadSlice('\n')
 		room := max - len(line)
 		if len(chunk) > room+1 || len(chunk) > room && !bytes.HasSuffix(chunk, []byte{'\n'}) {
-			return append(line, chunk[:room]...), int64(len(chunk) - room), nil
+			return append(line, chunk[:room]...), chunk[room:], nil
 		}
 		line = append(line, chunk...)
 		switch {
 		case err == nil:
-			return line[:len(line)-1], 0, nil
+			return line[:len(line)-1], nil, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, 0, err
+			return line, nil, err
 		}
 	}
 }
@@ -261,6 +296,9 @@ func (c *StdioConn) readStderr() {
 			_, _ = c.log.Append(wire.Event{Kind: wire.KindStderr, From: wire.Server, Stream: Stderr, Raw: text})
 		} else if len(raw) > 0 {
 			rest.write(raw)
+		}
+		if c.relay != nil {
+			_, _ = c.relay.errOut.Write(raw)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			break

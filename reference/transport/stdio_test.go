@@ -518,10 +518,10 @@ func TestReadLine(t *testing.T) {
 		r := bufio.NewReaderSize(strings.NewReader(c.text), 16)
 		var got []string
 		for {
-			line, dropped, err := readLine(r, 5)
+			line, surplus, err := readLine(r, 5)
 			text := string(line)
-			if dropped > 0 {
-				got = append(got, fmt.Sprintf("%s+%d", text, dropped))
+			if len(surplus) > 0 {
+				got = append(got, fmt.Sprintf("%s+%d", text, len(surplus)))
 				break
 			}
 			if err != nil {

@@ -111,6 +111,9 @@ type Trace struct {
 	// Redact takes secrets out of an event that WriteTo is about to write: it
 	// returns a copy, or the event itself when it holds none. Nil writes all.
 	Redact func(*Event) *Event
+	// Lossy says that a connection that passes the limits goes on, and is not
+	// recorded any further: see [Log.Stop].
+	Lossy bool
 
 	mu    sync.Mutex
 	logs  []*Log
@@ -155,6 +158,7 @@ type Log struct {
 	events  []*Event
 	bytes   int64
 	flooded bool
+	stopped bool
 	ended   bool
 	changed chan struct{} // closed and replaced at each change
 }
@@ -171,6 +175,9 @@ func (l *Log) Append(e Event) (*Event, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.stopped {
+		return &e, nil
+	}
 	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
 		e.Kind == KindTimeout || e.Kind == KindStreamEnd
 	if !vital && !l.flooded {
@@ -178,6 +185,10 @@ func (l *Log) Append(e Event) (*Event, error) {
 		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events || l.limits.Run > 0 && run > l.limits.Run
 	}
 	if l.flooded && !vital {
+		if l.trace.Lossy {
+			l.stop("more than the limits allow to keep")
+			return &e, nil
+		}
 		return nil, ErrFlood
 	}
 	l.add(&e)
@@ -190,6 +201,29 @@ func (l *Log) Append(e Event) (*Event, error) {
 	}
 	l.wake()
 	return &e, nil
+}
+
+// Stop ends the record before the connection does: nothing is kept from now on
+// but a note why.
+func (l *Log) Stop(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stop(why)
+}
+
+func (l *Log) stop(why string) {
+	if !l.stopped {
+		l.stopped = true
+		l.add(&Event{Kind: KindNote, Note: "the record ends here, the connection goes on: " + why})
+		l.wake()
+	}
+}
+
+// Stopped reports whether the record ended before the connection.
+func (l *Log) Stopped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
 }
 
 // weigh adds to what the connection holds, and returns what all of them do.

@@ -1,0 +1,128 @@
+//go:build linux
+
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// What passes the limits is passed on, byte for byte, and ends only the record.
+func TestRelayPassesLimits(t *testing.T) {
+	const line = `{"jsonrpc":"2.0","method":"notifications/x"}` + "\n"
+	long := strings.Repeat("y", 50_000)
+	limits := wire.Limits{Message: 1000, Total: 1 << 20, Events: 20}
+	for _, c := range []struct {
+		name, text string
+		stopped    bool
+	}{
+		{"within", line + "\nrest", false},
+		{"events", strings.Repeat(line, 500) + "rest", true},
+		{"long line", line + long + "\n" + line, true},
+		{"endless line", line + long, true},
+	} {
+		t.Run("stdio/"+c.name, func(t *testing.T) {
+			noLeaks(t)
+			log := lossy(limits).Connect(NameStdio, "")
+			d := &Stdio{Launcher: Func{Name: "echo", Run: func(_ context.Context, in io.Reader, out, errOut io.Writer) error {
+				_, err := io.Copy(io.MultiWriter(out, errOut), in)
+				return err
+			}}}
+			var out, errOut bytes.Buffer
+			if err := d.RelayStdio(limit(t), log, strings.NewReader(c.text), &out, &errOut); err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != c.text || errOut.String() != c.text {
+				t.Errorf("%d bytes were passed on, on stderr %d, of %d", out.Len(), errOut.Len(), len(c.text))
+			}
+			recorded(t, log, limits, c.stopped)
+		})
+		for _, mediaType := range []string{typeEvents, typeJSON} {
+			t.Run(mediaType+"/"+c.name, func(t *testing.T) {
+				upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", mediaType)
+					for l := range strings.SplitAfterSeq(c.text, "\n") {
+						fmt.Fprint(w, "data: "+l+"\n")
+					}
+				}))
+				defer upstream.Close()
+				want := get(t, upstream.URL)
+				trace := lossy(limits)
+				relay, err := NewHTTPRelay(Endpoint{URL: upstream.URL}, NameHTTP, trace)
+				if err != nil {
+					t.Fatal(err)
+				}
+				front := httptest.NewServer(relay)
+				defer front.Close()
+				if got := get(t, front.URL); got != want {
+					t.Errorf("%d bytes were passed on, of %d", len(got), len(want))
+				}
+				relay.Close()
+				recorded(t, trace.Logs()[0], limits, c.stopped)
+			})
+		}
+	}
+}
+
+func lossy(limits wire.Limits) *wire.Trace {
+	trace := wire.NewTrace(limits)
+	trace.Lossy = true
+	return trace
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body)
+}
+
+func recorded(t *testing.T, log *wire.Log, limits wire.Limits, stopped bool) {
+	t.Helper()
+	if log.Stopped() != stopped || log.Len() > limits.Events+1 {
+		t.Errorf("%d events were kept; the record was stopped: %t, want %t\n%s", log.Len(), log.Stopped(), stopped, cmp.Diff([]string(nil), history(log)))
+	}
+}
+
+// A client that takes nothing does not keep the relay from its end.
+func TestRelayBesideStalledClient(t *testing.T) {
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	d := &Stdio{ExitWait: time.Millisecond, Launcher: Func{Name: "talker", Run: func(ctx context.Context, _ io.Reader, out, _ io.Writer) error {
+		for {
+			if _, err := io.WriteString(out, "{}\n"); err != nil {
+				return err
+			}
+			interrupt(errors.New("enough"))
+		}
+	}}}
+	out, in := io.Pipe()
+	defer out.Close()
+	client, input := io.Pipe()
+	defer input.Close()
+	log := lossy(wire.DefaultLimits).Connect(NameStdio, "")
+	if err := d.RelayStdio(ctx, log, client, in, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if events := log.Events(); events[len(events)-1].Kind != wire.KindExit {
+		t.Error(history(log))
+	}
+}
