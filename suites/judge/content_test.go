@@ -25,7 +25,7 @@ const allDeclared = `> {"jsonrpc":"2.0","id":"i","method":"initialize","params":
 `
 
 // conversation makes the log of a connection after a handshake.
-func conversation(t *testing.T, lines string) *wire.Log {
+func conversation(t testing.TB, lines string) *wire.Log {
 	t.Helper()
 	l := wire.NewTrace(wire.DefaultLimits).Connect("stdio", t.Name())
 	for line := range strings.Lines(allDeclared + lines) {

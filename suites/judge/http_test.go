@@ -14,7 +14,7 @@ import (
 // httpScript writes the log of a conversation over HTTP, one exchange after the
 // other unless told otherwise.
 type httpScript struct {
-	t   *testing.T
+	t   testing.TB
 	log *wire.Log
 	n   int
 }
@@ -33,7 +33,7 @@ const (
 	clientSay = `{"jsonrpc":"2.0","id":"s1","result":{}}`
 )
 
-func newHTTPScript(t *testing.T, transport string) *httpScript {
+func newHTTPScript(t testing.TB, transport string) *httpScript {
 	return &httpScript{t: t, log: wire.NewTrace(wire.DefaultLimits).Connect(transport, "t")}
 }
 
@@ -959,9 +959,20 @@ func TestGetOfJSON(t *testing.T) {
 	}
 }
 
-// TestHTTPFloodsAreJudgedInTime guards against work that grows faster than the
-// log. The deadline is far beyond what it takes.
-func TestHTTPFloodsAreJudgedInTime(t *testing.T) {
+// Over HTTP as well, work grows no faster than the log.
+func BenchmarkHTTPFlood(b *testing.B) {
+	l := httpFlood(b)
+	for b.Loop() {
+		Judge([]*wire.Log{l})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(l.Len()), "ns/event")
+}
+
+func TestHTTPFloodIsJudged(t *testing.T) {
+	Judge([]*wire.Log{httpFlood(t)})
+}
+
+func httpFlood(t testing.TB) *wire.Log {
 	s := newHTTPScript(t, "http").handshake()
 	for range 12_000 {
 		s.get(later(headerLast, "1"), 404, "")
@@ -969,16 +980,7 @@ func TestHTTPFloodsAreJudgedInTime(t *testing.T) {
 		s.stream(callSix, false, "1", progSix)
 		s.post(askInit, headers("Accept", both), 404, "", "")
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		Judge([]*wire.Log{s.log})
-	}()
-	select {
-	case <-done:
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the judge does not come to an end")
-	}
+	return s.log
 }
 
 // Over HTTP a cancellation can overtake its request, and outside of a session
