@@ -85,8 +85,8 @@ func conductHTTP(t *testing.T, name string, change func(*server.Options)) *resul
 	return conductBehind(t, name, o, func(h http.Handler) http.Handler { return h })
 }
 
-// conductBehind runs the suite against a reference server with something in front.
-func conductBehind(t *testing.T, name string, o server.Options, front func(http.Handler) http.Handler) *result.Run {
+// conductBehind runs the suite, or a selection, against a reference server with something in front.
+func conductBehind(t *testing.T, name string, o server.Options, front func(http.Handler) http.Handler, ids ...string) *result.Run {
 	t.Helper()
 	handler := server.New(o).HTTP()
 	s := httptest.NewServer(front(handler))
@@ -99,7 +99,7 @@ func conductBehind(t *testing.T, name string, o server.Options, front func(http.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run, _, err := suites.Server(ctx, suites.Options{
-		Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes},
+		Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}, Selection: suites.Selection{Select: ids},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -211,5 +211,37 @@ func TestResumedResponses(t *testing.T) {
 	}
 	for _, h := range run.Harness {
 		t.Errorf("a message of mcpconform is at fault: %s: %s %v", h.Check, h.Message, h.Evidence)
+	}
+}
+
+// A server without sessions has to assume 2025-03-26 where the version header
+// is missing, and to refuse that revision if it does not speak it.
+func TestMissingVersionHeader(t *testing.T) {
+	for _, versions := range [][]string{{server.Version}, {server.Version, "2025-03-26"}} {
+		o := serverOptions()
+		o.HTTP.NoSessionID, o.Versions = true, versions
+		run := conductBehind(t, transport.NameHTTP, o, func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if r.Method == http.MethodPost && r.Header.Get("Mcp-Protocol-Version") == "" && !bytes.Contains(body, []byte(`"initialize"`)) {
+					http.Error(w, "unsupported protocol version", http.StatusBadRequest)
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}, "http.server.version-header-missing")
+		want := result.Inconclusive
+		if len(versions) > 1 {
+			want = result.Warn
+		}
+		for _, q := range run.Requirements {
+			if q.ID == "http.server.version-header-missing" && q.Verdict != want {
+				t.Errorf("a server of %q: %s is %s, not %s: %s", versions, q.ID, q.Verdict, want, q.Reason)
+			}
+		}
 	}
 }

@@ -84,6 +84,9 @@ func judgeEnvelope(c *Conversation, o *Observer) {
 		for _, issue := range e.Msg.Issues {
 			switch id := envelopeRequirement(c, e, issue.Code); {
 			case id == "", c.cutShort(e):
+			case issue.Code == wire.LoneSurrogate:
+				broken[id] = true
+				o.Warning(id, e.From, issue.Detail+place(issue), e)
 			case isOtherText(c, e, issue.Code):
 				// Text that was never meant as a message breaks the purity of
 				// stdout, not the form of messages: stdio.go judges it.

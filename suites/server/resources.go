@@ -57,9 +57,19 @@ var resourceChecks = []*check.Check{
 			unknown := t.Call("resources/read", map[string]any{"uri": noResource})
 			read := 0
 			for _, uri := range resourceURIs(t, maxRead) {
+				strange := func(x *client.Exchange) bool {
+					return x.Error() != nil && (x.Error().Code == -32601 || x.Error().Code == -32002 || refusedAlike(x, unknown, noResource, uri))
+				}
 				x := t.Call("resources/read", map[string]any{"uri": uri})
+				if strange(x) {
+					if !stillListed(t, "resources/list", "uri", uri) {
+						t.Note("the resource %s was no longer listed when it was read", wire.Quote(uri, 60))
+						continue
+					}
+					x = t.Call("resources/read", map[string]any{"uri": uri})
+				}
 				switch problem := x.Error(); {
-				case problem != nil && (problem.Code == -32601 || problem.Code == -32002 || refusedAlike(x, unknown, noResource, uri)):
+				case strange(x):
 					t.Fail("the listed resource %s is refused like one that does not exist: %s", wire.Quote(uri, 60), check.Describe(x))
 				case problem != nil:
 					t.Note("the listed resource %s could not be read: %s", wire.Quote(uri, 60), check.Describe(x))
@@ -342,6 +352,14 @@ func listed(t *check.T, method string) {
 		t.Show(page.Events()...)
 		t.Result(page)
 	}
+}
+
+// stillListed reads a list anew and reports whether it has an item with a member
+// of the given value: lists may change at any time, and what is gone may be
+// refused (server/resources#list-changed-notification).
+func stillListed(t *check.T, method, member, value string) bool {
+	list := check.ReadList(t.Context, t.Session, method)
+	return slices.ContainsFunc(list.Items, func(item map[string]any) bool { return item[member] == value })
 }
 
 // resourceURIs returns the URIs of listed resources, up to a bound.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -210,5 +211,63 @@ func TestUndeclaredCompletion(t *testing.T) {
 	}}
 	if q := runFeatures(t, o, 0, declared)[declared]; q.Verdict != result.Fail {
 		t.Errorf("%s: %s: %s", declared, q.Verdict, q.Reason)
+	}
+}
+
+// Lists may change at any time: what is gone when it is asked for may be refused
+// as unknown. What is still listed may not.
+func TestShortLivedItems(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		var n atomic.Int64
+		short := func(member, identity, prefix string) server.Middleware {
+			return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				answer, problem := next(ctx, r)
+				page, _ := answer.(map[string]any)
+				items, ok := page[member].([]any)
+				if !ok {
+					return answer, problem
+				}
+				name := prefix + "stays"
+				if !stays {
+					name = prefix + strconv.FormatInt(n.Add(1), 10)
+				}
+				page[member] = append(slices.Clone(items), map[string]any{
+					"name": name, identity: name, "inputSchema": map[string]any{"type": "object"},
+				})
+				return page, problem
+			}
+		}
+		found := runFeatures(t, server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+			"tools/list":     short("tools", "name", "short_lived_"),
+			"resources/list": short("resources", "uri", "short:lived-"),
+			"prompts/list":   short("prompts", "name", "short_lived_"),
+		}}}, 0, "tools.list.callable", "resources.read.answered", "prompts.get.answered")
+		want := result.Pass
+		if stays {
+			want = result.Fail
+		}
+		for _, id := range []string{"tools.list.callable", "resources.read.answered", "prompts.get.answered"} {
+			if q := found[id]; q.Verdict != want {
+				t.Errorf("items stay: %v: %s is %s: %s %+v", stays, id, q.Verdict, q.Reason, q.Findings)
+			}
+		}
+	}
+}
+
+// An argument may be completed only after the others of the same.
+func TestCompletionInOrder(t *testing.T) {
+	inOrder := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		settled, _ := wire.At(r.Params, "context", "arguments").(map[string]any)
+		if wire.At(r.Params, "ref", "name") == "test_prompt_with_arguments" && len(settled) == 0 {
+			return nil, &wire.Error{Code: -32602, Message: "Invalid params: the other argument comes first"}
+		}
+		return next(ctx, r)
+	}
+	found := runFeatures(t, server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"completion/complete": inOrder}}},
+		0, "completion.answered", "completion.context.accepted")
+	for id, q := range found {
+		if strings.HasPrefix(id, "completion.") && (q.Verdict == result.Fail || q.Verdict == result.Warn) {
+			t.Errorf("%s is %s: %+v", id, q.Verdict, q.Findings)
+		}
 	}
 }

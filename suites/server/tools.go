@@ -77,7 +77,17 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				answered++
-				if x.Error() != nil && (x.Error().Code == -32601 || sameRefusal(x, unknown, name)) {
+				strange := func(x *client.Exchange) bool {
+					return x.Error() != nil && (x.Error().Code == -32601 || sameRefusal(x, unknown, name))
+				}
+				if !strange(x) {
+					continue
+				}
+				if !stillListed(t, "tools/list", "name", name) {
+					t.Note("tool %q was no longer listed when it was called", name)
+					continue
+				}
+				if x = t.Attempt(map[string]any{"name": name, "arguments": arguments}); x != nil && strange(x) {
 					t.Fail("the listed tool %q is refused like one that does not exist: %s", name, check.Describe(x))
 				}
 			}
