@@ -133,7 +133,7 @@ func (c *checklist) heading() {
 	row("Target", mdCell(c.targetName()))
 	row("Target name", mdCode(line(t.Name, limitName), true))
 	row("Target version", mdCode(line(t.Version, limitName), true))
-	row("Address", mdCode(c.targetAddress(), true))
+	row(c.addressName(), mdCode(c.targetAddress(), true))
 	row("Role", mdCell(line(c.Role, limitName)))
 	row("Transport", mdCell(transportName(c.Transport)))
 	row("Protocol revision", mdCode(line(c.Revision, limitName), true))

@@ -220,7 +220,7 @@ func (v *view) htmlFacts() []htmlFact {
 		add(htmlFact{Name: "Negotiated revision", Value: line(t.ProtocolVersion, limitName)})
 	}
 	add(htmlFact{Name: "Role and transport", Value: line(v.Role, limitName) + ", " + transportName(v.Transport)})
-	add(htmlFact{Name: "Address", Value: address, Code: true, Link: t.URL != "" && isLinkable(address)})
+	add(htmlFact{Name: v.addressName(), Value: address, Code: true, Link: t.URL != "" && isLinkable(address)})
 	if t.Title != "" {
 		add(htmlFact{Name: "Target name", Value: line(t.Name, limitName), Code: true})
 	}

@@ -356,6 +356,14 @@ func (v *view) targetAddress() string {
 	return line(strings.Join(words, " "), limitMessage)
 }
 
+// addressName says which of the two targetAddress is.
+func (v *view) addressName() string {
+	if v.Target.URL != "" {
+		return "Address"
+	}
+	return "Command"
+}
+
 // ours reports whether a word stands in the place of a command, such as
 // "(embedded reference server)".
 func ours(word string) bool {
