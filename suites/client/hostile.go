@@ -2,10 +2,12 @@ package client
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
 var hostileScenarios = []*Scenario{
@@ -43,13 +45,18 @@ var hostileScenarios = []*Scenario{
 		}),
 		Judge: func(t *T) {
 			// To survive these is asked of nobody; what is answered is judged.
-			for _, id := range []string{"batch-1", "batch-2"} {
-				if t.strayTo(id) {
-					t.Violation("base.batch.not-served", "a request of a batch was served", t.replyTo(id))
+			const batches = "base.batch.not-served"
+			switch _, ok := t.Answered("after-batch"); {
+			case slices.ContainsFunc(t.Conversations, (*judge.Conversation).Older):
+				t.Inconclusive("the client agrees on an older revision, which knows batches", batches)
+			case t.strayTo("batch-1") || t.strayTo("batch-2"):
+				for _, id := range []string{"batch-1", "batch-2"} {
+					if t.strayTo(id) {
+						t.Violation(batches, "a request of a batch was served", t.replyTo(id))
+					}
 				}
-			}
-			if _, ok := t.Answered("after-batch"); ok && len(t.at("base.batch.not-served").Findings) == 0 {
-				t.Exercised("base.batch.not-served")
+			case ok:
+				t.Exercised(batches)
 			}
 			control := t.replyTo("batch-control")
 			for _, id := range []string{"no-method", "old-version"} {

@@ -50,6 +50,9 @@ func TestScripts(t *testing.T) {
 			})
 			scripttest.Compare(t, run, clientScripts)
 			i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == "ping.response-prompt" })
+			if i < 0 {
+				t.Fatal("the requirement that a script serves is not reported")
+			}
 			if q := run.Requirements[i]; q.Verdict != result.Pass || !strings.Contains(strings.Join(q.Checks, " "), "script/serves") {
 				t.Errorf("the requirement that a script serves is %s, by %q", q.Verdict, q.Checks)
 			}

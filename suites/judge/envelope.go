@@ -87,6 +87,8 @@ func judgeEnvelope(c *Conversation, o *Observer) {
 			case issue.Code == wire.LoneSurrogate:
 				broken[id] = true
 				o.Warning(id, e.From, issue.Detail+place(issue), e)
+			case issue.Code == wire.IsBatch && c.Older():
+				broken[id] = true // so that it is no example of keeping the rule either
 			case isOtherText(c, e, issue.Code):
 				// Text that was never meant as a message breaks the purity of
 				// stdout, not the form of messages: stdio.go judges it.

@@ -13,6 +13,12 @@ func laterRevision(version string) bool {
 	return revisionName.MatchString(version) && version > schema.Version
 }
 
+// Older reports whether a revision before ours was agreed on, so that what only
+// ours forbids is no fault (docs/positions.md, batches-by-version).
+func (c *Conversation) Older() bool {
+	return revisionName.MatchString(c.Version) && c.Version < schema.Version
+}
+
 // metaVersion is where messages of later revisions name theirs.
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
