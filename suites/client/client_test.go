@@ -168,6 +168,49 @@ func inProcess(run func(ctx context.Context, p client.Place) error) func(client.
 	}
 }
 
+// TestBrokenOff launches a client that loses its patience in a scenario: what
+// happens once may be the machine's doing.
+func TestBrokenOff(t *testing.T) {
+	const scenario, id = "http/no-session", "http.server.session-id"
+	for _, test := range []struct {
+		name  string
+		times int
+		want  result.Verdict
+	}{{"once", 1, result.Pass}, {"always", 1000, result.Warn}} {
+		t.Run(test.name, func(t *testing.T) {
+			var plays atomic.Int32
+			run := conduct(t, suites.ClientOptions{
+				Transport: transport.NameHTTP, Timeout: 20 * time.Second, Scenarios: []string{scenario},
+				Launch: inProcess(func(ctx context.Context, p client.Place) error {
+					if p.Scenario == scenario && int(plays.Add(1)) <= test.times {
+						if err := postsInitialize(ctx, p.URL, nil); err != nil {
+							return err
+						}
+						return errors.New("no patience")
+					}
+					return simple(ctx, p.URL)
+				}),
+			})
+			q := requirement(t, run, id)
+			if q.Verdict != test.want {
+				t.Errorf("%s is %s after %d plays: %s %+v", id, q.Verdict, plays.Load(), q.Reason, q.Findings)
+			}
+			if len(q.Findings) > 1 {
+				t.Errorf("it is held against the client %d times", len(q.Findings))
+			}
+		})
+	}
+}
+
+func requirement(t *testing.T, run *result.Run, id string) result.Requirement {
+	t.Helper()
+	i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == id })
+	if i < 0 {
+		t.Fatalf("the run says nothing of %s", id)
+	}
+	return run.Requirements[i]
+}
+
 func TestIdleClientIsNotConformant(t *testing.T) {
 	run := conduct(t, suites.ClientOptions{
 		Launch: inProcess(func(context.Context, client.Place) error { return nil }), Timeout: 20 * time.Second,

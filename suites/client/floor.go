@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"runtime"
 	"sync"
 	"time"
@@ -130,5 +131,53 @@ func (v *visit) leave() {
 	if v.there {
 		<-v.floor.present
 		v.there = false
+	}
+}
+
+// visitors counts the requests that a server is answering. A client that was
+// launched by a shell or goes on in the background is there until they end,
+// whatever has become of the process that was launched.
+type visitors struct {
+	mu    sync.Mutex
+	count int
+	none  chan struct{} // closed when there are none; nil if there never were any
+}
+
+func (v *visitors) counting(more func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if more != nil {
+			next = more(next)
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			v.mu.Lock()
+			if v.count++; v.count == 1 {
+				v.none = make(chan struct{})
+			}
+			v.mu.Unlock()
+			defer func() {
+				v.mu.Lock()
+				defer v.mu.Unlock()
+				if v.count--; v.count == 0 {
+					close(v.none)
+				}
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// settle waits until there are no visitors, and reports whether they have gone.
+func (v *visitors) settle(ctx context.Context) bool {
+	v.mu.Lock()
+	none := v.none
+	v.mu.Unlock()
+	if none == nil {
+		return true
+	}
+	select {
+	case <-none:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

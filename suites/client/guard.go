@@ -267,9 +267,9 @@ func (f *Flow) presented() []Shown {
 }
 
 // documentsFrom reads what the client asked of the protected server beside the protocol.
-func (f *Flow) documentsFrom(trace *wire.Trace, label string) {
-	for _, l := range trace.Logs() {
-		if l.Label != label || l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
+func (f *Flow) documentsFrom(logs []*wire.Log) {
+	for _, l := range logs {
+		if l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
 			continue
 		}
 		for _, e := range l.Events() {

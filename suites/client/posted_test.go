@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,8 +67,7 @@ func TestPostedElsewhere(t *testing.T) {
 	if run.Verdict != result.NotConformant {
 		t.Errorf("the run is %s: %s", run.Verdict, run.Reason)
 	}
-	i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == "sse.client.post-to-endpoint" })
-	if q := run.Requirements[i]; q.Verdict != result.Fail || len(q.Findings) == 0 || len(q.Findings[0].Evidence) < 2 {
+	if q := requirement(t, run, "sse.client.post-to-endpoint"); q.Verdict != result.Fail || len(q.Findings) == 0 || len(q.Findings[0].Evidence) < 2 {
 		t.Errorf("%s is %s: %s %+v", q.ID, q.Verdict, q.Reason, q.Findings)
 	}
 }
@@ -79,7 +78,7 @@ func TestNeverTakenIn(t *testing.T) {
 		Transport: transport.NameHTTP, Timeout: 10 * time.Second, Scenarios: []string{client.Baseline},
 		Launch: func(p client.Place) (transport.Process, error) {
 			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				return namesSession(ctx, p.URL)
+				return postsInitialize(ctx, p.URL, http.Header{"Mcp-Session-Id": {"of-another-day"}})
 			}}.Launch()
 		},
 	})
@@ -88,16 +87,15 @@ func TestNeverTakenIn(t *testing.T) {
 	}
 }
 
-// namesSession sends initialize with the id of a session that the server does
-// not know.
-func namesSession(ctx context.Context, server string) error {
+// postsInitialize sends initialize, with some more headers, and nothing else.
+func postsInitialize(ctx context.Context, server string, more http.Header) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(initialize))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("Mcp-Session-Id", "of-another-day")
+	maps.Copy(r.Header, more)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err

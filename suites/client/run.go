@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,6 +178,12 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 			if s.Judge != nil {
 				s.Judge(t)
 			}
+			for range doubts {
+				if t = e.reconsider(ctx, t); t == e.played[i] {
+					break
+				}
+				e.played[i] = t
+			}
 			if e.Done != nil {
 				e.Done(t)
 			}
@@ -186,15 +193,57 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 	return e.played, failed
 }
 
+// doubts is how often a client that has broken off is given another chance.
+const doubts = 2
+
+// reconsider plays a scenario once more in which the client has broken off, and
+// returns what is then to be held against it: on a busy machine a client loses
+// patience with any server, and what the server did is to blame only if it
+// happens again.
+func (e *Engine) reconsider(ctx context.Context, t *T) *T {
+	ok, decided, _ := t.Carried()
+	if ok || !decided || t.Ending.Exit == nil || t.Ending.Attended || !t.accused() {
+		return t
+	}
+	again := &T{
+		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, Baseline: t.Baseline, Door: t.Door,
+		after: len(e.Trace.Logs()),
+	}
+	if err := e.play(ctx, again); err != nil || again.Ending.Skipped != "" {
+		return t
+	}
+	again.gather(e.Trace)
+	if again.Scenario.Judge != nil {
+		again.Scenario.Judge(again)
+	}
+	return again
+}
+
+// accused reports whether the scenario has found something.
+func (t *T) accused() bool {
+	for _, o := range t.outcomes {
+		if len(o.Findings) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// logs returns the connections of the scenario, those of an earlier play aside.
+func (t *T) logs(trace *wire.Trace) []*wire.Log {
+	return slices.DeleteFunc(trace.Logs()[t.after:], func(l *wire.Log) bool { return l.Label != t.Scenario.Name })
+}
+
 // gather reads the conversations of the scenario.
 func (t *T) gather(trace *wire.Trace) {
-	for _, l := range trace.Logs() {
-		if l.Label == t.Scenario.Name && l.Len() > 0 && l.Transport != transport.NameOAuth {
+	logs := t.logs(trace)
+	for _, l := range logs {
+		if l.Len() > 0 && l.Transport != transport.NameOAuth {
 			t.Conversations = append(t.Conversations, judge.NewConversation(l))
 		}
 	}
 	if t.Flow != nil {
-		t.Flow.documentsFrom(trace, t.Scenario.Name)
+		t.Flow.documentsFrom(logs)
 	}
 }
 
@@ -251,7 +300,7 @@ func (e *Engine) play(ctx context.Context, t *T) error {
 		server.shut(ctx)
 		return err
 	}
-	t.Ending = e.await(ctx, process, p, visit, server)
+	t.Ending = e.await(ctx, process, t, p, visit, server)
 	return nil
 }
 
@@ -327,6 +376,9 @@ func catalogue() *server.Catalogue {
 
 // stage is the server of a scenario.
 type stage struct {
+	// settle waits for what the client has left behind that still speaks to the
+	// server, and reports whether that has ended.
+	settle func(context.Context) bool
 	// leave tells it that what happens to its processes from now on is not the
 	// client's doing.
 	leave func()
@@ -339,7 +391,8 @@ func (e *Engine) placeStdio(place *Place, s *Scenario, o server.Options) stage {
 	token := e.hub.open(b)
 	place.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.hub.listener.Addr().String(), token)
 	place.Serve = server.New(o).RunStdio
-	return stage{leave: func() { b.left.Store(true) }, shut: func(ctx context.Context) { e.hub.shut(ctx, token) }}
+	settled := func(context.Context) bool { return true } // a server process that is left behind is waited for at the end
+	return stage{settle: settled, leave: func() { b.left.Store(true) }, shut: func(ctx context.Context) { e.hub.shut(ctx, token) }}
 }
 
 func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Options) (stage, error) {
@@ -366,12 +419,14 @@ func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Opt
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan struct{})
+	v := &visitors{}
+	o.Behaviour.HTTP.Middleware = v.counting(o.Behaviour.HTTP.Middleware)
 	h := server.New(o).HTTP()
 	go func() {
 		defer close(served)
 		_ = h.Serve(serving, l)
 	}()
-	return stage{leave: func() {}, shut: func(context.Context) {
+	return stage{settle: v.settle, leave: func() {}, shut: func(context.Context) {
 		stop()
 		<-served
 		depart()
@@ -379,13 +434,13 @@ func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Opt
 }
 
 // await waits until the client ends, and stops one that does not.
-func (e *Engine) await(ctx context.Context, p transport.Process, play *Play, v *visit, server stage) Ending {
+func (e *Engine) await(ctx context.Context, p transport.Process, t *T, play *Play, v *visit, server stage) Ending {
 	_ = p.Stdin().Close()
 	output := &tail{}
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(output, p.Stdout()) })
 	readers.Go(func() { _, _ = io.Copy(output, p.Stderr()) })
-	end := e.watch(ctx, p, play, v)
+	end := e.watch(ctx, p, t, play, v)
 	if end.Late || end.Skipped != "" {
 		server.leave()
 		_ = p.Terminate()
@@ -401,8 +456,11 @@ func (e *Engine) await(ctx context.Context, p transport.Process, play *Play, v *
 		exit := p.Exit()
 		end.Exit = &exit
 	}
-	// A server process that was left behind may end by itself.
+	// What was left behind, such as a server process, may end by itself.
 	leaving, cancel := context.WithTimeout(ctx, leaveWait)
+	if end.Exit != nil && !server.settle(leaving) {
+		end = Ending{Late: true, Busy: true}
+	}
 	server.shut(leaving)
 	cancel()
 	p.Kill() // whatever it has left behind
@@ -415,7 +473,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, play *Play, v *
 
 // watch waits for the end of the client or for a reason to stop it. Meanwhile
 // it makes room for others once the client does nothing.
-func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *visit) (end Ending) {
+func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, play *Play, v *visit) (end Ending) {
 	limit := time.NewTimer(e.Timeout)
 	defer limit.Stop()
 	quiet := min(quietTime, e.Timeout/20)
@@ -442,7 +500,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *
 			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}
 		case <-look.C:
 		}
-		if n := e.heard(play.Scenario.Name); n != seen {
+		if n := e.heard(t); n != seen {
 			seen, since = n, time.Now()
 		}
 		// A client that has not spoken yet may be starting on a busy machine.
@@ -462,12 +520,10 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, play *Play, v *
 }
 
 // heard returns how many events the connections of a scenario have brought.
-func (e *Engine) heard(scenario string) int {
+func (e *Engine) heard(t *T) int {
 	n := 0
-	for _, l := range e.Trace.Logs() {
-		if l.Label == scenario {
-			n += l.Len()
-		}
+	for _, l := range t.logs(e.Trace) {
+		n += l.Len()
 	}
 	return n
 }

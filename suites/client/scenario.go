@@ -116,6 +116,7 @@ type T struct {
 	// Authorizes says that the client is meant to seek authorization.
 	Authorizes bool
 
+	after    int // connections that the trace held when the play began
 	order    []string
 	outcomes map[string]*check.Outcome
 }

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -49,11 +48,7 @@ func TestScripts(t *testing.T) {
 				Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, calmTime).Launch() },
 			})
 			scripttest.Compare(t, run, clientScripts)
-			i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == "ping.response-prompt" })
-			if i < 0 {
-				t.Fatal("the requirement that a script serves is not reported")
-			}
-			if q := run.Requirements[i]; q.Verdict != result.Pass || !strings.Contains(strings.Join(q.Checks, " "), "script/serves") {
+			if q := requirement(t, run, "ping.response-prompt"); q.Verdict != result.Pass || !strings.Contains(strings.Join(q.Checks, " "), "script/serves") {
 				t.Errorf("the requirement that a script serves is %s, by %q", q.Verdict, q.Checks)
 			}
 		})
