@@ -110,6 +110,11 @@ var lifecycleFaults = []Fault{
 		Collateral: []string{"lifecycle.init.server-early-logging"},
 	},
 	{
+		ID: "ping.early-refused", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
+		Summary: "A ping before the answer to initialize is answered with an error.",
+		Apply:   refusing(replies("early-ping")),
+	},
+	{
 		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging", Scenario: "lifecycle/early-ping",
 		Summary:    "A log message before the answer to initialize ends the client.",
 		Apply:      dyingOf("not initialized yet"),

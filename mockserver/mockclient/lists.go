@@ -42,6 +42,12 @@ var listFaults = []Fault{
 		Collateral: []string{"pagination.client.no-fixed-page-size"},
 	},
 	{
+		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted", Scenario: "lists/lost-session",
+		Transports: []string{"http"},
+		Summary:    "In a new session a list is read on with a cursor of the one that was lost.",
+		Apply:      func(c *client.Standalone) { c.Lapses.Cursor = true },
+	},
+	{
 		ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
 		Summary: "A cursor of one list is used for another.",
 		Apply:   calling("prompts/list", object{"cursor": "page=3&of=tools/list"}),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type Lapses struct {
 	Page    bool // reads the first page of a list alone
 	Refusal bool // goes on when initialize was answered with an error
 	Event   bool // names another event than the last when it goes on with a stream
+	Cursor  bool // reads a list on in another session than the one that gave out its cursor
 }
 
 // UnsupportedVersionError reports a server that answered initialize with a
@@ -275,7 +277,9 @@ func nilIfEmpty(params map[string]any) any {
 }
 
 // renew begins a new session in place of one that the server does not know any
-// more, and makes the request again (basic/transports#session-management).
+// more, and makes the request again (basic/transports#session-management), for
+// the first page of a list: cursors are not carried over into another session
+// (server/utilities/pagination#implementation-guidelines).
 func (v *visit) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
 	conn, ok := v.conn.(interface {
 		Session() (id, version string)
@@ -296,6 +300,10 @@ func (v *visit) renew(ctx context.Context, x *Exchange, method string, params ma
 	}
 	if _, err := conn.Listen(ctx); err != nil {
 		return x, err
+	}
+	if !v.Lapses.Cursor {
+		params = maps.Clone(params)
+		delete(params, "cursor")
 	}
 	return v.session.Call(ctx, method, nilIfEmpty(params))
 }
@@ -321,9 +329,14 @@ func (v *visit) list(ctx context.Context, method, member string) ([]map[string]a
 	params := map[string]any{}
 	seen := make(map[string]bool)
 	for range standalonePages {
+		session := v.again
 		x, err := v.call(ctx, method, params)
 		if err != nil {
 			return items, err
+		}
+		if v.again != session {
+			items = nil // the list was begun anew
+			clear(seen)
 		}
 		page, _ := x.Result()[member].([]any)
 		for _, item := range page {

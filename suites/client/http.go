@@ -428,7 +428,12 @@ func straying(*Play) server.Options {
 // losing answers the first request of operation in the first session, and
 // whatever else comes in that session, with 404.
 func losing(*Play) server.Options {
-	l := &loser{}
+	return losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
+}
+
+// losingAt loses the first session at the first request of a kind.
+func losingAt(begins func(*wire.Message) bool) server.Options {
+	l := &loser{begins: begins}
 	o := server.Options{}
 	o.Behaviour.Breaks = []string{"*"}
 	o.Behaviour.Connected = l.sessions.add
@@ -438,6 +443,7 @@ func losing(*Play) server.Options {
 
 type loser struct {
 	sessions sessions
+	begins   func(*wire.Message) bool
 
 	mu    sync.Mutex
 	lost  string
@@ -465,7 +471,7 @@ func (l *loser) takes(id string, body []byte) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost == "" && body != nil {
-		if m := wire.Parse(body); m.Kind == wire.Request && m.Method != "initialize" {
+		if m := wire.Parse(body); m.Kind == wire.Request && l.begins(m) {
 			l.lost = id
 		}
 	}

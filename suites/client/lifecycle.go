@@ -94,6 +94,9 @@ var lifecycleScenarios = []*Scenario{
 		Judge: func(t *T) {
 			t.Carries("a ping and a log message came before the answer to initialize",
 				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
+			if x, ok := t.Answered("early-ping"); ok {
+				t.judgePing(x.Request, x.Response(), "ping.response-prompt")
+			}
 		},
 	},
 	{

@@ -33,6 +33,13 @@ var listScenarios = []*Scenario{
 		Judge: judgePages,
 	},
 	{
+		Name: "lists/lost-session", Transports: overHTTP(),
+		Requirements: []string{"pagination.client.cursor-not-persisted"},
+		Needs:        "the client did not begin a new session in place of one that ended between two pages of a list, or listed nothing there",
+		Options:      losingPages,
+		Judge:        judgeCarried,
+	},
+	{
 		Name:         "lists/whole",
 		Requirements: []string{"pagination.client.both-flows"},
 		Needs:        "the client listed nothing of which it uses the items",
@@ -231,6 +238,62 @@ func paged(method, member string) server.Middleware {
 		}
 		object[member] = append([]any{}, items[from:to]...)
 		return object, nil
+	}
+}
+
+// losingPages ends the first session when the second page of a list is asked
+// for. Its cursors are good in the session that gave them out.
+func losingPages(*Play) server.Options {
+	o := losingAt(func(m *wire.Message) bool { return listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil })
+	o.PageSize = 2
+	o.Behaviour.Methods = make(map[string]server.Middleware)
+	for method := range listed {
+		o.Behaviour.Methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			mark := "@" + r.Session.ID
+			if given, ok := r.Params["cursor"].(string); ok {
+				own, marked := strings.CutSuffix(given, mark)
+				if !marked {
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no cursor of this session"}
+				}
+				r.Params["cursor"] = own
+			}
+			result, problem := next(ctx, r)
+			if page, ok := result.(map[string]any); ok {
+				if cursor, ok := page["nextCursor"].(string); ok {
+					page["nextCursor"] = cursor + mark
+				}
+			}
+			return result, problem
+		}
+	}
+	return o
+}
+
+// judgeCarried judges whether cursors stay in the session that gave them out.
+func judgeCarried(t *T) {
+	const id = "pagination.client.cursor-not-persisted"
+	given := make(map[any]*judge.Conversation)
+	page := make(map[any]*wire.Event)
+	for _, c := range t.Conversations {
+		for _, x := range requests(c) {
+			if cursor, ok := x.Result()["nextCursor"].(string); ok && listed[x.Method()] != "" {
+				given[cursor], page[cursor] = c, x.Response()
+			}
+		}
+	}
+	first := t.Handshake()
+	for _, c := range t.Conversations {
+		for _, x := range requests(c) {
+			if c == first || listed[x.Method()] == "" {
+				continue
+			}
+			cursor := wire.At(x.Request.Msg.Params, "cursor")
+			if from := given[cursor]; from != nil && from != c {
+				t.Violation(id, x.Method()+" names a cursor of the session that has ended", page[cursor], x.Request)
+				return
+			}
+			t.Exercised(id)
+		}
 	}
 }
 
