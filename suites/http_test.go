@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,5 +244,109 @@ func TestMissingVersionHeader(t *testing.T) {
 				t.Errorf("a server of %q: %s is %s, not %s: %s", versions, q.ID, q.Verdict, want, q.Reason)
 			}
 		}
+	}
+}
+
+// What a server may do at any time, whatever is asked of it: to refuse what is
+// too much, and to end a session because another begins or because it is full.
+// None of that is a finding, nor what mcpconform does about it.
+func TestLimitedServers(t *testing.T) {
+	isInitialize := func(r *http.Request) bool {
+		body, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return err == nil && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && bytes.Contains(body, []byte(`"initialize"`))
+	}
+	for _, tt := range []struct {
+		name  string
+		front func(http.Handler) http.Handler
+	}{
+		{"one request in thirty is too much", func(h http.Handler) http.Handler {
+			var n atomic.Int64
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if n.Add(1)%30 == 0 {
+					w.Header().Set("Retry-After", "0")
+					http.Error(w, "too many requests", http.StatusTooManyRequests)
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}},
+		{"all requests from some time on are too much", func(h http.Handler) http.Handler {
+			var n atomic.Int64
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if n.Add(1) > 150 {
+					w.Header().Set("Retry-After", "3600")
+					http.Error(w, "too many requests", http.StatusTooManyRequests)
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}},
+		{"one session at a time", func(h http.Handler) http.Handler {
+			var mu sync.Mutex
+			var live string
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if isInitialize(r) {
+					mu.Lock()
+					defer mu.Unlock()
+					h.ServeHTTP(w, r)
+					live = w.Header().Get("Mcp-Session-Id")
+					return
+				}
+				mu.Lock()
+				gone := r.Header.Get("Mcp-Session-Id") != "" && r.Header.Get("Mcp-Session-Id") != live
+				mu.Unlock()
+				if gone {
+					http.Error(w, "the session has ended", http.StatusNotFound)
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}},
+		{"two sessions at a time", func(h http.Handler) http.Handler {
+			var mu sync.Mutex
+			live := make(map[string]bool)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				opens := isInitialize(r)
+				mu.Lock()
+				defer mu.Unlock()
+				if opens && len(live) >= 2 {
+					http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+					return
+				}
+				if !opens {
+					if r.Method == http.MethodDelete {
+						delete(live, r.Header.Get("Mcp-Session-Id"))
+					}
+					mu.Unlock()
+					defer mu.Lock()
+				}
+				h.ServeHTTP(w, r)
+				if id := w.Header().Get("Mcp-Session-Id"); opens && id != "" {
+					live[id] = true
+				}
+			})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			run := conductBehind(t, transport.NameHTTP, serverOptions(), tt.front)
+			passed := 0
+			for _, q := range run.Requirements {
+				switch q.Verdict {
+				case result.Pass:
+					passed++
+				case result.Fail, result.Warn, result.Error:
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+				}
+			}
+			t.Logf("%d requirements passed", passed)
+			if passed == 0 {
+				t.Error("nothing was exercised")
+			}
+			for _, h := range run.Harness {
+				t.Errorf("a message of mcpconform is at fault: %s: %s %v", h.Check, h.Message, h.Evidence)
+			}
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,10 @@ type Options struct {
 	// Answered is told the method of each request of the server that was
 	// answered; it may be nil.
 	Answered func(ctx context.Context, method string)
+	// Limited is told that the server refused a request because there were too
+	// many (HTTP status 429), and for how long it asks to wait. It waits, and
+	// reports whether to ask again. Nil: the refusal is the answer.
+	Limited func(ctx context.Context, wait time.Duration) bool
 	// Resuming says from which event to go on with a stream that ended before
 	// the answer ("" names none), given the last one that came, and whether to do so at all. Nil:
 	// from the last one.
@@ -205,7 +210,7 @@ func (s *Session) answer(ctx context.Context, request *wire.Message) {
 		return
 	}
 	// A connection that is gone needs no answer.
-	_, _ = s.Conn.Send(ctx, transport.Outgoing{Raw: Marshal(reply)})
+	_ = s.deliver(ctx, func() (*wire.Event, error) { return s.Conn.Send(ctx, transport.Outgoing{Raw: Marshal(reply)}) })
 	if s.Options.Answered != nil {
 		s.Options.Answered(ctx, request.Method)
 	}
@@ -530,19 +535,69 @@ func (s *Session) AwaitNotification(ctx context.Context, from int, method string
 	})
 }
 
-// Call sends a request and waits for its answer.
+// Call sends a request and waits for its answer. What the server limits for
+// its number is asked again, under another id, as Options.Limited says.
 func (s *Session) Call(ctx context.Context, method string, params any, opts ...Option) (*Exchange, error) {
-	p, err := s.Start(ctx, method, params, opts...)
-	if err != nil {
-		return &Exchange{}, err
+	for tries := 1; ; tries++ {
+		p, err := s.Start(ctx, method, params, opts...)
+		if err != nil {
+			return &Exchange{}, err
+		}
+		x, err := p.Await(ctx)
+		if err != nil || !TooMany(x.Head) || x.Response != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
+			return x, err
+		}
 	}
-	return p.Await(ctx)
+}
+
+// maxTries bounds how often a request is asked that meets a limit each time.
+const maxTries = 5
+
+// TooMany reports whether the head of a response says that there were too many
+// requests.
+func TooMany(head *wire.Event) bool {
+	return head != nil && head.Kind == wire.KindHTTPResponse && head.HTTP.Status == http.StatusTooManyRequests
+}
+
+// RetryAfter returns for how long the head of a response asks to wait: a second
+// where it does not say, or gives a date.
+func RetryAfter(head *wire.Event) time.Duration {
+	seconds, err := strconv.ParseUint(head.HTTP.Header.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return time.Second
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // Notify sends a notification. Params may be nil.
 func (s *Session) Notify(ctx context.Context, method string, params any, opts ...Option) error {
 	_, err := s.Send(ctx, Marshal(call(method, params)), opts...)
 	return err
+}
+
+// deliver sends what the server has to get for the session to go on. What it
+// limits for its number is sent again.
+func (s *Session) deliver(ctx context.Context, send func() (*wire.Event, error)) error {
+	for tries := 1; ; tries++ {
+		sent, err := send()
+		if err != nil || sent == nil || s.Options.Limited == nil || tries == maxTries {
+			return err
+		}
+		limit := s.refusal(sent)
+		if limit == nil || !s.Options.Limited(ctx, RetryAfter(limit)) {
+			return nil
+		}
+	}
+}
+
+// refusal returns the response that says that what was sent was too much, or nil.
+func (s *Session) refusal(sent *wire.Event) *wire.Event {
+	for _, e := range s.Log().Events()[sent.Seq:] {
+		if e.Stream == sent.Stream && TooMany(e) {
+			return e
+		}
+	}
+	return nil
 }
 
 // call returns a request without its id, or a notification. Params that are
@@ -585,7 +640,7 @@ func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
 	if x.Result() == nil {
 		return x, &RefusedError{Exchange: x}
 	}
-	err = s.Notify(ctx, "notifications/initialized", nil)
+	err = s.deliver(ctx, func() (*wire.Event, error) { return s.Send(ctx, Marshal(call("notifications/initialized", nil))) })
 	var closed *ClosedError
 	if errors.As(err, &closed) {
 		// The handshake succeeded. That the server has gone since is for the

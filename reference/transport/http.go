@@ -266,6 +266,9 @@ func (c *HTTPConn) setLost(id string, lost bool) {
 // session.
 func (c *HTTPConn) Lost() bool { return c.state().lost }
 
+// Left reports whether a DELETE was sent for the session.
+func (c *HTTPConn) Left() bool { return c.leaving.Load() }
+
 // negotiated returns the version that an answer to initialize settles on: the
 // one that was asked for if the result names none. It returns "" for anything
 // that is no such answer.

@@ -35,10 +35,12 @@ type Engine struct {
 	Restart func(context.Context) error
 
 	health  health
+	limits  limits
 	silence silence
 	target  *Target
 	shared  *client.Session
 	closers sync.WaitGroup
+	closing sync.WaitGroup // of sessions
 }
 
 // Future is a check that has been started.
@@ -46,6 +48,9 @@ type Future struct {
 	Check   *Check
 	done    chan struct{}
 	outcome Outcome
+	// hindered says that something kept the server from doing what the check is
+	// about that it may do at any time; nil if nothing did.
+	hindered *hindrance
 }
 
 // Await returns the outcome of the check. It comes in bounded time, as every
@@ -80,6 +85,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if e.target != nil {
 		o.Plain = e.target.plain
 	}
+	o.Limited = e.limits.wait
 	conn, err := e.Dialer.Dial(ctx, e.Trace.Connect(e.Dialer.Transport(), label))
 	if err != nil {
 		return nil, err
@@ -89,7 +95,11 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 
 // close shuts a session down in the background; Finish waits for it.
 func (e *Engine) close(ctx context.Context, s *client.Session) {
-	e.closers.Go(func() { _ = s.Close(ctx) })
+	e.closing.Add(1)
+	e.closers.Go(func() {
+		defer e.closing.Done()
+		_ = s.Close(ctx)
+	})
 }
 
 // Prepare opens the shared session and learns what the target offers. The
@@ -337,7 +347,12 @@ func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 	limit, hush := context.WithCancelCause(limit)
 	defer context.AfterFunc(e.silence.ctx, func() { hush(e.Silent()) })()
 	t := &T{Context: limit, Session: s, Target: e.target, engine: e, check: f.Check, outcome: Outcome{Check: f.Check}}
+	mark := 0
+	if s != nil {
+		mark = s.Log().Len()
+	}
 	t.body()
+	f.hindered = t.hindrance(ctx, mark)
 	for _, extra := range t.extra {
 		e.close(ctx, extra)
 	}
@@ -355,7 +370,7 @@ func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 	if f.outcome.Verdict == Passed {
 		f.outcome.Exercised = append(f.outcome.Exercised, f.Check.Requirements...)
 	}
-	return !t.noAnswer && !t.deserted()
+	return !t.noAnswer && !t.deserted() && f.hindered == nil
 }
 
 // unopened reports whether the handshake was begun and got no result.

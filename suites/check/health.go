@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
-	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // health is what the engine knows of a target that all connections share.
@@ -67,13 +63,16 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 		case s == nil:
 			answered = e.runAlone(ctx, f)
 		default:
-			answered = e.run(ctx, f, s) && !(f.outcome.Verdict == Failed && lost(ctx, s))
+			answered = e.run(ctx, f, s)
 		}
-		if answered || ctx.Err() != nil {
+		switch {
+		case answered || ctx.Err() != nil:
 			close(f.done)
-			return true
+		case f.hindered != nil:
+			e.putAside(f)
+		default:
+			e.unanswered(ctx, f)
 		}
-		e.unanswered(ctx, f)
 		return true
 	})
 	e.closers.Go(func() {
@@ -82,20 +81,11 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 	})
 }
 
-// lost reports whether the server no longer knows a session that checks share:
-// then another of them may have cost it. Where there was a 404, which may have
-// been for a request that was wrong on purpose, a plain request tells.
-func lost(ctx context.Context, s *client.Session) bool {
-	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || conn.Lost() {
-		return ok
-	}
-	if slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound
-	}) {
-		_ = s.Fence(ctx)
-	}
-	return conn.Lost()
+// putAside keeps a check to be run again, alone.
+func (e *Engine) putAside(f *Future) {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	e.health.again = append(e.health.again, f)
 }
 
 func (e *Engine) isDown() bool {
@@ -187,6 +177,8 @@ func (e *Engine) repeat(ctx context.Context) {
 			continue
 		}
 		err := e.revive(ctx)
+		e.closing.Wait() // the server may bound how many sessions it keeps
+		e.limits.settle(ctx)
 		switch {
 		case ctx.Err() != nil:
 			f.outcome = Outcome{Check: f.Check}
@@ -196,10 +188,15 @@ func (e *Engine) repeat(ctx context.Context) {
 			f.giveUp(err) // what was found may be due to another check
 			continue
 		case len(silent) >= maxSilent && !h.hasDied():
-			close(f.done) // as it was
+			if f.hindered == nil {
+				close(f.done) // as it was
+			} else {
+				f.giveUp(errors.New("the server did not let it be tried without hindrance"))
+			}
 			continue
 		}
-		if e.runAlone(ctx, f) {
+		if e.runAlone(ctx, f) || f.hindered != nil {
+			e.unhinder(ctx, f)
 			settle()
 			close(f.done)
 			continue

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -224,10 +225,20 @@ func (c *Conversation) request(e *wire.Event, tokens map[string]*Exchange) {
 	if x.Token = wire.At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
 		tokens[tokenKey(x.Token)] = x
 	}
-	if e.Msg.Method == "initialize" && c.Init == nil {
+	if e.Msg.Method == "initialize" && (c.Init == nil || c.tooMany(c.Init)) {
 		c.Init = x
 		c.Capabilities[e.From], _ = wire.At(e.Msg.Params, "capabilities").(map[string]any)
 	}
+}
+
+// tooMany reports whether the server refused a request because there were too
+// many: it is as if it had not been made.
+func (c *Conversation) tooMany(x *Exchange) bool {
+	return tooMany(c.heads[x.Request.Stream])
+}
+
+func tooMany(head *wire.Event) bool {
+	return head != nil && head.HTTP.Status == http.StatusTooManyRequests
 }
 
 func (c *Conversation) response(e *wire.Event) {
@@ -250,7 +261,9 @@ func (c *Conversation) response(e *wire.Event) {
 	for x.earlier != nil && len(x.earlier.Responses) == 0 {
 		x = x.earlier
 	}
-	if len(x.Responses) == 0 {
+	if n := len(x.Responses); n > 0 && tooMany(c.heads[x.Responses[n-1].Stream]) {
+		x.Responses = x.Responses[:n-1] // that one has not arrived
+	} else if n == 0 {
 		c.waiting[x.From()]--
 	}
 	x.Responses = append(x.Responses, e)

@@ -337,6 +337,9 @@ func judgeAcknowledged(x *httpExchange, id, what string, o *Observer) {
 // have asked. ends holds the ends of all streams.
 func (c *Conversation) judgeRefusedAnswer(x *httpExchange, m *wire.Event, ends map[string]*wire.Event, o *Observer) {
 	asked := c.all[m]
+	if x.status() == http.StatusTooManyRequests {
+		return
+	}
 	if asked == nil || asked.Cancelled != nil && asked.Cancelled.Seq < x.head.Seq || asked.Response() != m || x.status()/100 != 4 || x.status() == http.StatusNotFound ||
 		x.deliberate() || x.refusesEntry() {
 		return
@@ -502,11 +505,13 @@ func (c *Conversation) judgeGets(o *Observer) {
 			o.Exercised(id, wire.Server)
 		case status == http.StatusUnauthorized && x.head.HTTP.Header.Get("WWW-Authenticate") != "":
 			// Who may open it is decided first (basic/authorization#authorization-flow-steps).
+		case status == http.StatusTooManyRequests:
+			o.Note(id, wire.Server, "a listening stream was refused because there were too many requests: HTTP status 429")
 		case busy && status >= 400:
 			o.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
-		case status == http.StatusNotFound && session != "" && offered:
+		case status == http.StatusNotFound && session != "" && (offered || c.gone(x.head)):
 			// How a client learns that the session has ended (#session-management).
-			o.Note(id, wire.Server, "a listening stream could not be opened anew: HTTP status 404")
+			o.Note(id, wire.Server, "a listening stream could not be opened, or not anew: HTTP status 404")
 		case x.ok():
 			o.Violation(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.mediaType(), 60)+", not with an event stream", x.evidence()...)
 		default:

@@ -106,7 +106,7 @@ func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Obs
 	}
 	// A cancelled request needs no response, nothing is sent in a session that
 	// has ended, and connections may break.
-	if request == nil || request.Cancelled != nil || !x.complete() || c.dying(x.end) {
+	if request == nil || request.Cancelled != nil || !x.complete() || c.dying(x.end) || c.gone(x.end) {
 		return
 	}
 	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.evidence(x.end)...)
@@ -153,6 +153,26 @@ func (c *Conversation) dying(e *wire.Event) bool {
 		}
 	}
 	return *c.deleted < e.Seq
+}
+
+// gone reports whether the server may have ended the session by the time of an
+// event: it has served nothing in it since, and said so with a 404
+// (basic/transports#session-management).
+func (c *Conversation) gone(e *wire.Event) bool {
+	session, denied := c.sessionID(), false
+	if session == "" {
+		return false
+	}
+	for _, x := range c.httpExchanges() {
+		if x.head == nil || x.head.Seq < e.Seq || x.request.HTTP.Header.Get(headerSession) != session {
+			continue
+		}
+		if x.ok() && x.request.Seq > e.Seq {
+			return false
+		}
+		denied = denied || x.status() == http.StatusNotFound && !x.deliberate()
+	}
+	return denied
 }
 
 // firstAnswers returns, for each position in the list of exchanges, the position

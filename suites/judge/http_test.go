@@ -225,7 +225,15 @@ func TestHTTPRules(t *testing.T) {
 		},
 		{
 			"http.server.get-stream-or-405", wire.Server, func(s *httpScript) { s.handshake().get(later(), 405, "") },
-			func(s *httpScript) { s.handshake().get(later(), 404, "") },
+			func(s *httpScript) { s.handshake().get(later(), 404, ""); s.ping() },
+		},
+		{
+			"http.server.get-stream-or-405", wire.Server,
+			func(s *httpScript) { // too many requests: a remark
+				s.handshake().get(later(), 429, "")
+				s.get(later(), 405, "")
+			},
+			func(s *httpScript) { s.handshake().get(later(), 403, "") },
 		},
 		{
 			"http.server.get-stream-or-405", wire.Server,
@@ -1058,5 +1066,40 @@ func TestStreamLeftIsNoMissingResponse(t *testing.T) {
 				t.Errorf("a missing response is told: %t, want %t", got, tt.broken)
 			}
 		})
+	}
+}
+
+// TestEndedSession: a server may end a session at any time, before it opens a
+// stream in it and before it answers. It may not do the one and serve on.
+func TestEndedSession(t *testing.T) {
+	for _, serves := range []bool{false, true} {
+		s := newHTTPScript(t, "http").handshake().stream(callSix, false)
+		s.get(later(), 404, "")
+		if serves {
+			s.ping()
+		} else {
+			s.post(pingFive, later(), 404, "", "")
+		}
+		for _, id := range []string{"http.server.get-stream-or-405", "http.server.sse-no-early-close", "http.server.sse-response-sent"} {
+			k := Judge([]*wire.Log{s.log})[Key{id, wire.Server}]
+			if broken := k != nil && len(k.Violations) > 0; broken != serves {
+				t.Errorf("%s is broken: %v, and the session is served: %v", id, broken, serves)
+			}
+		}
+	}
+}
+
+// TestTooManyRequests: a request that was refused because there were too many
+// was not made. It may be made again, and so may the response to one.
+func TestTooManyRequests(t *testing.T) {
+	s := newHTTPScript(t, "http")
+	s.post(strings.Replace(askInit, `"id":1`, `"id":0`, 1), headers("Accept", both), 429, "", "")
+	s.handshake()
+	s.post(strings.Replace(pingFive, `"id":5`, `"id":4`, 1), later(), 429, "", "").ping()
+	report := Judge([]*wire.Log{s.log})
+	for key, k := range report {
+		for _, v := range k.Violations {
+			t.Errorf("%s of the %s: %s", key.Requirement, key.Party, v.Message)
+		}
 	}
 }

@@ -89,12 +89,13 @@ func (c *Conversation) initializedLater() bool {
 }
 
 // firstMeaningful returns the first message that is at least recognisable. The
-// error in the body of a refused HTTP request is part of no interaction.
+// error in the body of a refused HTTP request is part of no interaction, nor is
+// a request that was one too many.
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
 		head := c.heads[e.Stream]
 		refusal := e.From == wire.Server && head != nil && head.HTTP.Status >= http.StatusBadRequest && !e.Msg.ID.Usable()
-		if e.Msg.Kind != wire.Invalid && !refusal {
+		if e.Msg.Kind != wire.Invalid && !refusal && !tooMany(head) {
 			return e
 		}
 	}
@@ -115,7 +116,7 @@ func (c *Conversation) firstBesides(method string) *wire.Event {
 // judgeEarly judges a request that was made before its sender was free to.
 func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, o *Observer) {
 	switch {
-	case x == c.Init || x.Method() == "ping":
+	case x == c.Init || x.Method() == "ping", c.tooMany(x):
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
 		o.Violation("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
 	case x.From() == wire.Client:

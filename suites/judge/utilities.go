@@ -89,7 +89,7 @@ func judgeTokens(c *Conversation, o *Observer) {
 		}
 		key := tokenKey(x.Token)
 		y := latest[x.From()][key]
-		if y != nil && y.end() > x.Request.Seq {
+		if y != nil && y.end() > x.Request.Seq && !c.tooMany(y) {
 			o.Violation("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
 				y.Request, x.Request)
 		} else {

@@ -196,7 +196,7 @@ var httpStreamChecks = []*check.Check{
 			for _, purpose := range []string{"progress", "log"} {
 				if call, ok := t.Target.Purpose(purpose); ok {
 					// Whether it is answered is not the matter here.
-					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before"))
+					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before-"+purpose))
 				}
 			}
 			t.Fence()
