@@ -169,6 +169,9 @@ func TestRoots(t *testing.T) {
 	one := list(`{"uri":"file:///a"}`)
 	two := strings.ReplaceAll(list(`{"uri":"file:///b"}`), `"id":1`, `"id":2`)
 	const changed = `> {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n"
+	// The second request is answered before the first.
+	askOne, answerOne, _ := strings.Cut(one, "\n")
+	overtaken := two + answerOne
 	runAsk(t, []askCase{
 		{id: "roots.list.answered", party: wire.Client, good: one, bad: ask("roots/list", `{}`, "-32601")},
 		{name: "without list", id: "roots.list.answered", party: wire.Client, good: list(""), bad: ask("roots/list", `{}`, `{}`)},
@@ -177,6 +180,10 @@ func TestRoots(t *testing.T) {
 		{id: "roots.security.validate-uris", party: wire.Client, good: list(`{"uri":"file:///a..b/..c"}`), bad: list(`{"uri":"file:///a/%2E%2e/b"}`)},
 		{id: "roots.list-changed.notify", party: wire.Client, good: one + changed + two, bad: one + two},
 		{name: "late", id: "roots.list-changed.notify", party: wire.Client, good: one + two + changed, bad: changed + one + two},
+		{
+			name: "overtaken", id: "roots.list-changed.notify", party: wire.Client,
+			good: askOne + "\n" + changed + overtaken, bad: changed + askOne + "\n" + overtaken,
+		},
 		{id: "roots.error.unsupported", party: wire.Client, caps: `{}`, good: ask("roots/list", `{}`, "-32601"), bad: ask("roots/list", `{}`, "-32603")},
 	})
 	key := judge.Key{Requirement: "roots.capability.declared", Party: wire.Client}

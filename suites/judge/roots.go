@@ -85,12 +85,13 @@ func traverses(uri string) bool {
 }
 
 // judgeRootChange compares a list with the one before it: what changed has to
-// be announced (client/roots#root-list-changes). The announcement may come late.
+// be announced (client/roots#root-list-changes). The announcement may come late,
+// and answers may overtake each other, so that the older list comes last.
 func judgeRootChange(before, after *Exchange, changes []*wire.Event, o *Observer) {
 	if reflect.DeepEqual(before.Result()["roots"], after.Result()["roots"]) {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(changes, before.Request.Seq, func(e *wire.Event, seq int) int { return e.Seq - seq })
+	i, _ := slices.BinarySearchFunc(changes, min(before.Request.Seq, after.Request.Seq), func(e *wire.Event, seq int) int { return e.Seq - seq })
 	if before.Request.Stream != transport.Stdout && before.Request.Stream != transport.Stdin {
 		i = 0 // over HTTP answers and notifications overtake each other
 	}
