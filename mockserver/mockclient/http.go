@@ -108,6 +108,13 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
+		ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Transports: []string{"sse"}, Scenario: "sse/spelling",
+		Summary: "An event of the older transport whose data comes in two lines ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, ",\n\"")
+		}),
+	},
+	{
 		ID: "http.event-id-required", Requirement: "http.server.event-ids", Transports: overHTTP, Scenario: "http/sse-answers",
 		Summary:    "An event without an id ends the client.",
 		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && !e.SSE.HasID }),

@@ -42,6 +42,12 @@ var listFaults = []Fault{
 		Collateral: []string{"pagination.client.no-fixed-page-size"},
 	},
 	{
+		ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
+		Summary:    "A character that comes in two pieces is taken for several that cannot be read.",
+		Apply:      replacing(anything, "次", "\uFFFD\uFFFD\uFFFD"),
+		Collateral: []string{"pagination.client.cursor-unmodified"},
+	},
+	{
 		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted", Scenario: "lists/lost-session",
 		Transports: []string{"http"},
 		Summary:    "In a new session a list is read on with a cursor of the one that was lost.",

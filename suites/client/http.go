@@ -172,6 +172,26 @@ var httpScenarios = []*Scenario{
 		},
 	},
 	{
+		Name: "sse/spelling", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.message-events"},
+		Needs: "the client did not get through the handshake",
+		Options: func(*Play) server.Options {
+			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+				if e.Out == nil {
+					return []*server.Event{e}
+				}
+				fields := []string{": a comment", "unknown: field"}
+				for line := range strings.SplitSeq(inLines(e.Data), "\n") {
+					fields = append(fields, "data:"+line)
+				}
+				e.Raw = lines("\r\n", append(fields, "event:message")...)
+				return []*server.Event{e}
+			}}}}
+		},
+		Judge: func(t *T) {
+			t.Carries("events came with comments, CRLF, and data in several lines", "sse.client.message-events")
+		},
+	},
+	{
 		Name: "http/legacy-only", Transports: overHTTP(), Path: server.PathSSE,
 		Requirements: []string{
 			"sse.client.url-either-transport", "sse.client.post-first", "sse.client.fallback-get", "sse.client.fallback-stays-legacy",
@@ -199,7 +219,7 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 				HTTP: server.HTTPOptions{AlwaysSSE: true},
 				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 					data := string(e.Data)
-					e.Raw = text(data, strings.Replace(data, `,"`, ",\n\"", 1))
+					e.Raw = text(data, inLines(e.Data))
 					return []*server.Event{e}
 				}}},
 			}
@@ -207,6 +227,9 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 		Judge: func(t *T) { t.Carries("events came "+how, id) },
 	}
 }
+
+// inLines returns the same JSON in several lines.
+func inLines(data []byte) string { return strings.Replace(string(data), `,"`, ",\n\"", 1) }
 
 func lines(newline string, fields ...string) []byte {
 	return []byte(strings.Join(fields, newline) + newline + newline)

@@ -1,7 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -38,6 +41,25 @@ var listScenarios = []*Scenario{
 		Needs:        "the client did not begin a new session in place of one that ended between two pages of a list, or listed nothing there",
 		Options:      losingPages,
 		Judge:        judgeCarried,
+	},
+	{
+		Name: "lists/cut-characters", Requirements: []string{"base.message.utf8-accepted"},
+		Needs:   "the client fetched no further page of any list",
+		Options: cutCharacters,
+		Judge: func(t *T) {
+			const id = "base.message.utf8-accepted"
+			for _, x := range t.Requests() {
+				given, ok := wire.At(x.Request.Msg.Params, "cursor").(string)
+				switch {
+				case !ok || listed[x.Method()] == "":
+				case pageOf(x.Method(), given) == 1:
+					t.Exercised(id)
+				case strings.ContainsRune(given, '\uFFFD'):
+					t.Violation(id, "a character that was written in two pieces is read as others: "+wire.Show(given), x.Request)
+					return
+				}
+			}
+		},
 	},
 	{
 		Name:         "lists/whole",
@@ -209,6 +231,56 @@ var pages = []struct {
 	{-1, nil, ""},
 }
 
+// cutPause separates the pieces of a character, so that a reader that is not
+// slower than that meets the first alone.
+const cutPause = 20 * time.Millisecond
+
+// cutCharacters serves lists in pages, and writes one character of each first
+// cursor in two pieces: where one read ends means nothing.
+func cutCharacters(*Play) server.Options {
+	methods := make(map[string]server.Middleware)
+	for method, member := range listed {
+		methods[method] = paged(method, member)
+	}
+	o := server.Options{PageSize: 10_000, HTTP: server.HTTPOptions{AlwaysSSE: true}, Behaviour: server.Behaviour{Methods: methods}}
+	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return cutter{to: w} }
+	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(cutResponse{w}, r) })
+	}
+	return o
+}
+
+// cutter writes a text in two pieces if it holds the character that is to be cut.
+type cutter struct {
+	to    io.Writer
+	flush func() error
+}
+
+func (c cutter) Write(p []byte) (int, error) {
+	at := bytes.Index(p, []byte("次")) + 1
+	if at == 0 {
+		return c.to.Write(p)
+	}
+	n, err := c.to.Write(p[:at])
+	if err == nil && c.flush != nil {
+		err = c.flush()
+	}
+	if err != nil {
+		return n, err
+	}
+	time.Sleep(cutPause)
+	m, err := c.to.Write(p[at:])
+	return n + m, err
+}
+
+type cutResponse struct{ http.ResponseWriter }
+
+func (r cutResponse) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r cutResponse) Write(p []byte) (int, error) {
+	return cutter{to: r.ResponseWriter, flush: http.NewResponseController(r.ResponseWriter).Flush}.Write(p)
+}
+
 // paged cuts a list into pages.
 func paged(method, member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -311,7 +383,7 @@ func judgePages(t *T) {
 	for _, c := range t.Conversations {
 		for method := range listed {
 			var last *judge.Exchange
-			reached := -1
+			reached, asked := -1, -1
 			for _, x := range requests(c) {
 				if x.Method() != method {
 					continue
@@ -321,12 +393,13 @@ func judgePages(t *T) {
 				if given != nil {
 					page = t.judgeCursor(c, x, given)
 				}
+				asked = max(asked, page)
 				if page >= reached && x.Response() != nil {
 					reached, last = page, x
 				}
 			}
 			t.judgeEnd(c, method)
-			if last != nil {
+			if last != nil && asked <= reached { // it did ask for more, and that may have gone unanswered
 				t.judgeReached(c, method, reached, last)
 			}
 		}
@@ -349,10 +422,10 @@ func judgeWhole(t *T) {
 	if t.Ending.Exit == nil || base.Ending.Exit == nil {
 		return
 	}
-	paging := slices.ContainsFunc(base.Requests(), func(x *judge.Exchange) bool {
-		return listed[x.Method()] != "" && wire.At(x.Request.Msg.Params, "cursor") != nil
-	})
 	for method, use := range used {
+		paging := slices.ContainsFunc(base.Requests(), func(x *judge.Exchange) bool {
+			return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") != nil
+		})
 		paged, whole := base.sent(method), t.sent(method)
 		if paged == nil || whole == nil || whole.Result() == nil || paged.Result() == nil || paged.Result()["nextCursor"] == nil {
 			continue

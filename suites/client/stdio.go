@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -17,30 +18,9 @@ var stdioScenarios = []*Scenario{
 			"stdio.client.supported", "stdio.client.launches-server", "stdio.message.crlf-accepted", "stdio.message.split-writes",
 			"stdio.message.several-per-write", "stdio.message.only-newline-delimits",
 		},
-		Needs: "the client did not get through the handshake",
-		Options: func(*Play) server.Options {
-			o := server.Options{Instructions: "one\u2028two\u2029three\u0085four — ünïcödé"}
-			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &splitter{to: w} }
-			o.Behaviour.Methods = map[string]server.Middleware{}
-			o.Behaviour.Frame = func(out *server.Outgoing, frame []byte) []byte {
-				frame = wire.RawSeparators(frame)
-				if out.Answers != nil && operation(out.Answers.Method) {
-					// Ended by CR LF, and behind another message in one write.
-					line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
-					return append([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"), line...)
-				}
-				return frame
-			}
-			o.Behaviour.Breaks = []string{"*"} // the log holds two lines as one
-			return o
-		},
-		Judge: func(t *T) {
-			t.Carries("lines came in pieces, together with others, and ended by CR LF",
-				"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits")
-			if t.Handshake() != nil {
-				t.Exercised("stdio.client.supported", "stdio.client.launches-server")
-			}
-		},
+		Needs:   "the client did not get through the handshake",
+		Options: framing,
+		Judge:   judgeFraming,
 	},
 	{
 		Name: "stdio/stderr", Transports: overStdio(), Requirements: []string{"stdio.client.stderr-handling"},
@@ -105,6 +85,49 @@ var stdioScenarios = []*Scenario{
 			judgeStubborn(t)
 		},
 	},
+}
+
+// framing ends its answers by CR LF and writes everything in pieces; once the
+// client has shown that it lives through a log message, one comes in the same
+// write as an answer.
+func framing(p *Play) server.Options {
+	var together atomic.Bool
+	o := Scripted(func(a *Asker) {
+		a.Notify("notifications/message", map[string]any{"level": "info", "data": "alone"})
+		together.Store(a.Fence("after-message"))
+	})(p)
+	o.Instructions = "one\u2028two\u2029three\u0085four — ünïcödé"
+	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &splitter{to: w} }
+	o.Behaviour.Frame = func(out *server.Outgoing, frame []byte) []byte {
+		frame = wire.RawSeparators(frame)
+		if out.Answers == nil || !operation(out.Answers.Method) {
+			return frame
+		}
+		line := append(frame[:len(frame)-1:len(frame)-1], "\r\n"...)
+		if together.Load() {
+			line = append([]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"before"}}`+"\n"), line...)
+		}
+		return line
+	}
+	o.Behaviour.Breaks = []string{"*"} // the log holds two lines as one
+	return o
+}
+
+func judgeFraming(t *T) {
+	form := []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.only-newline-delimits"}
+	const several = "stdio.message.several-per-write"
+	if t.Handshake() != nil {
+		t.Exercised("stdio.client.supported", "stdio.client.launches-server")
+	}
+	ok, decided, _ := t.Carried()
+	switch x, alone := t.Answered("after-message"); {
+	case alone:
+		t.Carries("lines came in pieces, together with others, and ended by CR LF", append(form, several)...)
+	case x == nil || decided && ok:
+		t.Carries("lines came in pieces, and ended by CR LF", form...)
+	default:
+		t.Inconclusive("the client answers no ping after a log message, however that is written", append(form, several)...)
+	}
 }
 
 // splitter writes everything in pieces of an odd size.
