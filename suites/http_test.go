@@ -2,6 +2,7 @@ package suites_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -348,5 +349,30 @@ func TestLimitedServers(t *testing.T) {
 				t.Errorf("a message of mcpconform is at fault: %s: %s %v", h.Check, h.Message, h.Evidence)
 			}
 		})
+	}
+}
+
+// The URL of a server may lead to another path of it, as that of many does where
+// the slash at the end is missing.
+func TestMovedEndpoint(t *testing.T) {
+	const id = "lifecycle.init.answered"
+	for _, target := range []string{server.PathMCP, server.PathMCP + "/../../", "http://elsewhere.example/"} {
+		run := conductBehind(t, transport.NameHTTP, serverOptions(), func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/moved" {
+					w.Header().Set("Location", cmp.Or(strings.TrimSuffix(target, server.PathMCP), "/moved"))
+					w.WriteHeader(http.StatusTemporaryRedirect)
+					return
+				}
+				r.URL.Path = server.PathMCP
+				h.ServeHTTP(w, r)
+			})
+		}, id, "http.server.*")
+		for _, q := range run.Requirements {
+			bad := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
+			if target == server.PathMCP && (bad || q.ID == id && q.Verdict != result.Pass) || target != server.PathMCP && q.ID == id && !bad {
+				t.Errorf("moved to %q: %s is %s: %s", target, q.ID, q.Verdict, killmatrix.Why(q))
+			}
+		}
 	}
 }

@@ -44,6 +44,10 @@ const (
 // connection "transport detection". The error is a *StartError when the server
 // cannot be reached, else a *DetectError.
 func Detect(ctx context.Context, trace *wire.Trace, e Endpoint) (Dialer, error) {
+	return detect(ctx, trace, e, maxMoves)
+}
+
+func detect(ctx context.Context, trace *wire.Trace, e Endpoint, moves int) (Dialer, error) {
 	log := trace.Connect(NameHTTP, "transport detection")
 	if e.Redactor == nil {
 		e.Redactor = e.redactor()
@@ -54,11 +58,18 @@ func Detect(ctx context.Context, trace *wire.Trace, e Endpoint) (Dialer, error) 
 	}
 	c := dialed.(*HTTPConn)
 	defer func() { _ = c.Close(ctx) }()
-	status, err := tryPost(ctx, c)
+	status := 0
+	head, err := tryPost(ctx, c)
+	if head != nil {
+		status = head.HTTP.Status
+	}
 	var start *StartError
+	moved, elsewhere := e.Moved(head)
 	switch {
 	case errors.As(err, &start):
 		return nil, err
+	case elsewhere && moves > 0:
+		return detect(ctx, trace, moved, moves-1)
 	case err == nil && status/100 == 2:
 		return &HTTP{Endpoint: e}, nil
 	case err == nil:
@@ -74,18 +85,19 @@ func Detect(ctx context.Context, trace *wire.Trace, e Endpoint) (Dialer, error) 
 	return &SSE{Endpoint: e}, nil
 }
 
-// tryPost initialises a session and returns the HTTP status. Of a session that
-// came about, the handshake is completed, so that its DELETE is in order.
-func tryPost(ctx context.Context, c *HTTPConn) (int, error) {
+// tryPost initialises a session and returns the head of the response. Of a
+// session that came about, the handshake is completed, so that its DELETE is in
+// order.
+func tryPost(ctx context.Context, c *HTTPConn) (*wire.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.site.timeout)
 	defer cancel()
 	s, err := c.Open(ctx, Request{Method: http.MethodPost, Defaults: true, Body: []byte(detectInitialize)})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer s.Close()
 	if s.Head.HTTP.Status/100 != 2 {
-		return s.Head.HTTP.Status, nil
+		return s.Head, nil
 	}
 	for {
 		e, err := s.Next(ctx)
@@ -99,8 +111,8 @@ func tryPost(ctx context.Context, c *HTTPConn) (int, error) {
 			_, _ = c.Send(ctx, Outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":` + e.Msg.ID.String() + `,"result":{}}`)})
 		case e.Msg.Kind == wire.Result:
 			_, _ = c.Send(ctx, Outgoing{Raw: []byte(detectInitialized)})
-			return s.Head.HTTP.Status, nil
+			return s.Head, nil
 		}
 	}
-	return s.Head.HTTP.Status, nil
+	return s.Head, nil
 }

@@ -25,7 +25,7 @@ type Endpoint struct {
 	// HTTP server behind a Unix socket. Its query is sent as it is.
 	URL string
 	// Header goes with every request, and never to another host: redirects are
-	// recorded, not followed.
+	// recorded, not followed. See also Moved.
 	Header http.Header
 	// Socket is the path of a Unix socket to connect to, whatever the URL's host.
 	Socket string
@@ -62,6 +62,28 @@ type site struct {
 	transport *http.Transport
 	timeout   time.Duration
 	redact    *Redactor
+}
+
+// maxMoves bounds how often an endpoint may be elsewhere.
+const maxMoves = 3
+
+// Moved returns the endpoint to which the head of a response sends what was
+// posted: to another path of the same server, as frameworks do where a slash at
+// the end is missing. It is false of anything else: secrets stay where they are.
+func (e Endpoint) Moved(head *wire.Event) (Endpoint, bool) {
+	if head == nil || head.HTTP.Status != http.StatusTemporaryRedirect && head.HTTP.Status != http.StatusPermanentRedirect {
+		return e, false
+	}
+	from, err := url.Parse(e.URL)
+	if err != nil {
+		return e, false
+	}
+	to, err := from.Parse(head.HTTP.Header.Get("Location"))
+	if err != nil || to.Scheme != from.Scheme || to.Host != from.Host || to.String() == from.String() {
+		return e, false
+	}
+	e.URL = to.String()
+	return e, true
 }
 
 // open makes the endpoint ready. When it cannot be, it says so in the log and

@@ -122,8 +122,16 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.barred(err)
 	}
-	e.shared = s
 	x, err := s.Initialize(ctx)
+	if d, ok := e.moved(err); ok {
+		e.close(ctx, s)
+		e.Dialer = d
+		if s, err = e.connect(ctx, SharedLabel, client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()}); err != nil {
+			return e.target, e.barred(err)
+		}
+		x, err = s.Initialize(ctx)
+	}
+	e.shared = s
 	e.target.Init = x
 	if err != nil {
 		return e.target, e.barred(err)
@@ -136,6 +144,18 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		return e.target, err
 	}
 	return e.target, e.target.complete()
+}
+
+// moved returns what reaches the endpoint to which the server sent an
+// initialize, if that is on the same server.
+func (e *Engine) moved(err error) (transport.Dialer, bool) {
+	var refused *client.RefusedError
+	d, ok := e.Dialer.(*transport.HTTP)
+	if !ok || !errors.As(err, &refused) {
+		return nil, false
+	}
+	endpoint, ok := d.Moved(refused.Exchange.Head)
+	return &transport.HTTP{Endpoint: endpoint, NoListen: d.NoListen}, ok
 }
 
 // Start starts the checks and returns their futures in the same order. With a

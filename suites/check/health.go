@@ -62,6 +62,9 @@ func (e *Engine) startTogether(ctx context.Context, shared, own []*Future) {
 		case e.isDown():
 		case s == nil:
 			answered = e.runAlone(ctx, f)
+			if f.hindered != nil {
+				f.hindered.own = true
+			}
 		default:
 			answered = e.run(ctx, f, s)
 		}
@@ -173,7 +176,7 @@ func (e *Engine) repeat(ctx context.Context) {
 	defer settle()
 	for _, f := range again {
 		if cause := e.Silent(); cause != nil {
-			f.giveUp(cause)
+			f.abandon(cause)
 			continue
 		}
 		err := e.revive(ctx)
@@ -185,14 +188,10 @@ func (e *Engine) repeat(ctx context.Context) {
 			f.finish(Inconclusive, "the run was interrupted")
 			continue
 		case err != nil:
-			f.giveUp(err) // what was found may be due to another check
+			f.abandon(err)
 			continue
-		case len(silent) >= maxSilent && !h.hasDied():
-			if f.hindered == nil {
-				close(f.done) // as it was
-			} else {
-				f.giveUp(errors.New("the server did not let it be tried without hindrance"))
-			}
+		case len(silent) >= maxSilent && !h.hasDied() && f.hindered == nil:
+			close(f.done) // as it was
 			continue
 		}
 		if e.runAlone(ctx, f) || f.hindered != nil {
@@ -209,6 +208,16 @@ func (e *Engine) repeat(ctx context.Context) {
 			silent = nil
 		}
 	}
+}
+
+// abandon ends a check that cannot be run again. What it found may be due to
+// another check, unless its session was its own.
+func (f *Future) abandon(cause error) {
+	if f.hindered != nil && f.hindered.own && f.hindered.limit == nil {
+		close(f.done)
+		return
+	}
+	f.giveUp(cause)
 }
 
 // stillSilent counts one more check without an answer and returns the reason when the

@@ -17,6 +17,7 @@ import (
 type hindrance struct {
 	limit   *wire.Event // with which a request was refused; nil if a session was ended, or not opened
 	several bool        // sessions were open or asked for
+	own     bool        // no other check used the session
 }
 
 // hindrance returns what hindered the check, which began at a mark of its
