@@ -268,7 +268,7 @@ func (c cutter) Write(p []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	time.Sleep(cutPause)
+	<-time.After(cutPause) // that a client has read is no event on the wire
 	m, err := c.to.Write(p[at:])
 	return n + m, err
 }
