@@ -82,9 +82,14 @@ func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 	if !ok || conn.Left() || conn.Lost() {
 		return ok && conn.Lost()
 	}
-	if doubt || slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound
-	}) {
+	for _, e := range s.Log().Events() {
+		doubt = doubt && e.Kind != wire.KindTimeout // who is silent would cost a time limit more
+		if e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound {
+			doubt = true
+			break
+		}
+	}
+	if doubt {
 		_ = s.Fence(ctx)
 	}
 	return conn.Lost()
