@@ -208,6 +208,13 @@ var baseFaults = []Fault{
 		Apply:   answering("*", object{}, unknownMethod),
 	},
 	{
+		ID: "base.unknown-method-of-feature", Requirement: "base.error.method-not-found",
+		Summary: "Requests of unknown methods that begin with prompts/ are refused with -32602.",
+		Apply: refusing("*", server.InvalidParams, func(r *server.Request) bool {
+			return strings.HasPrefix(r.Method, "prompts/") && r.Method != "prompts/list" && r.Method != "prompts/get"
+		}),
+	},
+	{
 		ID: "base.method-beginning", Requirement: "base.error.method-not-found",
 		Summary: "Requests of methods whose name begins like ping, in whatever case, are taken for pings.",
 		Apply: answering("*", object{}, func(r *server.Request) bool {

@@ -48,6 +48,16 @@ var cancellationFaults = []Fault{
 		}),
 	},
 	{
+		ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
+		Summary:    "Cancellations that give no reason are not read.",
+		Collateral: []string{"cancellation.stop-processing", "progress.in-progress"},
+		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if m.Method != cancelled || wire.At(m.Params, "reason") != nil {
+				next()
+			}
+		}),
+	},
+	{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
 		Summary: "After the cancellation of a slow call no other one is answered in the session.",
 		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -166,8 +176,9 @@ var cancellationFaults = []Fault{
 	},
 	{
 		ID: "cancellation.completed-kills", Requirement: "cancellation.ignore-completed",
-		Summary: "The second cancellation of a request that is over ends the process.",
-		Apply:   dyingOf(`"params":{"requestId":2}}`),
+		Summary:    "The second cancellation of a request that is over ends the process.",
+		Collateral: []string{"cancellation.no-response"},
+		Apply:      dyingOf(`"params":{"requestId":2}}`),
 	},
 	{
 		ID: "cancellation.malformed-answered", Requirement: "cancellation.ignore-malformed",

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -119,6 +120,14 @@ var completionFaults = []Fault{
 		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isArray := wire.At(r.Params, "argument", "value").(list)
 			return isArray
+		}),
+	},
+	{
+		ID: "completion.number-completed", Requirement: "completion.security.validate-inputs",
+		Summary: "A value that is a number gets a result.",
+		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+			_, isNumber := wire.At(r.Params, "argument", "value").(json.Number)
+			return isNumber
 		}),
 	},
 	{

@@ -159,7 +159,9 @@ func fragile(fits func(r *http.Request) bool) apply {
 				return
 			}
 			next.ServeHTTP(w, r)
-			if fits(r) && r.Context().Err() != nil {
+			// Of an answer that tells its length the client may have had enough before the server has.
+			stream := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
+			if fits(r) && stream && r.Context().Err() != nil {
 				broken.Store(id, true)
 			}
 		})(o)
@@ -182,6 +184,42 @@ func onOthers(last string, all []*server.Event) []*server.Event {
 		}
 	}
 	return others
+}
+
+// replayingAll keeps one list of events for all sessions, whose ids no two of
+// them share.
+func replayingAll() apply {
+	return func(o *server.Options) {
+		var (
+			mu       sync.Mutex
+			sessions = make(map[*server.Session]string)
+			events   = make(map[*server.Session][]*server.Event)
+		)
+		streaming(func(e *server.Event) []*server.Event {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.ID != "" {
+				if sessions[e.Session] == "" {
+					sessions[e.Session] = strconv.Itoa(len(sessions)+1) + "."
+				}
+				e.ID = sessions[e.Session] + e.ID
+				events[e.Session] = append(events[e.Session], e)
+			}
+			return []*server.Event{e}
+		})(o)
+		o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+			mu.Lock()
+			defer mu.Unlock()
+			for other, all := range events {
+				i := slices.IndexFunc(all, func(e *server.Event) bool { return e.ID == last })
+				if other == s || i < 0 {
+					continue
+				}
+				return slices.DeleteFunc(slices.Clone(all[i+1:]), func(e *server.Event) bool { return e.Stream != all[i].Stream })
+			}
+			return proposal
+		}
+	}
 }
 
 // greeting sends a log message as the first event of a legacy stream.
@@ -592,6 +630,23 @@ var httpFaults = []Fault{
 			}
 			return []*server.Event{e}
 		}),
+	},
+	{
+		ID: "http.event-ids-of-listening", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		Summary:    "Event ids count from 1 on each listening stream.",
+		Collateral: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			if _, n, ok := strings.Cut(e.ID, "-"); ok && strings.HasPrefix(e.Stream, "get:") {
+				e.ID = "listening-" + n
+			}
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
+		Summary:    "A client is sent again what belongs to another session, if it knows the event id.",
+		Collateral: []string{"progress.token.active-request", "base.response.only-to-requests"},
+		Apply:      replayingAll(),
 	},
 	{
 		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: overHTTP,

@@ -106,6 +106,11 @@ var lifecycleFaults = []Fault{
 		Apply:   choosing(func(asked string) string { return asked }),
 	},
 	{
+		ID: "lifecycle.later-version", Requirement: "lifecycle.version.offer-other",
+		Summary: "Any version that is later than the latest is echoed.",
+		Apply:   choosing(func(asked string) string { return max(asked, server.Version) }),
+	},
+	{
 		ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", Mild: true,
 		Summary: "A version that is not supported is refused with -32602.",
 		Apply:   refusing("initialize", server.InvalidParams, unsupported),
@@ -219,19 +224,24 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools", Mild: true,
-		Summary: "A server without tools refuses tools/list with -32600.",
-		Apply:   all(without("tools"), refusing("*", server.InvalidRequest, ofFeature("tools/"))),
+		Summary:    "A server without tools refuses tools/list with -32600.",
+		Collateral: []string{"base.error.method-not-found"},
+		Apply:      all(without("tools"), refusing("*", server.InvalidRequest, ofFeature("tools/"))),
 	},
 	{
 		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts", Mild: true,
-		Summary: "A server without prompts refuses prompts/list with -32600.",
-		Apply:   all(without("prompts"), refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
+		Summary:    "A server without prompts refuses prompts/list with -32600.",
+		Collateral: []string{"base.error.method-not-found"},
+		Apply:      all(without("prompts"), refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
 	},
 	{
 		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources", Mild: true,
-		Summary:    "A server without resources refuses resources/list with -32600.",
-		Collateral: []string{"lifecycle.capability.server-refuses-resource-subscriptions", "tools.embedded-resource.resources-capability", "tools.resource-link.resolvable"},
-		Apply:      all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
+		Summary: "A server without resources refuses resources/list with -32600.",
+		Collateral: []string{
+			"lifecycle.capability.server-refuses-resource-subscriptions", "tools.embedded-resource.resources-capability",
+			"tools.resource-link.resolvable", "base.error.method-not-found",
+		},
+		Apply: all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
 	},
 	{
 		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions", Mild: true,

@@ -109,6 +109,16 @@ var loggingFaults = []Fault{
 		Apply:   answering("logging/setLevel", object{}, setting("mcpconform", "")),
 	},
 	{
+		ID: "logging.level-case-ignored", Requirement: "logging.error.invalid-level-code",
+		Summary: "A level in capitals is accepted.",
+		Apply:   answering("logging/setLevel", object{}, setting("ERROR")),
+	},
+	{
+		ID: "logging.level-abbreviated", Requirement: "logging.error.invalid-level-code",
+		Summary: `The level "warn" is taken for warning.`,
+		Apply:   answering("logging/setLevel", object{}, setting("warn")),
+	},
+	{
 		ID: "logging.warn", Requirement: "schema.logging-message-notification",
 		Summary: `The level of log messages is "warn".`,
 		Apply: params("notifications/message", func(params object) {

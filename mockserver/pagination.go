@@ -2,6 +2,8 @@ package mockserver
 
 import (
 	"context"
+	"strings"
+	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -87,6 +89,14 @@ var paginationFaults = []Fault{
 		Apply: fromStart("tools/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) < 30
+		}),
+	},
+	{
+		ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code",
+		Summary: "For a cursor without a letter or digit the first page is returned.",
+		Apply: fromStart("prompts/list", func(r *server.Request) bool {
+			cursor, ok := r.Params["cursor"].(string)
+			return ok && !strings.ContainsFunc(cursor, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 		}),
 	},
 	{

@@ -88,6 +88,15 @@ var promptFaults = []Fault{
 		}),
 	},
 	{
+		ID: "prompts.second-argument-unchecked", Requirement: "prompts.arguments.validated",
+		Summary:    "Only the first required argument has to be there.",
+		Collateral: []string{"prompts.error.missing-argument-code"},
+		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+			given, ok := r.Params["arguments"].(object)
+			return ok && r.Params["name"] == "test_prompt_with_arguments" && given["arg1"] != nil && given["arg2"] == nil
+		}),
+	},
+	{
 		ID: "prompts.argument-types-unchecked", Requirement: "prompts.arguments.validated",
 		Summary: "Arguments that are no strings are accepted.",
 		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
@@ -112,6 +121,11 @@ var promptFaults = []Fault{
 		ID: "prompts.content-string", Requirement: "schema.get-prompt-result",
 		Summary: "The content of a prompt message is a string.",
 		Apply:   spoken("test_simple_prompt", having("content", "This is a simple prompt.")),
+	},
+	{
+		ID: "prompts.late-content-string", Requirement: "schema.get-prompt-result",
+		Summary: "The content of a message is a string, in a prompt that has come into the list.",
+		Apply:   spoken("extra", having("content", "extra")),
 	},
 	{
 		ID: "prompts.content-array", Requirement: "schema.get-prompt-result",

@@ -181,6 +181,19 @@ var resourceFaults = []Fault{
 		Apply:      contents("test://static-text", lacking("text")),
 	},
 	{
+		ID: "resources.binary-as-text", Requirement: "resources.security.binary-encoded",
+		Summary: "An image is read as if it were text.",
+		Apply: contents("test://static-binary", func(item object) {
+			delete(item, "blob")
+			item["text"] = "\uFFFDPNG\r\n"
+		}),
+	},
+	{
+		ID: "resources.late-without-uri", Requirement: "schema.read-resource-result",
+		Summary: "The contents of a resource that has come into the list have no uri.",
+		Apply:   contents("test://extra", lacking("uri")),
+	},
+	{
 		ID: "resources.blob-hexadecimal", Requirement: "resources.security.binary-encoded",
 		Summary: "A blob is hexadecimal with colons in place of base64.",
 		Apply:   contents("test://static-binary", having("blob", "89:50:4e:47")),

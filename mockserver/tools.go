@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -86,6 +87,51 @@ func everyPage(method, member string, extra object) apply {
 	})
 }
 
+type (
+	beforeKey struct{}
+	shownKey  struct{}
+)
+
+// addingSilently has one tool that adds another one to the list without a word,
+// and makes toggle_tool do no more than remove it.
+func addingSilently() apply {
+	more := func() *server.Tool {
+		return &server.Tool{
+			Definition: object{"name": "more", "inputSchema": object{"type": "object"}},
+			Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
+				return object{"content": textOf("more")}, nil
+			},
+		}
+	}
+	// turn adds or removes the tool if it is not there or there.
+	turn := func(r *server.Request, shown bool) {
+		if r.Session.Value(shownKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool).Swap(shown) != shown {
+			r.Session.ToggleTool(more())
+		}
+	}
+	return all(
+		offering(func(c *server.Catalogue) {
+			c.Tools = append(c.Tools, &server.Tool{
+				Definition: object{"name": "show_more", "inputSchema": object{"type": "object"}},
+				Call: func(_ context.Context, r *server.Request, _ map[string]any) (any, *wire.Error) {
+					turn(r, true)
+					return object{"content": textOf("shown")}, nil
+				},
+			})
+		}),
+		wrapping("tools/call", server.Named("toggle_tool", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			turn(r, false)
+			return object{"content": textOf("hidden")}, nil
+		})),
+		sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
+			if out.Session.Value(shownKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool).Load() {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	)
+}
+
 func textOf(s string) list { return list{object{"type": "text", "text": s}} }
 
 // server/tools
@@ -134,6 +180,28 @@ var toolFaults = []Fault{
 		ID: "tools.change-unannounced", Requirement: "tools.list-changed.sent",
 		Summary: "The list changes without notifications/tools/list_changed.",
 		Apply:   dropping("notifications/tools/list_changed"),
+	},
+	{
+		ID: "tools.change-unannounced-when-added", Requirement: "tools.list-changed.sent",
+		Summary: "A tool that adds one does not say that the list has changed; the one that removes it does.",
+		Apply:   addingSilently(),
+	},
+	{
+		ID: "tools.late-duplicate", Requirement: "tools.name.unique",
+		Summary: "A tool that has come into the list has the name of another one.",
+		Apply: results("tools/list", func(result object) {
+			all, _ := result["tools"].(list)
+			for _, tool := range all {
+				if tool, ok := tool.(object); ok && tool["name"] == "extra" {
+					result["tools"] = append(slices.Clip(all), copied(tool))
+				}
+			}
+		}),
+	},
+	{
+		ID: "tools.late-content-missing", Requirement: "schema.call-tool-result",
+		Summary: "A tool that has come into the list gives a result without content.",
+		Apply:   called("extra", lacking("content")),
 	},
 	{
 		ID: "tools.duplicate-name", Requirement: "tools.name.unique",
@@ -204,6 +272,25 @@ var toolFaults = []Fault{
 		ID: "tools.structured-missing", Requirement: "tools.output-schema.structured-present",
 		Summary: "A tool with an output schema returns text only.",
 		Apply:   called("sum", lacking("structuredContent")),
+	},
+	{
+		ID: "tools.structured-missing-for-zero", Requirement: "tools.output-schema.structured-present",
+		Summary: "A sum of zero comes as text only.",
+		Apply: called("sum", func(result object) {
+			if text(object{"sum": wire.At(result, "structuredContent", "sum")}) == `{"sum":0}` {
+				delete(result, "structuredContent")
+			}
+		}),
+	},
+	{
+		ID: "tools.structured-text-of-before", Requirement: "tools.structured-content.text-copy",
+		Summary: "The text beside structured content is that of the call before.",
+		Apply: wrapping("tools/call", server.Named("sum", server.Edit(func(r *server.Request, result map[string]any) {
+			before := r.Session.Value(beforeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+			if old := before.Swap(result["content"]); old != nil {
+				result["content"] = old
+			}
+		}))),
 	},
 	{
 		ID: "tools.structured-wrong-type", Requirement: "tools.output-schema.conforms",

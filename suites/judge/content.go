@@ -183,6 +183,14 @@ func judgeContents(p *piece, o *Observer) {
 		problem := schema.CheckFormat("byte", text)
 		o.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem, p.evidence()...)
 	}
+	if text, ok := p.value["text"].(string); ok && !hasBlob {
+		mimeType, _ := p.value["mimeType"].(string)
+		damaged := binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD")
+		if damaged {
+			o.Violation("resources.security.binary-encoded", p.event.From,
+				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, of which some bytes are lost", p.evidence()...)
+		}
+	}
 	if !p.embedded {
 		return
 	}
@@ -217,6 +225,18 @@ var mimeType = regexp.MustCompile("^" + mimeToken + "/" + mimeToken +
 	"([ \t]*;[ \t]*(" + mimeToken + "=(" + mimeToken + `|"([^"\\]|\\.)*"))?)*[ ` + "\t]*$")
 
 const mimeToken = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+// binary reports whether what is of a media type is never text
+// (schema#textresourcecontents).
+func binary(mimeType string) bool {
+	essence, _, _ := strings.Cut(strings.ToLower(mimeType), ";")
+	kind, of, _ := strings.Cut(strings.TrimSpace(essence), "/")
+	switch kind {
+	case "image", "audio", "video", "font":
+		return !strings.HasSuffix(of, "+xml")
+	}
+	return kind == "application" && slices.Contains([]string{"octet-stream", "pdf", "zip", "gzip"}, of)
+}
 
 // longestMIMEType is far beyond what RFC 6838 section 4.2 allows.
 const longestMIMEType = 4096

@@ -145,6 +145,11 @@ func TestContent(t *testing.T) {
 			good: callResult(embedded(`"uri":"a:b","blob":"AAE="`)), bad: callResult(embedded(`"uri":"a:b","blob":"AAE"`)),
 		},
 		featureCase{
+			id: "resources.security.binary-encoded", party: wire.Server,
+			good: callResult(embedded(`"uri":"a:b","blob":"AAE="`)) + callResult(embedded(`"uri":"a:b","mimeType":"image/svg+xml","text":"\ufffd"`)),
+			bad:  callResult(embedded(`"uri":"a:b","mimeType":"Image/PNG","text":"\ufffdPNG"`)),
+		},
+		featureCase{
 			id: "content.annotations.audience-roles", party: wire.Server,
 			good: annotated(`"audience":["user"]`), bad: annotated(`"audience":["system"]`),
 		},

@@ -137,7 +137,8 @@ var completionChecks = []*check.Check{
 			}{
 				{"of an unknown type of ref", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
 				{"whose ref has no name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
-				{"whose value is no string", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
+				{"whose value is an array", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
+				{"whose value is a number", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": 1}}},
 			} {
 				x := t.Call("completion/complete", bad.params, client.Deliberately("*"))
 				if x.Result() != nil {

@@ -75,9 +75,6 @@ var httpStreamChecks = []*check.Check{
 			if !listens(t) {
 				t.Skip("the server offers no listening stream")
 			}
-			if s, err := t.OpenStream(transport.Request{Method: http.MethodGet}); err == nil {
-				defer s.Close() // a refusal is not the matter here
-			}
 			if t.Session.Capability("logging") {
 				t.Call("logging/setLevel", map[string]any{"level": "debug"})
 			}
@@ -86,24 +83,32 @@ var httpStreamChecks = []*check.Check{
 					t.Call("resources/subscribe", map[string]any{"uri": uri})
 				}
 			}
+			// Twice, each time beside a new listening stream: the ids of its events are not those of the one before.
 			sent := 0
-			for _, purpose := range noticed {
-				call, ok := t.Target.Purpose(purpose)
-				if !ok {
-					continue
+			for range 2 {
+				further, err := t.OpenStream(transport.Request{Method: http.MethodGet})
+				for _, purpose := range noticed {
+					call, ok := t.Target.Purpose(purpose)
+					if !ok {
+						continue
+					}
+					t.Clear()
+					mark := t.Mark()
+					if _, err := t.Session.Call(t.Context, "tools/call", call.Params()); err != nil {
+						t.Inconclusive("the tool %q could not be called: %v", call.Tool, err)
+					}
+					t.Fence()
+					t.Fence() // other streams may lag behind
+					for _, told := range notifications(t.Since(mark)) {
+						sent += len(told)
+						if twice := broadcast(told); twice != nil {
+							t.Show(twice...)
+							t.Fail("everything of a kind that one call of %q brought about came on two streams", call.Tool)
+						}
+					}
 				}
-				t.Clear()
-				mark := t.Mark()
-				if _, err := t.Session.Call(t.Context, "tools/call", call.Params()); err != nil {
-					t.Inconclusive("the tool %q could not be called: %v", call.Tool, err)
-				}
-				t.Fence()
-				t.Fence() // other streams may lag behind
-				told := notifications(t.Since(mark))
-				sent += len(told)
-				if twice := broadcast(told); twice != nil {
-					t.Show(twice...)
-					t.Fail("everything that one call of %q brought about came on two streams", call.Tool)
+				if err == nil { // a refusal is not the matter here
+					further.Close()
 				}
 			}
 			if sent == 0 {
@@ -233,6 +238,58 @@ var httpStreamChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "http/resume-other-session",
+		Requirements: []string{"http.server.replay-same-stream"},
+		Needs:        overHTTPCalling("progress", "log"),
+		Body: func(t *check.T) {
+			// The event ids of another client's stream bring nothing of it: the token and the id are told by no other call.
+			call, ok := t.Target.Purpose("progress")
+			if !ok {
+				call, ok = t.Target.Purpose("log")
+			}
+			if !ok {
+				t.Inconclusive("%s", unknown("progress"))
+			}
+			other := t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: check.StandardAnswers()})
+			p, err := other.StartID(t.Context, wire.StringID("mcpconform-elsewhere"), "tools/call", withToken(call.Params(), "mcpconform-elsewhere"))
+			t.Must(err)
+			if _, err := p.Await(t.Context); err != nil {
+				t.Inconclusive("the tool %q gives no answer: %v", call.Tool, err)
+			}
+			first := ""
+			for _, e := range other.Log().Events() {
+				if e.SSE != nil && e.SSE.ID != "" && e.Stream == p.Request.Stream && e.Kind == wire.KindMessage && !e.Msg.IsResponse() {
+					first = e.SSE.ID
+					break
+				}
+			}
+			if first == "" {
+				t.Inconclusive("the server gives no event ids before the response, so that there is nothing to resume")
+			}
+			s, err := t.HTTP().Resume(t.Context, first, "http.client.last-event-id")
+			if err != nil {
+				t.Inconclusive("a GET with the Last-Event-ID of another session is not answered: %v", err)
+			}
+			defer s.Close()
+			t.Show(p.Request, s.Request(), s.Head)
+			if s.Head.HTTP.Status != http.StatusOK {
+				return // a refusal replays nothing
+			}
+			limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+			defer stop()
+			for {
+				e, err := s.Next(limit)
+				if err != nil {
+					return
+				}
+				if e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" || e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key()) {
+					t.Show(e)
+					t.Fail("with the event id of another session, the stream brings what belongs to that session")
+				}
+			}
+		},
+	},
+	{
 		Name:         "http/disconnect-not-cancel",
 		Requirements: []string{"http.server.disconnect-not-cancel"},
 		Needs:        resuming,
@@ -267,17 +324,22 @@ var resuming = check.Needs{
 // nothing to tell them apart.
 var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
 
-// notifications returns, of what the server sent, the log messages and what tells
-// of a change, by stream.
-func notifications(events []*wire.Event) map[string][]*wire.Event {
-	told := make(map[string][]*wire.Event)
+// notifications returns, of what the server sent, the log messages, what tells
+// that a resource changed, and what tells that a list did, each by stream: a
+// server may send the ones to all streams and the others to one.
+func notifications(events []*wire.Event) []map[string][]*wire.Event {
+	logs, updates, lists := make(map[string][]*wire.Event), make(map[string][]*wire.Event), make(map[string][]*wire.Event)
 	for _, e := range events {
 		switch m := e.Msg.Method; {
-		case m == "notifications/message", m == "notifications/resources/updated", strings.HasSuffix(m, "/list_changed"):
-			told[e.Stream] = append(told[e.Stream], e)
+		case m == "notifications/message":
+			logs[e.Stream] = append(logs[e.Stream], e)
+		case m == "notifications/resources/updated":
+			updates[e.Stream] = append(updates[e.Stream], e)
+		case strings.HasSuffix(m, "/list_changed"):
+			lists[e.Stream] = append(lists[e.Stream], e)
 		}
 	}
-	return told
+	return []map[string][]*wire.Event{logs, updates, lists}
 }
 
 // broadcast returns the first message and its copy if one stream brought, at the

@@ -13,8 +13,12 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
-// A version that no implementation can support.
-const impossibleVersion = "1999-01-01"
+// Versions that no implementation can support: one before the protocol, and one
+// that is later than any, of a day that is in no calendar.
+const (
+	impossibleVersion = "1999-01-01"
+	futureVersion     = "2099-02-30"
+)
 
 // basic/lifecycle
 var lifecycleChecks = []*check.Check{
@@ -30,28 +34,8 @@ var lifecycleChecks = []*check.Check{
 			t.Expect(t.Target.Init.Result()).To(haveMember("protocolVersion", client.Version))
 		},
 	},
-	{
-		Name:         "lifecycle/version-unsupported",
-		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
-		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(impossibleVersion)},
-		Body: func(t *check.T) {
-			// A version that the server cannot support is answered with one that it does.
-			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams())
-			t.Show(x.Events()...)
-			if err != nil && !errors.Is(err, wire.ErrFlood) {
-				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
-			}
-			t.Must(err)
-			if x.Error() != nil && x.Error().Code == -32602 {
-				// The page's own example does so, against its own text.
-				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
-				return
-			}
-			offered, _ := t.Result(x)["protocolVersion"].(string)
-			t.Require(offered != impossibleVersion, "the server claims to support version %s, which does not exist", impossibleVersion)
-			t.Require(published(offered), "the server offers %q, which names no protocol version", offered)
-		},
-	},
+	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
+	unsupportedVersion("lifecycle/version-of-the-future", futureVersion),
 	{
 		Name:         "lifecycle/version-latest-offered",
 		Requirements: []string{"lifecycle.version.offer-latest"},
@@ -158,6 +142,31 @@ var lifecycleChecks = []*check.Check{
 // capable is a client that can do everything, so that no server has a reason to
 // refuse it.
 var capable = client.Options{Capabilities: check.AllCapabilities(), Answers: check.StandardAnswers()}
+
+func unsupportedVersion(name, version string) *check.Check {
+	return &check.Check{
+		Name:         name,
+		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
+		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(version)},
+		Body: func(t *check.T) {
+			// A version that the server cannot support is answered with one that it does.
+			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams())
+			t.Show(x.Events()...)
+			if err != nil && !errors.Is(err, wire.ErrFlood) {
+				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
+			}
+			t.Must(err)
+			if x.Error() != nil && x.Error().Code == -32602 {
+				// The page's own example does so, against its own text.
+				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
+				return
+			}
+			offered, _ := t.Result(x)["protocolVersion"].(string)
+			t.Require(offered != version, "the server claims to support version %s, which does not exist", version)
+			t.Require(published(offered), "the server offers %q, which names no protocol version", offered)
+		},
+	}
+}
 
 func ofVersion(version string) client.Options {
 	o := capable

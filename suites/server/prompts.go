@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -103,19 +104,17 @@ var promptChecks = []*check.Check{
 					continue
 				}
 				tried++
-				arguments := full["arguments"].(map[string]any)
-				less := make(map[string]any)
-				for name, v := range arguments {
-					if name != required[0] {
-						less[name] = v
+				for _, missing := range required[:min(len(required), maxMutations)] {
+					less := maps.Clone(full["arguments"].(map[string]any))
+					delete(less, missing)
+					x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less}, client.Deliberately("*"))
+					if x.Result() != nil {
+						t.Violation("prompts.arguments.validated", "a prompt was returned although the required argument "+quote(missing)+" is missing")
 					}
-				}
-				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less}, client.Deliberately("*"))
-				if x.Result() != nil {
-					t.Violation("prompts.arguments.validated", "a prompt was returned although the required argument "+quote(required[0])+" is missing")
-				}
-				if x.Error() == nil || x.Error().Code != -32602 {
-					t.Violation("prompts.error.missing-argument-code", "without a required argument the server gives "+check.Describe(x)+", not error -32602")
+					if x.Error() == nil || x.Error().Code != -32602 {
+						t.Violation("prompts.error.missing-argument-code", "without a required argument the server gives "+check.Describe(x)+", not error -32602")
+						break
+					}
 				}
 			}
 			if tried == 0 {

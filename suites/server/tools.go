@@ -2,13 +2,17 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/generate"
 )
@@ -77,6 +81,12 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				answered++
+				// Other arguments that fit lead to other results, for the judge to see.
+				if x.Result() != nil && x.Response.At-x.Request.At < prompt {
+					if others := least(t, tool, arguments); others != nil {
+						t.Attempt(map[string]any{"name": name, "arguments": others})
+					}
+				}
 				strange := func(x *client.Exchange) bool {
 					return x.Error() != nil && (x.Error().Code == -32601 || sameRefusal(x, unknown, name))
 				}
@@ -176,7 +186,10 @@ var toolChecks = []*check.Check{
 			// A failure inside a tool is something the model should see.
 			call, ok := t.Target.Purpose("error")
 			if !ok {
-				t.Inconclusive("no tool is known to fail")
+				if !failed(t) {
+					t.Inconclusive("no tool is known to fail")
+				}
+				return
 			}
 			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-failing"))
 			t.Expect(t.Result(x)).To(haveMember("isError", true))
@@ -233,6 +246,84 @@ var toolChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// failed reports whether a tool that may be called fails, as a result tells,
+// for arguments that fit its schema. An error tells nothing: that may be how
+// what is exceptional is reported (schema#calltoolresult).
+func failed(t *check.T) bool {
+	called := 0
+	for _, tool := range callable(t) {
+		arguments, ok := t.Target.Arguments(tool)
+		if !ok {
+			continue
+		}
+		for _, arguments := range []map[string]any{arguments, least(t, tool, arguments)} {
+			if called++; called > maxCalled {
+				return false
+			}
+			if arguments == nil {
+				break
+			}
+			x := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments})
+			if x == nil || x.Response.At-x.Request.At > prompt {
+				break
+			}
+			if x.Result()["isError"] == true {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// prompt is how long a tool takes at most that is called again for less than
+// what a check is about.
+const prompt = 500 * time.Millisecond
+
+// least returns arguments that fit the schema of a tool, with the optional ones,
+// and with what is least in place of everything for which it fits; nil if they
+// are those already given. A tool that does something, and may be called because
+// the user or a profile says how, is not called otherwise.
+func least(t *check.T, tool, given map[string]any) map[string]any {
+	input, err := schema.CompileTool(tool["inputSchema"])
+	if err != nil || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
+		return nil
+	}
+	full, _, _ := generate.Full(tool["inputSchema"])
+	arguments, ok := full.(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		before := arguments[name]
+		for _, value := range leastOf(before, at(tool, "inputSchema", "properties", name, "minimum")) {
+			arguments[name] = value
+			if len(input.Validate(arguments)) == 0 {
+				break
+			}
+			arguments[name] = before
+		}
+	}
+	if reflect.DeepEqual(arguments, given) {
+		return nil
+	}
+	return arguments
+}
+
+// leastOf returns the least values of the type of a value, the least of all first.
+func leastOf(v, minimum any) []any {
+	switch v.(type) {
+	case json.Number:
+		return []any{json.Number("0"), minimum}
+	case string:
+		return []any{""}
+	case bool:
+		return []any{false}
+	case []any:
+		return []any{[]any{}}
+	}
+	return nil
 }
 
 const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
@@ -322,7 +413,7 @@ func linked(t *check.T) []string {
 }
 
 // listChanged calls the tool that changes a list and wants the notification,
-// provided that the list is another one afterwards.
+// provided that the list is another one afterwards. What is new in it is used.
 func listChanged(t *check.T, purpose, feature string) {
 	call, ok := t.Target.Purpose(purpose)
 	if !ok {
@@ -333,11 +424,14 @@ func listChanged(t *check.T, purpose, feature string) {
 	perform(t, call)
 	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
 	t.Show(e)
+	after := check.ReadList(t.Context, t.Session, feature+"/list")
 	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
-		after := check.ReadList(t.Context, t.Session, feature+"/list")
 		t.Must(after.Err)
 		if reflect.DeepEqual(before.Items, after.Items) {
-			t.Inconclusive("the tool %q did not change the list", call.Tool)
+			// It may undo what another one does.
+			if after = changedByOther(t, call.Tool, feature, before); after == nil {
+				t.Inconclusive("the tool %q did not change the list", call.Tool)
+			}
 		}
 		for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
 			t.Show(page.Events()...)
@@ -346,4 +440,68 @@ func listChanged(t *check.T, purpose, feature string) {
 		t.Fail("the list is another one after the call, and no notifications/%s/list_changed came", feature)
 	}
 	t.Must(err)
+	useNew(t, feature, before, after)
+}
+
+// changedByOther calls, one after the other, the tools beside one that may be
+// called, until a list changes without a notification. It returns the list, or
+// nil.
+func changedByOther(t *check.T, but, feature string, before *check.List) *check.List {
+	tools := callable(t)
+	for _, tool := range tools[:min(len(tools), maxCalled)] {
+		arguments, ok := t.Target.Arguments(tool)
+		if slow, _ := t.Target.Purpose("slow"); !ok || tool["name"] == but || tool["name"] == slow.Tool {
+			continue
+		}
+		mark := t.Mark()
+		if t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments}) == nil {
+			return nil
+		}
+		after := check.ReadList(t.Context, t.Session, feature+"/list")
+		t.Must(after.Err)
+		if reflect.DeepEqual(before.Items, after.Items) {
+			continue
+		}
+		before = after
+		_, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+		if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+			return after
+		}
+		t.Must(err)
+	}
+	return nil
+}
+
+// useNew uses what has come into a list, for the judge to see. Whether it is
+// served is not the matter here.
+func useNew(t *check.T, feature string, before, after *check.List) {
+	const most = 5
+	used := 0
+	for _, item := range after.Items {
+		if used == most || slices.ContainsFunc(before.Items, func(old map[string]any) bool {
+			return old["name"] == item["name"] && old["uri"] == item["uri"]
+		}) {
+			continue
+		}
+		used++
+		_, named := item["name"].(string)
+		uri, _ := item["uri"].(string)
+		method, params := "", map[string]any(nil)
+		switch {
+		case feature == "tools" && named && t.Target.Settings.Allowed(item):
+			if arguments, ok := t.Target.Arguments(item); ok {
+				method, params = "tools/call", map[string]any{"name": item["name"], "arguments": arguments}
+			}
+		case feature == "resources" && schema.CheckFormat("uri", uri) == "":
+			method, params = "resources/read", map[string]any{"uri": uri}
+		case feature == "prompts" && named:
+			method, params = "prompts/get", promptParams(t, item)
+		}
+		if method == "" {
+			continue
+		}
+		if _, err := t.Session.Call(t.Context, method, params); err != nil {
+			return
+		}
+	}
 }
