@@ -82,9 +82,10 @@ var toolChecks = []*check.Check{
 				}
 				answered++
 				// Other arguments that fit lead to other results, for the judge to see.
-				if x.Result() != nil && x.Response.At-x.Request.At < prompt {
+				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
 					if others := least(t, tool, arguments); others != nil {
-						t.Attempt(map[string]any{"name": name, "arguments": others})
+						// That it answers these is not the matter here.
+						_, _ = t.Session.Call(t.Context, "tools/call", map[string]any{"name": name, "arguments": others})
 					}
 				}
 				strange := func(x *client.Exchange) bool {
@@ -265,11 +266,12 @@ func failed(t *check.T) bool {
 			if arguments == nil {
 				break
 			}
-			x := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments})
-			if x == nil || x.Response.At-x.Request.At > prompt {
-				break
+			x, err := t.Session.Call(t.Context, "tools/call", map[string]any{"name": tool["name"], "arguments": arguments})
+			if err != nil || x.Response == nil || x.Response.At-x.Request.At > prompt {
+				break // another requirement's affair
 			}
 			if x.Result()["isError"] == true {
+				t.Show(x.Events()...)
 				return true
 			}
 		}
