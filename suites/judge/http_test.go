@@ -719,6 +719,19 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 	}
 }
 
+// A server may have sent a request before the client listened.
+func TestCancelledRequestNeverCame(t *testing.T) {
+	const id = "cancellation.same-direction"
+	for cancelled, broken := range map[string]bool{`"s1"`: false, `6`: true, `"6"`: true} {
+		s := newHTTPScript(t, "http").handshake()
+		s.stream(callSix, false, "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+cancelled+`}}`, "", doneSix)
+		seen := Judge([]*wire.Log{s.log})[Key{id, wire.Server}]
+		if found := seen != nil && len(seen.Violations) > 0; found != broken || !broken && len(seen.Notes) == 0 {
+			t.Errorf("a server cancels %s: %+v", cancelled, seen)
+		}
+	}
+}
+
 // A server of one client at a time may refuse the stream of a second one.
 func TestSSESecondClient(t *testing.T) {
 	for _, gone := range []bool{false, true} {

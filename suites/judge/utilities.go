@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -171,6 +172,16 @@ func ratio(n json.Number) (*big.Rat, bool) {
 	return new(big.Rat).SetString(string(n))
 }
 
+// mayBeLost reports whether a server that cancels a request may have made it
+// although it never came: before the client listens, a server has no stream for
+// it (basic/transports#listening-for-messages-from-the-server). With the id of
+// another request, however spelled, it means that one.
+func mayBeLost(c *Conversation, cancelled *wire.Event, id wire.ID) bool {
+	return c.Transport == transport.NameHTTP && cancelled.From == wire.Server && !slices.ContainsFunc(c.Exchanges, func(x *Exchange) bool {
+		return x.Request.Msg.ID.Resembles(id)
+	})
+}
+
 // basic/utilities/cancellation#behavior-requirements
 func judgeCancellation(c *Conversation, o *Observer) {
 	acted := map[wire.Party][]span{}
@@ -185,6 +196,10 @@ func judgeCancellation(c *Conversation, o *Observer) {
 		x := c.Cancels(e)
 		if x == nil && c.Transport != transport.NameStdio && c.open[e.From][id.Key()] != nil {
 			continue // it has overtaken the request
+		}
+		if x == nil && mayBeLost(c, e, id) {
+			o.Note("cancellation.same-direction", e.From, "the request with the id "+id.String()+" that was cancelled never came")
+			continue
 		}
 		if x == nil {
 			o.Violation("cancellation.same-direction", e.From, "its sender made no request with the id "+id.String(), e)
