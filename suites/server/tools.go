@@ -429,7 +429,7 @@ func listChanged(t *check.T, purpose, feature string) {
 	after := check.ReadList(t.Context, t.Session, feature+"/list")
 	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
 		t.Must(after.Err)
-		if reflect.DeepEqual(before.Items, after.Items) {
+		if sameItems(before, after) {
 			// It may undo what another one does.
 			if after = changedByOther(t, call.Tool, feature, before); after == nil {
 				t.Inconclusive("the tool %q did not change the list", call.Tool)
@@ -443,6 +443,20 @@ func listChanged(t *check.T, purpose, feature string) {
 	}
 	t.Must(err)
 	useNew(t, feature, before, after)
+}
+
+// sameItems reports whether two readings of a list hold the same, in whatever
+// order: none is promised.
+func sameItems(a, b *check.List) bool {
+	texts := func(l *check.List) []string {
+		var texts []string
+		for _, item := range l.Items {
+			texts = append(texts, string(client.Marshal(item)))
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	return slices.Equal(texts(a), texts(b))
 }
 
 // changedByOther calls, one after the other, the tools beside one that may be
@@ -461,7 +475,7 @@ func changedByOther(t *check.T, but, feature string, before *check.List) *check.
 		}
 		after := check.ReadList(t.Context, t.Session, feature+"/list")
 		t.Must(after.Err)
-		if reflect.DeepEqual(before.Items, after.Items) {
+		if sameItems(before, after) {
 			continue
 		}
 		before = after
