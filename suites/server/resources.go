@@ -356,10 +356,20 @@ func listed(t *check.T, method string) {
 
 // stillListed reads a list anew and reports whether it has an item with a member
 // of the given value: lists may change at any time, and what is gone may be
-// refused (server/resources#list-changed-notification).
+// refused (server/resources#list-changed-notification). A list that changes
+// while it is read may end with a cursor that has expired: it is read again.
 func stillListed(t *check.T, method, member, value string) bool {
-	list := check.ReadList(t.Context, t.Session, method)
-	return slices.ContainsFunc(list.Items, func(item map[string]any) bool { return item[member] == value })
+	const most = 3
+	for range most {
+		list := check.ReadList(t.Context, t.Session, method)
+		if slices.ContainsFunc(list.Items, func(item map[string]any) bool { return item[member] == value }) {
+			return true
+		}
+		if list.Err == nil && list.Pages[len(list.Pages)-1].Result() != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // resourceURIs returns the URIs of listed resources, up to a bound.
