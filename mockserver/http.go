@@ -582,8 +582,9 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: overHTTP,
-		Summary:    "While a tool is at work, other requests are refused.",
-		Collateral: []string{"ping.response-prompt"},
+		Summary: "While a tool is at work, other requests are refused.",
+		// Checks that share a session ping while the tools of others are at work.
+		Collateral: []string{"ping.response-prompt", "base.params.omitted", "meta.attach.request"},
 		Apply:      refusing("ping", server.InternalError, func(r *server.Request) bool { return busy(r.Session) }),
 	},
 	{
@@ -697,7 +698,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),
 	},
 	{
@@ -898,7 +899,7 @@ var httpFaults = []Fault{
 	{
 		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: overSSE,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),
 	},
 	{

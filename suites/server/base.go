@@ -163,7 +163,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: what the revision does not define is no reason to refuse a request.
-			for _, method := range append(t.Target.Served(), t.Plain()) {
+			for _, method := range append([]string{t.Plain()}, t.Target.Served()...) {
 				t.About("base.params.omitted")
 				t.Result(t.Call(method, nil))
 				t.Result(t.Call(method, map[string]any{}))
