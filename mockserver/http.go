@@ -468,8 +468,11 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.response-elsewhere", Requirement: "http.server.sse-own-response", Transports: overHTTP,
-		Summary:    "The response to a ping comes on the stream of a call that is running.",
-		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams", "ping.response-prompt", "cancellation.no-response"},
+		Summary: "The response to a ping comes on the stream of a call that is running.",
+		Collateral: []string{
+			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams", "ping.response-prompt", "cancellation.no-response",
+			"cancellation.ignore-unknown", "base.response.id-type-echo", // whose checks ping during a call
+		},
 		Apply: all(
 			func(o *server.Options) { o.HTTP.AlwaysSSE = true },
 			responses("ping", func(out *server.Outgoing) {
