@@ -34,6 +34,7 @@ type Conversation struct {
 	http      []*httpExchange                     // see httpExchanges
 	hasLegacy *bool                               // see legacy
 	deleted   *int                                // position of the first DELETE; see dying
+	use       *sessionUse                         // see gone
 	leaves    map[*httpExchange]bool              // see left
 	heads     map[string]*wire.Event              // first HTTP response by stream
 	aside     aside                               // see setAside

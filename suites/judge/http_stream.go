@@ -159,20 +159,33 @@ func (c *Conversation) dying(e *wire.Event) bool {
 // event: it has served nothing in it since, and said so with a 404
 // (basic/transports#session-management).
 func (c *Conversation) gone(e *wire.Event) bool {
-	session, denied := c.sessionID(), false
+	if c.use == nil {
+		c.use = c.sessionUse()
+	}
+	return c.use.served <= e.Seq && c.use.denied >= e.Seq
+}
+
+// sessionUse holds the positions in the log of the last request that was served
+// in the session and of the last response that denied it; -1 for none.
+type sessionUse struct{ served, denied int }
+
+func (c *Conversation) sessionUse() *sessionUse {
+	use, session := &sessionUse{-1, -1}, c.sessionID()
 	if session == "" {
-		return false
+		return use
 	}
 	for _, x := range c.httpExchanges() {
-		if x.head == nil || x.head.Seq < e.Seq || x.request.HTTP.Header.Get(headerSession) != session {
+		if x.head == nil || x.request.HTTP.Header.Get(headerSession) != session {
 			continue
 		}
-		if x.ok() && x.request.Seq > e.Seq {
-			return false
+		if x.ok() {
+			use.served = max(use.served, x.request.Seq)
 		}
-		denied = denied || x.status() == http.StatusNotFound && !x.deliberate()
+		if x.status() == http.StatusNotFound && !x.deliberate() {
+			use.denied = max(use.denied, x.head.Seq)
+		}
 	}
-	return denied
+	return use
 }
 
 // firstAnswers returns, for each position in the list of exchanges, the position
