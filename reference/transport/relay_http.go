@@ -17,7 +17,8 @@ import (
 // passes every request on to the same path of the server, and every response
 // back as it arrives, and records both: a session in a log of its own. What is
 // passed on was recorded before, so that a log never shows an effect before its
-// cause. The trace is to be lossy, so that its limits end no session. Close it when it is no longer needed.
+// cause. The trace is to be lossy, so that its limits end no session. Close it
+// when it is no longer needed.
 type HTTPRelay struct {
 	trace     *wire.Trace
 	transport string

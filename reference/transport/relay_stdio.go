@@ -15,16 +15,16 @@ import (
 // RelayStdio stands between a real client, at in, out and errOut, and a real
 // server that it starts: it passes every line on and records it before. With a
 // lossy trace, what passes the limits is passed on all the same, and ends only
-// the record. It ends when the server has exited and the client has got what it wrote. When
-// the context ends, the server gets SIGTERM, and SIGKILL if that does not help.
-// The error is a *StartError.
+// the record. It ends when the server has exited and the client has got what it
+// wrote. When the context ends, the server gets SIGTERM, and SIGKILL if that does
+// not help. The error is a *StartError.
 func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out, errOut io.Writer) error {
 	c, err := d.launch(log)
 	if err != nil {
 		return err
 	}
 	given := make(chan struct{})
-	c.relay = &relay{given: given, out: outlet{make(chan []byte), given}, errOut: outlet{make(chan []byte), given}}
+	c.relay = &relay{out: outlet{make(chan []byte), given}, errOut: outlet{make(chan []byte), given}}
 	var writers sync.WaitGroup
 	writers.Go(func() { c.relay.out.run(out) })
 	writers.Go(func() { c.relay.errOut.run(errOut) })
@@ -64,13 +64,12 @@ func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out
 // relay is where the output of a relayed server goes.
 type relay struct {
 	out, errOut outlet
-	given       chan struct{} // closed when the client is given up
 }
 
 // outlet passes on what is written to it. The client at its end may stall.
 type outlet struct {
 	data  chan []byte
-	given <-chan struct{}
+	given <-chan struct{} // closed when the client is given up
 }
 
 // Write hands p over, unless the client was given up.

@@ -129,7 +129,7 @@ func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
 	if c.relay != nil {
 		select {
 		case <-drained:
-		case <-c.relay.given:
+		case <-c.relay.out.given:
 		}
 		return
 	}

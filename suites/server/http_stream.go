@@ -214,26 +214,11 @@ var httpStreamChecks = []*check.Check{
 			if len(given) == 0 {
 				t.Skip("the server gives no event ids")
 			}
-			s, err := t.HTTP().Resume(t.Context, "mcpconform-no-such-event", "http.client.last-event-id")
-			if err != nil {
-				t.Inconclusive("a GET with an unknown Last-Event-ID is not answered: %v", err)
-			}
-			defer s.Close()
-			t.Show(s.Request(), s.Head)
-			if s.Head.HTTP.Status != http.StatusOK {
-				return // a refusal replays nothing
-			}
-			limit, stop := context.WithTimeout(t.Context, judge.Crossing)
-			defer stop()
-			for {
-				e, err := s.Next(limit)
-				if err != nil {
-					return
-				}
-				if e.SSE != nil && given[e.SSE.ID] != nil && bytes.Equal(e.Raw, given[e.SSE.ID].Raw) {
-					t.Show(given[e.SSE.ID], e)
-					t.Fail("a stream that resumes none brings a message that came on another one")
-				}
+			if e := replayed(t, "mcpconform-no-such-event", "an unknown Last-Event-ID", func(e *wire.Event) bool {
+				return e.SSE != nil && given[e.SSE.ID] != nil && bytes.Equal(e.Raw, given[e.SSE.ID].Raw)
+			}); e != nil {
+				t.Show(given[e.SSE.ID], e)
+				t.Fail("a stream that resumes none brings a message that came on another one")
 			}
 		},
 	},
@@ -269,26 +254,12 @@ var httpStreamChecks = []*check.Check{
 			if first == "" {
 				t.Inconclusive("the server gives no event ids before the response, so that there is nothing to resume")
 			}
-			s, err := t.HTTP().Resume(t.Context, first, "http.client.last-event-id")
-			if err != nil {
-				t.Inconclusive("a GET with the Last-Event-ID of another session is not answered: %v", err)
-			}
-			defer s.Close()
-			t.Show(p.Request, s.Request(), s.Head)
-			if s.Head.HTTP.Status != http.StatusOK {
-				return // a refusal replays nothing
-			}
-			limit, stop := context.WithTimeout(t.Context, judge.Crossing)
-			defer stop()
-			for {
-				e, err := s.Next(limit)
-				if err != nil {
-					return
-				}
-				if e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" || e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key()) {
-					t.Show(e)
-					t.Fail("with the event id of another session, the stream brings what belongs to that session")
-				}
+			t.Show(p.Request)
+			if e := replayed(t, first, "the Last-Event-ID of another session", func(e *wire.Event) bool {
+				return e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" || e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key())
+			}); e != nil {
+				t.Show(e)
+				t.Fail("with the event id of another session, the stream brings what belongs to that session")
 			}
 		},
 	},
@@ -439,6 +410,29 @@ func resume(t *check.T, last string) *transport.Stream {
 		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d", s.Head.HTTP.Status)
 	}
 	return s
+}
+
+// replayed goes on from an event that is of no stream of the session, and returns
+// the first message that does not belong there; nil if none comes. A refusal
+// replays nothing.
+func replayed(t *check.T, last, what string, strange func(*wire.Event) bool) *wire.Event {
+	s, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
+	if err != nil {
+		t.Inconclusive("a GET with %s is not answered: %v", what, err)
+	}
+	defer s.Close()
+	t.Show(s.Request(), s.Head)
+	if s.Head.HTTP.Status != http.StatusOK {
+		return nil
+	}
+	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+	defer stop()
+	for {
+		e, err := s.Next(limit)
+		if err != nil || strange(e) {
+			return e
+		}
+	}
 }
 
 // responseIn returns the response that a stream has brought, or nil.
