@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -40,6 +41,24 @@ func reacting(kind wire.Kind, method string, answer func(m *wire.Message) object
 func refusal(id any, code int, message string) object {
 	return object{"jsonrpc": "2.0", "id": id, "error": object{"code": code, "message": message}}
 }
+
+// hasUndefined fits requests that have a member in params which is not defined.
+func hasUndefined(r *server.Request) bool { return r.Params["mcpconform"] != nil }
+
+type ownIDsKey struct{}
+
+// ownIDs holds the ids of the requests that the server has sent, if it keeps them.
+func ownIDs(s *server.Session) *sync.Map {
+	return s.Value(ownIDsKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+}
+
+// keepsOwnIDs makes each session remember its own requests; see ownIDs.
+var keepsOwnIDs = sending(func(out *server.Outgoing) []*server.Outgoing {
+	if id, ok := out.Message["id"].(json.RawMessage); ok && out.Kind == wire.Request {
+		ownIDs(out.Session).Store(string(id), true)
+	}
+	return []*server.Outgoing{out}
+})
 
 // basic/index
 var baseFaults = []Fault{
@@ -240,9 +259,27 @@ var baseFaults = []Fault{
 	{
 		ID: "base.params-strict", Requirement: "base.params.open",
 		Summary: "List requests with members beside cursor and _meta are refused.",
-		Apply: refusing("*", server.InvalidParams, func(r *server.Request) bool {
-			return r.Params["mcpconform"] != nil
-		}),
+		Apply:   refusing("*", server.InvalidParams, hasUndefined),
+	},
+	{
+		ID: "base.params-strict-call", Requirement: "base.params.open",
+		Summary: "A tools/call with a member that the revision does not define is refused.",
+		Apply:   refusing("tools/call", server.InvalidParams, hasUndefined),
+	},
+	{
+		ID: "base.params-strict-read", Requirement: "base.params.open",
+		Summary: "A resources/read with a member that the revision does not define is refused.",
+		Apply:   refusing("resources/read", server.InvalidParams, hasUndefined),
+	},
+	{
+		ID: "base.params-strict-get", Requirement: "base.params.open",
+		Summary: "A prompts/get with a member that the revision does not define is refused.",
+		Apply:   refusing("prompts/get", server.InvalidParams, hasUndefined),
+	},
+	{
+		ID: "base.params-strict-complete", Requirement: "base.params.open",
+		Summary: "A completion/complete with a member that the revision does not define is refused.",
+		Apply:   refusing("completion/complete", server.InvalidParams, hasUndefined),
 	},
 	{
 		ID: "base.params-required", Requirement: "base.params.omitted",
@@ -282,6 +319,32 @@ var baseFaults = []Fault{
 		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
 			return slices.Contains([]string{"1000000", "1000001", "1000002"}, r.ID.String())
 		}),
+	},
+	{
+		ID: "base.id-space-shared", Requirement: "base.request.id-space-per-side",
+		Summary:    "A request with the id of an open request of the server is taken for the answer to that.",
+		Collateral: []string{"base.response.present"},
+		Apply: all(
+			keepsOwnIDs,
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if _, open := ownIDs(s).LoadAndDelete(m.ID.String()); open && m.Kind == wire.Request {
+					m.Kind, m.Result = wire.Result, object{}
+				}
+				next()
+			}),
+		),
+	},
+	{
+		ID: "base.id-space-forgets", Requirement: "base.request.id-space-per-side",
+		Summary: "A request with the id of an open request of the server makes that forget what it waits for.",
+		Apply: all(
+			keepsOwnIDs,
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if _, open := ownIDs(s).LoadAndDelete(m.ID.String()); open || !m.IsResponse() {
+					next()
+				}
+			}),
+		),
 	},
 	{
 		ID: "base.string-id-refused", Requirement: "base.request.string-id-served",

@@ -58,6 +58,16 @@ var cancellationFaults = []Fault{
 		}),
 	},
 	{
+		ID: "cancellation.numbers-only", Requirement: "cancellation.no-response",
+		Summary:    "Cancellations of requests whose ids are strings are not read.",
+		Collateral: []string{"cancellation.stop-processing", "progress.in-progress"},
+		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
+			if _, text := wire.At(m.Params, "requestId").(string); m.Method != cancelled || !text {
+				next()
+			}
+		}),
+	},
+	{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
 		Summary: "After the cancellation of a slow call no other one is answered in the session.",
 		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -154,14 +164,20 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.of-the-answered", Requirement: "cancellation.in-progress",
 		Summary: "The server cancels a request that was answered long before.",
-		Apply: ready(func(s *server.Session) {
-			for range 2 {
-				if _, err := s.Call(s.Context(), "ping", nil); err != nil {
-					return
+		Apply: all(
+			ready(func(s *server.Session) {
+				if _, err := s.Call(s.Context(), "ping", nil); err == nil {
+					answered(s).Store(true)
 				}
-			}
-			s.Notify(cancelled, object{"requestId": 1, "reason": "no longer needed"})
-		}),
+			}),
+			// Its answers show that it reads.
+			sending(server.OnResponse("ping", func(out *server.Outgoing) []*server.Outgoing {
+				if !answered(out.Session).Load() {
+					return []*server.Outgoing{out}
+				}
+				return []*server.Outgoing{out, out.Answers.Notification(cancelled, object{"requestId": 1, "reason": "no longer needed"})}
+			})),
+		),
 	},
 	{
 		ID: "cancellation.unknown-answered", Requirement: "cancellation.ignore-unknown",
@@ -214,7 +230,13 @@ type (
 	lockKey      struct{}
 	unheededKey  struct{}
 	tokensKey    struct{}
+	answeredKey  struct{}
 )
+
+// answered says whether the client has answered the server's request.
+func answered(s *server.Session) *atomic.Bool {
+	return s.Value(answeredKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+}
 
 // withdrawn holds the ids of the requests that the server has cancelled.
 func withdrawn(s *server.Session) *sync.Map {

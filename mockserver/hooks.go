@@ -95,20 +95,7 @@ func blocks(tool string, change func(block object)) apply {
 
 // wrapping puts a middleware around a method.
 func wrapping(method string, m server.Middleware) apply {
-	return func(o *server.Options) {
-		methods := make(map[string]server.Middleware)
-		for name, other := range o.Behaviour.Methods {
-			methods[name] = other
-		}
-		if before := methods[method]; before != nil {
-			methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				return m(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) { return before(ctx, r, next) })
-			}
-		} else {
-			methods[method] = m
-		}
-		o.Behaviour.Methods = methods
-	}
+	return func(o *server.Options) { o.Behaviour.Wrap(method, m) }
 }
 
 // refusing answers the requests of a method that fit with an error.
@@ -169,6 +156,16 @@ func params(method string, change func(params object)) apply {
 // dropping holds back all messages of a method.
 func dropping(method string) apply {
 	return sending(server.OnMessage(method, func(*server.Outgoing) []*server.Outgoing { return nil }))
+}
+
+// firstOnly holds back all messages of a method but the first one of a session.
+func firstOnly(method string) apply {
+	return sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+		if once(out.Session, method) {
+			return []*server.Outgoing{out}
+		}
+		return nil
+	}))
 }
 
 // receiving hooks into what is received.

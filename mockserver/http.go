@@ -22,8 +22,12 @@ var (
 )
 
 const (
-	sessionHeader = "Mcp-Session-Id"
-	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader   = "Mcp-Session-Id"
+	versionHeader   = "Mcp-Protocol-Version"
+	lastEventHeader = "Last-Event-Id"
+
+	// fromTheBeginning is an event id that is never given.
+	fromTheBeginning = "0"
 )
 
 // replying changes the responses in a situation.
@@ -134,6 +138,12 @@ func misanswered(change func(r *server.Reply)) apply {
 		}
 	}))
 }
+
+// ofHostHeader trusts what is one site to a browser.
+var ofHostHeader = all(
+	passing(server.ForeignHost, func(*server.Reply) bool { return true }),
+	passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "http://"+r.Request.Host }),
+)
 
 func origin(r *server.Reply) string { return r.Request.Header.Get("Origin") }
 
@@ -252,6 +262,57 @@ func confusing() apply {
 	}
 }
 
+// mixingAnswers keeps one list of what clients were asked for all sessions, by
+// the id. It does so where the answer tells whose it is.
+func mixingAnswers(o *server.Options) {
+	var answers sync.Map
+	receiving(func(_ *server.Session, m *wire.Message, next func()) {
+		if text, _ := wire.At(m.Result, "content", "text").(string); strings.HasPrefix(text, "mcpconform-of-the-") {
+			m.Result, _ = answers.LoadOrStore(m.ID.Key(), m.Result)
+		}
+		next()
+	})(o)
+}
+
+// forgetting keeps no response for a client that has hung up on its call and not
+// come back to the stream.
+func forgetting(o *server.Options) {
+	type call struct{ session, id string }
+	var (
+		calls sync.Map // by session and event id: the call that the event belongs to
+		left  sync.Map // the calls that were hung up on
+		back  sync.Map // those to which the client came back
+	)
+	streaming(func(e *server.Event) []*server.Event {
+		r := e.Out.To
+		if e.Out.Answers != nil {
+			r = e.Out.Answers
+		}
+		if r == nil || r.Method != "tools/call" {
+			return []*server.Event{e}
+		}
+		of := call{e.Session.ID, r.ID.Key()}
+		calls.Store(call{e.Session.ID, e.ID}, of)
+		if _, gone := left.Load(of); gone && e.Out.Answers != nil {
+			if _, here := back.Load(of); !here {
+				return nil
+			}
+		}
+		return []*server.Event{e}
+	})(o)
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		session := r.Header.Get(sessionHeader)
+		if of, ok := calls.Load(call{session, r.Header.Get(lastEventHeader)}); ok {
+			back.Store(of, true)
+		}
+		next.ServeHTTP(w, r)
+		if r.Context().Err() != nil && posted(r).Method == "tools/call" {
+			left.Store(call{session, posted(r).ID.Key()}, true)
+		}
+	})(o)
+	peeking()(o)
+}
+
 // losing leaves the calls with an id without response while another one with it
 // is being served, in whatever session.
 func losing(id string) apply {
@@ -311,6 +372,11 @@ var httpFaults = []Fault{
 		Summary:    "An Origin that begins like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
 		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
+	},
+	{
+		ID: "http.origin-of-host-header", Requirement: "http.server.origin-foreign", Transports: overHTTP,
+		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
+		Apply:   ofHostHeader,
 	},
 	{
 		ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: overHTTP,
@@ -484,7 +550,8 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.progress-elsewhere", Requirement: "http.server.sse-related-messages", Transports: overHTTP,
-		Summary: "Progress of a call comes on the stream of another one.",
+		Summary:    "Progress of a call comes on the stream of another one.",
+		Collateral: []string{"http.server.replay-same-stream"}, // of a stream that is resumed
 		Apply: all(
 			wrapping("tools/call", server.Named("test_tool_with_progress", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				_ = r.Sleep(ctx, 50*time.Millisecond) // so that others run beside it
@@ -531,6 +598,12 @@ var httpFaults = []Fault{
 			}),
 		),
 		Collateral: []string{"cancellation.no-response"},
+	},
+	{
+		ID: "http.disconnect-forgets", Requirement: "http.server.disconnect-not-cancel", Transports: overHTTP,
+		Summary:    "A call is left unanswered if, when it is done, the client has not come back to its stream.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply:      forgetting,
 	},
 	{
 		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
@@ -586,9 +659,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: overHTTP,
 		Summary: "While a tool is at work, other requests are refused.",
-		// Checks that share a session ping while the tools of others are at work.
-		Collateral: []string{"ping.response-prompt", "base.params.omitted", "meta.attach.request"},
-		Apply:      refusing("ping", server.InternalError, func(r *server.Request) bool { return busy(r.Session) }),
+		Apply:   refusing("ping", server.InternalError, func(r *server.Request) bool { return busy(r.Session) }),
 	},
 	{
 		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: overHTTP,
@@ -623,6 +694,33 @@ var httpFaults = []Fault{
 			}
 			return sent
 		})),
+	},
+	{
+		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		Summary:    "A listening stream begins with the progress that came on the streams of requests.",
+		Collateral: []string{"progress.value-increases", "progress.stop"},
+		Apply: all(
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
+					r.Header.Set(lastEventHeader, fromTheBeginning)
+				}
+				next.ServeHTTP(w, r)
+			}),
+			func(o *server.Options) {
+				o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+					if last != fromTheBeginning {
+						return proposal
+					}
+					var again []*server.Event
+					for _, e := range all {
+						if e.Out != nil && e.Out.Method == progressed {
+							again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: e.Name, Data: e.Data})
+						}
+					}
+					return again
+				}
+			},
+		),
 	},
 	{
 		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
@@ -703,6 +801,11 @@ var httpFaults = []Fault{
 		Summary:    "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),
+	},
+	{
+		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		Summary: "Of the answers of two clients to requests of the server with the same id, the first one counts for both.",
+		Apply:   mixingAnswers,
 	},
 	{
 		ID: "http.session-id-counts", Requirement: "http.server.session-id-secure", Transports: overHTTP,
@@ -821,6 +924,20 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
+		ID: "http.version-later-served", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP,
+		Summary: "MCP-Protocol-Version may name any later version.",
+		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+			version := r.Request.Header.Get(versionHeader)
+			return len(version) == len("2025-06-18") && version > "2025-06-18"
+		}),
+	},
+	{
+		ID: "http.version-of-delete-unchecked", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP,
+		Summary:    "MCP-Protocol-Version of a DELETE is not checked.",
+		Collateral: []string{"http.server.version-header-invalid-400"},
+		Apply:      passing(server.BadVersionHeader, func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete }),
+	},
+	{
 		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: overSSE,
 		Summary: "The GET is answered with text/plain.",
 		Apply:   replying(server.LegacySSE, func(r *server.Reply) { r.Header.Set("Content-Type", "text/plain") }),
@@ -900,6 +1017,11 @@ var httpFaults = []Fault{
 		Apply:   confusing(),
 	},
 	{
+		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE,
+		Summary: "Of the answers of two clients to requests of the server with the same id, the first one counts for both.",
+		Apply:   mixingAnswers,
+	},
+	{
 		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: overSSE,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
@@ -909,6 +1031,11 @@ var httpFaults = []Fault{
 		ID: "sse.origin-unchecked", Requirement: "sse.server.origin-foreign", Transports: overSSE,
 		Summary: "The Origin is not checked, unless it is null.",
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) != "null" }),
+	},
+	{
+		ID: "sse.origin-of-host-header", Requirement: "sse.server.origin-foreign", Transports: overSSE,
+		Summary: "An Origin that is the one of the Host header is trusted, whatever that names.",
+		Apply:   ofHostHeader,
 	},
 	{
 		ID: "sse.origin-null-trusted", Requirement: "sse.server.origin-null", Transports: overSSE,

@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 
@@ -46,6 +47,32 @@ func uninvited(capability, method string, params object) apply {
 		}
 	})
 }
+
+// ofOthers takes the capability sampling of clients that come later for one of the
+// session's own.
+func ofOthers(o *server.Options) {
+	var able atomic.Int64 // clients that have declared it
+	before := func(s *server.Session) int64 {
+		return s.Value(ableKey{}, func() any { return able.Load() }).(int64)
+	}
+	wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if wire.At(r.Params, "capabilities", "sampling") != nil {
+			able.Add(1)
+		}
+		before(r.Session)
+		return next(ctx, r)
+	})(o)
+	wrapping("tools/call", server.Named("test_sampling", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if able.Load() > before(r.Session) && !r.Session.ClientHas("sampling") {
+			_, _ = r.Call(ctx, "sampling/createMessage", object{
+				"messages": list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}}, "maxTokens": 10,
+			})
+		}
+		return next(ctx, r)
+	}))(o)
+}
+
+type ableKey struct{}
 
 // choosing answers initialize with a version of its own.
 func choosing(version func(asked string) string) apply {
@@ -187,6 +214,11 @@ var lifecycleFaults = []Fault{
 		}),
 	},
 	{
+		ID: "lifecycle.sampling-of-others", Requirement: "lifecycle.capability.server-uses-sampling", Transports: overHTTP,
+		Summary: "A tool asks for sampling if a client that came later has declared it, in whatever session.",
+		Apply:   ofOthers,
+	},
+	{
 		ID: "lifecycle.roots-undeclared", Requirement: "lifecycle.capability.server-uses-roots",
 		Summary: "roots/list goes to clients that have not declared roots.",
 		Apply:   uninvited("roots", "roots/list", nil),
@@ -273,11 +305,21 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.lingers", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: stdio,
 		Summary: "The process runs on when its stdin is closed.",
-		Apply:   func(o *server.Options) { o.Behaviour.Stdio.Linger = true },
+		Apply:   lingering(func(*server.Session) bool { return true }),
+	},
+	{
+		ID: "lifecycle.lingers-subscribed", Requirement: "lifecycle.shutdown.stdio-server-exits", Transports: stdio,
+		Summary: "The process runs on when its stdin is closed while there are subscriptions.",
+		Apply:   lingering(func(s *server.Session) bool { return len(s.Subscriptions()) > 0 }),
 	},
 }
 
 var stdio = []string{"stdio"}
+
+// lingering keeps the process alive after the end of a session that fits.
+func lingering(fits func(s *server.Session) bool) apply {
+	return func(o *server.Options) { o.Behaviour.Stdio.Linger = fits }
+}
 
 // undeclaredAll are the requirements that a server breaks whose capabilities
 // are lost on the way, and which serves them all the same.

@@ -28,7 +28,7 @@ var loggingFaults = []Fault{
 		Apply:   undeclared("logging"),
 	},
 	{
-		ID: "logging.set-level-only-undeclared", Requirement: "logging.capability.declared",
+		ID: "logging.set-level-only-undeclared", Requirement: "logging.capability.declared", Mild: true,
 		Summary: "logging/setLevel is served, but logging is not declared.",
 		Apply:   all(undeclared("logging"), dropping("notifications/message")),
 	},
@@ -75,28 +75,44 @@ var loggingFaults = []Fault{
 	{
 		ID: "logging.level-exclusive", Requirement: "logging.filter.all-above",
 		Summary: "Messages of the level itself are held back.",
-		Apply: all(
-			keepsLevel,
-			sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
-				if set := levelOf(out.Session).Load(); set != "debug" && set == out.Params()["level"] {
-					return nil
-				}
-				return []*server.Outgoing{out}
-			})),
-		),
+		Apply:   holdingBack(func(set, level string) bool { return set == level && set != "debug" }),
+	},
+	{
+		ID: "logging.level-strict", Requirement: "logging.filter.all-above",
+		Summary: "Messages of the level itself are held back, unless there is none above it or below.",
+		Apply:   holdingBack(func(set, level string) bool { return set == level && set != "debug" && set != "emergency" }),
+	},
+	{
+		ID: "logging.alert-below-critical", Requirement: "logging.filter.all-above",
+		Summary: "With the level at critical, messages of level alert are held back.",
+		Apply:   holdingBack(func(set, level string) bool { return set == "critical" && level == "alert" }),
+	},
+	{
+		ID: "logging.notice-as-info", Requirement: "logging.filter.none-below",
+		Summary: "The level notice is taken for info.",
+		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if r.Params["level"] == "notice" {
+				r.Params["level"] = "info"
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", Mild: true,
+		Summary: "A level that is refused puts the one in force back to info.",
+		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			if problem != nil {
+				r.Params["level"] = "info"
+				_, _ = next(ctx, r)
+			}
+			return result, problem
+		}),
 	},
 	{
 		ID: "logging.debug-silences", Requirement: "logging.filter.all-above",
 		Summary: "With the level at debug no message is sent.",
-		Apply: all(
-			keepsLevel,
-			sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
-				if levelOf(out.Session).Load() == "debug" {
-					return nil
-				}
-				return []*server.Outgoing{out}
-			})),
-		),
+		Apply:   holdingBack(func(set, _ string) bool { return set == "debug" }),
 	},
 	{
 		ID: "logging.invalid-level-code", Requirement: "logging.error.invalid-level-code",
@@ -158,6 +174,20 @@ type (
 	levelKey struct{}
 	setKey   struct{}
 )
+
+// holdingBack drops log messages by the level that was set last and their own.
+func holdingBack(drop func(set, level string) bool) apply {
+	return all(
+		keepsLevel,
+		sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+			set, _ := levelOf(out.Session).Load().(string)
+			if drop(set, member(out.Params(), "level")) {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	)
+}
 
 // keepsLevel makes each session remember the level that was set last; see levelOf.
 var keepsLevel = wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

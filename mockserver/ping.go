@@ -50,7 +50,8 @@ var pingFaults = []Fault{
 	},
 	{
 		ID: "ping.behind-slow-call", Requirement: "ping.response-prompt",
-		Summary: "Pings wait until the calls before them have ended.",
+		Summary:    "Pings wait until the calls before them have ended.",
+		Collateral: []string{"base.response.present"}, // of a ping that is sent before the call gets what it asks for
 		Apply: wrapping("ping", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			r.Detach()
 			for busy(r.Session) && ctx.Err() == nil {
@@ -58,6 +59,12 @@ var pingFaults = []Fault{
 			}
 			return next(ctx, r)
 		}),
+	},
+	{
+		ID: "ping.meta-refused", Requirement: "meta.attach.request",
+		Summary:    "A ping with params is refused.",
+		Collateral: []string{"progress.request"},
+		Apply:      refusing("ping", server.InvalidParams, func(r *server.Request) bool { return len(r.Params) > 0 }),
 	},
 	{
 		ID: "ping.params", Requirement: "ping.no-params",

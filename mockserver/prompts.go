@@ -50,6 +50,11 @@ var promptFaults = []Fault{
 		Apply:   dropping("notifications/prompts/list_changed"),
 	},
 	{
+		ID: "prompts.change-announced-once", Requirement: "prompts.list-changed.sent",
+		Summary: "Of the changes of the list, only the first one in a session is announced.",
+		Apply:   firstOnly("notifications/prompts/list_changed"),
+	},
+	{
 		ID: "prompts.duplicate-name", Requirement: "prompts.name.unique",
 		Summary: "A prompt is listed twice.",
 		Apply:   duplicated("prompts/list", "prompts"),
@@ -64,6 +69,11 @@ var promptFaults = []Fault{
 		ID: "prompts.unknown-code", Requirement: "prompts.error.invalid-name-code",
 		Summary: "An unknown prompt is refused with -32603.",
 		Apply:   refusing("prompts/get", server.InternalError, calling("mcpconform-no-such-prompt")),
+	},
+	{
+		ID: "prompts.inherited-name", Requirement: "prompts.error.invalid-name-code",
+		Summary: "A prompt that has the name of a member of each JavaScript object is refused with -32603.",
+		Apply:   refusing("prompts/get", server.InternalError, calling("toString")),
 	},
 	{
 		ID: "prompts.unknown-accepted", Requirement: "prompts.error.invalid-name-code",

@@ -1,9 +1,11 @@
 package mockserver
 
 import (
+	"context"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // resource changes the listed entry of a resource.
@@ -112,6 +114,11 @@ var resourceFaults = []Fault{
 		Apply:   dropping("notifications/resources/list_changed"),
 	},
 	{
+		ID: "resources.change-announced-once", Requirement: "resources.list-changed.sent",
+		Summary: "Of the changes of the list, only the first one in a session is announced.",
+		Apply:   firstOnly("notifications/resources/list_changed"),
+	},
+	{
 		ID: "resources.subscribe-refused", Requirement: "resources.subscribe.accepted",
 		Summary: "resources/subscribe is refused with -32601 although it is declared.",
 		Apply:   refusing("resources/subscribe", server.MethodNotFound, always),
@@ -125,6 +132,23 @@ var resourceFaults = []Fault{
 		ID: "resources.update-unannounced", Requirement: "resources.updated.sent",
 		Summary: "A resource under subscription changes without a notification.",
 		Apply:   dropping("notifications/resources/updated"),
+	},
+	{
+		ID: "resources.update-announced-once", Requirement: "resources.updated.sent",
+		Summary: "Of the changes of a resource under subscription, only the first one is announced.",
+		Apply:   firstOnly("notifications/resources/updated"),
+	},
+	{
+		ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
+		Summary: "resources/unsubscribe ends the subscriptions to other resources, too.",
+		Apply: wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			for _, uri := range r.Session.Subscriptions() {
+				r.Params = object{"uri": uri}
+				_, _ = next(ctx, r)
+			}
+			return result, problem
+		}),
 	},
 	{
 		ID: "resources.update-unasked", Requirement: "resources.updated.only-subscribed",
@@ -229,6 +253,14 @@ var resourceFaults = []Fault{
 		Summary:    "A URI of an unknown scheme ends the process.",
 		Collateral: []string{"resources.error.not-found-code", "resources.read.answered"},
 		Apply:      dyingOf(`"uri":"mcpconform-none:`),
+	},
+	{
+		ID: "resources.no-uri-internal", Requirement: "resources.error.not-found-code",
+		Summary: "Reading what is no URI is refused with -32603.",
+		Apply: refusing("resources/read", server.InternalError, func(r *server.Request) bool {
+			uri, ok := r.Params["uri"].(string)
+			return ok && !strings.Contains(uri, ":")
+		}),
 	},
 	{
 		ID: "resources.path-traversal", Requirement: "resources.security.validate-uris",

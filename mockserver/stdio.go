@@ -222,6 +222,11 @@ var stdioFaults = []Fault{
 		}),
 		Collateral: []string{"base.response.present"},
 	},
+	{
+		ID: "stdio.long-line-cut", Requirement: "stdio.message.large", Transports: stdio,
+		Summary: "Of a line, 512 KiB are read and the rest is lost.",
+		Apply:   inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
+	},
 }
 
 // inbound changes the lines that are read.

@@ -88,8 +88,9 @@ func everyPage(method, member string, extra object) apply {
 }
 
 type (
-	beforeKey struct{}
-	shownKey  struct{}
+	beforeKey  struct{}
+	shownKey   struct{}
+	changesKey struct{}
 )
 
 // addingSilently has one tool that adds another one to the list without a word,
@@ -133,6 +134,41 @@ func addingSilently() apply {
 }
 
 func textOf(s string) list { return list{object{"type": "text", "text": s}} }
+
+// measure is a tool whose arguments have to follow all kinds of rules.
+func measure() *server.Tool {
+	return &server.Tool{
+		Definition: object{"name": "measure", "inputSchema": object{
+			"type": "object",
+			"properties": object{
+				"count": object{"type": "integer", "minimum": 1, "maximum": 10},
+				"mode":  object{"type": "string", "enum": list{"fast", "exact"}},
+				"label": object{"type": "string", "minLength": 2, "maxLength": 8, "pattern": "^[a-z]*$"},
+				"tags":  object{"type": "array", "minItems": 1, "maxItems": 3, "items": object{"type": "string"}},
+			},
+			"required": list{"count", "mode"},
+		}},
+		Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
+			return object{"content": textOf("measured")}, nil
+		},
+	}
+}
+
+// misjudging has the tool measure, which lists one schema for an argument and
+// goes by another.
+func misjudging(argument string, change func(schema object)) apply {
+	listed := measure().Definition["inputSchema"]
+	return all(
+		offering(func(c *server.Catalogue) {
+			t := measure()
+			change(t.Definition["inputSchema"].(object)["properties"].(object)[argument].(object))
+			c.Tools = append(c.Tools, t)
+		}),
+		tool("measure", having("inputSchema", listed)),
+	)
+}
+
+func unchecked(argument, keyword string) apply { return misjudging(argument, lacking(keyword)) }
 
 // server/tools
 var toolFaults = []Fault{
@@ -185,6 +221,22 @@ var toolFaults = []Fault{
 		ID: "tools.change-unannounced-when-added", Requirement: "tools.list-changed.sent",
 		Summary: "A tool that adds one does not say that the list has changed; the one that removes it does.",
 		Apply:   addingSilently(),
+	},
+	{
+		ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent",
+		Summary: "Of the changes of the list, only the first one in a session is announced.",
+		Apply:   firstOnly("notifications/tools/list_changed"),
+	},
+	{
+		ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
+		Summary: "That a tool was added is announced, and that it was removed is not.",
+		Apply: sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
+			n := out.Session.Value(changesKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+			if n.Add(1)%2 == 0 {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
 	},
 	{
 		ID: "tools.late-duplicate", Requirement: "tools.name.unique",
@@ -329,6 +381,16 @@ var toolFaults = []Fault{
 		Apply:   refusing("tools/call", server.InternalError, unknownNamed),
 	},
 	{
+		ID: "tools.inherited-name-code", Requirement: "tools.error.unknown-tool-code",
+		Summary: "The call of a tool that has the name of a member of each JavaScript object is refused with -32603.",
+		Apply:   refusing("tools/call", server.InternalError, calling("constructor")),
+	},
+	{
+		ID: "tools.inherited-name-result", Requirement: "tools.error.unknown-tool-protocol-error",
+		Summary: "The call of a tool that has the name of a member of each JavaScript object gets a result.",
+		Apply:   answering("tools/call", object{"content": textOf("[object Undefined]")}, calling("toString")),
+	},
+	{
 		ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form", Mild: true,
 		Summary: "Arguments that do not fit are refused with -32603.",
 		Apply:   wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, server.InternalError))),
@@ -353,6 +415,65 @@ var toolFaults = []Fault{
 			return ok && r.Params["name"] == "sum" && (a || b) && given["a"] != nil != (given["b"] != nil)
 		}),
 		Collateral: []string{"tools.structured-content.text-copy"},
+	},
+	{
+		ID: "tools.enum-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "A string that is none of those in the enumeration of the input schema is accepted.",
+		Apply:   unchecked("mode", "enum"),
+	},
+	{
+		ID: "tools.minimum-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "A number below the minimum of the input schema is accepted.",
+		Apply:   unchecked("count", "minimum"),
+	},
+	{
+		ID: "tools.maximum-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "A number above the maximum of the input schema is accepted.",
+		Apply:   unchecked("count", "maximum"),
+	},
+	{
+		ID: "tools.min-length-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "A string that is shorter than the input schema wants it is accepted.",
+		Apply:   unchecked("label", "minLength"),
+	},
+	{
+		ID: "tools.max-length-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "A string that is longer than the input schema wants it is accepted.",
+		Apply:   unchecked("label", "maxLength"),
+	},
+	{
+		ID: "tools.pattern-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "A string that does not match the pattern of the input schema is accepted.",
+		Apply:   unchecked("label", "pattern"),
+	},
+	{
+		ID: "tools.min-items-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "An array with fewer items than the input schema wants is accepted.",
+		Apply:   unchecked("tags", "minItems"),
+	},
+	{
+		ID: "tools.max-items-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "An array with more items than the input schema wants is accepted.",
+		Apply:   unchecked("tags", "maxItems"),
+	},
+	{
+		ID: "tools.items-unchecked", Requirement: "tools.security.validate-inputs",
+		Summary: "Items of an array that have another type than the input schema wants are accepted.",
+		Apply:   unchecked("tags", "items"),
+	},
+	{
+		ID: "tools.fraction-accepted", Requirement: "tools.security.validate-inputs",
+		Summary: "A fraction is accepted where the input schema wants an integer.",
+		Apply:   misjudging("count", having("type", "number")),
+	},
+	{
+		ID: "tools.null-accepted", Requirement: "tools.security.validate-inputs",
+		Summary: "null is accepted for a required argument.",
+		Apply: answering("tools/call", object{"content": textOf("null")}, func(r *server.Request) bool {
+			given, _ := r.Params["arguments"].(object)
+			text, ok := given["text"]
+			return ok && text == nil
+		}),
 	},
 	{
 		ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",

@@ -77,7 +77,14 @@ func ruleNames() map[string][]string {
 
 func (v *evidence) fill(q *result.Requirement, r schema.Requirement, outcomes []check.Outcome) {
 	mild := r.Level != schema.Must && r.Level != schema.MustNot
-	broken, warned := false, false
+	var breaks, warns []result.Finding
+	found := func(onlyWarns bool, f result.Finding) {
+		if onlyWarns {
+			warns = append(warns, f)
+		} else {
+			breaks = append(breaks, f)
+		}
+	}
 	for _, o := range outcomes {
 		q.Checks = append(q.Checks, o.Check.Name)
 	}
@@ -98,9 +105,7 @@ func (v *evidence) fill(q *result.Requirement, r schema.Requirement, outcomes []
 				continue
 			}
 			q.Exercised++
-			broken = broken || !f.Mild
-			warned = warned || f.Mild
-			v.addFinding(q, result.Finding{Check: o.Check.Name, Message: f.Message, Evidence: shown(v.redactor, f.Evidence)})
+			found(f.Mild, result.Finding{Check: o.Check.Name, Message: f.Message, Evidence: shown(v.redactor, f.Evidence)})
 		}
 	}
 	if seen := v.report[judge.Key{Requirement: q.ID, Party: v.role}]; seen != nil {
@@ -108,27 +113,37 @@ func (v *evidence) fill(q *result.Requirement, r schema.Requirement, outcomes []
 		q.Notes = append(q.Notes, seen.Notes...)
 		q.Omitted += seen.Omitted
 		for _, f := range seen.Violations {
-			broken = broken || !f.Mild
-			warned = warned || f.Mild
-			v.addFinding(q, result.Finding{Check: "rule: " + f.Rule, Message: f.Message, Evidence: shown(v.redactor, f.Evidence)})
+			found(f.Mild, result.Finding{Check: "rule: " + f.Rule, Message: f.Message, Evidence: shown(v.redactor, f.Evidence)})
 		}
 	}
+	// What decides the verdict comes first, and each thing once before any again.
+	q.Findings = slices.Concat(newFirst(breaks), newFirst(warns))
+	if more := len(q.Findings) - maxFindings; more > 0 {
+		q.Findings = q.Findings[:maxFindings]
+		q.Omitted += more
+	}
 	switch {
-	case broken && !mild:
+	case len(breaks) > 0 && !mild:
 		q.Verdict = result.Fail
-	case broken || warned:
+	case len(q.Findings) > 0:
 		q.Verdict = result.Warn
 	default:
 		q.Verdict, q.Reason = v.withoutFinding(q, r, outcomes)
 	}
 }
 
-func (v *evidence) addFinding(q *result.Requirement, f result.Finding) {
-	if len(q.Findings) >= maxFindings {
-		q.Omitted++
-		return
+// newFirst returns findings with those behind the others that say the same as one
+// before.
+func newFirst(findings []result.Finding) []result.Finding {
+	var first, again []result.Finding
+	for _, f := range findings {
+		if slices.ContainsFunc(first, func(g result.Finding) bool { return g.Message == f.Message }) {
+			again = append(again, f)
+		} else {
+			first = append(first, f)
+		}
 	}
-	q.Findings = append(q.Findings, f)
+	return append(first, again...)
 }
 
 func (v *evidence) withoutFinding(q *result.Requirement, r schema.Requirement, outcomes []check.Outcome) (result.Verdict, string) {
@@ -136,6 +151,9 @@ func (v *evidence) withoutFinding(q *result.Requirement, r schema.Requirement, o
 		if o.Verdict == check.Broken {
 			return result.Error, o.Check.Name + ": " + o.Reason
 		}
+	}
+	if seen := v.report[judge.Key{Requirement: q.ID, Party: v.role}]; seen != nil && seen.Broken != "" {
+		return result.Error, seen.Broken
 	}
 	if !r.Observable {
 		return result.Skip, "not observable: " + r.How

@@ -86,7 +86,7 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 		p.Start(len(scenarios))
 		defer p.Stop()
 		engine.Done = func(t *client.T) {
-			verdict, message := summariseScenario(t, catalogue)
+			verdict, message := summariseScenario(t, catalogue, o.Selection)
 			p.Done(t.Scenario.Name, verdict, message)
 		}
 	}
@@ -141,11 +141,10 @@ func (o ClientOptions) selected(catalogue []schema.Requirement) ([]*client.Scena
 }
 
 // summariseScenario gives the verdict of one scenario in one line.
-func summariseScenario(t *client.T, catalogue []schema.Requirement) (result.Verdict, string) {
+func summariseScenario(t *client.T, catalogue []schema.Requirement, selection Selection) (result.Verdict, string) {
 	verdict, message := result.Inconclusive, ""
 	for _, o := range t.Outcomes() {
-		main := find(catalogue, o.Check.Requirements[0])
-		v, text := summarise(o, main)
+		v, text := summarise(o, catalogue, selection)
 		switch {
 		case v == result.Fail, v == result.Warn && verdict != result.Fail:
 			verdict, message = v, text

@@ -151,7 +151,7 @@ func faultyRun(ctx context.Context, f mockserver.Fault, limit time.Duration) (*r
 	o := serverOptions()
 	f.Apply(&o)
 	wait := 100 * time.Millisecond
-	if o.Behaviour.Stdio.Linger {
+	if o.Behaviour.Stdio.Linger != nil {
 		wait = transport.ReasonableExit
 	}
 	over := transport.NameStdio
@@ -170,13 +170,11 @@ func TestReferenceServerIsClean(t *testing.T) {
 		t.Run(over, func(t *testing.T) {
 			run := reference(t, over)
 			for _, q := range run.Requirements {
-				if q.Verdict != result.Pass && q.Verdict != result.Skip {
-					t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+				if q.Verdict == result.Inconclusive {
+					t.Errorf("%s is inconclusive: %s", q.ID, killmatrix.Why(q))
 				}
 			}
-			for _, h := range run.Harness {
-				t.Errorf("a message of mcpconform is at fault: %s", h.Message)
-			}
+			exonerated(t, run)
 		})
 	}
 }

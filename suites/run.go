@@ -128,7 +128,7 @@ func (r *serverRun) run(ctx context.Context) *result.Run {
 	if r.cause == nil {
 		r.cause = otherRevision(r.target)
 	}
-	if refused := (*client.RefusedError)(nil); errors.As(r.cause, &refused) && r.served() {
+	if refused := (*client.RefusedError)(nil); errors.As(r.cause, &refused) && r.served() && !misread(refused) {
 		r.cause = fmt.Errorf("the server opened one session, and no other after it: %w; with --transport %s none is spent on finding out the transport",
 			r.cause, r.options.Dialer.Transport())
 	}
@@ -185,7 +185,7 @@ func (r *serverRun) checkSpec(f *check.Future) Spec {
 		Page: main.Page, Name: f.Check.Name, Labels: append([]string{string(main.Level)}, f.Check.Requirements...),
 		Run: func() (result.Verdict, string) {
 			o := f.Await()
-			v, message := summarise(o, main)
+			v, message := summarise(o, r.catalogue, r.options.Selection)
 			message = r.options.Redactor.String(message)
 			if r.options.Progress != nil {
 				r.options.Progress.Done(o.Check.Name, v, message)
@@ -195,21 +195,24 @@ func (r *serverRun) checkSpec(f *check.Future) Spec {
 	}
 }
 
-// summarise gives the verdict of one check in one line.
-func summarise(o check.Outcome, main schema.Requirement) (result.Verdict, string) {
+// summarise gives the verdict of one check in one line, as to what is selected.
+func summarise(o check.Outcome, catalogue []schema.Requirement, selection Selection) (result.Verdict, string) {
 	switch o.Verdict {
 	case check.Failed:
-		message := o.Findings[0].Requirement + ": " + o.Findings[0].Message
+		verdict, message := result.Skip, "it found nothing of what is selected"
 		for _, f := range o.Findings {
-			q, known := schema.Lookup(f.Requirement)
-			if !known {
-				q = main
+			q := find(catalogue, f.Requirement)
+			if !selection.Includes(q) {
+				continue
+			}
+			if verdict == result.Skip {
+				verdict, message = result.Warn, f.Requirement+": "+f.Message
 			}
 			if !f.Mild && (q.Level == schema.Must || q.Level == schema.MustNot) {
 				return result.Fail, message
 			}
 		}
-		return result.Warn, message
+		return verdict, message
 	case check.Skipped:
 		return result.Skip, o.Reason
 	case check.Inconclusive:
@@ -217,7 +220,7 @@ func summarise(o check.Outcome, main schema.Requirement) (result.Verdict, string
 	case check.Broken:
 		return result.Error, o.Reason
 	}
-	return result.Pass, main.Summary
+	return result.Pass, find(catalogue, o.Check.Requirements[0]).Summary
 }
 
 // judgeSpecs returns a spec for each selected requirement that rules serve.
@@ -324,7 +327,7 @@ func (r *serverRun) answerless(v *evidence) {
 	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !overHTTP && !r.saidSomething() {
 		return // it ended before it was there
 	}
-	if r.target.Init.Result() != nil || r.served() {
+	if r.target.Init.Result() != nil || r.served() && (refused == nil || !misread(refused)) {
 		return // it was answered; something else is wrong
 	}
 	if refused != nil && refused.Forbidden() {
@@ -333,12 +336,23 @@ func (r *serverRun) answerless(v *evidence) {
 	v.outcomes = append(v.outcomes, r.unmet("lifecycle.init.answered"))
 }
 
+// misread reports whether it was the params of initialize that were refused,
+// and not one session more.
+func misread(refused *client.RefusedError) bool {
+	e := refused.Exchange.Error()
+	return e != nil && e.Code == -32602
+}
+
 // unmet blames the cause of the run's end on a requirement.
 func (r *serverRun) unmet(id string) check.Outcome {
+	evidence := r.lastWords()
+	if refused := (*client.RefusedError)(nil); errors.As(r.cause, &refused) {
+		evidence = refused.Exchange.Events()
+	}
 	return check.Outcome{
 		Check:    &check.Check{Name: "lifecycle/handshake", Requirements: []string{id}},
 		Verdict:  check.Failed,
-		Findings: []check.Finding{{Requirement: id, Message: r.cause.Error(), Evidence: r.lastWords()}},
+		Findings: []check.Finding{{Requirement: id, Message: r.cause.Error(), Evidence: evidence}},
 	}
 }
 

@@ -2,8 +2,10 @@ package suites_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -64,5 +66,50 @@ func TestSelectionOfRules(t *testing.T) {
 				t.Errorf("got %+v, want %s", run.Requirements, tt.want)
 			}
 		})
+	}
+}
+
+// Who watches a run hears of what is selected alone.
+func TestSelectionIsWatched(t *testing.T) {
+	o := serverOptions()
+	fault, _ := mockserver.Find("tools.listed-but-unknown")
+	fault.Apply(&o)
+	for _, tt := range []struct {
+		id    string
+		wants bool
+	}{
+		{"schema.list-tools-result", false},
+		{"tools.list.callable", true},
+	} {
+		watch := new(watcher)
+		_, _, err := suites.Server(t.Context(), suites.Options{
+			Dialer:    &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}},
+			Settings:  check.Settings{CallTools: check.CallAll, Purposes: purposes},
+			Selection: suites.Selection{Select: []string{tt.id}},
+			Progress:  watch,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.wants != (len(watch.failed) > 0) {
+			t.Errorf("with %s selected, these fail: %q", tt.id, watch.failed)
+		}
+	}
+}
+
+type watcher struct {
+	mu     sync.Mutex
+	failed []string
+}
+
+func (w *watcher) Start(int) {}
+
+func (w *watcher) Stop() {}
+
+func (w *watcher) Done(name string, verdict result.Verdict, message string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if verdict == result.Fail || verdict == result.Warn {
+		w.failed = append(w.failed, name+": "+message)
 	}
 }

@@ -2,12 +2,16 @@ package suites
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -80,5 +84,38 @@ func TestSelectionServes(t *testing.T) {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+// However much only warns or says the same, what breaks a requirement decides, and
+// each thing is shown once before any again.
+func TestBreachAmongWarnings(t *testing.T) {
+	const id = "elicitation.schema.no-advanced"
+	log := wire.NewTrace(wire.DefaultLimits).Connect("stdio", "a server")
+	message := func(from wire.Party, text string) {
+		if _, err := log.Append(wire.Event{Kind: wire.KindMessage, From: from, Stream: "pipe", Raw: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	message(wire.Client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"0"}}}`)
+	message(wire.Server, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"0"}}}`)
+	message(wire.Client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i, property := range slices.Concat(
+		slices.Repeat([]string{`{"type":"string","examples":["x"]}`}, 8),
+		slices.Repeat([]string{`{"type":"string","pattern":"x"}`}, 8),
+		[]string{`{"type":"string","const":"x"}`, `{"type":"string","$comment":"x"}`},
+	) {
+		message(wire.Server, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"p":%s}}}}`, i, property))
+		message(wire.Client, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"action":"cancel"}}`, i))
+	}
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &evidence{role: wire.Server, transport: "stdio", report: judge.Judge([]*wire.Log{log})}
+	q := v.assemble(catalogue, Selection{Select: []string{id}})[0]
+	if q.Verdict != result.Fail || len(q.Findings) != maxFindings || q.Omitted != 18-maxFindings ||
+		!strings.Contains(q.Findings[0].Message, "pattern") || !strings.Contains(q.Findings[1].Message, "const") {
+		t.Errorf("%s with %d more than %+v", q.Verdict, q.Omitted, q.Findings)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -92,6 +94,48 @@ func TestUnreachableServers(t *testing.T) {
 		}
 		if _, err := os.Stat(report); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A server that takes the short initialize with which the transport is found
+// out, and refuses what the run begins with, refuses a message and no session.
+func TestRefusedInitialize(t *testing.T) {
+	const id = "lifecycle.init.answered"
+	for name, refuses := range map[string]func(params map[string]any) bool{
+		"title":       func(p map[string]any) bool { return wire.At(p, "clientInfo", "title") != nil },
+		"elicitation": func(p map[string]any) bool { return wire.At(p, "capabilities", "elicitation") != nil },
+	} {
+		handler := server.New(server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+			"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if refuses(r.Params) {
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "unknown member"}
+				}
+				return next(ctx, r)
+			},
+		}}}).HTTP()
+		s := httptest.NewServer(handler)
+		t.Cleanup(s.Close)
+		t.Cleanup(handler.Close)
+		var o suites.Options
+		f := httpFlags{url: s.URL + server.PathMCP, transport: "auto"}
+		stop, err := f.target(t.Context(), &o, nil, transport.Command{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Selection = suites.Selection{Select: []string{id}}
+		run, _, err := suites.Server(t.Context(), o)
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := run.Requirements[0]
+		if q.ID != id || q.Verdict != result.Fail || len(q.Findings) == 0 {
+			t.Errorf("%s: %s is %s: %s; the run: %s", name, q.ID, q.Verdict, q.Reason, run.Reason)
+			continue
+		}
+		if shown := q.Findings[0].Evidence; !strings.Contains(shown[0].Text, `"method":"initialize"`) || !strings.Contains(shown[len(shown)-1].Text, "unknown member") {
+			t.Errorf("%s: the evidence is %v", name, shown)
 		}
 	}
 }

@@ -243,9 +243,24 @@ func (v *visit) use(ctx context.Context) error {
 		}
 	}
 	if v.Extra != nil {
+		from := v.session.Log().Len()
 		v.Extra(ctx, v.session)
+		v.arrived(ctx, from)
 	}
 	return nil
+}
+
+// arrived waits until the server has got what was posted since a position in the
+// log: the end of the session would overtake it.
+func (v *visit) arrived(ctx context.Context, from int) {
+	for _, sent := range v.session.Log().Events()[from:] {
+		if sent.Kind != wire.KindHTTPRequest || sent.HTTP.Method != http.MethodPost {
+			continue
+		}
+		_, _ = v.session.AwaitEvent(ctx, sent.Seq, "answer to a POST", func(e *wire.Event) bool {
+			return e.Stream == sent.Stream && (e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
+		})
+	}
 }
 
 // call makes a request. An answer that does not come in time is passed over,

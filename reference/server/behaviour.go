@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -74,6 +75,23 @@ type Handler func(ctx context.Context, r *Request) (result any, problem *wire.Er
 // Middleware stands around a Handler.
 type Middleware func(ctx context.Context, r *Request, next Handler) (result any, problem *wire.Error)
 
+// Wrap puts a middleware around what Methods has for a method. The map that was
+// there stays as it is.
+func (b *Behaviour) Wrap(method string, m Middleware) {
+	methods := maps.Clone(b.Methods)
+	if methods == nil {
+		methods = make(map[string]Middleware)
+	}
+	if before := methods[method]; before != nil {
+		outer := m
+		m = func(ctx context.Context, r *Request, next Handler) (any, *wire.Error) {
+			return outer(ctx, r, func(ctx context.Context, r *Request) (any, *wire.Error) { return before(ctx, r, next) })
+		}
+	}
+	methods[method] = m
+	b.Methods = methods
+}
+
 // Lifecycle holds departures in the states of a session.
 type Lifecycle struct {
 	// Early serves requests before initialize.
@@ -95,8 +113,9 @@ type Stdio struct {
 	// Quit is asked after the n-th line (from 1) was read and before it is
 	// handled; it ends the process when it returns true.
 	Quit func(n int, line []byte) bool
-	// Linger keeps the process alive when its stdin was closed.
-	Linger bool
+	// Linger is asked when stdin was closed; it keeps the process alive when it
+	// returns true.
+	Linger func(s *Session) bool
 	// ExitCode is the status with which the process ends.
 	ExitCode int
 }

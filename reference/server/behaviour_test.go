@@ -355,7 +355,7 @@ func TestFaultsOfTheProcess(t *testing.T) {
 		}
 	})
 	t.Run("lingers", func(t *testing.T) {
-		s := server.New(server.Options{Behaviour: server.Behaviour{Stdio: server.Stdio{Linger: true}}})
+		s := server.New(server.Options{Behaviour: server.Behaviour{Stdio: server.Stdio{Linger: func(*server.Session) bool { return true }}}})
 		d := &transport.Stdio{Launcher: transport.Func{Name: "lingering", Run: s.RunStdio}, ExitWait: 1}
 		conn, err := d.Dial(t.Context(), wire.NewTrace(wire.DefaultLimits).Connect("stdio", ""))
 		if err != nil {

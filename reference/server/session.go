@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -51,7 +52,8 @@ type Session struct {
 	running       map[string]*Request
 	pending       map[string]chan *wire.Message
 	nextID        int64
-	tokens        int64 // given out
+	taken         map[string]bool // ids of requests that were sent by hand
+	tokens        int64           // given out
 	level         int
 	subscriptions map[string]bool
 	rootsFetched  bool
@@ -423,6 +425,9 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 		return nil, errors.New("too many requests to the client are open")
 	}
 	s.nextID++
+	for s.taken[strconv.FormatInt(s.nextID, 10)] {
+		s.nextID++
+	}
 	id := wire.IntID(s.nextID)
 	answer := make(chan *wire.Message, 1)
 	s.pending[id.Key()] = answer
@@ -454,6 +459,16 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 		}))
 		return nil, fmt.Errorf("no answer to %s: %w", method, context.Cause(ctx))
 	}
+}
+
+// Take keeps an id from the requests that are to come: one was sent by hand.
+func (s *Session) Take(id wire.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken == nil {
+		s.taken = make(map[string]bool)
+	}
+	s.taken[id.Key()] = true
 }
 
 // newToken returns a progress token that no other request of the session has.

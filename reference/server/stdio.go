@@ -58,7 +58,7 @@ func (s *Server) RunStdio(ctx context.Context, stdin io.Reader, stdout, stderr i
 	}()
 	session.begin()
 	err := l.serve(ctx, lines)
-	if err == nil && b.Stdio.Linger {
+	if err == nil && b.Stdio.Linger != nil && b.Stdio.Linger(session) {
 		<-ctx.Done()
 	}
 	session.end()

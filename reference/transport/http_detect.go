@@ -33,7 +33,7 @@ func (e *DetectError) Unwrap() []error {
 }
 
 const (
-	detectInitialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"mcpconform","version":"1.0.0"}}}`
+	detectInitialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"mcpconform","title":"mcpconform reference client","version":"1.0.0"}}}`
 	detectInitialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 

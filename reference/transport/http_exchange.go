@@ -462,13 +462,20 @@ func (x *exchange) readBody(resp *http.Response, mediaType, encoding string) str
 		// No message, whatever it holds.
 	} else if !plain(encoding) {
 		e.Note = "the body is encoded as " + wire.Quote(encoding, 40) + ", which the request did not ask for"
-	} else if msg := wire.Parse(e.Raw); speaksRPC(msg) || mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
+	} else if msg := wire.Parse(e.Raw); speaksRPC(msg) || x.dueMessage() && mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
 		e.Kind, e.Msg = wire.KindMessage, msg
 	}
 	if x.emit(e) != nil {
 		return errFlooded.Error()
 	}
 	return end
+}
+
+// dueMessage reports whether the body of a response ought to be a message: over
+// Streamable HTTP that of a request is, while other answers may hold anything
+// (basic/transports#sending-messages-to-the-server).
+func (x *exchange) dueMessage() bool {
+	return x.link.log.Transport == NameHTTP && x.sent != nil && x.sent.Msg != nil && (x.sent.Msg.Kind == wire.Request || x.sent.Msg.Kind == wire.Batch)
 }
 
 // speaksRPC reports whether a message says itself that it is JSON-RPC, so that

@@ -107,6 +107,7 @@ func TestHTTPListenerFindsNobody(t *testing.T) {
 			w.Header().Set("Content-Type", typeEvents)
 			_ = http.NewResponseController(w).Flush()
 			<-gone
+			return
 		}
 		w.WriteHeader(http.StatusAccepted)
 	})

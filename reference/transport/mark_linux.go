@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // allPIDs returns the ids of all processes in order.
@@ -26,9 +27,14 @@ func allPIDs() []int {
 	return pids
 }
 
-// maxScans bounds how often killMarked looks again: a process may start others
-// while it is being looked for.
-const maxScans = 10
+// Bounds of how often killMarked looks again: a process may start others while
+// it is being looked for, and one that is being executed shows its environment
+// only a moment later.
+const (
+	maxScans  = 10
+	maxEarly  = 1000
+	earlyWait = time.Millisecond
+)
 
 // killMarked kills every process whose environment holds the variable: those
 // that a target started and moved out of its process group. The older ones,
@@ -36,24 +42,32 @@ const maxScans = 10
 // far too many to be looked at whenever a target ends.
 func killMarked(variable string, older []int) {
 	killed := make(map[int]bool)
-	for range maxScans {
-		if !scanMarked(variable, older, killed) {
+	early := 0
+	for scans := 0; scans < maxScans; {
+		switch found, unknown := scanMarked(variable, older, killed); {
+		case unknown && early < maxEarly:
+			early++
+			time.Sleep(earlyWait) //nolint:forbidigo // the end of an execve is no event that one can await
+		case !found:
 			return
+		default:
+			scans++
 		}
 	}
 }
 
-// scanMarked kills the marked processes that it finds and reports whether there
-// was one that had not been killed before.
-func scanMarked(variable string, older []int, killed map[int]bool) (found bool) {
+// scanMarked kills the marked processes that it finds. It reports whether there
+// was one that had not been killed before, and one of which it cannot be known yet.
+func scanMarked(variable string, older []int, killed map[int]bool) (found, unknown bool) {
 	for _, pid := range allPIDs() {
 		if _, there := slices.BinarySearch(older, pid); there || pid == os.Getpid() {
 			continue
 		}
-		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		env, err := os.ReadFile(procFile(pid, "environ"))
 		if err != nil {
 			continue // gone, or of another user
 		}
+		unknown = unknown || len(env) == 0 && executing(pid)
 		for v := range bytes.SplitSeq(env, []byte{0}) {
 			if string(v) == variable {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -63,5 +77,22 @@ func scanMarked(variable string, older []int, killed map[int]bool) (found bool) 
 			}
 		}
 	}
-	return found
+	return found, unknown
 }
+
+// executing reports whether a process without an environment is in the middle of
+// an execve: its parent may believe that it runs, as the files to be closed are
+// closed, but where its environment stands is not set yet. One that has ended,
+// or was given none, is not.
+func executing(pid int) bool {
+	if _, err := os.Readlink(procFile(pid, "exe")); err != nil {
+		return false // a zombie, or a thread of the kernel
+	}
+	stat, err := os.ReadFile(procFile(pid, "stat"))
+	// The second field, the name in parentheses, may hold anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const envEnd = 51 - 3 // proc_pid_stat(5), from the third field on
+	return err == nil && len(fields) > envEnd && string(fields[envEnd]) == "0"
+}
+
+func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }

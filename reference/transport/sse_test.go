@@ -103,6 +103,12 @@ func TestSSESession(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	// The answer may come before the POST of its request is accepted.
+	if _, err := log.Await(limit(t), 0, func(e *wire.Event) bool {
+		return e.Kind == wire.KindHTTPResponse && e.Stream == "post:1"
+	}); err != nil {
+		t.Fatal(err)
+	}
 	send(t, conn, initializedRaw)
 	send(t, conn, `{"jsonrpc":"2.0","method":"refused"}`)
 	awaitEnd(t, log, "post:3")

@@ -72,9 +72,10 @@ func (d *Stdio) launch(log *wire.Log) (*StdioConn, error) {
 	return c, nil
 }
 
+// write is a message on its way. No other comes between its chunks.
 type write struct {
-	data []byte
-	done chan error
+	chunks [][]byte
+	done   chan error
 }
 
 // StdioConn is the client's end of a stdio connection.
@@ -148,7 +149,12 @@ func (c *StdioConn) writeLoop() {
 	for {
 		select {
 		case w := <-c.writes:
-			_, err := c.proc.Stdin().Write(w.data)
+			var err error
+			for _, chunk := range w.chunks {
+				if _, err = c.proc.Stdin().Write(chunk); err != nil {
+					break
+				}
+			}
 			w.done <- err
 		case <-c.closing:
 			return
@@ -158,8 +164,15 @@ func (c *StdioConn) writeLoop() {
 
 // Send writes one message and a newline.
 func (c *StdioConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	if len(m.Raw) > pipeSize {
+		return c.Write(ctx, m, m.Raw, []byte{'\n'})
+	}
 	return c.Write(ctx, m, append(m.Raw[:len(m.Raw):len(m.Raw)], '\n'))
 }
+
+// pipeSize is what a pipe holds on most systems. What is longer does not arrive
+// in one piece in any case, and is not copied for the sake of it.
+const pipeSize = 64 << 10
 
 // Write records the message and writes the chunks as they are, each in a
 // write of its own, so that framing itself can be put to the test.
@@ -178,16 +191,12 @@ func (c *StdioConn) Write(ctx context.Context, m Outgoing, chunks ...[]byte) (*w
 	if err != nil {
 		return nil, err
 	}
-	for _, chunk := range chunks {
-		if err := c.writeChunk(ctx, chunk); err != nil {
-			return sent, err
-		}
-	}
-	return sent, nil
+	return sent, c.put(ctx, chunks...)
 }
 
-func (c *StdioConn) writeChunk(ctx context.Context, chunk []byte) error {
-	w := write{data: chunk, done: make(chan error, 1)}
+// put writes chunks, each in a write of its own.
+func (c *StdioConn) put(ctx context.Context, chunks ...[]byte) error {
+	w := write{chunks: chunks, done: make(chan error, 1)}
 	select {
 	case c.writes <- w:
 	case <-c.closing:

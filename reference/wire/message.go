@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // Party is one side of a connection.
@@ -208,10 +209,12 @@ type Message struct {
 }
 
 // Parse reads one message. It never fails: what is wrong stands in Issues, and
-// what can be understood in the other members.
+// what can be understood in the other members. The bytes belong to the message
+// from then on and must not be changed: its strings are parts of them.
 func Parse(raw []byte) *Message {
 	m := &Message{Raw: raw}
-	d := decoder{raw: string(raw)}
+	// A copy would double what a trace holds.
+	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw))}
 	v, err := d.decode()
 	m.Issues, m.values = d.issues, d.values
 	switch {

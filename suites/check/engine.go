@@ -36,6 +36,7 @@ type Engine struct {
 
 	health  health
 	limits  limits
+	turns   turns
 	silence silence
 	target  *Target
 	shared  *client.Session
@@ -118,21 +119,13 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	e.silence.begin()
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
-	s, err := e.connect(ctx, SharedLabel, client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
-	if err != nil {
-		return e.target, e.barred(err)
-	}
-	x, err := s.Initialize(ctx)
+	s, err := e.openShared(ctx)
 	if d, ok := e.moved(err); ok {
 		e.close(ctx, s)
 		e.Dialer = d
-		if s, err = e.connect(ctx, SharedLabel, client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()}); err != nil {
-			return e.target, e.barred(err)
-		}
-		x, err = s.Initialize(ctx)
+		s, err = e.openShared(ctx)
 	}
 	e.shared = s
-	e.target.Init = x
 	if err != nil {
 		return e.target, e.barred(err)
 	}
@@ -144,6 +137,17 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		return e.target, err
 	}
 	return e.target, e.target.complete()
+}
+
+// openShared connects the session that checks share and initialises it. It
+// returns the session also with an error, unless there was no connection.
+func (e *Engine) openShared(ctx context.Context) (*client.Session, error) {
+	s, err := e.connect(ctx, SharedLabel, Capable())
+	if err != nil {
+		return nil, err
+	}
+	e.target.Init, err = s.Initialize(ctx)
+	return s, err
 }
 
 // moved returns what reaches the endpoint to which the server sent an
@@ -202,6 +206,9 @@ func (e *Engine) startApart(ctx context.Context, shared, own []*Future) {
 		switch cause := e.Silent(); {
 		case cause != nil:
 			f.giveUp(cause)
+			return true
+		case s == nil && e.stands(ctx, f):
+			close(f.done)
 			return true
 		case s == nil:
 			if e.runAlone(ctx, f) || ctx.Err() != nil {
@@ -412,7 +419,7 @@ func unopened(s *client.Session) bool {
 // server does not open it: it may serve one client at a time
 // (docs/positions.md, several-clients).
 func (e *Engine) refuses(ctx context.Context) error {
-	s, err := e.connect(ctx, "whether the server opens a further session", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
+	s, err := e.connect(ctx, "whether the server opens a further session", Capable())
 	if err != nil {
 		return err
 	}

@@ -183,12 +183,15 @@ func (e *Engine) repeat(ctx context.Context) {
 		e.closing.Wait() // the server may bound how many sessions it keeps
 		e.limits.settle(ctx)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !f.refused():
 			f.outcome = Outcome{Check: f.Check}
 			f.finish(Inconclusive, "the run was interrupted")
 			continue
 		case err != nil:
 			f.abandon(err)
+			continue
+		case e.stands(ctx, f):
+			close(f.done)
 			continue
 		case len(silent) >= maxSilent && !h.hasDied() && f.hindered == nil:
 			close(f.done) // as it was
@@ -211,9 +214,9 @@ func (e *Engine) repeat(ctx context.Context) {
 }
 
 // abandon ends a check that cannot be run again. What it found may be due to
-// another check, unless its session was its own.
+// another check, unless its session was its own or it got an answer.
 func (f *Future) abandon(cause error) {
-	if f.hindered != nil && f.hindered.own && f.hindered.limit == nil {
+	if f.hindered != nil && f.hindered.limit == nil && (f.hindered.own || f.refused()) {
 		close(f.done)
 		return
 	}

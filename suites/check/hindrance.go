@@ -10,12 +10,14 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// hindrance is what a server over HTTP may do to a check at any time, whatever
-// the check is about: refuse a request because there are too many
-// (server/tools#security-considerations), open no further session, or end one
-// (basic/transports#session-management). Such a check is run again, alone.
+// hindrance is what a server may do to a check at any time, whatever the check
+// is about: refuse a request because there are too many
+// (server/tools#security-considerations) or as it serves others, open no further
+// session, or end one (basic/transports#session-management). Such a check is run
+// again, alone.
 type hindrance struct {
-	limit   *wire.Event // with which a request was refused; nil if a session was ended, or not opened
+	limit   *wire.Event // with which a request was refused because there were too many, or nil
+	refused []refusal   // which may be due to other checks; with neither, a session was ended or not opened
 	several bool        // sessions were open or asked for
 	own     bool        // no other check used the session
 }
@@ -34,8 +36,22 @@ func (t *T) hindrance(ctx context.Context, mark int) *hindrance {
 			return &hindrance{several: len(t.sessions()) > 1}
 		}
 	}
+	// A process of its own serves nobody else. Who got no answer is run again in any case.
+	if !t.check.Needs.Beside && !t.noAnswer && !t.deserted() && (t.Session == t.engine.shared || t.Target.Transport != transport.NameStdio) {
+		if r := t.refusals(); r != nil {
+			return &hindrance{refused: r}
+		}
+	}
 	return nil
 }
+
+// stands reports whether the outcome of a check holds although it was hindered:
+// the server refused a request for what it is.
+func (e *Engine) stands(ctx context.Context, f *Future) bool {
+	return f.refused() && !e.crowded(ctx, f.hindered.refused)
+}
+
+func (f *Future) refused() bool { return f.hindered != nil && f.hindered.refused != nil }
 
 // sessions returns the check's own session, if any, and those that it opened.
 func (t *T) sessions() []*client.Session {
@@ -104,6 +120,10 @@ func (e *Engine) unhinder(ctx context.Context, f *Future) {
 			return
 		}
 		e.runAlone(ctx, f)
+	}
+	if f.refused() && e.crowded(ctx, f.hindered.refused) {
+		f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: "the server refuses requests while it serves others"}
+		return
 	}
 	if f.hindered != nil && f.hindered.several && f.outcome.Verdict == Failed && e.single(ctx) {
 		f.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: "the server ends a session when another is opened, and the check needs both"}

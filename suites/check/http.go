@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -29,7 +30,7 @@ func (t *T) Do(r transport.Request) *transport.Response { return t.DoOn(t.HTTP()
 func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Response {
 	r.Defaults = true
 	ctx, cancel := context.WithTimeoutCause(t.Context, t.engine.Timeout,
-		&client.TimeoutError{Awaited: "end of the response to " + r.Method, After: t.engine.Timeout})
+		&client.TimeoutError{Awaited: "end of the response to a " + cmp.Or(r.Method, http.MethodPost), After: t.engine.Timeout})
 	defer cancel()
 	s, err := conn.Open(ctx, r)
 	if err != nil {

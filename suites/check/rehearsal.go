@@ -82,7 +82,7 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
 		return
 	}
-	s, err := e.connect(ctx, "rehearsal", client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()})
+	s, err := e.connect(ctx, "rehearsal", Capable())
 	if err != nil {
 		return // the checks say what is wrong
 	}

@@ -41,13 +41,17 @@ func resultFor(id wire.ID, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// A ping that waits for a tool to end is not left unanswered; one that waits
-// for a tool that never ends is.
+// A ping that waits for a tool to end is not left unanswered. One that waits for a
+// tool that never ends is, which is for a check about answers to blame.
 func TestBehindTool(t *testing.T) {
 	for name, c := range map[string]struct {
-		ends    bool
-		verdict check.Verdict
-	}{"it ends": {true, check.Inconclusive}, "it never ends": {false, check.Failed}} {
+		ends, lively bool
+		verdict      check.Verdict
+	}{
+		"it ends":                           {true, true, check.Inconclusive},
+		"it never ends":                     {false, true, check.Failed},
+		"it never ends, in another's check": {false, false, check.Inconclusive},
+	} {
 		t.Run(name, func(t *testing.T) {
 			e := scripted(`{}`, func() func(m *wire.Message) string {
 				var call wire.ID
@@ -65,7 +69,7 @@ func TestBehindTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			behind := &check.Check{
-				Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh},
+				Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh, Lively: c.lively},
 				Body: func(t *check.T) {
 					t.Start("tools/call", map[string]any{"name": "x"})
 					t.Fence()

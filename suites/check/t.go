@@ -143,12 +143,10 @@ func (t *T) Must(err error) {
 		// That nothing more was read is no fault of the server's.
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error()+" (limits in the configuration)")
-	case errors.As(err, &timeout) && timeout.Awaited != "answer to tools/call" && t.behindTool():
-		t.noAnswer = true
-		t.end(Inconclusive, err.Error()+", as a tool that was called before was still at work: more --timeout may help")
+	case errors.As(err, &timeout) && timeout.Awaited != "answer to tools/call" && t.behindTool(err):
 	case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
-		t.Show(t.lastWords()...)
+		t.Show(t.lastWords(err)...)
 		t.Fail("%s", err)
 	case errors.Is(context.Cause(t.Context), errCheckTime):
 		t.end(Inconclusive, errCheckTime.Error())
@@ -156,14 +154,15 @@ func (t *T) Must(err error) {
 		t.end(Inconclusive, "the run was interrupted")
 	default:
 		t.noAnswer = true
-		t.Show(t.lastWords()...)
+		t.Show(t.lastWords(err)...)
 		t.Fail("%s", err)
 	}
 }
 
-// behindTool reports whether a call of a tool was unanswered when an answer did
-// not come in time, and gets one now: a server may do one thing after the other.
-func (t *T) behindTool() bool {
+// behindTool ends the body when a call of a tool was unanswered as an answer did
+// not come in time: a server may do one thing after the other. If it has got stuck,
+// that is for the checks that are about answers.
+func (t *T) behindTool(cause error) bool {
 	open := make(map[string]bool)
 	events := t.Session.Log().Events()
 	late := len(events) // where time was up
@@ -185,21 +184,38 @@ func (t *T) behindTool() bool {
 	_, err := t.Session.AwaitEvent(t.Context, late, "answer to a tool that was called", func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
 	})
-	return err == nil
+	why := ", as a tool that was called before was still at work: more --timeout may help"
+	if err != nil {
+		if t.Context.Err() != nil || t.check.Needs.Lively {
+			return false
+		}
+		why = ", as was none to the call of a tool before"
+	}
+	t.noAnswer = true
+	t.end(Inconclusive, cause.Error()+why)
+	return true
 }
 
-// lastWords returns the end of the connection and what the server wrote to
-// stderr before it.
-func (t *T) lastWords() []*wire.Event {
+// lastWords returns the end of the connection, or of the wait for what did not
+// come, and what the server wrote to stderr before it.
+func (t *T) lastWords(cause error) []*wire.Event {
 	if t.Session == nil {
 		return nil
 	}
+	var timeout *client.TimeoutError
+	errors.As(cause, &timeout)
 	events := t.Session.Log().Events()
 	var words []*wire.Event
 	for i := len(events) - 1; i >= 0 && len(words) < 4; i-- {
-		switch events[i].Kind {
-		case wire.KindStderr, wire.KindExit, wire.KindClose, wire.KindTimeout:
-			words = append([]*wire.Event{events[i]}, words...)
+		switch e := events[i]; e.Kind {
+		case wire.KindTimeout:
+			if timeout == nil || e.Note != timeout.Awaited {
+				continue // others wait in the same session
+			}
+			timeout = nil
+			fallthrough
+		case wire.KindStderr, wire.KindExit, wire.KindClose:
+			words = append([]*wire.Event{e}, words...)
 		}
 	}
 	return words
@@ -407,6 +423,8 @@ func Describe(x *client.Exchange) string {
 		return "no answer"
 	case x.Error() != nil:
 		return fmt.Sprintf("error %s: %s", wire.Show(wire.At(x.Response.Msg.Value, "error", "code")), wire.Quote(x.Error().Message, 120))
+	case x.Result() == nil && x.Response.Msg.Kind == wire.Result:
+		return "the result " + wire.Show(x.Response.Msg.Result)
 	case x.Response.Msg.Kind == wire.Result:
 		return "a result"
 	}

@@ -182,6 +182,12 @@ func (t *Target) Capabilities() map[string]any {
 	return caps
 }
 
+// Capable returns the options of a client that can do everything and answers
+// what it is asked.
+func Capable() client.Options {
+	return client.Options{Capabilities: AllCapabilities(), Answers: StandardAnswers()}
+}
+
 // AllCapabilities returns every capability that a client can declare.
 func AllCapabilities() map[string]any {
 	return map[string]any{

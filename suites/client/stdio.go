@@ -28,7 +28,8 @@ var stdioScenarios = []*Scenario{
 		Options: func(*Play) server.Options {
 			var o server.Options
 			o.Behaviour.Stdio.Start = func(_, stderr io.Writer) {
-				for i := range 100 {
+				// More than a pipe holds: a server that nobody reads waits there.
+				for i := range 8000 {
 					_, _ = fmt.Fprintf(stderr, "ERROR: line %d of what is no error at all\n", i)
 				}
 				_, _ = io.WriteString(stderr, `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n")
@@ -77,7 +78,7 @@ var stdioScenarios = []*Scenario{
 		Options: func(*Play) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
-			o.Behaviour.Stdio.Linger = true
+			o.Behaviour.Stdio.Linger = func(*server.Session) bool { return true }
 			return o
 		},
 		Judge: func(t *T) {

@@ -27,7 +27,7 @@ type Mutation struct {
 	// Name says in kebab-case how the value was made: missing-required,
 	// wrong-type, not-in-enum, below-minimum, above-maximum, not-a-multiple,
 	// too-short, too-long, too-few-items, too-many-items, pattern-mismatch,
-	// additional-property or not-an-object.
+	// additional-property, fraction, null-for-required or not-an-object.
 	Name string
 	// Pointer is the JSON pointer of the place that breaks the rule. For a member that
 	// is missing or must not be there it is that of the object.
@@ -44,8 +44,9 @@ type Mutation struct {
 // Invalid returns values that are like a valid one but for one broken rule each.
 // Every one has been judged: the schema finds exactly one fault in it, at Pointer. They come
 // in the order in which servers tend to enforce the rules: missing members, wrong types,
-// enumerations, bounds, patterns, additional members, and last, values that are
-// no object. Within each of these, places nearer to the root come first.
+// enumerations, bounds, patterns, additional members, fractions in place of whole
+// numbers, null in place of required members, and last, values that are no object.
+// Within each of these, places nearer to the root come first.
 //
 // The list is empty if the schema rejects nothing and if it asks for too much work.
 // Formats are not asserted and so never broken on purpose.
@@ -94,7 +95,7 @@ func (b *breaker) run(minimal, full any) (err error) {
 	b.g.steps, b.g.work, b.g.bytes = 2*maxSteps, 2*maxWork, maxMutated
 	if b.hasBase {
 		b.collect(minimal, full)
-		for _, rule := range []func(spot){b.missing, b.types, b.listed, b.numbers, b.lengths, b.items, b.patterns, b.additional} {
+		for _, rule := range []func(spot){b.missing, b.types, b.listed, b.numbers, b.lengths, b.items, b.patterns, b.additional, b.fractions, b.nulls} {
 			for _, s := range b.spots {
 				rule(s)
 			}
@@ -113,7 +114,8 @@ func (b *breaker) run(minimal, full any) (err error) {
 
 var nameOrder = []string{
 	"missing-required", "wrong-type", "not-in-enum", "below-minimum", "above-maximum", "not-a-multiple",
-	"too-short", "too-long", "too-few-items", "too-many-items", "pattern-mismatch", "additional-property", "not-an-object",
+	"too-short", "too-long", "too-few-items", "too-many-items", "pattern-mismatch", "additional-property",
+	"fraction", "null-for-required", "not-an-object",
 }
 
 // collect finds the places of the minimal value and then those that only the full one has.
@@ -490,6 +492,39 @@ func (b *breaker) additional(s spot) {
 				last := &b.list[len(b.list)-1]
 				last.Pointer, last.Rule = s.at.pointer(), "unevaluatedProperties"
 				return
+			}
+		}
+	}
+}
+
+func (b *breaker) fractions(s spot) {
+	old, ok := s.value.(json.Number)
+	if !ok {
+		return
+	}
+	x, ok := new(big.Rat).SetString(string(old))
+	if !ok {
+		return
+	}
+	half := big.NewRat(1, 2)
+	b.replace("fraction", s, slices.Values([]any{
+		json.Number(decimal(new(big.Rat).Add(x, half))), json.Number(decimal(new(big.Rat).Sub(x, half))),
+	}), "type")
+}
+
+// nulls puts null in place of required members. An optional one may be taken to
+// be left out.
+func (b *breaker) nulls(s spot) {
+	if _, ok := s.value.(map[string]any); !ok {
+		return
+	}
+	for _, name := range b.g.shapeOf(s.view).required {
+		if b.full("null-for-required") {
+			return
+		}
+		for _, base := range s.bases {
+			if broken, ok := put(base, append(slices.Clip(s.path), name), nil); ok && b.try("null-for-required", s.at.member(name), broken, "type") {
+				break
 			}
 		}
 	}

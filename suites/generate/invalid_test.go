@@ -34,7 +34,7 @@ func TestInvalid(t *testing.T) {
 		},
 		{
 			"a type that other branches have", `{"type":"object","properties":{"a":{"anyOf":[{"type":"integer"},{"type":"string"},{"type":"object"}]}}}`,
-			[]string{`wrong-type /a type {"a":["not-expected"]}`},
+			[]string{`wrong-type /a type {"a":["not-expected"]}`, `fraction /a type {"a":1.5}`},
 		},
 		{"a type list of all", `{"type":"object","properties":{"a":{"type":["string","number","boolean","object","array","null"]}}}`, nil},
 		{
@@ -49,7 +49,7 @@ func TestInvalid(t *testing.T) {
 			"bounds with a step", `{"type":"object","properties":{"a":{"type":"integer","minimum":10,"maximum":20,"multipleOf":5}}}`,
 			[]string{
 				`wrong-type /a type {"a":"not-a-number"}`, `below-minimum /a minimum {"a":5}`,
-				`above-maximum /a maximum {"a":25}`, `not-a-multiple /a multipleOf {"a":11}`,
+				`above-maximum /a maximum {"a":25}`, `not-a-multiple /a multipleOf {"a":11}`, `fraction /a type {"a":10.5}`,
 			},
 		},
 		{
@@ -58,7 +58,10 @@ func TestInvalid(t *testing.T) {
 		},
 		{
 			"fractional bounds of an integer", `{"type":"object","properties":{"a":{"type":"integer","minimum":0.5,"maximum":1.5}}}`,
-			[]string{`wrong-type /a type {"a":"not-a-number"}`, `below-minimum /a minimum {"a":0}`, `above-maximum /a maximum {"a":2}`},
+			[]string{
+				`wrong-type /a type {"a":"not-a-number"}`, `below-minimum /a minimum {"a":0}`, `above-maximum /a maximum {"a":2}`,
+				`fraction /a type {"a":1.5}`,
+			},
 		},
 		{
 			"lengths keep the format", `{"type":"object","properties":{"a":{"type":"string","format":"uri","minLength":1,"maxLength":22}}}`,
@@ -100,6 +103,7 @@ func TestInvalid(t *testing.T) {
 			[]string{
 				`missing-required  required {"z":false}`, `missing-required  required {"k":"x"}`,
 				`wrong-type /z type {"k":"x","z":"maybe"}`, `not-in-enum /k const {"k":"not-one-of-the-choices","z":false}`,
+				`null-for-required /z type {"k":"x","z":null}`,
 			},
 		},
 	} {
@@ -161,7 +165,10 @@ func TestManyOfAKind(t *testing.T) {
 	for _, m := range Invalid(parse(t, `{"type":"object","required":[`+names+`],"properties":{`+members+`},"additionalProperties":false}`)) {
 		count[m.Name]++
 	}
-	want := map[string]int{"missing-required": maxOfKind, "wrong-type": maxOfKind, "below-minimum": maxOfKind, "additional-property": 1, "not-an-object": 2}
+	want := map[string]int{
+		"missing-required": maxOfKind, "wrong-type": maxOfKind, "below-minimum": maxOfKind, "additional-property": 1,
+		"fraction": maxOfKind, "null-for-required": maxOfKind, "not-an-object": 2,
+	}
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -357,6 +357,7 @@ func TestCancellation(t *testing.T) {
 		"answer behind one fence": call(1, "7") + cancels(1) + fence(3) + ended(1) + fence(4),
 		"failure of its own":      call(1, "7") + cancels(1) + failed(1, "disk full") + fence(3) + fence(4),
 		"cancelled too late":      call(1, "7") + ended(1) + cancels(1) + fence(3) + fence(4),
+		"ping of a busy machine":  "> " + `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n" + cancels(1) + fence(3) + fence(4) + "< " + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n",
 	}
 	for name, lines := range crossing {
 		seen := talk(t, "2025-06-18", allOfClient, lines)[judge.Key{Requirement: "cancellation.no-response", Party: wire.Server}]

@@ -238,6 +238,12 @@ func (c *Conversation) tooMany(x *Exchange) bool {
 	return tooMany(c.heads[x.Request.Stream])
 }
 
+// turnedAway reports whether a message was refused before anybody read it, so
+// that it could be sent again: as one too many, or for want of a token.
+func (c *Conversation) turnedAway(e, again *wire.Event) bool {
+	return tooMany(c.heads[e.Stream]) || c.unauthorized(e) && string(e.Raw) == string(again.Raw)
+}
+
 func tooMany(head *wire.Event) bool {
 	return head != nil && head.HTTP.Status == http.StatusTooManyRequests
 }
@@ -262,7 +268,7 @@ func (c *Conversation) response(e *wire.Event) {
 	for x.earlier != nil && len(x.earlier.Responses) == 0 {
 		x = x.earlier
 	}
-	if n := len(x.Responses); n > 0 && tooMany(c.heads[x.Responses[n-1].Stream]) {
+	if n := len(x.Responses); n > 0 && c.turnedAway(x.Responses[n-1], e) {
 		x.Responses = x.Responses[:n-1] // that one has not arrived
 	} else if n == 0 {
 		c.waiting[x.From()]--

@@ -48,7 +48,7 @@ func judgeRequestIDs(c *Conversation, o *Observer) {
 	}
 }
 
-// unauthorized reports whether a request was turned away for want of a token,
+// unauthorized reports whether a message was turned away for want of a token,
 // before anybody read it (basic/authorization#authorization-flow-steps).
 func (c *Conversation) unauthorized(e *wire.Event) bool {
 	head := c.heads[e.Stream]

@@ -384,6 +384,9 @@ func (c *Conversation) judgeRequestAnswer(x *httpExchange, m *wire.Event, o *Obs
 	if !x.ok() {
 		return
 	}
+	if r := c.Of(m); r != nil && r.Cancelled != nil && r.Cancelled.Seq < x.head.Seq && len(x.messages) == 0 {
+		return // nothing is a response that should not be sent (docs/positions.md, cancelled-post)
+	}
 	switch kind := x.mediaType(); {
 	case x.status() == http.StatusAccepted && len(x.messages) == 0 && kind != typeEvents:
 		o.Violation(id, wire.Server, "a request was only accepted with 202, without an answer", x.evidence()...)
@@ -578,7 +581,8 @@ func (c *Conversation) judgeGivenIDs(o *Observer) {
 		if head == nil || x.head == head || initializes || !x.ok() || x.request.Seq < head.Seq {
 			continue
 		}
-		if own := x.request.HTTP.Header.Get(headerSession); len(values) > 0 && values[0] != head.HTTP.Header.Get(headerSession) && values[0] != own {
+		// Who names no session may be taken for a new client.
+		if own := x.request.HTTP.Header.Get(headerSession); own != "" && len(values) > 0 && values[0] != head.HTTP.Header.Get(headerSession) && values[0] != own {
 			o.Violation(at, wire.Server, "an answer after the initialization gives another session id", head, x.request, x.head)
 		}
 	}
@@ -625,9 +629,14 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 			}
 			continue
 		}
-		if !early && c.pingsEarly(x, m) {
-			early = true
-			continue
+		if pingsBare(x, m) {
+			if !early && m.At-c.Init.Response().At < overtaking {
+				early = true
+				continue
+			}
+			if lost != nil {
+				continue // there is no session until the next initialize is answered
+			}
 		}
 		if c.answersEarly(m) || !told && c.crosses(x) {
 			continue
@@ -657,14 +666,12 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 	}
 }
 
-// pingsEarly reports whether a request without session and version is a ping
-// that may have been sent before initialize was answered, which pings are free
-// to be (basic/lifecycle#initialization).
-func (c *Conversation) pingsEarly(x *httpExchange, m *wire.Event) bool {
+// pingsBare reports whether a request without session and version is a ping,
+// which may be sent before initialize is answered (basic/lifecycle#initialization).
+func pingsBare(x *httpExchange, m *wire.Event) bool {
 	h := x.request.HTTP.Header
 	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" &&
-		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0 &&
-		m.At-c.Init.Response().At < overtaking
+		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0
 }
 
 // crosses reports whether a GET without session may have been on its way when

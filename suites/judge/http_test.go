@@ -383,7 +383,13 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.handshakeWith(headers("Accept", both), "a b") },
 		},
 		{
-			"http.server.session-id-at-initialization", wire.Server, func(s *httpScript) { s.handshake() },
+			"http.server.session-id-at-initialization", wire.Server, func(s *httpScript) {
+				// Without a session id it may be taken for the request of a new client.
+				x := s.handshake().ask(http.MethodPost, mcp, pingFive, headers("Accept", both))
+				s.head(x, 200, headers("Content-Type", "application/json", headerSession, "other"))
+				s.body(x, pongFive)
+				s.end(x)
+			},
 			func(s *httpScript) {
 				x := s.handshake().ask(http.MethodPost, mcp, pingFive, later())
 				s.head(x, 200, headers("Content-Type", "application/json", headerSession, "other"))
@@ -643,6 +649,23 @@ func TestCancelledPost(t *testing.T) {
 	}
 }
 
+// TestCancelledPostWithoutBody: a server that sends no response to a cancelled
+// request ends the exchange with nothing; one that was not cancelled is owed one.
+func TestCancelledPostWithoutBody(t *testing.T) {
+	for _, status := range []int{200, 202, 204} {
+		for _, cancelled := range []bool{true, false} {
+			s := newHTTPScript(t, "http").handshake()
+			x := s.ask(http.MethodPost, mcp, callSix, later())
+			if cancelled {
+				s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
+			}
+			s.head(x, status, http.Header{})
+			s.end(x)
+			expectSeen(t, s.log, "http.server.request-answer-type", wire.Server, !cancelled)
+		}
+	}
+}
+
 // TestSameRequestWithToken: what was turned away for want of a token is sent
 // again as it is.
 func TestSameRequestWithToken(t *testing.T) {
@@ -710,6 +733,9 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 		{"pings without the session", "http.client.session-header", func(s *httpScript) {
 			s.handshake().post(pingFive, bare, 400, "", "").post(pingFive, bare, 400, "", "")
 		}, true},
+		{"pings between two sessions", "http.client.session-header", func(s *httpScript) {
+			s.handshake().post(callSix, later(), 404, "", "").post(pingFive, bare, 400, "", "").post(pingFive, bare, 400, "", "")
+		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newHTTPScript(t, "http")
@@ -1113,6 +1139,25 @@ func TestTooManyRequests(t *testing.T) {
 	for key, k := range report {
 		for _, v := range k.Violations {
 			t.Errorf("%s of the %s: %s", key.Requirement, key.Party, v.Message)
+		}
+	}
+}
+
+// An answer to a request of the server that was refused for want of a token
+// comes again with one; another answer than that is a second one.
+func TestAnswerAgainWithToken(t *testing.T) {
+	const id = "base.response.once"
+	for again, broken := range map[string]bool{clientSay: false, strings.Replace(clientSay, "{}", `{"x":1}`, 1): true} {
+		s := newHTTPScript(t, "http").handshake()
+		call := s.ask(http.MethodPost, mcp, callSix, later())
+		s.head(call, 200, headers("Content-Type", typeEvents))
+		s.event(call, "", serverAsk)
+		s.post(clientSay, later(), 401, "", "").post(again, later("Authorization", "Bearer x"), 202, "", "")
+		s.event(call, "", doneSix)
+		s.end(call)
+		seen := Judge([]*wire.Log{s.log})[Key{id, wire.Client}]
+		if seen == nil || seen.Exercised == 0 || (len(seen.Violations) > 0) != broken {
+			t.Errorf("with %s: %+v", again, seen)
 		}
 	}
 }

@@ -6,6 +6,8 @@
 package judge
 
 import (
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -35,6 +37,8 @@ type Observed struct {
 	Violations []Violation
 	Omitted    int // violations beyond the bound
 	Notes      []string
+	// Broken says how a rule about the requirement failed to judge; "" if none did.
+	Broken string
 }
 
 // Key names a requirement as it binds one side.
@@ -107,10 +111,30 @@ func (o *Observer) violation(id string, p wire.Party, v Violation) {
 	seen.Exercised++
 	if len(seen.Violations) >= maxViolations {
 		seen.Omitted++
-		return
+		i := seen.givesWay(v)
+		if i < 0 {
+			return
+		}
+		seen.Violations = slices.Delete(seen.Violations, i, i+1)
 	}
 	v.Rule, v.Evidence = o.rule, v.Evidence[:min(len(v.Evidence), maxEvidence)]
 	seen.Violations = append(seen.Violations, v)
+}
+
+// givesWay returns which of the violations that are kept gives way to another one:
+// what only warns to what decides the verdict, and what says the same as another
+// to what says something new; -1 if none does.
+func (seen *Observed) givesWay(v Violation) int {
+	said := func(kept []Violation, message string) bool {
+		return slices.ContainsFunc(kept, func(k Violation) bool { return k.Message == message })
+	}
+	news := !said(seen.Violations, v.Message)
+	for i, k := range slices.Backward(seen.Violations) {
+		if k.Mild && !v.Mild || k.Mild == v.Mild && news && said(seen.Violations[:i], k.Message) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Anything declares an event as free to break any requirement.
@@ -154,8 +178,23 @@ func JudgeKnowing(logs []*wire.Log, known Known) Report {
 		}
 		c := NewConversation(l)
 		for i := range rules {
-			rules[i].Judge(c, &Observer{report: report, rule: rules[i].Name, known: known})
+			rules[i].judge(c, &Observer{report: report, rule: rules[i].Name, known: known})
 		}
 	}
 	return report
+}
+
+// judge applies the rule. A panic is a fault of the harness, which costs what
+// the rule would have told and no more.
+func (r *Rule) judge(c *Conversation, o *Observer) {
+	defer func() {
+		if p := recover(); p != nil {
+			for _, id := range r.Requirements {
+				for _, party := range []wire.Party{wire.Client, wire.Server} {
+					o.at(id, party).Broken = fmt.Sprintf("rule: %s: panic: %v\n%s", r.Name, p, debug.Stack())
+				}
+			}
+		}
+	}()
+	r.Judge(c, o)
 }

@@ -21,6 +21,7 @@ var metaRules = []Rule{{
 
 // The format of _meta keys is in basic/index#meta.
 func judgeMeta(c *Conversation, o *Observer) {
+	sent := map[wire.Party]map[string]bool{wire.Client: {}, wire.Server: {}}
 	for _, e := range c.Messages {
 		// Most messages have none; \u may spell it.
 		if !bytes.Contains(e.Msg.Raw, []byte("_meta")) && !bytes.Contains(e.Msg.Raw, []byte(`\u`)) {
@@ -38,7 +39,8 @@ func judgeMeta(c *Conversation, o *Observer) {
 			}
 			o.Exercised("meta.object", e.From)
 			for _, key := range slices.Sorted(maps.Keys(object)) {
-				judgeMetaKey(key, e, o)
+				sent[e.From][key] = true
+				judgeMetaKey(key, sent[e.From.Peer()][key], e, o)
 			}
 		})
 	}
@@ -106,7 +108,8 @@ func scalar(v any) bool {
 	return true
 }
 
-func judgeMetaKey(key string, e *wire.Event, o *Observer) {
+// judgeMetaKey judges a key; returned is one that the peer has sent before.
+func judgeMetaKey(key string, returned bool, e *wire.Event, o *Observer) {
 	check := func(ok bool, id, message string) {
 		if !ok {
 			message = "the _meta key " + wire.Quote(key, 80) + " " + message
@@ -122,7 +125,7 @@ func judgeMetaKey(key string, e *wire.Event, o *Observer) {
 		return
 	}
 	if prefixed {
-		judgePrefix(prefix, check)
+		judgePrefix(prefix, returned || published[key], check)
 	}
 	if name == "" {
 		return
@@ -133,7 +136,9 @@ func judgeMetaKey(key string, e *wire.Event, o *Observer) {
 		"meta.key.name-interior", "has a name with a character other than letters, digits, hyphens, underscores and dots")
 }
 
-func judgePrefix(prefix string, check func(ok bool, id, message string)) {
+// judgePrefix judges the prefix of a key, which is allowed to have a reserved one
+// or not.
+func judgePrefix(prefix string, allowed bool, check func(ok bool, id, message string)) {
 	labels := strings.Split(prefix, ".")
 	formed := true
 	for _, label := range labels {
@@ -151,12 +156,20 @@ func judgePrefix(prefix string, check func(ok bool, id, message string)) {
 	for _, label := range labels[:len(labels)-1] {
 		reserved = reserved || label == "mcp" || label == "modelcontextprotocol"
 	}
-	check(!reserved || protocolKey(prefix), "meta.key.prefix-reserved", "has a prefix that is reserved for MCP")
+	check(!reserved || allowed, "meta.key.prefix-reserved", "has a prefix that is reserved for MCP")
 }
 
-// protocolKey reports whether a reserved prefix is MCP's own domain, whose keys
-// later revisions define: an implementation of several revisions may send them.
-func protocolKey(prefix string) bool { return prefix == "modelcontextprotocol.io" }
+// published are the keys with a reserved prefix that later revisions and their
+// drafts have defined: an implementation of several revisions may send them
+// (docs/positions.md, published-keys).
+var published = map[string]bool{
+	"modelcontextprotocol.io/task": true, "modelcontextprotocol.io/related-task": true, "modelcontextprotocol.io/model-immediate-response": true,
+	"modelcontextprotocol.io/protocolVersion": true, "modelcontextprotocol.io/mcpProtocolVersion": true,
+	"modelcontextprotocol.io/clientInfo": true, "modelcontextprotocol.io/clientCapabilities": true,
+	"modelcontextprotocol.io/serverInfo": true, "modelcontextprotocol.io/serverCapabilities": true, "modelcontextprotocol.io/capabilities": true,
+	"modelcontextprotocol.io/sessionId": true, "modelcontextprotocol.io/subscriptionId": true, "modelcontextprotocol.io/logLevel": true,
+	"modelcontextprotocol.io/cache": true,
+}
 
 func letter(b byte) bool       { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 func alphanumeric(b byte) bool { return letter(b) || b >= '0' && b <= '9' }

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,7 +34,7 @@ var baseChecks = []*check.Check{
 			// is tolerated, as servers have to guard themselves. Of its characters, each of three bytes, one lies across the
 			// end of whatever the server reads at a time.
 			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
-			x, err := t.Session.StartID(t.Context, id, t.Plain(), nil)
+			x, err := t.Session.StartRaw(t.Context, id, t.Plain(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.Plain()+`"}`))
 			if err != nil {
 				t.Inconclusive("a request with an id of 150000 bytes cannot be sent: %v", err)
 			}
@@ -174,12 +176,27 @@ var baseChecks = []*check.Check{
 					t.Result(t.Call(method, map[string]any{"mcpconform": true}))
 				}
 			}
+			for _, rpc := range workingCalls(t) {
+				t.Clear()
+				params := maps.Clone(rpc.Params)
+				params["mcpconform"] = true
+				with, err := t.Session.Call(t.Context, rpc.Method, params)
+				t.Show(with.Events()...)
+				if late := (*client.TimeoutError)(nil); errors.As(err, &late) && rpc.Method == "tools/call" {
+					continue // a tool may take its time
+				}
+				t.Must(err)
+				if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
+					t.Fail("%s was answered with %s when its params had one more member; without it, it works", rpc.Method, describeResult(with))
+				}
+			}
 		},
 	},
 	{
 		Name:         "base/meta-keys",
 		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions"},
 		Body: func(t *check.T) {
+			servesMeta(t)
 			for _, v := range []struct {
 				id   string
 				meta map[string]any
@@ -200,9 +217,10 @@ var baseChecks = []*check.Check{
 			// Text outside ASCII, as raw UTF-8, is read wherever it stands, and comes back the same where it comes back: in
 			// the id. An é is not the same as an e with an accent, whatever they look like. That an id is refused for what
 			// it is, is not the matter here.
+			servesMeta(t)
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
 				t.Clear()
-				t.Result(t.Call(t.Plain(), map[string]any{"_meta": map[string]any{"example.com/text": text}}))
+				t.Result(t.Call(t.Plain(), meta("example.com/text", text)))
 				mark := t.Mark()
 				p := t.StartID(wire.StringID(text), t.Plain(), nil)
 				x, err := p.Await(t.Context)
@@ -253,13 +271,168 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{"base.request.id-space-per-side"},
-		Body: func(t *check.T) {
-			// The server's own ids do not hinder ours: low numbers are what it would use itself.
-			for id := range int64(3) {
-				t.Result(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil)))
-			}
+		Needs: check.Needs{
+			Session: check.Fresh, Purposes: asking, Options: client.Options{
+				Capabilities: check.AllCapabilities(),
+				Answers: map[string]client.Answer{
+					createMessage: nothing, elicit: nothing, listRoots: nothing, "ping": nothing,
+				},
+			},
 		},
+		Body: sameID,
 	},
+}
+
+// asking are the purposes of tools that make the server send a request.
+var asking = []string{"sampling", "elicitation", "roots", "ping"}
+
+// sameID sends a ping with the id of a request of the server that is open, before
+// that is answered.
+func sameID(t *check.T) {
+	// The server's own ids do not hinder ours: low numbers are what it would use itself.
+	for id := range int64(3) {
+		t.Result(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil)))
+	}
+	from := 0
+	for _, purpose := range asking {
+		call, known := purposeCall(t, purpose)
+		for i := 0; known && i < 2; i++ { // the first id of the server may be one that we have had
+			var tried bool
+			if tried, from = sameIDWithin(t, call, fmt.Sprintf("mcpconform-%s-%d", purpose, i), from); tried {
+				return
+			}
+		}
+	}
+	t.Inconclusive("the server sent no request beside which one with the same id could be sent: " +
+		"name a tool for the purpose sampling, elicitation or roots in the configuration")
+}
+
+// sameIDWithin makes a call and answers whatever the server asks before its end,
+// the first time after a ping with the same id. It reports whether that could be
+// tried, and how far it has read the log. Ids of our own are strings, which
+// leaves the numbers free.
+func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool, next int) {
+	p := t.StartID(wire.StringID(id), "tools/call", call.Params())
+	inTime := true // for a server that does not wait long for an answer
+	for {
+		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool { return over(e, p) || asksAnything(e) })
+		if err != nil || over(e, p) {
+			x, err := p.Await(t.Context)
+			t.Show(x.Response)
+			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksApart(t, call) {
+				t.Fail("after a ping that had the id of a request of the server, the call of %q to which that belonged gives %s; in another session it works",
+					call.Tool, describeResult(x))
+			}
+			if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+				t.Inconclusive("the tool %q takes longer than an answer may", call.Tool)
+			}
+			t.Must(err)
+			return tried, t.Mark()
+		}
+		from = e.Seq + 1
+		t.Show(e)
+		if !tried && !usedByUs(t, e.Msg.ID) {
+			if !servedBeside(t, wire.StringID(id+"-beside"), func() { respond(t, e, ordinary(t, e)) }) {
+				t.Inconclusive("the server answers no %s while it waits for an answer itself", t.Plain())
+			}
+			tried = true
+			same, err := t.StartID(e.Msg.ID, t.Plain(), nil).Await(t.Context)
+			t.Show(same.Response)
+			if timeout := (*client.TimeoutError)(nil); !errors.As(err, &timeout) {
+				t.Must(err)
+			}
+			t.Require(same.Result() != nil, "a %s with the id of a request of the server that was open got no result; one with another id did", t.Plain())
+			inTime = same.Response.At-e.At < 2*prompt
+		}
+		respond(t, e, ordinary(t, e))
+	}
+}
+
+// ordinary returns how a client answers a request of the server.
+func ordinary(t *check.T, request *wire.Event) map[string]any {
+	answer, ok := check.StandardAnswers()[request.Msg.Method]
+	if !ok {
+		return map[string]any{} // ping
+	}
+	result, problem := answer(t.Context, request.Msg.Params)
+	if problem != nil {
+		return map[string]any{"error": map[string]any{"code": problem.Code, "message": problem.Message}}
+	}
+	return result.(map[string]any)
+}
+
+// asksAnything reports whether an event is a request that a server may send.
+func asksAnything(e *wire.Event) bool {
+	return asks(e, createMessage) || asks(e, elicit) || asks(e, listRoots) || asks(e, "ping")
+}
+
+// servedBeside reports whether a plain request gets a result at once. If not, the
+// server may do one thing after the other (docs/positions.md,
+// requests-beside-others): release lets it go on.
+func servedBeside(t *check.T, id wire.ID, release func()) bool {
+	p := t.StartID(id, t.Plain(), nil)
+	limit, stop := context.WithTimeout(t.Context, prompt)
+	defer stop()
+	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+		release()
+		t.Await(p)
+		return false
+	}
+	return t.Await(p).Result() != nil
+}
+
+// usedByUs reports whether a request of ours has had an id.
+func usedByUs(t *check.T, id wire.ID) bool {
+	return slices.ContainsFunc(t.Session.Log().Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.ID.Resembles(id)
+	})
+}
+
+// worksApart reports whether a call works in a session of its own.
+func worksApart(t *check.T, call check.Call) bool {
+	x, err := t.Open(check.Capable()).Call(t.Context, "tools/call", call.Params())
+	return err == nil && worked(x)
+}
+
+// workingCalls returns requests whose params have members and which work, one of a
+// method.
+func workingCalls(t *check.T) []check.RPC {
+	var all []check.RPC
+	add := func(method string, params map[string]any) bool {
+		x, err := t.Session.Call(t.Context, method, params)
+		if err != nil || !worked(x) || x.Response.At-x.Request.At > prompt {
+			return false // another requirement's affair
+		}
+		all = append(all, check.RPC{Method: method, Params: params})
+		return true
+	}
+	const most = 5 // of which one should work
+	tools := slowLast(t, callable(t))
+	for _, tool := range tools[:min(len(tools), most)] {
+		if arguments, ok := t.Target.Arguments(tool); ok && add("tools/call", map[string]any{"name": tool["name"], "arguments": arguments}) {
+			break
+		}
+	}
+	for _, uri := range resourceURIs(t, most) {
+		if add("resources/read", map[string]any{"uri": uri}) {
+			break
+		}
+	}
+	listed := prompts(t)
+	for _, p := range listed[:min(len(listed), most)] {
+		if add("prompts/get", promptParams(t, p)) {
+			break
+		}
+	}
+	if t.Session.Capability("completions") {
+		completable := listCompletables(t)
+		for _, c := range completable[:min(len(completable), most)] {
+			if add("completion/complete", c.params("")) {
+				break
+			}
+		}
+	}
+	return all
 }
 
 // resembles reports whether a response has an id that begins like another one

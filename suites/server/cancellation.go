@@ -106,13 +106,21 @@ var cancellationChecks = []*check.Check{
 			}
 			t.Fence() // it has read the cancellation
 			t.Fence() // and nothing of before that is on its way
+			// A string is as good an id as a number.
+			text := t.StartID(wire.StringID("mcpconform-cancelled-text"), "tools/call", withToken(call.Params(), "mcpconform-cancelled-text"))
+			underWay(t, t.Session, text)
+			if !finished(t, text) {
+				cancel(t, text.ID)
+				t.Fence()
+				t.Fence()
+			}
 			control := t.Start("tools/call", call.Params())
 			awaitSlow(t, call, control)
 			// Two timers of the same length do not run off in the order in which they were set.
 			began, ended := control.Request.At, t.Session.Log().Events()[t.Mark()-1].At
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
 			defer stop()
-			answer := func(e *wire.Event) bool { return answers(e, gone) }
+			answer := func(e *wire.Event) bool { return answers(e, gone) || answers(e, text) }
 			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
 				t.Inconclusive("the cancelled request was answered; the judge says whether too late")
 			}
@@ -154,7 +162,7 @@ func lateResponse(purpose string) *check.Check {
 	return &check.Check{
 		Name:         "cancellation/late-response-" + purpose,
 		Requirements: []string{"cancellation.late-response"},
-		Needs:        byHand(purpose),
+		Needs:        lively(byHand(purpose)),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
 			// cancels that, the answer comes too late.

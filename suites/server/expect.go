@@ -7,6 +7,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
 )
 
 var versionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
@@ -25,3 +26,16 @@ func haveMember(name string, value any) types.GomegaMatcher {
 func at(v any, path ...string) any { return wire.At(v, path...) }
 
 func quote(v any) string { return wire.Show(v) }
+
+// meta returns params that hold nothing but one value in their _meta.
+func meta(key string, value any) map[string]any {
+	return map[string]any{"_meta": map[string]any{key: value}}
+}
+
+// servesMeta is the control of a check that is about what _meta may hold: a
+// server that minds it in any case is told so elsewhere.
+func servesMeta(t *check.T) {
+	if x := t.Call(t.Plain(), meta("example.com/text", "text")); x.Result() == nil {
+		t.Inconclusive("%s with a plain _meta was answered with %s", t.Plain(), check.Describe(x))
+	}
+}

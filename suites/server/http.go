@@ -27,6 +27,12 @@ func overHTTPCalling(anyOf ...string) check.Needs {
 	return needs
 }
 
+// besideOthers is for a check that is about requests beside others.
+func besideOthers(needs check.Needs) check.Needs {
+	needs.Beside = true
+	return needs
+}
+
 const (
 	headerSession = "Mcp-Session-Id"
 	headerVersion = "Mcp-Protocol-Version"
@@ -47,6 +53,9 @@ var httpChecks = []*check.Check{
 			controlOrigin(t)
 			for _, origin := range foreign {
 				refuseOrigin(t, "http.server.origin-foreign", initializeWith(t, origin))
+			}
+			if header, ok := rebound(t); ok && result(initializeFrom(t, header)) != nil {
+				t.Violation("http.server.origin-foreign", reboundServed)
 			}
 		},
 	},
@@ -109,10 +118,7 @@ var httpChecks = []*check.Check{
 				{"application/json;q=0.9, text/event-stream;q=0.8"}, {"Application/JSON, Text/Event-Stream"},
 				{"application/json, text/html, text/event-stream"}, {"application/json", "text/event-stream"},
 			} {
-				t.Clear()
-				r := plainRequest(t)
-				r.Header = http.Header{"Accept": accept}
-				served(t, t.Do(r), "http.server.accept-forms")
+				servedWith(t, "Accept", accept, "http.server.accept-forms")
 			}
 		},
 	},
@@ -125,10 +131,7 @@ var httpChecks = []*check.Check{
 			const id = "http.server.content-type-forms"
 			if served(t, t.Do(plainRequest(t)), id) {
 				for _, form := range contentTypes {
-					t.Clear()
-					r := plainRequest(t)
-					r.Header = http.Header{"Content-Type": {form}}
-					served(t, t.Do(r), id)
+					servedWith(t, "Content-Type", []string{form}, id)
 				}
 			}
 		},
@@ -152,12 +155,10 @@ var httpChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean refusal is tolerated, as servers have to guard themselves.
-			id := t.Session.NextID()
-			body := `{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + t.Plain() + `","params":{"_meta":{"example.com/filler":"` + strings.Repeat("x", 1<<20) + `"}}}`
-			r := t.Do(transport.Request{Body: []byte(body)})
+			r := t.Do(transport.Request{Body: largeRequest(t.Session.NextID(), t.Plain())})
 			switch {
 			case result(r) != nil:
-			case unread(r):
+			case r.Status != http.StatusRequestEntityTooLarge && problem(r) != nil && unread(problem(r).Msg.Error):
 				t.Fail("a message of 1 MiB was not read to its end: %s says that it is no JSON", describeHTTP(r))
 			case r.Status == http.StatusRequestEntityTooLarge || problem(r) != nil:
 				t.Note("a message of 1 MiB was refused with HTTP status %d", r.Status)
@@ -169,11 +170,22 @@ var httpChecks = []*check.Check{
 	},
 }
 
+// largeRequest returns a request of more than 1 MiB, made in one piece: copies of
+// it would count in what a run takes.
+func largeRequest(id wire.ID, method string) []byte {
+	before := `{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + method + `","params":{"_meta":{"example.com/filler":"`
+	const size, after = 1 << 20, `"}}}`
+	raw := append(make([]byte, 0, len(before)+size+len(after)), before...)
+	for range size {
+		raw = append(raw, 'x')
+	}
+	return append(raw, after...)
+}
+
 // unread reports whether a message was taken for broken, and its length is not
 // given as the reason.
-func unread(r *transport.Response) bool {
-	e := problem(r)
-	return e != nil && e.Msg.Error.Code == -32700 && r.Status != http.StatusRequestEntityTooLarge && !tooLong.MatchString(e.Msg.Error.Message)
+func unread(e *wire.Error) bool {
+	return e != nil && e.Code == -32700 && !tooLong.MatchString(e.Message)
 }
 
 var tooLong = regexp.MustCompile(`(?i)large|long|big|size|limit|exceed|length`)
@@ -193,15 +205,47 @@ func plainRequest(t *check.T) transport.Request {
 // initializeWith posts an initialize on a connection of its own, with an origin
 // unless it is empty.
 func initializeWith(t *check.T, origin string) *transport.Response {
+	if origin == "" {
+		return initializeFrom(t, nil)
+	}
+	return initializeFrom(t, http.Header{"Origin": {origin}})
+}
+
+// initializeFrom is initializeWith for further headers.
+func initializeFrom(t *check.T, header http.Header) *transport.Response {
 	t.Clear()
 	s := t.Connect(client.Options{})
-	r := transport.Request{Body: client.Marshal(map[string]any{
+	r := transport.Request{Header: header, Body: client.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": s.InitializeParams(),
 	})}
-	if origin != "" {
-		r.Header = http.Header{"Origin": {origin}}
-	}
 	return t.DoOn(s.Conn.(*transport.HTTPConn), r)
+}
+
+const reboundServed = "a page of a site whose name was made to lead to the server (DNS rebinding) was served: its Origin is trusted because the Host header is the same"
+
+// rebound returns what a request of such a page has, to which, for the browser,
+// the server is its own site. It is false of a server that is not a local one: the
+// names of a public one are not known, and a proxy may see to them.
+func rebound(t *check.T) (header http.Header, ok bool) {
+	u := local(t)
+	if u == nil || t.Target.Settings.Public {
+		return nil, false
+	}
+	host := "rebound.evil.example"
+	if u.Port() != "" {
+		host += ":" + u.Port()
+	}
+	return http.Header{"Host": {host}, "Origin": {u.Scheme + "://" + host}}, true
+}
+
+// local returns the URL of a server that is reached at the loopback interface, or nil.
+func local(t *check.T) *url.URL {
+	e, _ := t.Endpoint()
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Scheme == "unix" || e.Socket != "" || !transport.Loopback(u.Hostname()) {
+		return nil
+	}
+	return u
 }
 
 // foreignTo returns origins that the server has no reason to trust. It ends the
@@ -287,9 +331,25 @@ func describeHTTP(r *transport.Response) string {
 
 // served breaks a requirement unless the request was answered with a result.
 func served(t *check.T, r *transport.Response, id string) bool {
+	return servedAs(t, "a proper request", r, id)
+}
+
+// servedWith is served for a plain request with other values of a header.
+func servedWith(t *check.T, header string, values []string, id string) {
+	t.Clear()
+	r := plainRequest(t)
+	r.Header = http.Header{header: values}
+	var quoted []string // as many lines of the header
+	for _, v := range values {
+		quoted = append(quoted, quote(v))
+	}
+	servedAs(t, "a proper request with the "+header+" header "+strings.Join(quoted, " and "), t.Do(r), id)
+}
+
+func servedAs(t *check.T, what string, r *transport.Response, id string) bool {
 	if result(r) == nil {
-		t.Admitted(r.Head, "a proper request")
-		t.Violation(id, "a proper request was not served: it got "+describeHTTP(r))
+		t.Admitted(r.Head, what)
+		t.Violation(id, what+" was not served: it got "+describeHTTP(r))
 		return false
 	}
 	return true

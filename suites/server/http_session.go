@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -44,6 +45,8 @@ var httpSessionChecks = []*check.Check{
 				case got.Status/100 == 2:
 					t.Note("a request without session id is served")
 					served = append(served, got)
+				case r.Method == http.MethodGet && got.Status == http.StatusMethodNotAllowed:
+					// One of the two answers to any GET (basic/transports#listening-for-messages-from-the-server).
 				case got.Status != http.StatusBadRequest:
 					t.Violation(id, fmt.Sprintf("a request without session id was refused with HTTP status %d, not with 400", got.Status))
 				default:
@@ -138,6 +141,12 @@ var httpSessionChecks = []*check.Check{
 		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
 	},
 	{
+		Name:         "http/session-answers",
+		Requirements: []string{"http.server.session-isolation"},
+		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, Purposes: []string{"sampling"}, Lacking: calling("sampling").Lacking},
+		Body:         func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
+	},
+	{
 		Name:         "http/version-missing",
 		Requirements: []string{"http.server.version-header-missing"},
 		Needs:        overHTTP,
@@ -161,9 +170,7 @@ var httpSessionChecks = []*check.Check{
 		Requirements: []string{"http.server.version-header-invalid-400"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			for _, version := range []string{"not-a-version", "2025-06-18-beta"} {
-				wrongVersion(t, "http.server.version-header-invalid-400", version)
-			}
+			wrongVersions(t, "http.server.version-header-invalid-400", "not-a-version", "2025-06-18-beta")
 		},
 	},
 	{
@@ -171,7 +178,7 @@ var httpSessionChecks = []*check.Check{
 		Requirements: []string{"http.server.version-header-unsupported-400"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			wrongVersion(t, "http.server.version-header-unsupported-400", impossibleVersion)
+			wrongVersions(t, "http.server.version-header-unsupported-400", impossibleVersion, futureVersion)
 		},
 	},
 }
@@ -227,6 +234,25 @@ func undeleted(t *check.T, r *transport.Response) {
 		t.Warning(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))
 	default:
 		t.Violation(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))
+	}
+}
+
+// wrongVersions sends version headers that the server has to refuse, in the end
+// with a DELETE, which need not be served at all.
+func wrongVersions(t *check.T, id string, versions ...string) {
+	for _, version := range versions {
+		wrongVersion(t, id, version)
+	}
+	if t.HTTP().SessionID() == "" {
+		return
+	}
+	for _, version := range versions {
+		t.Clear()
+		r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerVersion: {version}}, Deliberate: []string{"*"}})
+		if r.Status/100 == 2 {
+			t.Violation(id, fmt.Sprintf("a DELETE with the version header %q was answered with HTTP status %d, not with 400", version, r.Status))
+			return
+		}
 	}
 }
 
@@ -345,6 +371,76 @@ func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id s
 		t.Show(x.Response)
 		t.Violation(id, "a call was cancelled by another client's cancellation")
 	}
+}
+
+// isolatedAnswers has the server ask two clients at the same time, in sessions that
+// are alike in what came before. An answer that got lost may have gone to a client
+// of another check, which is asked at the same time as well.
+func isolatedAnswers(t *check.T, id string) {
+	const attempts = 3
+	call := purposed(t, "sampling")
+	for range attempts {
+		t.Clear()
+		if askBoth(t, call, id) {
+			return
+		}
+	}
+	t.Inconclusive("the result of the tool %q does not show what was sampled", call.Tool)
+}
+
+// askBoth makes a call in two sessions, in which the client that is asked first
+// answers first. It reports whether the results show who answered.
+func askBoth(t *check.T, call check.Call, id string) (shown bool) {
+	texted := []string{"mcpconform-of-the-first", "mcpconform-of-the-second"}
+	both, answered := make(chan struct{}), make(chan struct{}) // closed once both are asked, and the first has answered
+	free, next := sync.OnceFunc(func() { close(both) }), sync.OnceFunc(func() { close(answered) })
+	defer free()
+	sessions := []*client.Session{
+		t.Open(sampled(texted[0], both, func(context.Context, string) { next() })), t.Open(sampled(texted[1], answered, nil)),
+	}
+	var calls []*client.Pending
+	for _, s := range sessions {
+		p, err := s.Start(t.Context, "tools/call", call.Params())
+		t.Must(err)
+		t.Show(p.Request)
+		limit, stop := context.WithTimeout(t.Context, prompt)
+		e, err := s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, createMessage) })
+		stop()
+		if err != nil || !asks(e, createMessage) {
+			t.Inconclusive("the tool %q does not ask two clients at the same time", call.Tool)
+		}
+		t.Show(e)
+		calls = append(calls, p)
+	}
+	free()
+	// A server that mixes them up may leave the first one without an answer.
+	for _, i := range []int{1, 0} {
+		x, err := calls[i].Await(t.Context)
+		t.Show(x.Response)
+		if err != nil {
+			t.Inconclusive("the tool %q gives no answer although its request was answered: %v", call.Tool, err)
+		}
+		if strings.Contains(texts(x), texted[1-i]) {
+			t.Violation(id, "the answer of one client was taken for that of another one, which was asked at the same time")
+			return true
+		}
+		shown = shown || strings.Contains(texts(x), texted[i])
+	}
+	return shown
+}
+
+// sampled is a client that samples a text of its own, once it may.
+func sampled(text string, may <-chan struct{}, answered func(context.Context, string)) client.Options {
+	o := check.Capable()
+	o.Answered = answered
+	o.Answers[createMessage] = func(ctx context.Context, _ any) (any, *wire.Error) {
+		select {
+		case <-may:
+		case <-ctx.Done():
+		}
+		return generation(map[string]any{"content": map[string]any{"type": "text", "text": text}}), nil
+	}
+	return o
 }
 
 // unguessable is how many bits have to differ between session ids. The page names

@@ -44,7 +44,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/multiple-streams",
 		Requirements: []string{"http.server.multiple-streams"},
-		Needs:        overHTTPCalling("slow"),
+		Needs:        besideOthers(overHTTPCalling("slow")),
 		Body: func(t *check.T) {
 			// While one request is still being answered and a listening stream is open, others are served.
 			call := purposed(t, "slow")
@@ -114,6 +114,33 @@ var httpStreamChecks = []*check.Check{
 			if sent == 0 {
 				t.Inconclusive("no tool made the server send a notification: name one for the purpose log or tools-change in the configuration")
 			}
+		},
+	},
+	{
+		Name:         "http/get-history",
+		Requirements: []string{"http.server.no-broadcast"},
+		Needs:        overHTTPCalling("progress"),
+		Body: func(t *check.T) {
+			// What the stream of a request has brought does not come again on a listening stream that is opened later. The
+			// judge sees whether it does.
+			if !listens(t) {
+				t.Skip("the server offers no listening stream")
+			}
+			call := purposed(t, "progress")
+			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-history"))
+			if !slices.ContainsFunc(t.Since(x.Request.Seq), func(e *wire.Event) bool { return at(e.Msg.Params, "progressToken") == "mcpconform-history" }) {
+				t.Inconclusive("the tool %q reported no progress", call.Tool)
+			}
+			further, err := t.OpenStream(transport.Request{Method: http.MethodGet})
+			if err != nil {
+				t.Inconclusive("a GET is not answered before there is something to send: %v", err)
+			}
+			defer further.Close()
+			if further.Head.HTTP.Status != http.StatusOK {
+				t.Inconclusive("the server refuses a second listening stream with HTTP status %d", further.Head.HTTP.Status)
+			}
+			t.Fence()
+			t.Fence() // other streams may lag behind
 		},
 	},
 	{
@@ -238,7 +265,7 @@ var httpStreamChecks = []*check.Check{
 			if t.HTTP().SessionID() == "" {
 				t.Skip("without sessions the streams are all of one client")
 			}
-			other := t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: check.StandardAnswers()})
+			other := t.Open(check.Capable())
 			p, err := other.StartID(t.Context, wire.StringID("mcpconform-elsewhere"), "tools/call", withToken(call.Params(), "mcpconform-elsewhere"))
 			t.Must(err)
 			if _, err := p.Await(t.Context); err != nil {
@@ -268,11 +295,13 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.disconnect-not-cancel"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// A connection that breaks is no cancellation: the resumed stream brings the result.
+			// A connection that breaks is no cancellation: the resumed stream brings the result. Of two calls, one is
+			// resumed at once, and the other one when the first is done, so that the server has seen that its client is gone.
 			call, ok := purposeCall(t, "slow")
 			if !ok {
 				call = purposed(t, "progress")
 			}
+			left, first := leave(t, call)
 			dropped, last := drop(t, call, false)
 			if answer := responseIn(dropped); answer != nil {
 				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
@@ -283,6 +312,8 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the resumed stream brought no response, so that nothing tells what became of the request")
 			case answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
 				t.Fail("the request whose connection was dropped was answered as cancelled")
+			case first != "":
+				endsLater(t, left, first)
 			}
 		},
 	},
@@ -399,12 +430,55 @@ func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, 
 	return dropped, last
 }
 
+// leave calls a tool and drops the connection once two events with ids have come.
+// It returns the id of the first one, or "" if they do not come before the response.
+func leave(t *check.T, call check.Call) (left *transport.Stream, first string) {
+	left, err := t.OpenStream(callRequest(t, call, "mcpconform-left"))
+	t.Must(err)
+	defer left.Close()
+	if !check.Streams(left.Head.HTTP.Header) {
+		return left, ""
+	}
+	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer cancel()
+	for {
+		e, err := left.Next(ctx)
+		switch {
+		case err != nil || e.Msg != nil && e.Msg.IsResponse():
+			return left, ""
+		case e.SSE == nil || e.SSE.ID == "":
+		case first == "":
+			first = e.SSE.ID
+		default:
+			return left, first
+		}
+	}
+}
+
+// endsLater goes on with a stream that was left long before. Of one that the server
+// has kept, so that it brings again what came after the event, the end is due as well.
+func endsLater(t *check.T, left *transport.Stream, first string) {
+	t.Clear()
+	t.Show(left.Request(), left.Head)
+	resumed := goOn(t, first, "the GET that resumes the stream")
+	defer resumed.Close()
+	answer := responseOn(t, resumed)
+	switch {
+	case answer != nil && answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
+		t.Show(answer)
+		t.Fail("the request whose connection was dropped was answered as cancelled")
+	case answer == nil && len(resumed.Response().Messages) > 0 && !slices.ContainsFunc(t.Session.Log().Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(left.Request().Msg.ID)
+	}):
+		t.Show(resumed.Response().Messages...)
+		t.Fail("the request whose connection was dropped was never answered: its stream, resumed later, brings what came before and no response")
+	}
+}
+
 // resume opens the stream again after an event, which need not be the last
 // that arrived.
 func resume(t *check.T, last string) *transport.Stream {
-	s, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
-	t.Must(err)
-	t.Show(s.Request(), s.Head)
+	s := goOn(t, last, "the GET that resumes the stream")
 	if s.Head.HTTP.Status != http.StatusOK {
 		s.Close()
 		t.Inconclusive("the server does not resume the stream: it answers the GET with HTTP status %d", s.Head.HTTP.Status)
@@ -412,16 +486,23 @@ func resume(t *check.T, last string) *transport.Stream {
 	return s
 }
 
+// goOn sends a GET that names an event, whatever the answer is. Some servers send
+// no head before there is something to send.
+func goOn(t *check.T, last, get string) *transport.Stream {
+	s, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
+	if err != nil {
+		t.Inconclusive("%s is not answered: %v", get, err)
+	}
+	t.Show(s.Request(), s.Head)
+	return s
+}
+
 // replayed goes on from an event that is of no stream of the session, and returns
 // the first message that does not belong there; nil if none comes. A refusal
 // replays nothing.
 func replayed(t *check.T, last, what string, strange func(*wire.Event) bool) *wire.Event {
-	s, err := t.HTTP().Resume(t.Context, last, "http.client.last-event-id")
-	if err != nil {
-		t.Inconclusive("a GET with %s is not answered: %v", what, err)
-	}
+	s := goOn(t, last, "a GET with "+what)
 	defer s.Close()
-	t.Show(s.Request(), s.Head)
 	if s.Head.HTTP.Status != http.StatusOK {
 		return nil
 	}

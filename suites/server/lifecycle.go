@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 )
@@ -93,7 +94,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/no-capabilities",
 		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
-		Needs:        check.Needs{Session: check.Raw},
+		Needs:        check.Needs{Lively: true, Session: check.Raw},
 		Body: func(t *check.T) {
 			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
 			t.Result(t.Call("initialize", t.Session.InitializeParams()))
@@ -104,6 +105,38 @@ var lifecycleChecks = []*check.Check{
 			}
 			t.About("lifecycle.error.missing-capability")
 			tempt(t)
+			t.Fence()
+		},
+	},
+	{
+		Name: "lifecycle/other-client",
+		Requirements: []string{
+			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots", "lifecycle.capability.server-uses-elicitation",
+		},
+		Needs: check.Needs{
+			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, Purposes: offers, Lacking: calling(offers...).Lacking,
+		},
+		Body: func(t *check.T) {
+			// What another client can do says nothing of what this one can. It comes just before each call, so that it is
+			// the last one to have come even while other checks open sessions. The judge sees what the calls ask for.
+			if conn, ok := t.Session.Conn.(*transport.HTTPConn); ok && conn.SessionID() == "" {
+				t.Skip("without sessions the server cannot tell clients apart")
+			}
+			const attempts = 5
+			var open []*client.Pending
+			for range attempts {
+				other := t.Connect(capable)
+				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil || x.Result() == nil {
+					t.Inconclusive("the server does not serve a second client")
+				}
+				for _, purpose := range offers {
+					if call, ok := purposeCall(t, purpose); ok {
+						open = append(open, t.Start("tools/call", call.Params()))
+					}
+				}
+				t.Fence()
+			}
+			giveUp(t, open)
 			t.Fence()
 		},
 	},
@@ -137,11 +170,38 @@ var lifecycleChecks = []*check.Check{
 			t.Must(t.Session.Conn.Close(t.Context))
 		},
 	},
+	{
+		Name:         "lifecycle/exit-used",
+		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
+		Body: func(t *check.T) {
+			// What a session has left behind in the server, such as a subscription, is no reason to stay. How each of
+			// these is answered is not the matter here.
+			var left []check.RPC
+			for _, uri := range resourceURIs(t, 1) {
+				if t.Session.Capability("resources.subscribe") {
+					left = append(left, check.RPC{Method: "resources/subscribe", Params: map[string]any{"uri": uri}})
+				}
+			}
+			if t.Session.Capability("logging") {
+				left = append(left, check.RPC{Method: "logging/setLevel", Params: map[string]any{"level": "debug"}})
+			}
+			for _, purpose := range []string{"log", "structured"} {
+				if call, ok := t.Target.Purpose(purpose); ok {
+					left = append(left, check.RPC{Method: "tools/call", Params: call.Params()})
+				}
+			}
+			for _, r := range left {
+				t.Call(r.Method, r.Params)
+			}
+			t.Must(t.Session.Conn.Close(t.Context))
+		},
+	},
 }
 
 // capable is a client that can do everything, so that no server has a reason to
 // refuse it.
-var capable = client.Options{Capabilities: check.AllCapabilities(), Answers: check.StandardAnswers()}
+var capable = check.Capable()
 
 func unsupportedVersion(name, version string) *check.Check {
 	return &check.Check{
@@ -252,6 +312,11 @@ func tempt(t *check.T) {
 		open = append(open, t.Start("tools/call", call.Params()))
 	}
 	t.Fence()
+	giveUp(t, open)
+}
+
+// giveUp cancels the calls that have not ended after a while.
+func giveUp(t *check.T, open []*client.Pending) {
 	limit, stop := context.WithTimeout(t.Context, patience)
 	defer stop()
 	for _, p := range open {
@@ -275,7 +340,7 @@ func init() {
 		lifecycleChecks = append(lifecycleChecks, &check.Check{
 			Name:         "lifecycle/" + offer + "-alone",
 			Requirements: undeclared,
-			Needs: check.Needs{Session: check.Fresh, Options: client.Options{
+			Needs: check.Needs{Session: check.Fresh, Lively: true, Options: client.Options{
 				Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer),
 			}},
 			Body: func(t *check.T) {
@@ -301,7 +366,11 @@ func init() {
 					x := t.Call(c.Method, c.Params, client.Deliberately("*"))
 					switch {
 					case x.Result() != nil:
-						t.Violation(declaredBy[r.capability], c.Method+" was answered with a result although "+r.capability+" is not declared")
+						found := t.Violation
+						if r.capability == "logging" {
+							found = t.Warning // nothing is emitted by that alone (server/utilities/logging#capabilities)
+						}
+						found(declaredBy[r.capability], c.Method+" was answered with a result although "+r.capability+" is not declared")
 						return
 					case x.Error() != nil && x.Error().Code != -32601:
 						t.Warning(refuses, "the error for an undeclared feature is "+check.Describe(x)+", not -32601")

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -21,7 +22,9 @@ var loggingChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
 			call := logs(t)
-			first := logged(t, call, "debug", nil)
+			began := time.Now()
+			first := logged(t, call, []string{"debug"}, nil)
+			took := time.Since(began)
 			if len(first) == 0 {
 				heldBack(t, call)
 			}
@@ -32,20 +35,79 @@ var loggingChecks = []*check.Check{
 			}
 			if missing := held(t, call, "debug", first); missing != "" {
 				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug and stays away when that level is set again")
+				return
 			}
-			if high == "debug" {
+			if took < prompt {
+				eachLevel(t, call, first)
+				refusedLevel(t, call, first)
+			} else if high == "debug" {
 				// Nothing could have been held back: only a setting above all of it tells something.
-				logged(t, call, "emergency", nil)
+				logged(t, call, []string{"emergency"}, nil)
 			}
 		},
 	},
+}
+
+// eachLevel sets one level after the other, in the order of RFC 5424
+// (server/utilities/logging#log-levels). The levels came each time with the
+// level at debug.
+func eachLevel(t *check.T, call check.Call, seen []string) {
+	for i, level := range judge.LogLevels {
+		if i == 0 || t.Call("logging/setLevel", map[string]any{"level": level}).Result() == nil {
+			continue
+		}
+		enough := slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
+		came := logged(t, call, []string{level}, enough)
+		if len(came) > 0 && slices.Index(judge.LogLevels, came[0]) < i && persists(t, call, []string{level}, came[0]) {
+			t.Violation("logging.filter.none-below", "a message of level "+came[0]+" comes each time although the level is set to "+level)
+			return
+		}
+		missing := absent(enough, came)
+		if missing == "" {
+			continue
+		}
+		// Messages may be limited in their rate (server/utilities/logging#implementation-considerations): after the wait
+		// for them there is room again.
+		again := []string{missing}
+		if held(t, call, level, again) != "" && held(t, call, "debug", again) == "" {
+			t.Violation("logging.filter.all-above", "a message of level "+missing+" came with the level at debug and stays away with the level at "+level)
+		}
+		return
+	}
+}
+
+// refusedLevel sets the highest of the levels that came with the level at debug,
+// and then one that does not exist. If that is refused, the other one stays
+// (docs/positions.md, refused-log-level).
+func refusedLevel(t *check.T, call check.Call, seen []string) {
+	const unknown = "mcpconform-no-level"
+	high := seen[len(seen)-1]
+	if before := logged(t, call, []string{high}, nil); len(seen) == 1 || len(before) > 0 && before[0] != high {
+		return // nothing is held back
+	}
+	levels := []string{high, unknown}
+	if came := logged(t, call, levels, nil); len(came) > 0 && came[0] != high && persists(t, call, levels, came[0]) {
+		t.Warning("logging.filter.none-below", "after a level that does not exist was refused, a message of level "+came[0]+" comes although the level is set to "+high)
+	}
+}
+
+// persists reports whether a message of a level comes again, and once more, when
+// levels are set as in [logged]. What was on its way already, perhaps on another
+// stream, does not.
+func persists(t *check.T, call check.Call, levels []string, level string) bool {
+	for range 2 {
+		if !slices.Contains(logged(t, call, levels, nil), level) {
+			return false
+		}
+	}
+	return true
 }
 
 // heldBack ends the body for a tool that logs nothing with the level at debug,
 // which lets everything through. A filter that is upside down lets messages
 // through when the level is high.
 func heldBack(t *check.T, call check.Call) {
-	if seen := logged(t, call, "emergency", nil); len(seen) > 0 {
+	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
 		if missing := held(t, call, "debug", seen); missing != "" {
 			t.About("logging.filter.all-above")
 			t.Fail("a message of level %s came with the level at emergency and stays away with the level at debug", missing)
@@ -66,14 +128,15 @@ func logs(t *check.T) check.Call {
 	return call
 }
 
-// logged sets a level, makes the call and returns the levels of what was
-// logged, least severe first. The wanted levels are waited for. Where another
+// logged sets levels, makes the call and returns the levels of what was logged,
+// least severe first. The first level has to be accepted, and any other to be
+// refused. The wanted levels are waited for. Where another
 // session set a level in the meantime, and one level may hold for all
 // (docs/positions.md, shared-log-level), that tells nothing: it is done again.
-func logged(t *check.T, call check.Call, level string, wanted []string) []string {
+func logged(t *check.T, call check.Call, levels, wanted []string) []string {
 	const attempts = 10
 	for range attempts {
-		if seen, alone := loggedOnce(t, call, level, wanted); alone {
+		if seen, alone := loggedOnce(t, call, levels, wanted); alone {
 			return seen
 		}
 	}
@@ -82,10 +145,15 @@ func logged(t *check.T, call check.Call, level string, wanted []string) []string
 }
 
 // loggedOnce reports besides whether no other session set a level.
-func loggedOnce(t *check.T, call check.Call, level string, wanted []string) (ordered []string, alone bool) {
-	x := t.Call("logging/setLevel", map[string]any{"level": level})
+func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered []string, alone bool) {
+	x := t.Call("logging/setLevel", map[string]any{"level": levels[0]})
 	if x.Result() == nil {
-		t.Inconclusive("the level %s is refused: %s", level, check.Describe(x))
+		t.Inconclusive("the level %s is refused: %s", levels[0], check.Describe(x))
+	}
+	for _, other := range levels[1:] {
+		if t.Call("logging/setLevel", map[string]any{"level": other}, client.Deliberately("*")).Error() == nil {
+			return nil, true // another check sees to that
+		}
 	}
 	mark := t.Mark()
 	perform(t, call)
@@ -124,7 +192,7 @@ func loggedOnce(t *check.T, call check.Call, level string, wanted []string) (ord
 
 // held returns the first of the wanted levels that is not logged at a level.
 func held(t *check.T, call check.Call, level string, wanted []string) string {
-	return absent(wanted, logged(t, call, level, wanted))
+	return absent(wanted, logged(t, call, []string{level}, wanted))
 }
 
 // absent returns the first of the wanted levels that was not seen, or "".

@@ -53,7 +53,7 @@ var pingChecks = []*check.Check{
 	{
 		Name:         "ping/while-busy",
 		Requirements: []string{"ping.response-prompt"},
-		Needs:        calling("slow"),
+		Needs:        lively(calling("slow")),
 		Body: func(t *check.T) {
 			// A slow call is no reason to leave a ping waiting.
 			call := purposed(t, "slow")

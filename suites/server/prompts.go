@@ -87,7 +87,9 @@ var promptChecks = []*check.Check{
 		Requirements: []string{"prompts.error.invalid-name-code"},
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
-			t.ErrorCode(t.Call("prompts/get", map[string]any{"name": noPrompt}), -32602)
+			for _, name := range append([]string{noPrompt}, unlisted(t.Target.List("prompts/list").Items, inherited)...) {
+				t.ErrorCode(t.Call("prompts/get", map[string]any{"name": name}), -32602)
+			}
 		},
 	},
 	{

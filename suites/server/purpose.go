@@ -116,6 +116,12 @@ func byHand(anyOf ...string) check.Needs {
 	return needs
 }
 
+// lively returns needs of a check that is about whether the server goes on answering.
+func lively(n check.Needs) check.Needs {
+	n.Lively = true
+	return n
+}
+
 // maxAsked bounds how often a tool may ask in one call.
 const maxAsked = 50
 

@@ -163,6 +163,12 @@ var resourceChecks = []*check.Check{
 				t.Inconclusive("a template of the server matches every URI")
 			}
 			t.ErrorCode(x, -32002)
+			// What is no URI is an invalid parameter as well (docs/positions.md, no-uri-code).
+			for _, uri := range []string{"", "mcpconform no uri"} {
+				if x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*")); x.Error() != nil {
+					t.ErrorCode(x, -32002, -32602)
+				}
+			}
 		},
 	},
 	{
@@ -261,10 +267,10 @@ func resourceUpdates(t *check.T) {
 			break
 		}
 	}
-	read := func() []any {
-		var all []any
+	read := func() map[string]any {
+		all := make(map[string]any)
 		for _, uri := range uris {
-			all = append(all, t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"])
+			all[uri] = t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"]
 		}
 		return all
 	}
@@ -287,19 +293,73 @@ func resourceUpdates(t *check.T) {
 	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
 	t.Show(e)
 	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
-		if reflect.DeepEqual(before, read()) {
-			t.Inconclusive("the tool %q changed none of the resources", call.Tool)
+		after := read()
+		if !slices.ContainsFunc(subscribed, func(uri string) bool {
+			return before[uri] != nil && after[uri] != nil && !reflect.DeepEqual(before[uri], after[uri])
+		}) {
+			t.Inconclusive("the tool %q changed none of the resources that could be subscribed to", call.Tool)
 		}
 		needsListening(t)
 		t.Fail("a resource under subscription changed, and no notifications/resources/updated came")
 	}
 	t.Must(err)
+	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(subscribed, uri) {
+		t.Clear()
+		updatedAgain(t, call, uri, "")
+		subscribed = updatedBeside(t, call, uri, subscribed)
+	}
 	t.About("resources.unsubscribe.accepted")
 	for _, uri := range subscribed {
 		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
 	}
 	change()
 	t.Fence()
+}
+
+// updatedAgain makes a further call that changes a resource under subscription,
+// which is news as much as the first change. It does nothing where the resource is
+// another one at each look, or the call leaves it as it is.
+func updatedAgain(t *check.T, call check.Call, uri, when string) {
+	contents := func() any { return t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"] }
+	before := contents()
+	if before == nil || !reflect.DeepEqual(before, contents()) {
+		return
+	}
+	mark := t.Mark()
+	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+		return
+	}
+	if after := contents(); after == nil || reflect.DeepEqual(before, after) {
+		return
+	}
+	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
+	t.Show(e)
+	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+		needsListening(t)
+		t.Fail("a resource under subscription changed again%s, and no notifications/resources/updated came", when)
+	}
+	t.Must(err)
+}
+
+// updatedBeside is updatedAgain once the subscription to another resource has
+// ended. It returns the subscriptions that are left.
+func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string) []string {
+	t.Clear()
+	another := func(other string) bool { return other != uri }
+	i := slices.IndexFunc(subscribed, another)
+	if i < 0 {
+		further := resourceURIs(t, 2)
+		j := slices.IndexFunc(further, another)
+		if j < 0 || t.Call("resources/subscribe", map[string]any{"uri": further[j]}).Result() == nil {
+			return subscribed
+		}
+		i, subscribed = len(subscribed), append(subscribed, further[j])
+	}
+	t.About("resources.unsubscribe.accepted")
+	t.Call("resources/unsubscribe", map[string]any{"uri": subscribed[i]})
+	t.About("resources.updated.sent")
+	updatedAgain(t, call, uri, " after the subscription to another one had ended")
+	return slices.Delete(subscribed, i, i+1)
 }
 
 // selfChanging subscribes to resources that nobody is known to change, in case

@@ -22,6 +22,12 @@ var sseChecks = []*check.Check{
 		Body:         func(t *check.T) { isolated(t, "sse.server.session-isolation") },
 	},
 	{
+		Name:         "sse/session-answers",
+		Requirements: []string{"sse.server.session-isolation"},
+		Needs:        check.Needs{Transports: []string{transport.NameSSE}, Purposes: []string{"sampling"}, Lacking: calling("sampling").Lacking},
+		Body:         func(t *check.T) { isolatedAnswers(t, "sse.server.session-isolation") },
+	},
+	{
 		Name:         "sse/origin",
 		Requirements: []string{"sse.server.origin-foreign"},
 		Needs:        overSSE,
@@ -34,6 +40,12 @@ var sseChecks = []*check.Check{
 			}
 			for _, origin := range foreign {
 				refuseLegacyOrigin(t, "sse.server.origin-foreign", origin)
+			}
+			if header, ok := rebound(t); ok {
+				t.Clear()
+				if t.DialSSE(header)/100 == 2 && postLegacy(t, plainRaw(t, t.Session.NextID()), header, client.Deliberately("*")).HTTP.Status/100 == 2 {
+					t.Violation("sse.server.origin-foreign", reboundServed)
+				}
 			}
 			t.Fence()
 		},

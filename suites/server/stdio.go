@@ -122,8 +122,9 @@ var stdioChecks = []*check.Check{
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in raw JSON.
+			servesMeta(t)
 			text := json.RawMessage("\"a\u2028b\u2029c\u0085d\"")
-			t.Result(t.Call(t.Plain(), map[string]any{"_meta": map[string]any{"example.com/text": text}}))
+			t.Result(t.Call(t.Plain(), meta("example.com/text", text)))
 		},
 	},
 	{
@@ -132,7 +133,11 @@ var stdioChecks = []*check.Check{
 		Needs:        alone,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean error is tolerated, as servers have to guard themselves.
-			x := t.Call(t.Plain(), map[string]any{"_meta": map[string]any{"example.com/filler": strings.Repeat("x", 1<<20)}})
+			id := t.Session.NextID()
+			p, err := t.Session.StartRaw(t.Context, id, t.Plain(), largeRequest(id, t.Plain()))
+			t.Must(err)
+			x := t.Await(p)
+			t.Require(!unread(x.Error()), "a message of 1 MiB was not read to its end: %s says that it is no JSON", check.Describe(x))
 			if x.Error() != nil {
 				t.Note("a message of 1 MiB was refused with error %d", x.Error().Code)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ const (
 	maxCalled    = 40 // tools
 	maxMutations = 6  // invalid calls of one tool
 	maxMutated   = 5  // tools with invalid calls
+	maxOfRule    = 2  // tools in which any other rule is broken
 )
 
 // server/tools
@@ -50,6 +52,25 @@ var toolChecks = []*check.Check{
 			// An unknown tool is a protocol error, not a result that tells of one.
 			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			t.Require(x.Error() != nil, "a call of a tool that does not exist got %s instead of a JSON-RPC error", describeResult(x))
+		},
+	},
+	{
+		Name:         "tools/inherited-names",
+		Requirements: []string{"tools.error.unknown-tool-protocol-error", "tools.error.unknown-tool-code"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// Where tools are the members of an object, these names lead to what every object has.
+			control := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			if control.Error() == nil || control.Error().Code != -32602 {
+				t.Inconclusive("an ordinary name that no tool has is not refused with -32602 either")
+			}
+			for _, name := range unlisted(t.Target.Tools(), inherited) {
+				x := t.Call("tools/call", map[string]any{"name": name, "arguments": map[string]any{}})
+				t.About("tools.error.unknown-tool-protocol-error")
+				t.Require(x.Error() != nil, "a call of a tool that does not exist, %q, got %s instead of a JSON-RPC error", name, describeResult(x))
+				t.About("tools.error.unknown-tool-code")
+				t.ErrorCode(x, -32602)
+			}
 		},
 	},
 	{
@@ -89,7 +110,7 @@ var toolChecks = []*check.Check{
 					}
 				}
 				strange := func(x *client.Exchange) bool {
-					return x.Error() != nil && (x.Error().Code == -32601 || sameRefusal(x, unknown, name))
+					return x.Error() != nil && (x.Error().Code == -32601 && !ofClient.MatchString(x.Error().Message) || sameRefusal(x, unknown, name))
 				}
 				if !strange(x) {
 					continue
@@ -141,7 +162,7 @@ var toolChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Arguments that break the tool's own schema, one rule at a time. The valid twin is the control: a tool
 			// that refuses everything proves nothing.
-			tried := 0
+			tried, broken := 0, make(map[string]int)
 			tools := callable(t)
 			// Those that require something are the ones that have something to check.
 			slices.SortStableFunc(tools, func(a, b map[string]any) int { return requires(b) - requires(a) })
@@ -160,20 +181,13 @@ var toolChecks = []*check.Check{
 				}
 				tried++
 				for _, m := range mutations[:min(len(mutations), maxMutations)] {
-					x := t.Attempt(map[string]any{"name": tool["name"], "arguments": m.Value}, client.Deliberately("*"))
-					if x == nil {
+					broken[rule(m)] = maxOfRule
+					if !refuses(t, tool, m, control.Events()...) {
 						break
-					}
-					if x.Result() != nil && x.Result()["isError"] != true {
-						t.Violation("tools.security.validate-inputs", "tool "+quote(tool["name"])+" accepted arguments that break its schema: "+m.Detail,
-							append(control.Events(), x.Events()...)...)
-						break
-					}
-					if x.Error() != nil && x.Error().Code != -32602 {
-						t.Warning("tools.error.invalid-arguments-form", "invalid arguments were refused with "+check.Describe(x)+"; the standard code is -32602")
 					}
 				}
 			}
+			otherRules(t, tools, broken)
 			if tried == 0 {
 				t.Inconclusive("no tool that may be called takes arguments and succeeds with generated ones; " + nothingCallable)
 			}
@@ -247,6 +261,71 @@ var toolChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// refuses calls a tool with arguments that break its schema, and reports whether
+// it refused them. A result with isError is a refusal, and so is an error
+// (docs/positions.md, invalid-arguments).
+func refuses(t *check.T, tool map[string]any, m generate.Mutation, control ...*wire.Event) bool {
+	x := t.Attempt(map[string]any{"name": tool["name"], "arguments": m.Value}, client.Deliberately("*"))
+	if x == nil {
+		return false
+	}
+	if worked(x) {
+		t.Violation("tools.security.validate-inputs", "tool "+quote(tool["name"])+" accepted arguments that break its schema: "+m.Detail,
+			append(control, x.Events()...)...)
+		return false
+	}
+	if x.Error() != nil && x.Error().Code != -32602 {
+		t.Warning("tools.error.invalid-arguments-form", "invalid arguments were refused with "+check.Describe(x)+"; the standard code is -32602")
+	}
+	return true
+}
+
+// otherRules breaks the rules that were not broken often enough, each in the first
+// tools that have it. A tool that succeeds needs no control.
+func otherRules(t *check.T, tools []map[string]any, broken map[string]int) {
+	for _, tool := range slowLast(t, tools[:min(len(tools), maxCalled)]) {
+		for _, m := range objects(generate.Invalid(tool["inputSchema"])) {
+			if broken[rule(m)] >= maxOfRule {
+				continue
+			}
+			broken[rule(m)]++
+			if !refuses(t, tool, m) {
+				break
+			}
+		}
+	}
+}
+
+// slowLast puts the tool that is known to take its time behind the others.
+func slowLast(t *check.T, tools []map[string]any) []map[string]any {
+	call, known := t.Target.Purpose("slow")
+	i := slices.IndexFunc(tools, func(tool map[string]any) bool { return known && tool["name"] == call.Tool })
+	if i < 0 {
+		return tools
+	}
+	return append(slices.Delete(slices.Clone(tools), i, i+1), tools[i])
+}
+
+// rule names the rule that a mutation breaks, one for the items of arrays apart.
+func rule(m generate.Mutation) string {
+	if inArray.MatchString(m.Pointer) {
+		return m.Name + " in an array"
+	}
+	return m.Name
+}
+
+var inArray = regexp.MustCompile(`/\d+(/|$)`)
+
+// inherited are names that each object of JavaScript knows.
+var inherited = []string{"constructor", "toString", "__proto__"}
+
+// unlisted returns the names that no item has.
+func unlisted(items []map[string]any, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(items, func(item map[string]any) bool { return item["name"] == name })
+	})
 }
 
 // failed reports whether a tool that may be called fails, as a result tells,
@@ -330,7 +409,7 @@ func leastOf(v, minimum any) []any {
 
 const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
 
-// callable returns the tools that may be called, with their names.
+// unknownLast ranks the tools that do something known before others.
 func unknownLast(t *check.T, tool map[string]any) int {
 	if t.Target.Known(tool) {
 		return 0
@@ -338,6 +417,7 @@ func unknownLast(t *check.T, tool map[string]any) int {
 	return 1
 }
 
+// callable returns the tools that may be called, with their names.
 func callable(t *check.T) []map[string]any { return named(t.Target.Callable()) }
 
 func named(all []map[string]any) []map[string]any {
@@ -367,6 +447,10 @@ func objects(all []generate.Mutation) []generate.Mutation {
 	}
 	return kept
 }
+
+// ofClient is what the message of -32601 speaks of when it is the client that
+// lacks something, and not the server a tool.
+var ofClient = regexp.MustCompile(`(?i)\bclient\b|elicit|sampling|\broots\b|capabilit`)
 
 // sameRefusal reports whether a tool was refused in the words in which an
 // unknown one is.
@@ -416,7 +500,10 @@ func linked(t *check.T) []string {
 
 // listChanged calls the tool that changes a list and wants the notification,
 // provided that the list is another one afterwards. What is new in it is used.
+// The call is made again as long as it changes the list: what one call adds the
+// next one may remove, and that is a change as well.
 func listChanged(t *check.T, purpose, feature string) {
+	const most = 3
 	call, ok := t.Target.Purpose(purpose)
 	if !ok {
 		t.Inconclusive("no tool is known to change the list: name one for the purpose %s in the configuration", purpose)
@@ -435,14 +522,40 @@ func listChanged(t *check.T, purpose, feature string) {
 				t.Inconclusive("the tool %q did not change the list", call.Tool)
 			}
 		}
-		for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
-			t.Show(page.Events()...)
-		}
-		needsListening(t)
-		t.Fail("the list is another one after the call, and no notifications/%s/list_changed came", feature)
+		unannounced(t, feature, after)
 	}
 	t.Must(err)
 	useNew(t, feature, before, after)
+	for range most - 1 {
+		t.Clear()
+		before, mark = after, e.Seq+1
+		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+			return
+		}
+		after = check.ReadList(t.Context, t.Session, feature+"/list")
+		if !whole(before) || !whole(after) || sameItems(before, after) {
+			return
+		}
+		e, err = t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+		if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+			unannounced(t, feature, after)
+		}
+		t.Must(err)
+	}
+}
+
+// unannounced ends the body: a list is another one than before, and nothing told so.
+func unannounced(t *check.T, feature string, after *check.List) {
+	for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
+		t.Show(page.Events()...)
+	}
+	needsListening(t)
+	t.Fail("the list is another one after the call, and no notifications/%s/list_changed came", feature)
+}
+
+// whole reports whether a list was read to its end.
+func whole(l *check.List) bool {
+	return l.Err == nil && !l.Endless && !l.Long && l.Pages[len(l.Pages)-1].Result() != nil
 }
 
 // sameItems reports whether two readings of a list hold the same, in whatever

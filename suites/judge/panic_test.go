@@ -1,0 +1,22 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// A rule that goes wrong costs what it would have told, and no more.
+func TestRuleThatPanics(t *testing.T) {
+	const id = "base.request.id-unique"
+	report := make(Report)
+	rule := Rule{Name: "hasty", Requirements: []string{id}, Judge: func(c *Conversation, _ *Observer) { _ = c.Events[7] }}
+	rule.judge(&Conversation{}, &Observer{report: report, rule: rule.Name})
+	for _, party := range []wire.Party{wire.Client, wire.Server} {
+		seen := report[Key{id, party}]
+		if seen == nil || !strings.Contains(seen.Broken, "rule: hasty: panic: ") || !strings.Contains(seen.Broken, "panic_test.go") {
+			t.Errorf("of the %s it is said: %+v", party, seen)
+		}
+	}
+}
