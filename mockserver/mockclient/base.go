@@ -2,9 +2,11 @@ package mockclient
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -86,18 +88,24 @@ var baseFaults = []Fault{
 		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: requests,
 		Summary:    "An answer carries the id of no request.",
 		Apply:      replacing(replies("a word"), `"a word"`, `"another"`),
-		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served", "base.response.present", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present", "ping.either-side", "ping.response-prompt"},
 	},
 	{
 		ID: "base.response-without-id", Requirement: "base.response.id-echo", Scenario: requests,
 		Summary:    "A result has no id.",
 		Apply:      editing(replies("a word"), func(m object) { delete(m, "id") }),
-		Collateral: []string{"architecture.client.routing", "base.params.omitted", "base.request.string-id-served", "base.response.present", "http.client.messages-before-response", "ping.either-side", "ping.response-prompt"},
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present", "ping.either-side", "ping.response-prompt"},
 	},
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Scenario: requests,
 		Summary: "The id \"1234\" comes back as a number.",
 		Apply:   replacing(replies("1234"), `"1234"`, "1234"),
+	},
+	{
+		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: requests,
+		Summary:    "What is asked under a string is answered under the number 0.",
+		Apply:      editing(named, func(m object) { m["id"] = 0 }),
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once"},
 	},
 	{
 		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: requests,
@@ -171,6 +179,13 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: requests,
+		Summary: "A request of an unknown method whose name begins like that of a known one is refused with -32602.",
+		Apply: editing(replies("unknown-kin"), func(m object) {
+			m["error"] = object{"code": -32602, "message": "Invalid params"}
+		}),
+	},
+	{
 		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
 		Summary: "A request whose params make no sense is refused with -32603.",
 		Apply:   problem(func(e object) { e["code"] = -32603 }),
@@ -230,9 +245,25 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side", Scenario: requests,
-		Summary:    "A ping of the server with the id 0 is refused, as if ids were shared.",
-		Apply:      refusing(replies(0)),
-		Collateral: []string{"base.request.integer-id-served"},
+		Summary: "A ping of the server with the id of a request that waits is refused, as if ids were shared.",
+		Apply: clashing(numbered, func(out outgoing) []outgoing {
+			out.Raw = client.Marshal(object{
+				"jsonrpc": "2.0", "id": json.RawMessage(wire.Parse(out.Raw).ID.String()), "error": object{"code": -32600, "message": "Invalid request"},
+			})
+			return []outgoing{out}
+		}),
+	},
+	{
+		ID: "base.id-spaces-loose", Requirement: "base.request.id-space-per-side", Scenario: requests,
+		Summary:    "A ping of the server whose id looks like that of a request that waits is not answered.",
+		Apply:      clashing(named, func(outgoing) []outgoing { return nil }),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Scenario: requests,
+		Summary:    "The id of a ping loses the blanks around it.",
+		Apply:      replacing(replies(" pad "), `" pad "`, `"pad"`),
+		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
 	},
 	{
 		ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: requests,
@@ -316,6 +347,41 @@ func problem(change func(e object)) apply {
 	})
 }
 
+// clashing sends something else than the answers to requests with the ids of
+// requests of the client that wait; an id that is a string counts as the number
+// in it.
+func clashing(which match, hook func(out outgoing) []outgoing) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+			if which(m) && waiting(conn.Log(), m.ID) {
+				return hook(out)
+			}
+			return []outgoing{out}
+		}}
+	})
+}
+
+func waiting(log *wire.Log, id wire.ID) bool {
+	wait := false
+	for _, e := range log.Events() {
+		if e.Kind != wire.KindMessage || !e.Msg.ID.Resembles(id) {
+			continue
+		}
+		switch {
+		case e.From == wire.Client && e.Msg.Kind == wire.Request:
+			wait = true
+		case e.From == wire.Server && e.Msg.IsResponse():
+			wait = false
+		}
+	}
+	return wait
+}
+
+// numbered and named match the answers to requests whose ids are numbers, and
+// strings.
+func numbered(m *wire.Message) bool { return m.IsResponse() && !named(m) }
+func named(m *wire.Message) bool    { return m.IsResponse() && strings.HasPrefix(m.ID.Key(), `"`) }
+
 var metaFaults = []Fault{
 	{
 		ID: "meta.array", Requirement: "meta.object", Summary: "_meta of a tool call is an array.",
@@ -331,6 +397,7 @@ var metaFaults = []Fault{
 	metaKey("label-end", "meta.key.label-end", "A label of a prefix ends with a hyphen.", "com.example-/name"),
 	metaKey("label-interior", "meta.key.label-interior", "A label of a prefix holds an underscore.", "com.exa_mple/name"),
 	metaKey("prefix-reserved", "meta.key.prefix-reserved", "A prefix is one that is reserved for MCP.", "tools.mcp.com/name"),
+	metaKey("own-prefix", "meta.key.prefix-reserved", "A key has MCP's own prefix, and MCP has not defined it.", "modelcontextprotocol.io/trace"),
 	{
 		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: requests,
 		Summary: "A ping with _meta is refused.",

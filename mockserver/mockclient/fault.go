@@ -39,20 +39,25 @@ type Fault struct {
 	Apply func(c *client.Standalone)
 }
 
-// Catalogue returns all faults, grouped by topic. The caller owns the slice.
-func Catalogue() []Fault {
-	return slices.Concat(baseFaults, metaFaults, lifecycleFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(),
-		schemaFaults(), httpFaults, stdioFaults)
+// topics returns the faults by topic.
+func topics() [][]Fault {
+	return [][]Fault{
+		baseFaults, metaFaults, lifecycleFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(),
+		schemaFaults(), httpFaults, stdioFaults,
+	}
 }
+
+// Catalogue returns all faults, grouped by topic. The caller owns the slice.
+func Catalogue() []Fault { return slices.Concat(topics()...) }
 
 // Find returns the fault with an id.
 func Find(id string) (Fault, bool) {
-	all := Catalogue()
-	i := slices.IndexFunc(all, func(f Fault) bool { return f.ID == id })
-	if i < 0 {
-		return Fault{}, false
+	for _, faults := range topics() {
+		if i := slices.IndexFunc(faults, func(f Fault) bool { return f.ID == id }); i >= 0 {
+			return faults[i], true
+		}
 	}
-	return all[i], true
+	return Fault{}, false
 }
 
 // Level returns the level of the requirement that the fault breaks.

@@ -2,7 +2,9 @@ package mockclient
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -145,6 +147,19 @@ var featureFaults = []Fault{
 		Collateral: []string{"elicitation.security.validate-content"},
 	},
 	{
+		ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
+		Summary: "What is 0 or false in the content of a form is left out.",
+		Apply: amending("elicitation/create", func(r object) {
+			content, _ := r["content"].(object)
+			for name, v := range content {
+				if v == false || v == json.Number("0") {
+					delete(content, name)
+				}
+			}
+		}),
+		Collateral: []string{"elicitation.security.validate-content"},
+	},
+	{
 		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content", Scenario: elicitation,
 		Summary: "A number beyond the bounds of the form is sent on.",
 		Apply: amending("elicitation/create", func(r object) {
@@ -258,6 +273,21 @@ var featureFaults = []Fault{
 		Collateral: []string{"roots.client.validate-accessible"},
 	},
 	{
+		ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: sampling,
+		Summary: "The progress token 0 comes back as a string.",
+		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`),
+	},
+	{
+		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overStdio,
+		Summary: "Progress of a sampling request is told well after its cancellation.",
+		Apply: all(dropping(replies("sampling-withdrawn")), sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
+			<-time.After(crossing)
+			progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
+			return []outgoing{{Raw: []byte(progress)}, out}
+		})),
+		Collateral: []string{"progress.in-progress"},
+	},
+	{
 		ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
 		Summary:    "A notification of progress ends the client.",
 		Apply:      dyingOf("still at it"),
@@ -290,6 +320,9 @@ var featureFaults = []Fault{
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
 	},
 }
+
+// crossing is longer than what was sent before may be on its way.
+const crossing = 300 * time.Millisecond
 
 // rooted returns a list of roots.
 func rooted(uris ...string) func(any) any {

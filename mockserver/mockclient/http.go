@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -210,10 +211,35 @@ var httpFaults = []Fault{
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
 	},
 	{
+		ID: "http.large-lost", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
+		Summary: "A page of a mebibyte is taken for the last one.",
+		Apply:   forgetting(1 << 20),
+	},
+	{
+		ID: "stdio.large-lost", Requirement: "stdio.message.large", Transports: overStdio, Scenario: "hostile/large",
+		Summary: "A page on a line of a mebibyte is taken for the last one.",
+		Apply:   forgetting(1 << 20),
+	},
+	{
 		ID: "stdio.large-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: "hostile/large",
 		Summary: "A line of a mebibyte ends the client.",
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
 	},
+}
+
+// forgetting reads no list on after a page of so many bytes.
+func forgetting(size int) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+			cursor := wire.At(m.Params, "cursor")
+			if cursor != nil && slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && len(e.Raw) > size && wire.At(e.Msg.Result, "nextCursor") == cursor
+			}) {
+				out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "method": "ping"})
+			}
+			return []outgoing{out}
+		}}
+	})
 }
 
 // withHTTP tells of the connection before it is wrapped.

@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -65,6 +66,11 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
 		Summary: "A request comes between the answer to initialize and notifications/initialized.",
 		Apply:   before(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+	},
+	{
+		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported", Scenario: "lifecycle/additions",
+		Summary: "initialize names a version that the client does not support itself.",
+		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
 	},
 	{
 		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
@@ -296,6 +302,18 @@ var utilityFaults = []Fault{
 		Summary:    "After a cancellation that crosses the answer no ping is answered.",
 		Apply:      dropping(replies("after-cancelling")),
 		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
+		Summary: "An answer to a request that was cancelled ends the client.",
+		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
+			return &mortal{Conn: conn, of: func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && e.Msg.IsResponse() && slices.ContainsFunc(conn.Log().Events(), func(c *wire.Event) bool {
+					return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
+						wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
+				})
+			}}
+		})),
 	},
 	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown", "After cancellations of unknown requests no ping is answered.", "after-cancelled"),
 	ignoring("cancellation.completed-silence", "cancellation.ignore-completed", "After cancellations of what is done no ping is answered.", "after-cancelled"),

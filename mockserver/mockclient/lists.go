@@ -3,6 +3,7 @@ package mockclient
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -20,12 +21,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.cursor-trimmed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary: "Blanks around a cursor are cut off.",
-		Apply: editing(anything, func(m object) {
-			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
-				cursor, _ := p["cursor"].(string)
-				p["cursor"] = strings.TrimSpace(cursor)
-			}
-		}),
+		Apply:   cursors(func(cursor string) any { return strings.TrimSpace(cursor) }),
 	},
 	{
 		ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
@@ -40,6 +36,29 @@ var listFaults = []Fault{
 			return strings.HasPrefix(cursor, "page=3")
 		}, "&", "%26"),
 		Collateral: []string{"pagination.client.no-fixed-page-size"},
+	},
+	{
+		ID: "pagination.cursor-as-number", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary: "A cursor of digits alone is sent as a number.",
+		Apply: cursors(func(cursor string) any {
+			if n, err := strconv.Atoi(cursor); err == nil {
+				return n
+			}
+			return cursor
+		}),
+		Collateral: append(slices.Clone(cursorTypes), "pagination.client.no-format-assumptions"),
+	},
+	{
+		ID: "pagination.cursor-composed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary:    "A letter and its accent in a cursor are made one character.",
+		Apply:      cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") }),
+		Collateral: []string{"pagination.client.no-format-assumptions"},
+	},
+	{
+		ID: "pagination.cursor-unpadded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
+		Summary:    "A cursor loses the padding of Base64.",
+		Apply:      cursors(func(cursor string) any { return strings.TrimRight(cursor, "=") }),
+		Collateral: []string{"pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"},
 	},
 	{
 		ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
@@ -57,6 +76,15 @@ var listFaults = []Fault{
 		ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,
 		Summary: "A cursor of one list is used for another.",
 		Apply:   calling("prompts/list", object{"cursor": "page=3&of=tools/list"}),
+	},
+	{
+		ID: "pagination.cursor-kept", Requirement: "pagination.cursor.same-operation", Scenario: pages,
+		Summary: "A list is begun with the last cursor of another one.",
+		Apply: params("prompts/list", func(p object) {
+			if p["cursor"] == nil {
+				p["cursor"] = "last of tools/list"
+			}
+		}),
 	},
 	{
 		ID: "pagination.stops-at-empty", Requirement: "pagination.client.no-fixed-page-size", Scenario: pages,
@@ -124,6 +152,22 @@ var listFaults = []Fault{
 			return m.Method == "resources/read" && strings.HasPrefix(uri, "file:")
 		}),
 	},
+}
+
+// cursorTypes are broken with the type of a cursor.
+var cursorTypes = []string{
+	"schema.list-tools-request", "schema.list-resources-request", "schema.list-resource-templates-request", "schema.list-prompts-request",
+}
+
+// cursors changes the cursors of lists.
+func cursors(change func(cursor string) any) apply {
+	return editing(anything, func(m object) {
+		if p, ok := m["params"].(object); ok {
+			if cursor, ok := p["cursor"].(string); ok {
+				p["cursor"] = change(cursor)
+			}
+		}
+	})
 }
 
 // instead sends a ping in the place of a request.

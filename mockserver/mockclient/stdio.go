@@ -35,6 +35,21 @@ var stdioFaults = []Fault{
 		Apply:   dyingOfStderr(),
 	},
 	{
+		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: overStdio, Scenario: "stdio/stderr",
+		Summary: "Much text on the server's stderr ends the client.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &mortal{Conn: conn, of: func(last *wire.Event) bool {
+				size := 0
+				for _, e := range conn.Log().Events() {
+					if e.Kind == wire.KindStderr && e.Seq <= last.Seq {
+						size += len(e.Raw)
+					}
+				}
+				return size > 16<<10
+			}}
+		}),
+	},
+	{
 		ID: "stdio.crlf-death", Requirement: "stdio.message.crlf-accepted", Transports: overStdio, Scenario: "stdio/framing",
 		Summary:    "A line that ends with CR LF ends the client.",
 		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && bytes.HasSuffix(e.Raw, []byte("\r")) }),

@@ -191,8 +191,9 @@ func judgeChanges(t *T) {
 			break
 		}
 		one := change{was: was, after: is, kind: rootChange(was.Result()["roots"], is.Result()["roots"])}
-		for _, e := range c.Events[was.Request.Seq:is.Request.Seq] {
-			one.announced = one.announced || isRootChange(e)
+		for _, e := range c.Events {
+			between := was.Request.Seq < e.Seq && e.Seq < is.Request.Seq && e.Conn == was.Request.Conn && e.Conn == is.Request.Conn
+			one.announced = one.announced || between && isRootChange(e)
 		}
 		if one.kind != "" {
 			differing++

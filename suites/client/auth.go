@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -322,6 +321,10 @@ func judgeLapsed(t *T) {
 	if challenge := first.Values.Get("code_challenge"); challenge != "" {
 		t.Check(challenge != second.Values.Get("code_challenge"), fresh, "two authorization requests carry the same code challenge", first.Event, second.Event)
 	}
+	// A state that is known beforehand protects from nothing (basic/authorization#open-redirection).
+	if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
+		t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event, second.Event)
+	}
 }
 
 // mostRefusals is how often a client may come back with a request that is
@@ -425,12 +428,23 @@ func (t *T) judgeRedirect(v any, e *wire.Event) {
 	t.Check(ok, "auth.client.redirect-uri-scheme", "the redirect URI "+wire.Quote(text, 100)+" neither points at localhost nor uses HTTPS", e)
 }
 
-// s256Challenge and codeVerifier are the forms that PKCE prescribes (RFC 7636,
-// section 4).
-var (
-	s256Challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
-	codeVerifier  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
-)
+// isVerifier reports whether a code verifier has the form that PKCE prescribes
+// (RFC 7636, section 4.1).
+func isVerifier(s string) bool {
+	return len(s) >= 43 && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool {
+		return !isBase64URL(r) && r != '.' && r != '~'
+	}) < 0
+}
+
+// isS256Challenge reports whether a code challenge has the form of a SHA-256
+// (RFC 7636, section 4.2).
+func isS256Challenge(s string) bool {
+	return len(s) == 43 && strings.IndexFunc(s, func(r rune) bool { return !isBase64URL(r) }) < 0
+}
+
+func isBase64URL(r rune) bool {
+	return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '_'
+}
 
 func (t *T) judgeAuthorization(s Step) {
 	t.judgeResourceParameter(s, "auth.client.resource-authorization-request", "authorization")
@@ -440,11 +454,11 @@ func (t *T) judgeAuthorization(s Step) {
 		t.Violation("auth.client.pkce-challenge", "the authorization request has no code_challenge", s.Event)
 	default:
 		t.Check(method == "S256", "auth.client.pkce-s256", "the code_challenge_method is "+wire.Quote(method, 40)+", although S256 is offered", s.Event)
-		form := codeVerifier // of a plain challenge, which is the verifier
+		formed := isVerifier // of a plain challenge, which is the verifier
 		if method == "S256" {
-			form = s256Challenge
+			formed = isS256Challenge
 		}
-		t.Check(form.MatchString(challenge), "auth.client.pkce-challenge", "the code_challenge has not the form that PKCE prescribes", s.Event)
+		t.Check(formed(challenge), "auth.client.pkce-challenge", "the code_challenge has not the form that PKCE prescribes", s.Event)
 	}
 	t.Check(s.Values.Get("state") != "", "auth.client.state-used", "the authorization request has no state", s.Event)
 	redirect := s.Values.Get("redirect_uri")
@@ -483,7 +497,7 @@ func (t *T) judgeTokenRequest(s Step) {
 		case !ok:
 			t.Violation(id, "the code_verifier does not match the code_challenge", a.Event, s.Event)
 		default:
-			t.Check(codeVerifier.MatchString(verifier), id, "the code_verifier has not the form that PKCE prescribes", s.Event)
+			t.Check(isVerifier(verifier), id, "the code_verifier has not the form that PKCE prescribes", s.Event)
 		}
 	}
 }

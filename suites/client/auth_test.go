@@ -134,6 +134,19 @@ func believing() meddling {
 	}
 }
 
+// constant is a client that sends the same state each time.
+func constant() meddling {
+	m := believing()
+	remember := m.request
+	m.request = func(r *http.Request, form url.Values) {
+		remember(r, form)
+		if form.Get("response_type") != "" {
+			form.Set("state", "constant")
+		}
+	}
+	return m
+}
+
 func about(part string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return strings.Contains(r.URL.Path, part) }
 }
@@ -173,6 +186,7 @@ func authorizationFaults() []authorizationFault {
 		{"no verifier", "auth.client.pkce-verifier", result.Fail, flow, redeeming(remove("code_verifier"))},
 		{"another verifier", "auth.client.pkce-verifier", result.Fail, flow, redeeming(set("code_verifier", strings.Repeat("v", 43)))},
 		{"same challenge twice", "auth.client.pkce-fresh", result.Fail, "auth/lapsed", asking(set("code_challenge", strings.Repeat("c", 43)))},
+		{"same state twice", "auth.client.state-used", result.Warn, "auth/lapsed", constant()},
 		{"no state", "auth.client.state-used", result.Warn, flow, asking(remove("state"))},
 		{"state not missed", "auth.client.state-missing-discarded", result.Warn, "auth/state-missing", believing()},
 		{"state not compared", "auth.client.state-mismatch-discarded", result.Warn, "auth/state-mismatch", believing()},

@@ -749,6 +749,17 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			}
 			return nil
 		}, nil},
+		{"a GET to listen before initialize, and no way back to a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
+			if p.Scenario != "http/legacy-only" {
+				return reference.Standalone{URL: p.URL, Timeout: calmTime}.Run(ctx)
+			}
+			stream, err := listen(ctx, p.URL)
+			if err != nil {
+				return err
+			}
+			defer stream.Body.Close()
+			return handshakeOnly(ctx, p.URL)
+		}, nil},
 		{"no initialized", "capabilities/none", func(ctx context.Context, p client.Place) error {
 			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.Method == "notifications/initialized" }))(&c)
@@ -804,7 +815,7 @@ func simple(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	s := reference.New(conn, reference.Options{Timeout: answerTime})
+	s := reference.New(conn, reference.Options{Timeout: answerTime, Capabilities: map[string]any{"roots": map[string]any{"listChanged": true}}})
 	defer s.Close(ctx)
 	if _, err := s.Initialize(ctx); err != nil {
 		return err
@@ -816,4 +827,44 @@ func simple(ctx context.Context, url string) error {
 	}
 	conn.(*transport.HTTPConn).SetSession("", "")
 	return nil
+}
+
+// TestClientThatLooksFirst runs a client that looks whether the server is there,
+// in a session of its own, before it does anything.
+func TestClientThatLooksFirst(t *testing.T) {
+	looks := func(ctx context.Context, p client.Place) {
+		var d transport.Dialer
+		switch p.Transport {
+		case transport.NameStdio:
+			d = &transport.Stdio{Launcher: transport.Func{Name: p.Scenario, Run: p.Serve}}
+		case transport.NameSSE:
+			d = &transport.SSE{Endpoint: transport.Endpoint{URL: p.URL}}
+		default:
+			d = &transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL}}
+		}
+		conn, err := d.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(p.Transport, "look"))
+		if err != nil {
+			return
+		}
+		s := reference.New(conn, reference.Options{Timeout: answerTime, Capabilities: map[string]any{"roots": map[string]any{"listChanged": true}}})
+		_, _ = s.Initialize(ctx)
+		_ = s.Close(ctx)
+	}
+	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clean(t, conduct(t, suites.ClientOptions{
+				Transport: name, Timeout: 20 * time.Second,
+				Launch: func(p client.Place) (transport.Process, error) {
+					client := suites.ReferenceClient(p, answerTime)
+					whole := client.Run
+					client.Run = func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+						looks(ctx, p)
+						return whole(ctx, stdin, stdout, stderr)
+					}
+					return client.Launch()
+				},
+			}))
+		})
+	}
 }

@@ -2,6 +2,9 @@ package client
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -111,6 +114,15 @@ func (t *T) silentTo(x interface{ Events() []*wire.Event }) bool {
 	return false
 }
 
+// replied reports whether the client has sent any response since it was asked.
+func (t *T) replied(x *judge.Exchange) bool {
+	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Messages, func(e *wire.Event) bool {
+			return e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client && e.Msg.IsResponse()
+		})
+	})
+}
+
 var pings = []struct {
 	id           any
 	params       map[string]any
@@ -120,7 +132,8 @@ var pings = []struct {
 	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}},
 	{"", nil, []string{"base.request.string-id-served"}},
 	{"ключ-鍵-🔑", nil, []string{"base.request.string-id-served"}},
-	{0, nil, []string{"base.request.integer-id-served", "base.request.id-space-per-side"}},
+	{" pad ", nil, []string{"base.request.string-id-served"}},
+	{0, nil, []string{"base.request.integer-id-served"}},
 	{-7, nil, []string{"base.request.integer-id-served"}},
 	{1<<53 - 1, nil, []string{"base.request.integer-id-served"}},
 	{"with-meta", map[string]any{"_meta": map[string]any{"com.example/trace-id": "x", "plain": 1}}, []string{"meta.attach.request"}},
@@ -129,6 +142,8 @@ var pings = []struct {
 	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}},
 }
 
+func isString(id wire.ID) bool { return strings.HasPrefix(id.Key(), `"`) }
+
 func askEverything(a *Asker) {
 	for _, p := range pings {
 		a.Ask(p.id, "ping", p.params, "ping.no-params")
@@ -136,16 +151,55 @@ func askEverything(a *Asker) {
 	// What is not declared, and what nobody could declare.
 	a.Ask("unknown-method", "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
 	a.Ask("unknown-case", "Ping", nil, "lifecycle.capability.experimental-gated")
+	a.Ask("unknown-kin", "sampling/com.example.unknown", nil, "lifecycle.capability.experimental-gated")
 	a.Fence("last-ping")
 	a.Raw(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`)
 	a.Fence("after-wrong-case")
+	for _, id := range a.clashes() {
+		a.Request.Session.Take(id)
+		a.Ask(id, "ping", nil)
+	}
+}
+
+// clashes returns the id of the client's request that waits, and the same as a
+// value of the other type, those aside that a request of the server has had.
+func (a *Asker) clashes() []wire.ID {
+	own := a.Request.ID
+	ids := []wire.ID{own}
+	n, err := strconv.ParseInt(own.Loose(), 10, 64)
+	switch integer := err == nil && strconv.FormatInt(n, 10) == own.Loose(); {
+	case integer && isString(own):
+		ids = append(ids, wire.IntID(n))
+	case integer:
+		ids = append(ids, wire.StringID(own.Loose()))
+	case !isString(own):
+		return nil // not one that a request may have
+	}
+	log := a.Request.Session.Log()
+	return slices.DeleteFunc(ids, func(id wire.ID) bool {
+		return slices.ContainsFunc(log.Events(), func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Key() == id.Key()
+		})
+	})
+}
+
+// clashing reports whether a request of the client that waited when the server
+// made one had the same id, perhaps as a value of the other type.
+func clashing(c *judge.Conversation, x *judge.Exchange) bool {
+	return slices.ContainsFunc(c.Exchanges, func(y *judge.Exchange) bool {
+		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) && y.Request.Seq < x.Request.Seq &&
+			(y.Response() == nil || y.Response().Seq > x.Request.Seq)
+	})
 }
 
 func judgeEverything(t *T) {
-	served := false // some ping, whatever its id
+	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
+	served := make(map[bool]bool) // some ping whose id is a string, or is none
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
-			served = served || x.From() == wire.Server && x.Method() == "ping" && x.Result() != nil
+			if x.From() == wire.Server && x.Method() == "ping" && x.Result() != nil && !x.Resembling {
+				served[isString(x.Request.Msg.ID)] = true
+			}
 		}
 	}
 	for _, c := range t.Conversations {
@@ -153,21 +207,32 @@ func judgeEverything(t *T) {
 			if x.From() != wire.Server || x.Method() != "ping" {
 				continue
 			}
+			kind := isString(x.Request.Msg.ID)
+			switch {
+			case !clashing(c, x):
+			case served[kind]:
+				t.judgePing(x.Request, x.Response(), "base.request.id-space-per-side")
+			default:
+				t.Inconclusive("the client serves no ping with such an id", "base.request.id-space-per-side")
+			}
 			for _, p := range pings {
 				if identifier(p.id).Key() != x.Request.Msg.ID.Key() {
 					continue
 				}
 				for _, id := range p.requirements {
-					if served || id == "ping.either-side" || id == "ping.response-prompt" {
+					switch of := id == ofString || id == ofInteger; {
+					case served[kind], served[!kind] && of, len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
 						t.judgePing(x.Request, x.Response(), id)
-					} else {
+					case served[!kind]:
+						t.Inconclusive("the client serves no ping with such an id", id)
+					default:
 						t.Inconclusive("the client serves no ping at all", id)
 					}
 				}
 			}
 		}
 	}
-	for _, id := range []string{"unknown-method", "unknown-case"} {
+	for _, id := range []string{"unknown-method", "unknown-case", "unknown-kin"} {
 		if x, ok := t.Answered(id); ok {
 			refused := x.Response().Msg.Kind == wire.ErrorResponse && x.Response().Msg.Error.Code == -32601
 			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" is not refused with -32601", x.Events()...)
@@ -177,7 +242,7 @@ func judgeEverything(t *T) {
 	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {
 		switch _, last := t.Answered("last-ping"); {
 		case id == "http.client.messages-before-response" && t.Transport != "http":
-		case last:
+		case last, first != nil && t.replied(first):
 			t.Exercised(id)
 		case first != nil && first.Response() == nil && t.silentTo(first):
 			t.Violation(id, "the client takes in no request of the server while it waits for an answer", first.Request)
@@ -192,7 +257,7 @@ func judgeEverything(t *T) {
 func (t *T) judgePing(request, response *wire.Event, id string) {
 	switch {
 	case response == nil && t.silentTo(&pair{request}):
-		t.Violation(id, "a ping was not answered", request)
+		t.Violation(id, "a ping was not answered, or not under its id", request)
 	case response == nil:
 	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
 		t.Violation(id, "a ping was answered only when the client had given up its own request", request, t.afterGivingUp(request, response), response)

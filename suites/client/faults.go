@@ -68,6 +68,7 @@ func faulty(name string, ids ...string) *Scenario {
 					f.Apply(&o)
 				}
 			}
+			o.Behaviour.Wrap("*", unhurried)
 			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 			return o
 		},

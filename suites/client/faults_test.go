@@ -41,18 +41,28 @@ func TestFaultyServers(t *testing.T) {
 	}
 }
 
+// begin opens a session with a server over HTTP.
+func begin(ctx context.Context, url string, patience time.Duration) (*reference.Session, error) {
+	dialer := &transport.HTTP{Endpoint: transport.Endpoint{URL: url}}
+	conn, err := dialer.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(dialer.Transport(), "a client"))
+	if err != nil {
+		return nil, err
+	}
+	s := reference.New(conn, reference.Options{Timeout: patience})
+	if _, err := s.Initialize(ctx); err != nil {
+		_ = s.Close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
 // readOn reads a list for as long as there are cursors.
 func readOn(ctx context.Context, url string) error {
-	dialer := &transport.HTTP{Endpoint: transport.Endpoint{URL: url}}
-	conn, err := dialer.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(dialer.Transport(), "reads on"))
+	s, err := begin(ctx, url, answerTime)
 	if err != nil {
 		return err
 	}
-	s := reference.New(conn, reference.Options{Timeout: answerTime})
 	defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
-	if _, err := s.Initialize(ctx); err != nil {
-		return err
-	}
 	var params any
 	for {
 		x, err := s.Call(ctx, "prompts/list", params)

@@ -177,6 +177,13 @@ func (t *T) judgeSame(id, requirement string) {
 	}
 }
 
+// tracked asks for the progress of a request; tokens may be integers
+// (basic/utilities/progress#progress-flow).
+func tracked(params map[string]any, token any) map[string]any {
+	params["_meta"] = map[string]any{"progressToken": token}
+	return params
+}
+
 func sampleText(text string) map[string]any {
 	return map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": text}}
 }
@@ -213,14 +220,14 @@ func askSampling(a *Asker) {
 			"costPriority": 0.1, "speedPriority": 1, "intelligencePriority": 0,
 		},
 	}))
-	for _, context := range []string{"none", "thisServer", "allServers"} {
-		a.AskUser("sampling-"+context, method, with(map[string]any{"includeContext": context}))
+	for i, context := range []string{"none", "thisServer", "allServers"} {
+		a.AskUser("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}), i))
 	}
 	a.AskUser("sampling-metadata", method, with(map[string]any{
 		"metadata": map[string]any{"com.example/nested": map[string]any{"list": []any{1, nil, "x"}}, "plain": true},
 	}))
 	a.AskUser("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, "*")
-	a.Withdraw("sampling-withdrawn", method, plain)
+	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
 	a.Fence("after-sampling")
 }
 
@@ -239,6 +246,8 @@ var forms = []struct {
 	{"number", map[string]any{"type": "number", "minimum": 0.25, "maximum": 0.75}},
 	{"integer", map[string]any{"type": "integer", "minimum": 3, "maximum": 9}},
 	{"boolean", map[string]any{"type": "boolean", "default": true}},
+	{"unset", map[string]any{"type": "boolean", "default": false}},
+	{"zero", map[string]any{"type": "integer", "minimum": 0, "maximum": 0}},
 	{"enum", map[string]any{"type": "string", "enum": []any{"red", "green"}, "enumNames": []any{"Red", "Green"}}},
 }
 
@@ -271,12 +280,16 @@ func askElicitation(a *Asker) {
 		return
 	}
 	var all []string
-	for _, f := range forms {
-		a.AskUser("elicitation-"+f.name, method, form(f.name))
+	for i, f := range forms {
+		params := form(f.name)
+		if i > 0 { // the others are compared with the plain one
+			params = tracked(params, i-1)
+		}
+		a.AskUser("elicitation-"+f.name, method, params)
 		all = append(all, f.name)
 	}
 	a.AskUser("elicitation-all", method, form(all...))
-	a.Withdraw("elicitation-withdrawn", method, form("string"))
+	a.Withdraw("elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
 	a.Fence("after-elicitation")
 }
 

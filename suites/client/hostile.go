@@ -114,7 +114,7 @@ var hostileScenarios = []*Scenario{
 					object, ok := result.(map[string]any)
 					mine := new(counter)
 					if ok && listed[r.Method] != "" && r.Session.Value("large", func() any { return mine }) == any(mine) {
-						object["com.example.filling"] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ", 1<<14)
+						object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ", 1<<14)
 					}
 					return result, problem
 				},
@@ -126,10 +126,54 @@ var hostileScenarios = []*Scenario{
 				if t.Transport == "stdio" {
 					id = "stdio.message.large"
 				}
-				t.Carries("an answer of a mebibyte came", id)
+				t.judgeLarge(id)
 			}
 		},
 	},
+}
+
+// filling is the member that makes an answer large.
+const filling = "com.example.filling"
+
+// judgeLarge judges whether a client has taken a large page of a list in: it then
+// neither gives the request up nor stops to read, if it does that nowhere else.
+func (t *T) judgeLarge(id string) {
+	for _, c := range t.Conversations {
+		for _, x := range requests(c) {
+			if x.Result()[filling] == nil {
+				continue
+			}
+			answer := x.Response()
+			cursor, more := x.Result()["nextCursor"].(string)
+			switch {
+			case x.Cancelled != nil && x.Cancelled.At-answer.At >= prompt:
+				t.Violation(id, "the client waited on for an answer of a mebibyte, and gave the request up", x.Request, answer, x.Cancelled)
+				return
+			case more && t.goesOn(c, answer) && !readsOn(c, x.Method(), cursor) && t.Baseline.readsOn(x.Method()):
+				t.Violation(id, "of an answer of a mebibyte the client did not use the nextCursor, which it does of others", x.Request, answer)
+				return
+			}
+		}
+	}
+	t.Carries("an answer of a mebibyte came", id)
+}
+
+// readsOn reports whether the client fetched a further page of the first list of
+// a kind that it began.
+func (t *T) readsOn(method string) bool {
+	first := t.sent(method)
+	if first == nil {
+		return false
+	}
+	cursor, more := first.Result()["nextCursor"].(string)
+	return more && slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return readsOn(c, method, cursor) })
+}
+
+// readsOn reports whether a list was read on with a cursor.
+func readsOn(c *judge.Conversation, method, cursor string) bool {
+	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool {
+		return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") == cursor
+	})
 }
 
 // noise is how many notifications come in a flood.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -268,7 +269,7 @@ func listening(p *Play) server.Options {
 		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
 			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
 		}})
-		if a.await(ctx, p.Patience, from, "on-the-stream") == nil {
+		if e, _ := a.await(ctx, p.Patience, from, "on-the-stream"); e == nil {
 			a.missed(from, began, "ping")
 		}
 	}
@@ -671,14 +672,16 @@ func judgeFallback(t *T) {
 			}
 		}
 	}
-	if first == nil || get == nil {
+	legacy := slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return c.Transport == transport.NameSSE && c.Handshaken() && c.Initialized != nil
+	})
+	// Who only listens with a GET has not tried the other transport.
+	if first == nil || get == nil || first == get && !legacy {
 		return
 	}
 	t.Exercised("sse.client.fallback-get")
 	t.Check(first.HTTP.Method == http.MethodPost, "sse.client.post-first", "the first request to the URL is no POST", first)
-	for _, c := range t.Conversations {
-		if c.Transport == transport.NameSSE && c.Handshaken() && c.Initialized != nil {
-			t.Exercised("sse.client.url-either-transport", "sse.client.fallback-stays-legacy", "sse.client.post-to-endpoint", "sse.client.message-events")
-		}
+	if legacy {
+		t.Exercised("sse.client.url-either-transport", "sse.client.fallback-stays-legacy", "sse.client.post-to-endpoint", "sse.client.message-events")
 	}
 }

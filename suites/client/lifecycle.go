@@ -2,6 +2,9 @@ package client
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -103,12 +106,13 @@ var lifecycleScenarios = []*Scenario{
 		Name: "lifecycle/additions",
 		Requirements: []string{
 			"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
-			"base.message.utf8-accepted",
+			"base.message.utf8-accepted", "lifecycle.version.client-supported",
 		},
 		Options: func(*Play) server.Options {
 			return server.Options{
 				Instructions: "Grüße — 你好 — 🙂 — \u2028 — Ωμέγα",
 				Behaviour: server.Behaviour{
+					Lifecycle: server.Lifecycle{Version: agreeing},
 					Methods: map[string]server.Middleware{
 						"initialize": server.Edit(func(_ *server.Request, result map[string]any) {
 							capabilities, _ := result["capabilities"].(map[string]any)
@@ -120,6 +124,9 @@ var lifecycleScenarios = []*Scenario{
 			}
 		},
 		Judge: func(t *T) {
+			if t.judgeAgreed() {
+				return
+			}
 			t.Carries("the initialize result came with instructions and capabilities that the revision does not know",
 				"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
 				"base.message.utf8-accepted")
@@ -205,6 +212,38 @@ var lifecycleScenarios = []*Scenario{
 	alone("completions", "tools", "resources", "prompts", "logging"),
 }
 
+// versions are those that servers know without more.
+var versions = []string{server.Version, "2025-03-26", "2024-11-05"}
+
+// revision reports whether a version is written as those of MCP and its drafts are.
+func revision(version string) bool {
+	_, err := time.Parse(time.DateOnly, version)
+	return err == nil || strings.HasPrefix(version, "DRAFT-")
+}
+
+// agreeing answers with a version that the server knows, but agrees to one that
+// is none of MCP's: whoever asks for that has to support it.
+func agreeing(asked string) string {
+	if slices.Contains(versions, asked) || asked != "" && !revision(asked) {
+		return asked
+	}
+	return server.Version
+}
+
+// judgeAgreed judges whether a client supports the version that it asked for, if
+// that is none of MCP's; the server cannot carry the session any further.
+func (t *T) judgeAgreed() (judged bool) {
+	c := t.Handshake()
+	if c == nil || c.Version == "" || revision(c.Version) {
+		return false
+	}
+	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); asked == c.Version && !t.interrupted() {
+		t.Check(c.Initialized != nil || len(t.Requests()) > 0, "lifecycle.version.client-supported",
+			"the client gives up although the server has answered with the version that was asked for", c.Init.Events()...)
+	}
+	return true
+}
+
 // editing returns options of a server that changes initialize results and lists.
 func editing(breaks []string, change func(result map[string]any)) func(*Play) server.Options {
 	return func(*Play) server.Options {
@@ -242,7 +281,7 @@ func bare(item any) {
 func answering(version string) func(*Play) server.Options {
 	return func(*Play) server.Options {
 		return server.Options{
-			Versions: []string{server.Version, "2025-03-26", "2024-11-05", version},
+			Versions: append(slices.Clone(versions), version),
 			Behaviour: server.Behaviour{
 				Breaks:    []string{"*"},
 				Lifecycle: server.Lifecycle{Version: func(string) string { return version }},

@@ -19,15 +19,20 @@ import (
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
+// listen opens the event stream at a URL.
+func listen(ctx context.Context, at string) (*http.Response, error) {
+	get, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	get.Header.Set("Accept", "text/event-stream")
+	return http.DefaultClient.Do(get)
+}
+
 // postsElsewhere opens a legacy stream and posts initialize to the announced URI
 // without its query.
 func postsElsewhere(ctx context.Context, server string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server, nil)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	stream, err := http.DefaultClient.Do(r)
+	stream, err := listen(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -42,7 +47,8 @@ func postsElsewhere(ctx context.Context, server string) error {
 			return err
 		}
 		to.RawQuery = url.Values{}.Encode()
-		if r, err = http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(initialize)); err != nil {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), strings.NewReader(initialize))
+		if err != nil {
 			return err
 		}
 		r.Header.Set("Content-Type", "application/json")

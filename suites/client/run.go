@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -175,9 +177,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 			if s.Guard != nil && e.door != nil {
 				<-e.opened
 			}
-			if s.Judge != nil {
-				s.Judge(t)
-			}
+			t.judge()
 			for range doubts {
 				if t = e.reconsider(ctx, t); t == e.played[i] {
 					break
@@ -213,10 +213,25 @@ func (e *Engine) reconsider(ctx context.Context, t *T) *T {
 		return t
 	}
 	again.gather(e.Trace)
-	if again.Scenario.Judge != nil {
-		again.Scenario.Judge(again)
-	}
+	again.judge()
 	return again
+}
+
+// judge says what the play has shown. A panic is a fault of the harness, which
+// costs what the scenario would have told and no more.
+func (t *T) judge() {
+	if t.Scenario.Judge == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			for _, id := range t.Scenario.Requirements {
+				o := t.at(id)
+				o.Verdict, o.Reason = check.Broken, fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
+			}
+		}
+	}()
+	t.Scenario.Judge(t)
 }
 
 // accused reports whether the scenario has found something.

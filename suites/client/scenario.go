@@ -134,7 +134,7 @@ func (t *T) Outcomes() []check.Outcome {
 	for _, id := range t.order {
 		o := *t.outcomes[id]
 		switch {
-		case o.Verdict == check.Skipped:
+		case o.Verdict == check.Skipped, o.Verdict == check.Broken:
 		case len(o.Findings) > 0:
 			o.Verdict = check.Failed
 		case len(o.Exercised) > 0:
@@ -222,14 +222,19 @@ func (t *T) Check(ok bool, id, message string, events ...*wire.Event) {
 }
 
 // Handshake returns the first conversation in which initialize was answered
-// with a result, or nil.
+// with a result and the client then worked, or at least the first of the two;
+// nil if there is none. A client may look whether the server is there before.
 func (t *T) Handshake() *judge.Conversation {
+	var first *judge.Conversation
 	for _, c := range t.Conversations {
-		if c.Handshaken() {
+		if len(requests(c)) > 0 {
 			return c
 		}
+		if first == nil && c.Handshaken() {
+			first = c
+		}
 	}
-	return nil
+	return first
 }
 
 // Requests returns the client's requests after the handshake, apart from pings.

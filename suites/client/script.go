@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -23,6 +24,8 @@ type Asker struct {
 	// Silent is set once a request of the script was not answered in time:
 	// what follows would only cost the same time again.
 	Silent bool
+
+	raw bool // texts were sent whose ids the log does not know
 }
 
 type scriptKey struct{}
@@ -74,6 +77,7 @@ func (a *Asker) Send(members map[string]any, breaks ...string) {
 
 // Raw sends a text in the place of a message.
 func (a *Asker) Raw(text string) {
+	a.raw = true
 	a.Request.Session.Send(&server.Outgoing{
 		Session: a.Request.Session, Kind: wire.Notification, Method: "raw", To: a.Request, Raw: []byte(text),
 		Deliberate: []string{"*"},
@@ -109,7 +113,7 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	ctx := a.Request.Session.Context()
 	log := a.Request.Session.Log()
 	from, began := log.Len(), time.Now()
-	message := map[string]any{"id": id, "method": method}
+	message := map[string]any{"id": json.RawMessage(identifier(id).String()), "method": method}
 	if params != nil {
 		message["params"] = params
 	}
@@ -118,11 +122,11 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	if !due {
 		patience = max(a.Patience, a.UserPatience)
 	}
-	e := a.await(ctx, patience, from, id)
+	e, astray := a.await(ctx, patience, from, id)
 	if e != nil {
 		return e.Msg
 	}
-	a.Silent = true
+	a.Silent = !astray
 	if due {
 		a.missed(from, began, method)
 	}
@@ -167,18 +171,41 @@ func goesOn(log *wire.Log, from int) bool {
 	return false
 }
 
-// await waits for the client's response to an id.
-func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id any) *wire.Event {
+// await waits for the client's response to an id. Of a client that sends a
+// response with an id that no request has, it soon expects no other: it is not
+// silent, but has sent that one astray.
+func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id any) (_ *wire.Event, astray bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	wanted := identifier(id)
-	e, err := a.Request.Session.Log().Await(ctx, from, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Resembles(wanted)
-	})
-	if err != nil {
-		return nil
+	defer func() { cancel() }()
+	log, wanted := a.Request.Session.Log(), identifier(id)
+	for {
+		e, err := log.Await(ctx, from, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse()
+		})
+		switch {
+		case err != nil:
+			return nil, astray
+		case e.Msg.ID.Resembles(wanted):
+			return e, false
+		case !astray && !a.raw && (e.Msg.ID.Usable() || e.Msg.Kind == wire.Result) && !asked(log.Events()[:e.Seq], e.Msg.ID):
+			astray = true
+			whole := cancel
+			var soon context.CancelFunc
+			ctx, soon = context.WithTimeout(ctx, patience/astrayShare)
+			cancel = func() { soon(); whole() }
+		}
+		from = e.Seq + 1
 	}
-	return e
+}
+
+// astrayShare is the share of the patience with a client that answers something
+// that nobody asked.
+const astrayShare = 8
+
+func asked(events []*wire.Event, id wire.ID) bool {
+	return slices.ContainsFunc(events, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Resembles(id)
+	})
 }
 
 func identifier(id any) wire.ID {
@@ -191,6 +218,8 @@ func identifier(id any) wire.ID {
 		return wire.IntID(id)
 	case json.Number:
 		return wire.ReadID(id)
+	case wire.ID:
+		return id
 	}
 	return wire.ID{}
 }

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,10 +30,13 @@ var timeScenarios = []*Scenario{
 		Judge:   func(t *T) { judgeSilence(t, false) },
 	},
 	{
-		Name: "time/silent-tool", Patient: true, Requirements: timeoutRequirements,
+		Name: "time/silent-tool", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
 		Needs:   "the client called no tool",
-		Options: hushed(func(method string) bool { return method == "tools/call" }, nil),
-		Judge:   func(t *T) { judgeSilence(t, true) },
+		Options: silentTool,
+		Judge: func(t *T) {
+			judgeSilence(t, true)
+			judgeLate(t)
+		},
 	},
 	{
 		Name: "time/endless-progress", Patient: true,
@@ -58,7 +63,7 @@ var timeScenarios = []*Scenario{
 	},
 	{
 		Name:         "time/slow",
-		Requirements: []string{"cancellation.late-response"},
+		Requirements: []string{lateResponse},
 		Needs:        "the client cancelled no request before its late answer",
 		Options: func(*Play) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
@@ -74,7 +79,7 @@ var timeScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for _, x := range t.Requests() {
 				if x.Cancelled != nil && x.Response() != nil && x.Response().Seq > x.Cancelled.Seq {
-					t.Carries("an answer came although the request had been cancelled", "cancellation.late-response")
+					t.Carries("an answer came although the request had been cancelled", lateResponse)
 				}
 			}
 		},
@@ -83,6 +88,87 @@ var timeScenarios = []*Scenario{
 
 // slowCalls is how many tool calls of a session are answered slowly.
 const slowCalls = 3
+
+const lateResponse = "cancellation.late-response"
+
+// silentTool leaves the first tool call of the client unanswered. If that is
+// cancelled, the third one is answered as soon as it is cancelled as well: the
+// one between them shows that the client goes on after a call that it gave up.
+func silentTool(p *Play) server.Options {
+	var cancelled atomic.Bool
+	o := hushed(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
+		<-ctx.Done()
+		cancelled.Store(r.Session.Context().Err() == nil)
+	})(p)
+	o.Behaviour.AnswerCancelled = true
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "cancellation.no-response", "cancellation.stop-processing")
+	o.Behaviour.Methods["tools/call"] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		further := r.Session.Value("further", func() any { return new(counter) }).(*counter)
+		if further.next() == 1 && cancelled.Load() {
+			r.Detach()
+			<-ctx.Done()
+			ctx = r.Session.Context()
+		}
+		return next(ctx, r)
+	}
+	return o
+}
+
+// judgeLate judges whether a client goes on when an answer comes to what it has
+// cancelled, as it did when none came.
+func judgeLate(t *T) {
+	for _, c := range t.Conversations {
+		for _, x := range requests(c) {
+			r := x.Response()
+			switch {
+			case x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq:
+			case answeredSince(c, r):
+				t.Exercised(lateResponse)
+			case t.Ending.Exit != nil && t.Baseline.Ending.Exit != nil && worse(*t.Ending.Exit, *t.Baseline.Ending.Exit) &&
+				t.Baseline.busyAfter(calls(t, r)):
+				t.Violation(lateResponse, "the client "+t.Ending.Exit.String()+" when an answer came to a request that it had cancelled; it went on when none came",
+					x.Request, x.Cancelled, r)
+			}
+		}
+	}
+}
+
+// answeredSince reports whether the client went on to a request when it had got a
+// further answer: the next one may have left before it read this.
+func answeredSince(c *judge.Conversation, r *wire.Event) bool {
+	next := math.MaxInt
+	for _, x := range c.Exchanges {
+		if y := x.Response(); x.From() == wire.Client && y != nil && y.Seq > r.Seq {
+			next = min(next, y.Seq)
+		}
+	}
+	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool { return x.Request.Seq > next })
+}
+
+// calls returns how many tools the client had called before an event.
+func calls(t *T, before *wire.Event) (n int) {
+	for _, x := range t.Requests() {
+		if x.Method() == "tools/call" && x.Request.Conn == before.Conn && x.Request.Seq < before.Seq {
+			n++
+		}
+	}
+	return n
+}
+
+// busyAfter reports whether the client made several requests after that many tool
+// calls.
+func (t *T) busyAfter(calls int) bool {
+	all := t.Requests()
+	for i, x := range all {
+		if x.Method() == "tools/call" {
+			calls--
+		}
+		if calls == 0 {
+			return i < len(all)-3
+		}
+	}
+	return false
+}
 
 // hushed returns options of a server that leaves the first request of some
 // methods unanswered. meanwhile, unless nil, runs until the request is
@@ -120,18 +206,41 @@ func (t *T) hushed() []*judge.Exchange {
 
 // givenUp reports whether the client showed that it waits no longer.
 func (t *T) givenUp(x *judge.Exchange) bool {
-	if x.Cancelled != nil || t.Ending.Exit != nil {
+	if x.Cancelled != nil || t.Ending.Exit != nil || t.wentOn(x) != nil {
 		return true
 	}
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
-			if e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client &&
-				(e.Kind == wire.KindClose && !t.Ending.Late || e.Kind == wire.KindMessage && e.Msg.Kind == wire.Request && operation(e.Msg.Method)) {
+			if e.Conn == x.Request.Conn && e.Seq > x.Request.Seq && e.From == wire.Client && e.Kind == wire.KindClose && !t.Ending.Late {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// pause is how long a client that asks for one thing after the other asks for
+// nothing while it waits. Requests that follow more closely may be under way at
+// the same time.
+const pause = 250 * time.Millisecond
+
+// wentOn returns the request with which the client went on although another one
+// was not answered, or nil. Whoever had asked for something else beside it may
+// still wait for it.
+func (t *T) wentOn(x *judge.Exchange) *wire.Event {
+	for _, y := range t.Requests() {
+		switch {
+		case y == x, y.Request.Conn != x.Request.Conn:
+		case y.Request.Seq > x.Request.Seq:
+			if y.Request.At-x.Request.At >= pause {
+				return y.Request
+			}
+			return nil
+		case y.Response() == nil, y.Response().Seq > x.Request.Seq:
+			return nil
+		}
+	}
+	return nil
 }
 
 // basic/lifecycle#timeouts
@@ -156,10 +265,10 @@ func judgeSilence(t *T, tool bool) {
 		if t.Transport == "http" {
 			t.Exercised("http.client.cancel-explicit")
 		}
-	case t.Ending.Exit != nil && len(open) == len(t.Requests()):
+	case t.wentOn(x) != nil:
+		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation", x.Request, t.wentOn(x))
+	default:
 		// The end of the whole client says it as well, to a server that it started.
 		t.Inconclusive("the client ended instead", "lifecycle.timeout.cancel", "http.client.cancel-explicit")
-	default:
-		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation", x.Request)
 	}
 }
