@@ -537,7 +537,7 @@ var httpFaults = []Fault{
 		Summary: "The response to a ping comes on the stream of a call that is running.",
 		Collateral: []string{
 			"http.server.sse-no-early-close", "http.server.sse-response-sent", "http.server.multiple-streams", "ping.response-prompt", "cancellation.no-response",
-			"cancellation.ignore-unknown", "base.response.id-type-echo", // whose checks ping during a call
+			"cancellation.ignore-unknown", "base.response.id-type-echo", "base.request.id-space-per-side", // whose checks ping during a call
 		},
 		Apply: all(
 			func(o *server.Options) { o.HTTP.AlwaysSSE = true },

@@ -70,6 +70,7 @@ type Session struct {
 	Init *Exchange
 
 	nextID  atomic.Int64
+	usedIDs sync.Map // by key: the ids of the requests that were sent
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }
@@ -229,7 +230,14 @@ func Marshal(v any) []byte {
 }
 
 // NextID returns an id that the session has not used.
-func (s *Session) NextID() wire.ID { return wire.IntID(s.nextID.Add(1)) }
+func (s *Session) NextID() wire.ID {
+	for {
+		id := wire.IntID(s.nextID.Add(1))
+		if _, used := s.usedIDs.Load(id.Key()); !used {
+			return id
+		}
+	}
+}
 
 // Exchange is a request and what answered it.
 type Exchange struct {
@@ -302,6 +310,7 @@ func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params
 
 // StartRaw sends bytes that hold, or stand for, a request with the given id.
 func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw []byte, opts ...Option) (*Pending, error) {
+	s.usedIDs.Store(id.Key(), true)
 	sent, err := s.Send(ctx, raw, opts...)
 	var closed *ClosedError
 	if errors.As(err, &closed) {

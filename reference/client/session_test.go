@@ -379,6 +379,15 @@ func TestSend(t *testing.T) {
 	if a, b := s.NextID(), s.NextID(); a.Key() == b.Key() {
 		t.Errorf("the id %s is given twice", a)
 	}
+	chosen := wire.IntID(4)
+	if _, err := s.StartID(t.Context(), chosen, "ping", nil); err != nil {
+		t.Error(err)
+	}
+	for range 3 {
+		if id := s.NextID(); id.Key() == chosen.Key() {
+			t.Errorf("the id %s is given though a request was sent with it", id)
+		}
+	}
 }
 
 func TestAwaitNotification(t *testing.T) {

@@ -332,18 +332,28 @@ type idEvent struct {
 	position int
 }
 
+// eventStream is a stream with whatever resumes it.
+type eventStream struct {
+	history []*wire.Event // with ids that no other stream had before
+	last    string        // id
+	// ended is set once the server ended the stream, and the client had all of
+	// it. When the client leaves, events may be on their way.
+	ended bool
+}
+
 // basic/transports#resumability-and-redelivery
 func judgeEventIDs(c *Conversation, o *Observer) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
 	seen := make(map[string]idEvent)
-	bound := make(map[string]*httpExchange)   // by stream: the exchange that it resumes, at the end of the chain
-	history := make(map[string][]*wire.Event) // events with ids by the stream that they belong to
+	bound := make(map[string]*httpExchange)     // by stream: the exchange that it resumes, at the end of the chain
+	carried := make(map[string]*eventStream)    // by the exchange that it began with
+	carriers := make(map[string][]*eventStream) // by event id
 	streams := make(map[string]*httpExchange)
-	lastOn := make(map[string]string)
 	for _, x := range c.httpExchanges() {
 		streams[x.name] = x
+		carried[x.name] = new(eventStream)
 	}
 	for _, e := range c.Events {
 		x := streams[e.Stream]
@@ -352,27 +362,35 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 		}
 		if e == x.request && x.resumes() {
 			last := x.request.HTTP.Header.Get(headerLast)
-			known, ok := seen[last]
-			if ok && x.method() == http.MethodGet {
-				bound[x.name] = streams[known.stream]
-			}
 			// Any stream that broke off with this id may be meant.
-			o.Check(ok && lastOn[known.stream] == last, "http.client.last-event-id", wire.Client,
+			ok := slices.ContainsFunc(carriers[last], func(s *eventStream) bool { return s.last == last || !s.ended })
+			if known, found := seen[last]; found && x.method() == http.MethodGet {
+				bound[x.name] = streams[known.stream]
+				carried[known.stream].ended = false
+			}
+			o.Check(ok, "http.client.last-event-id", wire.Client,
 				"Last-Event-ID is not the last event id that was received on a stream", x.evidence()...)
-		}
-		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.From != wire.Server {
-			continue
 		}
 		owner := x.name
 		if b := bound[x.name]; b != nil {
 			owner = b.name
 		}
+		stream := carried[owner]
+		if e.Kind == wire.KindStreamEnd {
+			stream.ended = e.From == wire.Server
+		}
+		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.From != wire.Server {
+			continue
+		}
 		before, again := seen[e.SSE.ID]
-		lastOn[owner] = e.SSE.ID
+		stream.last = e.SSE.ID
+		if at := carriers[e.SSE.ID]; !slices.Contains(at[max(0, len(at)-1):], stream) {
+			carriers[e.SSE.ID] = append(at, stream)
+		}
 		switch {
 		case !again:
-			seen[e.SSE.ID] = idEvent{e, owner, len(history[owner])}
-			history[owner] = append(history[owner], e)
+			seen[e.SSE.ID] = idEvent{e, owner, len(stream.history)}
+			stream.history = append(stream.history, e)
 			if len(seen) > 1 {
 				o.Exercised("http.server.event-id-unique", wire.Server)
 			}
@@ -384,7 +402,7 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 	}
 	for _, x := range c.httpExchanges() {
 		if b := bound[x.name]; b != nil && x.ok() {
-			c.judgeReplay(x, b, seen, history[b.name], o)
+			c.judgeReplay(x, b, seen, carried[b.name].history, o)
 		}
 	}
 }

@@ -373,6 +373,36 @@ func TestHTTPRules(t *testing.T) {
 			},
 		},
 		{
+			"http.client.last-event-id", wire.Client,
+			func(s *httpScript) { // as on the second of two streams
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix).stream(pingFive, false, "1", pongFive)
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+			func(s *httpScript) {
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+		},
+		{
+			"http.client.last-event-id", wire.Client,
+			func(s *httpScript) { // which left before the second event could arrive
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.event(x, "1", serverAsk)
+				s.event(x, "2", serverAsk)
+				s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: x})
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+			func(s *httpScript) { // and came back, to all of it
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.event(x, "1", serverAsk)
+				s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: x})
+				y := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(y, "2", serverAsk)
+				s.end(y)
+				s.get(later(headerLast, "1"), 200, "text/event-stream")
+			},
+		},
+		{
 			"http.client.resume-get", wire.Client, func(s *httpScript) { replay(s, "2", doneSix) },
 			func(s *httpScript) {
 				s.handshake().post(pingFive, later(headerLast, "1"), 200, "application/json", pongFive)
