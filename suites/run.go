@@ -327,7 +327,7 @@ func (r *serverRun) answerless(v *evidence) {
 	if !errors.As(r.cause, &timeout) && !errors.As(r.cause, &refused) && !overHTTP && !r.saidSomething() {
 		return // it ended before it was there
 	}
-	if r.target.Init.Result() != nil || r.served() && (refused == nil || !misread(refused)) {
+	if r.target.Init.Result() != nil || r.served() && !misread(refused) {
 		return // it was answered; something else is wrong
 	}
 	if refused != nil && refused.Forbidden() {
@@ -337,8 +337,11 @@ func (r *serverRun) answerless(v *evidence) {
 }
 
 // misread reports whether it was the params of initialize that were refused,
-// and not one session more.
+// and not one session more. Nil refused nothing.
 func misread(refused *client.RefusedError) bool {
+	if refused == nil {
+		return false
+	}
 	e := refused.Exchange.Error()
 	return e != nil && e.Code == -32602
 }

@@ -238,10 +238,19 @@ func (c *Conversation) tooMany(x *Exchange) bool {
 	return tooMany(c.heads[x.Request.Stream])
 }
 
-// turnedAway reports whether a message was refused before anybody read it, so
-// that it could be sent again: as one too many, or for want of a token.
-func (c *Conversation) turnedAway(e, again *wire.Event) bool {
-	return tooMany(c.heads[e.Stream]) || c.unauthorized(e) && string(e.Raw) == string(again.Raw)
+// sentAgain reports whether again repeats a message that was turned away before
+// anybody read it: as one too many, or for want of a token
+// (basic/authorization#authorization-flow-steps).
+func (c *Conversation) sentAgain(e, again *wire.Event) bool {
+	head := c.heads[e.Stream]
+	if head == nil || string(e.Raw) != string(again.Raw) {
+		return false
+	}
+	switch head.HTTP.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
 }
 
 func tooMany(head *wire.Event) bool {
@@ -268,7 +277,7 @@ func (c *Conversation) response(e *wire.Event) {
 	for x.earlier != nil && len(x.earlier.Responses) == 0 {
 		x = x.earlier
 	}
-	if n := len(x.Responses); n > 0 && c.turnedAway(x.Responses[n-1], e) {
+	if n := len(x.Responses); n > 0 && (c.sentAgain(x.Responses[n-1], e) || tooMany(c.heads[x.Responses[n-1].Stream])) {
 		x.Responses = x.Responses[:n-1] // that one has not arrived
 	} else if n == 0 {
 		c.waiting[x.From()]--

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -36,9 +35,9 @@ func judgeRequestIDs(c *Conversation, o *Observer) {
 			continue
 		}
 		if first, again := seen[x.From()][id.Key()]; again {
-			if c.unauthorized(first) && string(first.Raw) == string(x.Request.Raw) {
+			if c.sentAgain(first, x.Request) {
 				seen[x.From()][id.Key()] = x.Request
-				continue // the same request once more, now with a token
+				continue
 			}
 			o.Violation("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session", first, x.Request)
 			continue
@@ -46,13 +45,6 @@ func judgeRequestIDs(c *Conversation, o *Observer) {
 		seen[x.From()][id.Key()] = x.Request
 		o.Exercised("base.request.id-unique", x.From())
 	}
-}
-
-// unauthorized reports whether a message was turned away for want of a token,
-// before anybody read it (basic/authorization#authorization-flow-steps).
-func (c *Conversation) unauthorized(e *wire.Event) bool {
-	head := c.heads[e.Stream]
-	return head != nil && (head.HTTP.Status == http.StatusUnauthorized || head.HTTP.Status == http.StatusForbidden)
 }
 
 func judgeResponses(c *Conversation, o *Observer) {

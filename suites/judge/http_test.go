@@ -696,13 +696,15 @@ func TestCancelledPostWithoutBody(t *testing.T) {
 	}
 }
 
-// TestSameRequestWithToken: what was turned away for want of a token is sent
-// again as it is.
-func TestSameRequestWithToken(t *testing.T) {
-	s := newHTTPScript(t, "http").handshake().post(pingFive, later(), 401, "", "").ping()
-	expectSeen(t, s.log, "base.request.id-unique", wire.Client, false)
-	s.ping()
-	expectSeen(t, s.log, "base.request.id-unique", wire.Client, true)
+// TestSameRequestAgain: what was turned away before anybody read it, for want of
+// a token or as one too many, is sent again as it is.
+func TestSameRequestAgain(t *testing.T) {
+	for status, broken := range map[int]bool{401: false, 403: false, 429: false, 503: false, 400: true, 500: true} {
+		s := newHTTPScript(t, "http").handshake().post(pingFive, later(), status, "", "").ping()
+		expectSeen(t, s.log, "base.request.id-unique", wire.Client, broken)
+		s.ping()
+		expectSeen(t, s.log, "base.request.id-unique", wire.Client, true)
+	}
 }
 
 // TestChallengedGet: a server asks for a token before it says whether it has a
