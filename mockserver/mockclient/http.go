@@ -109,6 +109,13 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
+		ID: "http.idle-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-idle",
+		Summary: "A block of an event stream that has no data ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "message" && len(e.Raw) == 0
+		}),
+	},
+	{
 		ID: "http.legacy-lines-death", Requirement: "sse.client.message-events", Transports: []string{"sse"}, Scenario: "sse/spelling",
 		Summary: "An event of the older transport whose data comes in two lines ends the client.",
 		Apply: dying(func(e *wire.Event) bool {

@@ -60,6 +60,10 @@ var httpScenarios = []*Scenario{
 	spelling("cr", "with CR at the end of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
 	}),
+	spelling("idle", "after blocks without data, which are no events", func(data, _ string) []byte {
+		idle := slices.Concat(lines("\n", ": keep-alive"), lines("\n", "retry: 100"), lines("\n", "event: message"))
+		return append(idle, lines("\n", "event: message", "data: "+data)...)
+	}),
 	{
 		Name: "http/plain", Transports: overHTTP(),
 		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
