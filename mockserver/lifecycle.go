@@ -164,6 +164,12 @@ var lifecycleFaults = []Fault{
 		Apply:      dyingOf(`"protocolVersion":"1999-01-01"`),
 	},
 	{
+		ID: "lifecycle.never-ready", Requirement: "tools.list.answered",
+		Summary:    "The server takes no client for initialized, and refuses every request.",
+		Collateral: []string{"resources.list.answered", "prompts.list.answered", "ping.response-prompt"},
+		Apply:      refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.Method != "initialize" }),
+	},
+	{
 		ID: "lifecycle.early-ping-ignored", Requirement: "lifecycle.init.client-early-ping",
 		Summary:    "A ping before notifications/initialized gets no response.",
 		Collateral: []string{"base.response.present", "ping.response-prompt"},

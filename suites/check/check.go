@@ -45,6 +45,9 @@ type Needs struct {
 	// Beside says that the check is about requests beside others: a refusal on
 	// their account counts.
 	Beside bool
+	// Served says that the check is about a plain request being served: that the
+	// server refuses everything counts.
+	Served bool
 	// Lively says that the check is about whether the server goes on answering:
 	// that it does not counts even if the call of a tool got no answer before.
 	Lively bool

@@ -379,6 +379,9 @@ func (e *Engine) run(ctx context.Context, f *Future, s *client.Session) bool {
 		mark = s.Log().Len()
 	}
 	t.body()
+	if t.refusedLikeAll() {
+		t.outcome = Outcome{Check: f.Check, Verdict: Inconclusive, Reason: "after the handshake the server refuses every request with " + e.target.refusal.String()}
+	}
 	f.hindered = t.hindrance(ctx, mark)
 	for _, extra := range t.extra {
 		e.close(ctx, extra)

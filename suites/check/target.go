@@ -27,8 +27,9 @@ type Target struct {
 	// Observed names, by purpose, calls that were seen to serve it.
 	Observed map[string]Call
 
-	plain string          // see [client.Options]
-	given map[string]Call // by purpose, what the user named
+	plain   string          // see [client.Options]
+	refusal *answered       // to whatever it is asked, or nil
+	given   map[string]Call // by purpose, what the user named
 }
 
 // List is one paginated list, read to its end or to a bound.
@@ -97,6 +98,9 @@ func (t *Target) choosePlain(ctx context.Context, s *client.Session) {
 			t.plain, s.Options.Plain = l.method, l.method
 			return
 		}
+	}
+	if err == nil {
+		t.refusal = t.refusesAll(x)
 	}
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -44,6 +45,13 @@ type answered struct {
 	message string // without digits, which may count or name the request
 }
 
+func (a answered) String() string {
+	if a.status != 0 {
+		return fmt.Sprintf("HTTP status %d", a.status)
+	}
+	return fmt.Sprintf("error %d: %s", a.code, wire.Quote(a.message, 120))
+}
+
 // refusals returns what was refused among the requests that the check's findings
 // show.
 func (t *T) refusals() []refusal {
@@ -66,7 +74,7 @@ func (t *T) refusals() []refusal {
 				continue
 			}
 			key := e.Stream
-			if e.Kind == wire.KindMessage {
+			if e.Kind == wire.KindMessage && e.Msg.ID.Usable() {
 				key = "id " + e.Msg.ID.Loose()
 			}
 			if request := requests[key]; request != nil && (shown[request] || shown[e]) {

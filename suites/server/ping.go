@@ -11,6 +11,7 @@ var pingChecks = []*check.Check{
 	{
 		Name:         "ping/answered",
 		Requirements: []string{"ping.response-prompt", "ping.either-side"},
+		Needs:        check.Needs{Served: true},
 		Body: func(t *check.T) {
 			x := t.Call("ping", nil)
 			if x.Error() != nil && x.Error().Code == -32601 {

@@ -20,7 +20,7 @@ var promptChecks = []*check.Check{
 	{
 		Name:         "prompts/list",
 		Requirements: []string{"prompts.list.answered"},
-		Needs:        check.Needs{Server: "prompts"},
+		Needs:        check.Needs{Server: "prompts", Served: true},
 		Body:         func(t *check.T) { listed(t, "prompts/list") },
 	},
 	{

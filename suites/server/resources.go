@@ -30,7 +30,7 @@ var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/list",
 		Requirements: []string{"resources.list.answered"},
-		Needs:        check.Needs{Server: "resources"},
+		Needs:        check.Needs{Server: "resources", Served: true},
 		Body:         func(t *check.T) { listed(t, "resources/list") },
 	},
 	{

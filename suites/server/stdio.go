@@ -108,7 +108,8 @@ var stdioChecks = []*check.Check{
 				if i == len(ids)-1 {
 					chunk = [][]byte{text}
 				}
-				_, err := conn.Write(t.Context, m, chunk...)
+				sent, err := conn.Write(t.Context, m, chunk...)
+				t.Show(sent)
 				t.Must(err)
 			}
 			for _, id := range ids {
@@ -204,10 +205,13 @@ func bytewise(raw []byte) [][]byte {
 	return pieces
 }
 
-// answered waits for the result with an id.
+// answered waits for the response with an id, which is to be a result. What says
+// of a line that it is no message has none.
 func answered(t *check.T, mark int, id wire.ID) {
-	_, err := t.Session.AwaitEvent(t.Context, mark, "result of "+t.Plain(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Result && e.Msg.ID.Resembles(id)
+	e, err := t.Session.AwaitEvent(t.Context, mark, "result of "+t.Plain(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(id)
 	})
 	t.Must(err)
+	t.Show(e)
+	t.Require(e.Msg.Kind == wire.Result, "%s was answered with an error, not with a result", t.Plain())
 }

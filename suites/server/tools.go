@@ -34,7 +34,7 @@ var toolChecks = []*check.Check{
 	{
 		Name:         "tools/list",
 		Requirements: []string{"tools.list.answered"},
-		Needs:        check.Needs{Server: "tools"},
+		Needs:        check.Needs{Server: "tools", Served: true},
 		Body: func(t *check.T) {
 			list := t.Target.List("tools/list")
 			t.Must(list.Err)
