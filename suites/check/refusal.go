@@ -13,7 +13,7 @@ import (
 // is a difference, or if what is wrong is the client or the moment.
 func (t *Target) refusesAll(ping *client.Exchange) *answered {
 	all, ok := howRefused(ping)
-	if !ok || len(t.Lists) == 0 || slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, all.status) {
+	if !ok || len(t.Lists) == 0 || ping.Head != nil && passing(ping.Head.HTTP.Status) {
 		return nil
 	}
 	for _, l := range t.Lists {
@@ -25,6 +25,11 @@ func (t *Target) refusesAll(ping *client.Exchange) *answered {
 		}
 	}
 	return &all
+}
+
+// passing reports whether an HTTP status speaks of the client or of the moment.
+func passing(status int) bool {
+	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
 }
 
 // howRefused prefers what the answer says to the status that it came with.
