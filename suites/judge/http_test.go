@@ -707,6 +707,18 @@ func TestSameRequestAgain(t *testing.T) {
 	}
 }
 
+// TestTokenOfRefusedRequest: what the transport refused is not under way, and its
+// progress token is free for the request that comes in its place.
+func TestTokenOfRefusedRequest(t *testing.T) {
+	again := strings.Replace(callSix, `"id":6`, `"id":8`, 1)
+	for status, broken := range map[int]bool{401: false, 404: false, 500: false, 200: true} {
+		s := newHTTPScript(t, "http").handshake()
+		s.head(s.ask(http.MethodPost, mcp, callSix, later()), status, headers("Content-Type", typeEvents))
+		s.ask(http.MethodPost, mcp, again, later())
+		expectSeen(t, s.log, "progress.token.unique", wire.Client, broken)
+	}
+}
+
 // TestChallengedGet: a server asks for a token before it says whether it has a
 // stream.
 func TestChallengedGet(t *testing.T) {

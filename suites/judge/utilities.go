@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"net/http"
 	"regexp"
 	"slices"
 	"sort"
@@ -90,25 +91,29 @@ func judgeTokens(c *Conversation, o *Observer) {
 		}
 		key := tokenKey(x.Token)
 		y := latest[x.From()][key]
-		if y != nil && y.end() > x.Request.Seq && !c.tooMany(y) {
+		if y != nil && c.end(y) > x.Request.Seq && !c.tooMany(y) {
 			o.Violation("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
 				y.Request, x.Request)
 		} else {
 			o.Exercised("progress.token.unique", x.From())
 		}
-		if y == nil || x.end() > y.end() {
+		if y == nil || c.end(x) > c.end(y) {
 			latest[x.From()][key] = x
 		}
 	}
 }
 
-// end returns the position in the log up to which a request is under way.
-func (x *Exchange) end() int {
+// end returns the position in the log up to which a request is under way. One that
+// the transport has refused never was.
+func (c *Conversation) end(x *Exchange) int {
+	head := c.heads[x.Request.Stream]
 	switch {
 	case x.Response() != nil:
 		return x.Response().Seq
 	case x.Cancelled != nil:
 		return x.Cancelled.Seq
+	case head != nil && head.HTTP.Status >= http.StatusBadRequest:
+		return head.Seq
 	}
 	return math.MaxInt
 }
