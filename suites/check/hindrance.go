@@ -92,20 +92,28 @@ func full(s *client.Session) bool {
 
 // lost reports whether the server no longer knows a session that nobody has
 // left. Where that is in doubt, as there was no answer, or a 404 that may have been
-// for a request that was wrong on purpose, a plain request tells.
+// for a request that was wrong on purpose, a plain request tells; of a session that
+// was left then, nothing can.
 func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || conn.Left() || conn.Lost() {
-		return ok && conn.Lost()
+	if !ok || conn.Lost() {
+		return ok
 	}
+	notFound := false
+	leaving := "" // stream
 	for _, e := range s.Log().Events() {
 		doubt = doubt && e.Kind != wire.KindTimeout // who is silent would cost a time limit more
-		if e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound {
-			doubt = true
-			break
+		switch {
+		case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete && leaving == "":
+			leaving = e.Stream
+		case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound && (leaving == "" || e.Stream == leaving):
+			notFound = true
 		}
 	}
-	if doubt {
+	if conn.Left() {
+		return notFound
+	}
+	if doubt || notFound {
 		_ = s.Fence(ctx)
 	}
 	return conn.Lost()

@@ -1082,11 +1082,13 @@ func TestCancellationOverHTTP(t *testing.T) {
 		name   string
 		begun  bool // it reports progress before it is cancelled
 		header http.Header
+		status int // with which the cancellation is taken
 		broken bool
 	}{
-		{"under way", true, later(), true},
-		{"overtaken", false, later(), false},
-		{"without session", true, without(later(), headerSession), false},
+		{"under way", true, later(), 202, true},
+		{"overtaken", false, later(), 202, false},
+		{"without session", true, without(later(), headerSession), 202, false},
+		{"refused", true, later(), 429, false},
 	} {
 		s := newHTTPScript(t, "http").handshake()
 		call := s.ask(http.MethodPost, mcp, callSix, c.header)
@@ -1094,7 +1096,7 @@ func TestCancellationOverHTTP(t *testing.T) {
 		if c.begun {
 			s.event(call, "", progSix)
 		}
-		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, c.header, 202, "", "")
+		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, c.header, c.status, "", "")
 		for n := range 2 {
 			ping := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, 20+n)
 			s.post(ping, c.header, 200, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, 20+n))

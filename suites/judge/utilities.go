@@ -266,12 +266,12 @@ func within(spans []span, after int) int {
 // its way already, when one more was.
 func judgeCancelled(c *Conversation, o *Observer) {
 	answered := map[wire.Party][]span{}
-	received := map[string]int{} // position of the HTTP response, by stream
+	received := map[string]int{} // position of the HTTP response, by stream; what was refused was not
 	stateless := map[string]bool{}
 	if c.Transport != "stdio" {
 		for _, e := range c.Events {
 			switch {
-			case e.Kind == wire.KindHTTPResponse:
+			case e.Kind == wire.KindHTTPResponse && e.HTTP.Status < http.StatusBadRequest:
 				received[e.Stream] = e.Seq
 			case e.Kind == wire.KindHTTPRequest && c.Transport == transport.NameHTTP:
 				stateless[e.Stream] = e.HTTP.Header.Get(headerSession) == ""
