@@ -77,7 +77,9 @@ const (
 	maxSubscriptions   = 10_000
 )
 
-var defaultVersions = []string{Version, "2025-03-26", "2024-11-05"}
+// DefaultVersions returns the versions that a server speaks if its options name
+// none, the latest first.
+func DefaultVersions() []string { return []string{Version, "2025-03-26", "2024-11-05"} }
 
 // Server serves any number of connections, each a session of its own.
 type Server struct {
@@ -94,7 +96,7 @@ func New(o Options) *Server {
 		o.Catalogue = DefaultCatalogue()
 	}
 	if len(o.Versions) == 0 {
-		o.Versions = defaultVersions
+		o.Versions = DefaultVersions()
 	}
 	if o.Info == nil {
 		o.Info = map[string]any{

@@ -212,9 +212,6 @@ var lifecycleScenarios = []*Scenario{
 	alone("completions", "tools", "resources", "prompts", "logging"),
 }
 
-// versions are those that servers know without more.
-var versions = []string{server.Version, "2025-03-26", "2024-11-05"}
-
 // revision reports whether a version is written as those of MCP and its drafts are.
 func revision(version string) bool {
 	_, err := time.Parse(time.DateOnly, version)
@@ -224,7 +221,7 @@ func revision(version string) bool {
 // agreeing answers with a version that the server knows, but agrees to one that
 // is none of MCP's: whoever asks for that has to support it.
 func agreeing(asked string) string {
-	if slices.Contains(versions, asked) || asked != "" && !revision(asked) {
+	if slices.Contains(server.DefaultVersions(), asked) || asked != "" && !revision(asked) {
 		return asked
 	}
 	return server.Version
@@ -281,7 +278,7 @@ func bare(item any) {
 func answering(version string) func(*Play) server.Options {
 	return func(*Play) server.Options {
 		return server.Options{
-			Versions: append(slices.Clone(versions), version),
+			Versions: append(server.DefaultVersions(), version),
 			Behaviour: server.Behaviour{
 				Breaks:    []string{"*"},
 				Lifecycle: server.Lifecycle{Version: func(string) string { return version }},
