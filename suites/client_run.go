@@ -52,6 +52,9 @@ type ClientOptions struct {
 	Strict   bool
 	Expected []expected.Entry
 	Limits   wire.Limits
+	// Redactor takes secrets out of the report, of the progress and of the
+	// trace as it is written; nil for none.
+	Redactor *transport.Redactor
 	Tool     result.Tool
 	Target   result.Target
 	Progress Progress
@@ -73,6 +76,7 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 		o.Transport = transport.NameHTTP
 	}
 	trace := wire.NewTrace(o.Limits)
+	trace.Redact = o.Redactor.Event
 	catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, wire.Client))
 	scenarios, err := o.selected(catalogue)
 	if err != nil {
@@ -87,7 +91,7 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 		defer p.Stop()
 		engine.Done = func(t *client.T) {
 			verdict, message := summariseScenario(t, catalogue, o.Selection)
-			p.Done(t.Scenario.Name, verdict, message)
+			p.Done(t.Scenario.Name, verdict, o.Redactor.String(message))
 		}
 	}
 	var played []*client.T
@@ -97,7 +101,7 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 	} else {
 		played, err = engine.Run(ctx, scenarios)
 	}
-	v := &evidence{role: wire.Client, transport: o.Transport, report: judge.Judge(trace.Logs())}
+	v := &evidence{role: wire.Client, transport: o.Transport, report: judge.Judge(trace.Logs()), redactor: o.Redactor}
 	for _, t := range played {
 		v.outcomes = append(v.outcomes, t.Outcomes()...)
 	}
@@ -110,11 +114,12 @@ func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, err
 	run := &result.Run{
 		Format: result.Format, Tool: o.Tool, Revision: schema.Version, Role: string(wire.Client), Transport: o.Transport,
 		Target: target, Started: trace.Start.UTC(), Seconds: time.Since(trace.Start).Seconds(), Strict: o.Strict,
-		Requirements: v.assemble(catalogue, o.Selection), Harness: ownFindings(v.report, wire.Server),
+		Requirements: v.assemble(catalogue, o.Selection), Harness: ownFindings(v.report, wire.Server, o.Redactor),
 	}
 	expected.Apply(run, o.Expected, trace.Start)
 	run.Verdict, run.Reason = verdict(run, v.cause)
 	run.Notes = endings(played)
+	redactRun(o.Redactor, run)
 	return run, trace, nil
 }
 
@@ -218,7 +223,7 @@ func describeClient(t *result.Target, c *judge.Conversation) {
 // ownFindings returns violations in messages of mcpconform itself, which plays
 // the given party. Where the other party gave an id or a token twice it does not
 // show what belongs together, nor then who is at fault.
-func ownFindings(report judge.Report, own wire.Party) []result.Finding {
+func ownFindings(report judge.Report, own wire.Party, redactor *transport.Redactor) []result.Finding {
 	var findings []result.Finding
 	for _, id := range []string{"base.request.id-unique", "progress.token.unique"} {
 		if seen := report[judge.Key{Requirement: id, Party: own.Peer()}]; seen != nil && len(seen.Violations) > 0 {
@@ -231,7 +236,7 @@ func ownFindings(report judge.Report, own wire.Party) []result.Finding {
 		}
 		for _, v := range seen.Violations {
 			findings = append(findings, result.Finding{
-				Check: "rule: " + v.Rule, Message: k.Requirement + ": " + v.Message, Evidence: result.NewEvents(v.Evidence),
+				Check: "rule: " + v.Rule, Message: k.Requirement + ": " + v.Message, Evidence: shown(redactor, v.Evidence),
 			})
 		}
 	}

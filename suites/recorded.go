@@ -14,6 +14,7 @@ import (
 // Recorded judges one party of a recorded trace. Only the passive rules can
 // say anything of it: what they did not see is inconclusive.
 func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, error) {
+	trace.Redact = o.Redactor.Event
 	catalogue, err := schema.Catalogue()
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -11,9 +12,6 @@ import (
 // shown converts evidence for a report. Secrets are taken out before a long
 // event is shortened, which could cut one in two.
 func shown(r *transport.Redactor, events []*wire.Event) []result.Event {
-	if r == nil {
-		return result.NewEvents(events)
-	}
 	clean := make([]*wire.Event, 0, len(events))
 	seen := make(map[*wire.Event]bool)
 	for _, e := range events {
@@ -43,13 +41,14 @@ func redactRun(r *transport.Redactor, run *result.Run) {
 	}
 	findings := func(list []result.Finding) {
 		for i := range list {
-			clean(&list[i].Message)
+			clean(&list[i].Check, &list[i].Message)
 			for j := range list[i].Evidence {
 				clean(&list[i].Evidence[j].Text)
 			}
 		}
 	}
 	clean(&run.Reason, &run.Target.Name, &run.Target.Title, &run.Target.Version, &run.Target.ProtocolVersion, &run.Target.URL)
+	run.Target.Command = slices.Clone(run.Target.Command)
 	cleanAll(run.Target.Command)
 	if c := r.Bytes(run.Target.Capabilities); json.Valid(c) {
 		run.Target.Capabilities = c
@@ -60,8 +59,11 @@ func redactRun(r *transport.Redactor, run *result.Run) {
 	findings(run.Harness)
 	for i := range run.Requirements {
 		q := &run.Requirements[i]
-		clean(&q.Reason)
+		clean(&q.Reason, &q.Expected)
 		cleanAll(q.Notes)
 		findings(q.Findings)
+	}
+	for i := range run.ExpectedFailures {
+		clean(&run.ExpectedFailures[i].Reason)
 	}
 }

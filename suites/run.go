@@ -95,9 +95,7 @@ func Server(ctx context.Context, o Options) (*result.Run, *wire.Trace, error) {
 	if trace == nil {
 		trace = wire.NewTrace(o.Limits)
 	}
-	if o.Redactor != nil {
-		trace.Redact = o.Redactor.Event
-	}
+	trace.Redact = o.Redactor.Event
 	r := &serverRun{options: o, catalogue: slices.Concat(catalogue, OwnRequirements(o.Scripts, wire.Server)), trace: trace}
 	r.engine = &check.Engine{Dialer: o.Dialer, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel, Settings: o.Settings, Restart: o.Restart}
 	return r.run(ctx), trace, nil

@@ -186,6 +186,7 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 		Transport: f.transport, Selection: f.selection, Scenarios: f.scenarios, Scripts: scripts,
 		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict, Authorizes: f.authorizes,
 		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
+		Redactor: newRedactor(nil, args),
 	}
 	if f.timeout <= 0 {
 		return o, errors.New("--timeout has to be longer than nothing")
@@ -254,6 +255,7 @@ func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
 	if err != nil {
 		return o, err
 	}
+	o.Redactor.AddEnv(env...)
 	o.Launch = client.Command{Args: args, Dir: f.env.dir, Env: env, Given: f.given(), Browser: self + " " + browseName + " %s"}.Launch
 	return o, nil
 }
@@ -333,7 +335,7 @@ func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func
 		change(&c)
 	}
 	if err := c.Run(cmd.Context()); err != nil {
-		fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcpconform: "+newRedactor(nil, args).String(err.Error()))
 		return exitError(exitNotConformant)
 	}
 	return nil

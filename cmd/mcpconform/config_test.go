@@ -27,6 +27,12 @@ const asReference = "MCPCONFORM_TEST_REFERENCE"
 
 func TestMain(m *testing.M) {
 	switch {
+	case len(os.Args) > 1 && os.Args[1] == asEcho:
+		if err := echo(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case os.Getenv(asCommand) != "", os.Getenv(asReference) != "" && len(os.Args) > 1 && os.Args[1] == "proxy":
 		main()
 		os.Exit(0)

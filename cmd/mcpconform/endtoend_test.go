@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,26 +44,30 @@ type outcome struct {
 // conduct runs `mcpconform server` with all reports.
 func conduct(t *testing.T, env []string, args ...string) outcome {
 	t.Helper()
+	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--config=") }) {
+		args = append([]string{"--config", os.DevNull}, args...)
+	}
+	return conductAs(t, "server", env, "", args...)
+}
+
+// conductAs runs a command that tests something, with all reports.
+func conductAs(t *testing.T, command string, env []string, stdin string, args ...string) outcome {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl"}
-	all := []string{"server", "--config", os.DevNull}
+	all := []string{command}
 	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace"} {
 		all = append(all, flag, filepath.Join(dir, reports[i]))
-	}
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "--config=") {
-			all = append(all[:1], all[3:]...)
-		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for a run that hangs
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append(all, args...)...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	cmd.Env = append(append(os.Environ(), asCommand+"=1"), env...)
 	_ = cmd.Run() // the exit code tells
 	if ctx.Err() != nil {

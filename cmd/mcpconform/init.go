@@ -44,12 +44,13 @@ func initCommand() *cobra.Command {
 			}
 			target := config.Target{Command: command, URL: h.url, Start: h.start, Cwd: f.dir, Env: named(f.env, "="), Headers: named(h.headers, ":")}
 			var found *check.Target
+			redactor := newRedactor(nil, nil)
 			if len(command) > 0 || h.given() {
-				if found, err = f.discover(cmd.Context(), &h, command); err != nil {
+				if found, redactor, err = f.discover(cmd.Context(), &h, command); err != nil {
 					return err
 				}
 			}
-			if err := os.WriteFile(file, config.Initial(target, found), 0o644); err != nil {
+			if err := os.WriteFile(file, config.Initial(target, found, redactor), 0o644); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", file)
@@ -78,33 +79,34 @@ func named(texts []string, separator string) map[string]string {
 	return all
 }
 
-// discover learns what a target offers. A target that cannot be reached ends
-// the command with the exit code for that.
-func (f *runFlags) discover(ctx context.Context, h *httpFlags, command []string) (*check.Target, error) {
+// discover learns what a target offers, and returns it with what takes secrets
+// out of it. A target that cannot be reached ends the command with the exit code
+// for that.
+func (f *runFlags) discover(ctx context.Context, h *httpFlags, command []string) (*check.Target, *transport.Redactor, error) {
 	f.call = string(check.CallSafe)
 	o, err := f.options()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	stop := func() {}
 	if h.given() {
 		env, err := f.environment()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if stop, err = h.target(ctx, &o, command, transport.Command{Dir: f.dir, Env: env}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	} else if err := f.target(&o, command); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer stop()
 	found, err := prepare(ctx, o)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "mcpconform: nothing could be learned of the server: %v\n", err)
-		return nil, exitError(exitIncomplete)
+		fmt.Fprintf(os.Stderr, "mcpconform: nothing could be learned of the server: %s\n", o.Redactor.String(err.Error()))
+		return nil, nil, exitError(exitIncomplete)
 	}
-	return found, nil
+	return found, o.Redactor, nil
 }
 
 func prepare(ctx context.Context, o suites.Options) (*check.Target, error) {

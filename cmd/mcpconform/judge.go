@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -47,9 +49,11 @@ func judgeCommand() *cobra.Command {
 					return fmt.Errorf("--expected-failures: %w", err)
 				}
 			}
+			redactor := newRedactor(nil, nil)
+			keepSecret(redactor, trace)
 			run, err := suites.Recorded(trace, party, suites.Options{
 				Selection: selection, Expected: entries, Strict: strict, Tool: result.Tool{Name: "mcpconform", Version: version()},
-				Target: result.Target{Command: []string{"(trace " + args[0] + ")"}},
+				Target: result.Target{Command: []string{"(trace " + args[0] + ")"}}, Redactor: redactor,
 			})
 			if err != nil {
 				return err
@@ -63,4 +67,21 @@ func judgeCommand() *cobra.Command {
 	cmd.Flags().StringVar(&expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
 	cmd.Flags().BoolVar(&strict, "strict", false, "a broken SHOULD makes the target not conformant")
 	return cmd
+}
+
+// keepSecret makes known the credentials in the heads of a trace, which need not
+// be one of ours.
+func keepSecret(r *transport.Redactor, trace *wire.Trace) {
+	for _, l := range trace.Logs() {
+		for _, e := range l.Events() {
+			if e.HTTP == nil {
+				continue
+			}
+			u, err := url.Parse(e.HTTP.URL)
+			if err != nil {
+				u = nil
+			}
+			r.AddHead(e.HTTP.Header, u)
+		}
+	}
 }

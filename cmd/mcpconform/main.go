@@ -40,7 +40,7 @@ func main() {
 	case errors.As(err, &code):
 		os.Exit(int(code))
 	default:
-		fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+		fmt.Fprintln(os.Stderr, "mcpconform: "+newRedactor(nil, os.Args[1:]).String(err.Error()))
 		os.Exit(exitUsage)
 	}
 }
@@ -68,6 +68,18 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
 	return root
+}
+
+// newRedactor returns a Redactor that knows what is secret in our environment,
+// which whatever is launched inherits, and in what it is given: further
+// variables, as NAME=value, and arguments. Nothing that a command prints or
+// writes may repeat it.
+func newRedactor(env, args []string) *transport.Redactor {
+	r := transport.NewRedactor(nil, "")
+	r.AddEnv(os.Environ()...)
+	r.AddEnv(env...)
+	r.AddArgs(args...)
+	return r
 }
 
 // version returns the module version that the binary was built from.

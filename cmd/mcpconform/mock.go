@@ -72,8 +72,8 @@ func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file stri
 	if err != nil {
 		return err
 	}
-	stderr := cmd.ErrOrStderr()
-	played, err := mockserver.PlayScript(&o, s, func(line string) { fmt.Fprintln(stderr, "mcpconform: "+line) })
+	stderr, redactor := cmd.ErrOrStderr(), newRedactor(nil, nil)
+	played, err := mockserver.PlayScript(&o, s, func(line string) { fmt.Fprintln(stderr, "mcpconform: "+redactor.String(line)) })
 	if err != nil {
 		return err
 	}

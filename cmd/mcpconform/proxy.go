@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -116,7 +117,7 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil {
-		fmt.Fprintln(f.stderr, "mcpconform: "+err.Error())
+		fmt.Fprintln(f.stderr, "mcpconform: "+o.Redactor.String(err.Error()))
 	}
 	return f.judge(parties, o)
 }
@@ -127,9 +128,7 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 		return err
 	}
 	o.Trace, o.Target.Command = relayedTrace(o.Limits), slices.Clone(args)
-	o.Redactor = transport.NewRedactor(nil, "")
-	keepSecret(o.Redactor, env, args)
-	o.Trace.Redact = o.Redactor.Event
+	o.Redactor = newRedactor(env, args)
 	// A client that has gone ends what is written to it, and not this process,
 	// which has its report to write.
 	signal.Ignore(syscall.SIGPIPE)
@@ -155,7 +154,6 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 		return err
 	}
 	o.Trace, o.Redactor, o.Target.URL = relayedTrace(o.Limits), e.Redactor, e.String()
-	o.Trace.Redact = e.Redactor.Event
 	name := f.http.transport
 	if name != transport.NameSSE {
 		name = transport.NameHTTP
@@ -172,7 +170,7 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	server := &http.Server{Handler: relay, ReadHeaderTimeout: 30 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	fmt.Fprintln(f.stderr, "mcpconform: clients find the server at "+relay.URL(l.Addr().String())+"; Ctrl-C ends and reports")
+	fmt.Fprintln(f.stderr, "mcpconform: "+found(relay.URL(l.Addr().String()), e.Redactor))
 	select {
 	case <-ctx.Done():
 		// First the connections: a client that stalls would hold up the relay.
@@ -184,6 +182,20 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 		err = nil
 	}
 	return err
+}
+
+// found tells where clients find the server: the address is that of the relay,
+// all else is the server's own.
+func found(at string, r *transport.Redactor) string {
+	shown := at
+	if u, err := url.Parse(at); err == nil {
+		shown = r.URL(u)
+	}
+	text := "clients find the server at " + shown + "; Ctrl-C ends and reports"
+	if shown != at {
+		text += " (" + transport.Redacted + " stands for what --url has there)"
+	}
+	return text
 }
 
 // judge reports on each party and returns the worst exit code.

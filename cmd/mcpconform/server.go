@@ -115,7 +115,7 @@ func (f *runFlags) options() (suites.Options, error) {
 	if _, err := concerned(f.selection, []wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
 		return suites.Options{}, err
 	}
-	redactor := transport.NewRedactor(nil, "")
+	redactor := newRedactor(nil, nil)
 	redactor.Add(f.config.secrets...)
 	return suites.Options{
 		Selection: f.selection, Redactor: redactor, Scripts: scripts,
@@ -144,18 +144,9 @@ func (f *runFlags) target(o *suites.Options, args []string) error {
 	}
 	o.Dialer = &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
 	o.Target.Command = slices.Clone(args)
-	keepSecret(o.Redactor, env, args)
+	o.Redactor.AddEnv(env...)
+	o.Redactor.AddArgs(args...)
 	return nil
-}
-
-// keepSecret makes known what a target was told that no report may repeat. An
-// environment that is nil is ours.
-func keepSecret(r *transport.Redactor, env, args []string) {
-	if env == nil {
-		env = os.Environ()
-	}
-	r.AddEnv(env...)
-	r.AddArgs(args...)
 }
 
 // environment returns the target's environment, or nil for ours.

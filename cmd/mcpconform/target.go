@@ -91,9 +91,7 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		return e, fmt.Errorf("--url: %w", err)
 	}
 	e.Redactor = transport.NewRedactor(e.Header, plain.URL)
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
-		e.Redactor.AddEnv(name + "=" + os.Getenv(name))
-	}
+	e.Redactor.AddEnv(os.Environ()...)
 	return e, nil
 }
 
@@ -125,7 +123,8 @@ func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string
 	stop = func() {}
 	if f.start != "" {
 		command.Args = transport.Shell(f.start)
-		keepSecret(e.Redactor, command.Env, strings.FieldsFunc(f.start, func(c rune) bool { return strings.ContainsRune(" \t\n'\"", c) }))
+		e.Redactor.AddEnv(command.Env...)
+		e.Redactor.AddArgs(f.start)
 		o.Target.Command = []string{e.Redactor.String(f.start)}
 		server, err := transport.Start{
 			Command: command, Endpoint: e, Log: o.Trace.Connect(name, "server process"),

@@ -3,10 +3,12 @@ package transport
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -152,6 +154,129 @@ func TestRedactorEnvironmentAndArguments(t *testing.T) {
 	}
 }
 
+// A secret is found in each way to write it, and in a mixture of them.
+func TestRedactorEscapes(t *testing.T) {
+	r := NewRedactor(nil, "https://me:pass%2Fw0rd@x/")
+	r.Add(`a/b"é😀\\n`, "hunter22", "nsecret", "two words", "back22\\", "100%41zz", `"quoted"`)
+	for in, want := range map[string]string{
+		`\u0068\u0075\u006e\u0074\u0065\u0072\u0032\u0032`:        "REDACTED",
+		`x\u0068\u0075\u006E\u0074er22x`:                          "xREDACTEDx",
+		`\\u0068\\u0075nter22`:                                    "REDACTED",
+		`{\"a\":\"hunter22\"}`:                                    `{\"a\":\"REDACTED\"}`,
+		`%68%75%6e%74%65%72%32%32 %6E`:                            "REDACTED %6E",
+		`%2568unter22`:                                            "REDACTED",
+		`&#104;&#x75;&#X6E;ter22`:                                 "REDACTED",
+		`\u00268h; &amp;#104;unter22`:                             `\u00268h; REDACTED`,
+		`a\/b\"\u00e9\ud83d\ude00\\n`:                             "REDACTED",
+		`a/b&quot;%C3%a9\uD83D\uDE00\\n`:                          "REDACTED",
+		`a/b\"é😀\\n`:                                              "REDACTED",
+		`a\\/b\\\"\xc3\xa9😀%5c%5Cn`:                               "REDACTED",
+		`two+words two%20words two\u0020words`:                    "REDACTED REDACTED REDACTED",
+		`"\nsecret" "\\nsecret" "C:\nsecret"`:                     `"REDACTED" "\\REDACTED" "C:REDACTED"`,
+		`"back22\\" "back22\"`:                                    `"REDACTED" "REDACTED`,
+		`100%41zz 100%2541zz`:                                     "REDACTED REDACTED",
+		`\"quoted\" "quoted"`:                                     "REDACTED REDACTED",
+		`pass/w0rd pass%2Fw0rd bWU6cGFzcy93MHJk`:                  "REDACTED REDACTED REDACTED",
+		`"hunter2"… "hunt"… \"hunte\"… hunter… hun… hunters…`:     `"REDACTED"… "REDACTED"… \"REDACTED\"… REDACTED… hun… hunters…`,
+		`hunter%3… hunter%… "hunter\\u00"… hunter&#5… hunter2\"…`: `REDACTED… REDACTED… "REDACTED"… REDACTED… REDACTED\"…`,
+		`\u0068unt \u00 \u \ % %4 %zz & &; &#; &#x; &#99999999;`:  `\u0068unt \u00 \u \ % %4 %zz & &; &#; &#x; &#99999999;`,
+		`\ud83d \ud83dx \ud83d\u0041 &longer-than-any;`:           `\ud83d \ud83dx \ud83d\u0041 &longer-than-any;`,
+	} {
+		if got := r.String(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+		if got := string(r.Bytes([]byte(in))); got != want {
+			t.Errorf("bytes %s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// What redaction leaves of JSON is JSON.
+func TestRedactorKeepsJSON(t *testing.T) {
+	r := NewRedactor(nil, "")
+	r.Add("nsecret", "back22\\", `"quote`, "u0041bc", "slash/", "tab\there")
+	for _, in := range []string{
+		"\nsecret", "back22\\", `back\" and more`, `a "quote`, "u0041bc", "\\u0041bc", "Abc", "slash/", "tab\there", "\\\\nsecret", "\\tab\there\\",
+	} {
+		text, err := json.Marshal(map[string]string{in: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Bytes(text); !json.Valid(got) {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
+func TestRedactorKnows(t *testing.T) {
+	t.Setenv("HOME", "/home/somebody")
+	t.Setenv("USER", "somebody")
+	for _, tt := range []struct {
+		name   string
+		tell   func(r *Redactor)
+		hidden []string
+		shown  []string
+	}{
+		{
+			"environment", func(r *Redactor) {
+				r.AddEnv("DB_PASS=db-pass", "MY_PWD=my-pwd-1", "SIGNING_KEY=first-line-of-key\nsecond-line-of-key", "GITHUB_TOKEN=Bearer gh-token",
+					`CREDENTIALS={"client_secret":"in-json","name":"plain-name","list":[{"apiKey":"in-list"}]}`, "PIPE=https://u:pipe-pass@h/x?sig=pipe-query")
+			},
+			[]string{"db-pass", "my-pwd-1", "first-line-of-key", "second-line-of-key", "gh-token", "in-json", "in-list", "pipe-pass", "pipe-query"},
+			[]string{"plain-name"},
+		},
+		{
+			"what is no secret", func(r *Redactor) {
+				r.AddEnv("AUTH_TYPE=certificate", "TOKEN_FILE=./not-there", "MAX_TOKENS=123456", "AUTH_REQUIRED=required", "API_KEY=short", "GIT_AUTHOR_NAME=Some Body",
+					"KEYBOARD=german", "KEY_OWNER=somebody", "TOKEN=${OTHER}", "SECRET_DATE=2025-06-18", "AUTH_ON=enabled", "KEY_HOME=/home/somebody", "KEY_TRUE=true")
+				r.AddArgs("--max-tokens", "100000", "--auth", "required", "--key-file", "not-there.pem", "-y", "@scope/package-name", "{url}", "--token", "{token}", "--secret-mode=strictly")
+			},
+			nil,
+			[]string{
+				"certificate", "./not-there", "123456", "required", "short", "Some Body", "german", "somebody", "${OTHER}", "2025-06-18", "enabled",
+				"/home/somebody", "true", "100000", "not-there.pem", "@scope/package-name", "{url}", "{token}", "strictly",
+			},
+		},
+		{
+			"arguments", func(r *Redactor) {
+				r.AddArgs("env", "API_KEY=as-variable", "docker", "-e", "TOKEN=docker-env", "--env=OTHER_TOKEN=joined-env", "--header=X-Auth: joined-header",
+					"-H", "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("me:basic-pass")), "-u", "me:user-pass", "--user", "1000:1000000",
+					`{"token":"json-token"}`, `--config={"password":"json-password"}`, "--url=https://h/?key=joined-query",
+					"sh", "-c", `exec TOKEN=in-shell server --api-key 'quoted-key' --header "X-Token: shell-header" "https://h/?a=shell-first&key=shell-query"|tee`)
+			},
+			[]string{
+				"as-variable", "docker-env", "joined-env", "joined-header", "basic-pass", "bWU6YmFzaWMtcGFzcw", "user-pass", "json-token", "json-password",
+				"joined-query", "in-shell", "quoted-key", "shell-header", "shell-first", "shell-query", "bWU6dXNlci1wYXNz",
+			},
+			[]string{"docker", "server", "1000000", "https://h/", "exec"},
+		},
+		{
+			"head", func(r *Redactor) {
+				u, _ := url.Parse("http://h/4f9c1b7a8d2e6f3a5b0c/mcp?token=query-token&mode=streaming")
+				r.AddHead(http.Header{"Authorization": {"Bearer head-token"}, "X-Api-Key": {"head-key"}, "Cookie": {"REDACTED"}, "User-Agent": {"some-agent"}}, u)
+				r.AddHead(http.Header{"Authorization": {"Bearer REDACTED"}}, nil)
+			},
+			[]string{"head-token", "head-key", "4f9c1b7a8d2e6f3a5b0c", "query-token"},
+			[]string{"some-agent", "streaming", "Bearer"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewRedactor(nil, "")
+			tt.tell(r)
+			for _, secret := range tt.hidden {
+				if got := r.String("<" + secret + ">"); got != "<"+Redacted+">" {
+					t.Errorf("%s is shown as %s", secret, got)
+				}
+			}
+			for _, text := range tt.shown {
+				if got := r.String("<" + text + ">"); got != "<"+text+">" {
+					t.Errorf("%s is shown as %s", text, got)
+				}
+			}
+		})
+	}
+}
+
 // FuzzRedactor looks for a secret in what was redacted, wherever it stood.
 func FuzzRedactor(f *testing.F) {
 	f.Add("t0ken-1", "", "before ", " after")
@@ -162,7 +287,7 @@ func FuzzRedactor(f *testing.F) {
 		r := NewRedactor(nil, "")
 		r.Add(secret, other)
 		escaped, _ := json.Marshal(secret)
-		text := before + secret + after + string(escaped) + url.QueryEscape(secret) + after + other
+		text := before + secret + after + string(escaped) + url.QueryEscape(secret) + after + other + mixed(secret)
 		e := &wire.Event{
 			Kind: wire.KindMessage, From: wire.Server, Raw: []byte(text), Msg: wire.Parse([]byte(text)), Note: text,
 			SSE: &wire.SSE{Event: text, ID: text, Comment: text}, HTTP: &wire.Head{URL: text, Header: http.Header{"X": {text}}},
@@ -177,7 +302,7 @@ func FuzzRedactor(f *testing.F) {
 				"text": r.String(text), "raw": string(clean.Raw), "note": clean.Note, "id": clean.SSE.ID, "event": clean.SSE.Event,
 				"comment": clean.SSE.Comment, "URL": clean.HTTP.URL, "header": clean.HTTP.Header.Get("X"),
 			} {
-				if strings.Contains(got, s) {
+				if strings.Contains(got, s) || utf8.ValidString(s) && strings.Contains(got, mixed(s)) {
 					t.Errorf("%s still has %q: %q", where, s, got)
 				}
 			}
@@ -186,4 +311,47 @@ func FuzzRedactor(f *testing.F) {
 			t.Error("the event itself was changed")
 		}
 	})
+}
+
+// mixed writes each character of a text in another way.
+func mixed(s string) string {
+	var b strings.Builder
+	n := 0
+	for _, c := range s {
+		switch n++; {
+		case c >= 0x10000:
+			b.WriteRune(c)
+		case n%4 == 0:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		case n%4 == 1:
+			fmt.Fprintf(&b, `\\u%04X`, c)
+		case n%4 == 2:
+			fmt.Fprintf(&b, "&#%d;", c)
+		default:
+			for _, byte := range []byte(string(c)) {
+				fmt.Fprintf(&b, "%%%02x", byte)
+			}
+		}
+	}
+	return b.String()
+}
+
+// BenchmarkRedactor looks for few secrets, which are not there, in a message.
+func BenchmarkRedactor(b *testing.B) {
+	r := NewRedactor(http.Header{"Authorization": {"Bearer eyJhbGciOiJIUzI1NiJ9"}}, "https://x/mcp?key=k3y-in-the-query")
+	r.AddEnv("API_KEY=sk-abcdefghijklmnopqrstuvwx", "DB_PASSWORD=correct-horse", "GITHUB_TOKEN=ghp_0123456789")
+	plain := strings.Repeat(`{"name":"a tool","description":"It does what its name says, and a little more.","inputSchema":{"type":"object"}},`, 1000)
+	quoted, _ := json.Marshal(plain)
+	escaped := strings.Repeat(`\u005cu0065\u00e9%65&amp;`, 5000)
+	for name, text := range map[string][]byte{"plain": []byte(plain), "JSON in JSON": quoted, "escapes only": []byte(escaped)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := r.Bytes(text); len(got) != len(text) {
+					b.Fatal("something was found")
+				}
+			}
+		})
+	}
 }

@@ -77,6 +77,8 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the body is longer than the relay's limit", http.StatusRequestEntityTooLarge)
 		return
 	}
+	// The client's own credentials are not the user's flags, and no less secret.
+	r.site.redact.AddHead(req.Header, req.URL)
 	msg := wire.Parse(body)
 	l := r.link(req, msg)
 	if l == nil {

@@ -202,11 +202,10 @@ func (s *Started) await(ctx context.Context, wait time.Duration, network, addr s
 const maxLastWords = 2 << 10
 
 func (s *Started) withOutput(err error) error {
-	words := bytes.TrimSpace(s.Output())
+	words := bytes.TrimSpace(s.Endpoint.redactor().Bytes(s.Output()))
 	if len(words) > maxLastWords {
 		words = words[len(words)-maxLastWords:]
 	}
-	words = s.Endpoint.redactor().Bytes(words)
 	if len(words) == 0 {
 		return fmt.Errorf("%w; it has written nothing", err)
 	}

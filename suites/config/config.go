@@ -55,7 +55,8 @@ type Config struct {
 	Expected Expected `yaml:"expectedFailures"`
 }
 
-// Target is the server under test: a command over stdio or a URL.
+// Target is the server under test: a command over stdio or a URL, both with
+// variables expanded.
 type Target struct {
 	Command []string `yaml:"command"`
 	URL     string   `yaml:"url"`
@@ -170,6 +171,15 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 		return f.Errorf(at("start"), "start is for a server over HTTP: the url is missing")
 	case len(t.Headers) > 0 && t.URL == "":
 		return f.Errorf(at("headers"), "headers are for a server over HTTP: the url is missing")
+	}
+	var err error
+	if t.URL, err = source.Expand(t.URL, lookup); err != nil {
+		return f.Errorf(at("url"), "%s", err)
+	}
+	for i, word := range t.Command {
+		if t.Command[i], err = source.Expand(word, lookup); err != nil {
+			return f.Errorf(at("command", i), "%s", err)
+		}
 	}
 	for member, values := range map[string]map[string]string{"headers": t.Headers, "env": t.Env} {
 		for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/profile"
 )
@@ -19,14 +21,19 @@ const maxShown = 200
 
 // Initial returns a file for a target, with comments that say what discovery
 // learned of it and what remains to be filled in. Values of environment
-// variables are not written: the file refers to the variables. found is nil if
-// there was nothing to discover.
-func Initial(target Target, found *check.Target) []byte {
+// variables are not written: the file refers to the variables, as it does for
+// what the redactor knows to be secret. found is nil if there was nothing to
+// discover.
+func Initial(target Target, found *check.Target, redactor *transport.Redactor) []byte {
 	var b bytes.Buffer
+	target, hidden := withoutSecrets(target, redactor)
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# yaml-language-server: $schema=%s", schemaURL)
 	p("# Configuration of mcpconform. Flags on the command line win over this file.")
 	p("")
+	if hidden > 0 {
+		p("# Secrets are left out: set the variables ${%s1} … in their place, or name your own.", secretVariable)
+	}
 	writeTarget(p, target)
 	p("")
 	p("# Which tools may be called: none, safe (those annotated read-only, those named")
@@ -60,7 +67,44 @@ func Initial(target Target, found *check.Target) []byte {
 	p("# select: []      # only these requirements: ids, globs, pages, levels")
 	p("# skip: []")
 	p("# strict: true    # a broken SHOULD counts")
-	return b.Bytes()
+	return redactor.Bytes(b.Bytes())
+}
+
+// secretVariable is how the names of variables begin that stand for secrets.
+const secretVariable = "MCP_SECRET_"
+
+// withoutSecrets refers to a variable in the place of each secret, and returns
+// how many there are.
+func withoutSecrets(t Target, r *transport.Redactor) (clean Target, hidden int) {
+	refer := func(text string) string {
+		parts := strings.Split(text, transport.Redacted)
+		for i := range parts[1:] {
+			hidden++
+			parts[i] += fmt.Sprintf("${%s%d}", secretVariable, hidden)
+		}
+		return strings.Join(parts, "")
+	}
+	t.URL = refer(shownURL(t.URL, r))
+	t.Command = slices.Clone(t.Command)
+	for i, arg := range t.Command {
+		t.Command[i] = refer(r.String(arg))
+	}
+	t.Start = refer(r.String(t.Start))
+	return t, hidden
+}
+
+// shownURL returns a URL, in which the port may be a placeholder, without secrets.
+func shownURL(raw string, r *transport.Redactor) string {
+	const somePort = "65535"
+	u, err := url.Parse(strings.ReplaceAll(raw, transport.PortPlaceholder, somePort))
+	if err != nil {
+		return r.String(raw)
+	}
+	shown := r.URL(u)
+	if strings.Contains(raw, transport.PortPlaceholder) {
+		shown = strings.ReplaceAll(shown, somePort, transport.PortPlaceholder)
+	}
+	return shown
 }
 
 type printer func(format string, args ...any)

@@ -44,7 +44,7 @@ func TestInitial(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := string(Initial(tt.target, tt.found))
+			text := string(Initial(tt.target, tt.found, nil))
 			_, got, err := load(t, text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
@@ -62,7 +62,7 @@ func TestInitial(t *testing.T) {
 
 // The purposes in the comments are right once the comment signs are gone.
 func TestInitialPurposes(t *testing.T) {
-	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered())), "# purposes:\n")
+	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered(), nil)), "# purposes:\n")
 	section, _, _ := strings.Cut(rest, "\n\n")
 	_, got, err := load(t, "purposes:\n"+strings.ReplaceAll("\n"+section, "\n#", "\n"))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestInitialPurposes(t *testing.T) {
 	for _, wanted := range []string{
 		"#   read                           yes: ", "structured content; perhaps erase?callTools: all?strict: true", "# This server is known as a known?server;",
 	} {
-		if text := string(Initial(Target{}, discovered())); !strings.Contains(text, wanted) {
+		if text := string(Initial(Target{}, discovered(), nil)); !strings.Contains(text, wanted) {
 			t.Errorf("%q is missing in\n%s", wanted, text)
 		}
 	}
