@@ -1,5 +1,6 @@
 // Package wire holds what crosses a connection: JSON-RPC messages as they were
-// sent, with whatever is wrong about them, and the trace of all events of a run.
+// sent, with whatever is wrong about them, the trace of all events of a run, and
+// the conversation that a log holds: requests with what answered them.
 package wire
 
 import (

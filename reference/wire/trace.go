@@ -161,6 +161,10 @@ type Log struct {
 	stopped bool
 	ended   bool
 	changed chan struct{} // closed and replaced at each change
+
+	reading      sync.Mutex    // taken before mu
+	conversation *Conversation // as far as it was read
+	given        bool          // to somebody who reads it without a lock: it stays as it is
 }
 
 // Limits returns the limits of the connection.

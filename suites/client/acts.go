@@ -85,7 +85,7 @@ func judgeActions(t *T) {
 			continue
 		}
 		shown[action], _ = x.Result()["action"].(string)
-		if x.Response().Msg.Kind == wire.ErrorResponse {
+		if x.Response.Msg.Kind == wire.ErrorResponse {
 			shown[action] = "an error"
 		}
 		came[shown[action]] = true
@@ -117,9 +117,9 @@ func judgeRejection(t *T) {
 	case t.Handshake() != nil && !t.declares("sampling"):
 		t.Inconclusive("the client does not declare sampling", id)
 	case !ok || !both:
-	case rejected.Response().Msg.Kind != wire.ErrorResponse || accepted.Response().Msg.Kind != wire.Result:
+	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
 		t.Inconclusive(heedless+": both sampling requests got the same", id)
-	case rejected.Response().Msg.Error == nil || rejected.Response().Msg.Error.Code != -1:
+	case rejected.Response.Msg.Error == nil || rejected.Response.Msg.Error.Code != -1:
 		// The code stands in an example only.
 		t.Warning(id, "a sampling request that the user rejects is answered with another code than -1", rejected.Events()...)
 	default:
@@ -211,7 +211,7 @@ func judgeChanges(t *T) {
 			t.Exercised(current)
 		case one.announced:
 			t.Violation(current, "roots/list is answered as before, although a change was announced",
-				one.was.Request, one.was.Response(), one.after.Request, one.after.Response())
+				one.was.Request, one.was.Response, one.after.Request, one.after.Response)
 		}
 	}
 	for _, one := range changes {
@@ -220,7 +220,7 @@ func judgeChanges(t *T) {
 		case one.announced || words >= differing:
 			t.Exercised(every) // over HTTP a word may overtake, or lag behind, what it is about
 		case words > 0:
-			t.Violation(every, "no notification told of this change: "+one.kind+" a root", one.was.Response(), one.after.Response())
+			t.Violation(every, "no notification told of this change: "+one.kind+" a root", one.was.Response, one.after.Response)
 		}
 	}
 }

@@ -56,7 +56,7 @@ var exchangeScenarios = []*Scenario{
 				}
 				for _, id := range fenced[fence] {
 					switch {
-					case x.Response() != nil:
+					case x.Response != nil:
 						t.Exercised(id)
 					case t.silentTo(x):
 						t.Violation(id, "the client answers no ping any more after such notifications", x.Request)
@@ -79,7 +79,7 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 		for i := len(c.Messages) - 1; i >= 0; i-- {
 			e := c.Messages[i]
 			switch {
-			case e.From != wire.Client || x.Response() != nil && e.Seq > x.Response().Seq:
+			case e.From != wire.Client || x.Response != nil && e.Seq > x.Response.Seq:
 			case e.Msg.IsResponse() && !e.Msg.ID.Usable():
 				return e
 			case e.Seq < x.Request.Seq:
@@ -94,7 +94,7 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 // which it does not do with an ordinary server.
 func (t *T) abandoned(x *judge.Exchange) bool {
 	ok, decided, _ := t.Carried()
-	return x.Response() == nil && decided && !ok && t.Ending.Exit != nil
+	return x.Response == nil && decided && !ok && t.Ending.Exit != nil
 }
 
 // interrupted reports whether the client ended for another reason than its own
@@ -188,7 +188,7 @@ func (a *Asker) clashes() []wire.ID {
 func clashing(c *judge.Conversation, x *judge.Exchange) bool {
 	return slices.ContainsFunc(c.Exchanges, func(y *judge.Exchange) bool {
 		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) && y.Request.Seq < x.Request.Seq &&
-			(y.Response() == nil || y.Response().Seq > x.Request.Seq)
+			(y.Response == nil || y.Response.Seq > x.Request.Seq)
 	})
 }
 
@@ -211,7 +211,7 @@ func judgeEverything(t *T) {
 			switch {
 			case !clashing(c, x):
 			case served[kind]:
-				t.judgePing(x.Request, x.Response(), "base.request.id-space-per-side")
+				t.judgePing(x.Request, x.Response, "base.request.id-space-per-side")
 			default:
 				t.Inconclusive("the client serves no ping with such an id", "base.request.id-space-per-side")
 			}
@@ -222,7 +222,7 @@ func judgeEverything(t *T) {
 				for _, id := range p.requirements {
 					switch of := id == ofString || id == ofInteger; {
 					case served[kind], served[!kind] && of, len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
-						t.judgePing(x.Request, x.Response(), id)
+						t.judgePing(x.Request, x.Response, id)
 					case served[!kind]:
 						t.Inconclusive("the client serves no ping with such an id", id)
 					default:
@@ -234,7 +234,7 @@ func judgeEverything(t *T) {
 	}
 	for _, id := range []string{"unknown-method", "unknown-case", "unknown-kin"} {
 		if x, ok := t.Answered(id); ok {
-			refused := x.Response().Msg.Kind == wire.ErrorResponse && x.Response().Msg.Error.Code == -32601
+			refused := x.Response.Msg.Kind == wire.ErrorResponse && x.Response.Msg.Error.Code == -32601
 			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" is not refused with -32601", x.Events()...)
 		}
 	}
@@ -244,7 +244,7 @@ func judgeEverything(t *T) {
 		case id == "http.client.messages-before-response" && t.Transport != "http":
 		case last, first != nil && t.replied(first):
 			t.Exercised(id)
-		case first != nil && first.Response() == nil && t.silentTo(first):
+		case first != nil && first.Response == nil && t.silentTo(first):
 			t.Violation(id, "the client takes in no request of the server while it waits for an answer", first.Request)
 		}
 	}

@@ -25,7 +25,7 @@ var featureScenarios = []*Scenario{
 			}
 			t.Inconclusive("the client declares sampling, so it has nothing to refuse", "lifecycle.capability.client-refuses-sampling")
 			plain, ok := t.Answered("sampling-plain")
-			if !ok || plain.Response().Msg.Kind != wire.Result {
+			if !ok || plain.Response.Msg.Kind != wire.Result {
 				t.Inconclusive("the client answers no sampling request with a generation",
 					"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form")
 			} else {
@@ -36,9 +36,9 @@ var featureScenarios = []*Scenario{
 				t.judgeSame("sampling-metadata", "sampling.metadata.free-form")
 			}
 			if x, ok := t.Answered("sampling-broken"); ok {
-				t.Check(x.Response().Msg.Kind == wire.ErrorResponse, "sampling.error.returned",
+				t.Check(x.Response.Msg.Kind == wire.ErrorResponse, "sampling.error.returned",
 					"a sampling request that has no usable message was answered with a generation", x.Events()...)
-				if e := x.Response().Msg.Error; e != nil {
+				if e := x.Response.Msg.Error; e != nil {
 					t.Check(e.Code == -32602, "base.error.invalid-params", "messages that are no array were not refused with -32602", x.Events()...)
 				}
 			}
@@ -63,7 +63,7 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			plain, ok := t.Answered("elicitation-string")
-			if !ok || plain.Response().Msg.Kind != wire.Result {
+			if !ok || plain.Response.Msg.Kind != wire.Result {
 				t.Inconclusive("the client answers no elicitation with a result", "elicitation.schema.client-supports", "elicitation.schema.number-bounds")
 				return
 			}
@@ -79,7 +79,7 @@ var featureScenarios = []*Scenario{
 		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
-			if x, ok := t.Answered("after-cancelling"); ok && x.Response().Msg.Kind == wire.Result {
+			if x, ok := t.Answered("after-cancelling"); ok && x.Response.Msg.Kind == wire.Result {
 				t.Exercised("cancellation.either-side", "cancellation.race")
 			} else if _, before := t.Answered("before-cancelling"); before && x != nil && t.silentTo(x) {
 				t.Violation("cancellation.race", "the client answers no ping any more after requests to it were cancelled", x.Request)
@@ -124,7 +124,7 @@ var featureScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for _, c := range t.Conversations {
 				for _, x := range requests(c) {
-					if r := x.Response(); r != nil && r.Msg.Kind == wire.ErrorResponse && t.goesOn(c, r) {
+					if r := x.Response; r != nil && r.Msg.Kind == wire.ErrorResponse && t.goesOn(c, r) {
 						t.Exercised("base.error.data-free")
 					}
 				}
@@ -156,7 +156,7 @@ func (t *T) judgeRefusal(id, requirement string) {
 	if !ok {
 		return
 	}
-	switch m := x.Response().Msg; {
+	switch m := x.Response.Msg; {
 	case m.Kind == wire.Result:
 		t.Violation(requirement, x.Method()+" was answered although the client does not declare it", x.Events()...)
 	case m.Error == nil || m.Error.Code != -32601:
@@ -171,7 +171,7 @@ func (t *T) judgeSame(id, requirement string) {
 	x, ok := t.Answered(id)
 	switch {
 	case ok:
-		t.Check(x.Response().Msg.Kind == wire.Result, requirement, "this form of the request was refused, while a plain one got a result", x.Events()...)
+		t.Check(x.Response.Msg.Kind == wire.Result, requirement, "this form of the request was refused, while a plain one got a result", x.Events()...)
 	case x != nil && t.silentTo(x):
 		t.Violation(requirement, "this form of the request was not answered, while a plain one got a result", x.Request)
 	}

@@ -143,7 +143,7 @@ func (t *T) judgeLarge(id string) {
 			if x.Result()[filling] == nil {
 				continue
 			}
-			answer := x.Response()
+			answer := x.Response
 			cursor, more := x.Result()["nextCursor"].(string)
 			switch {
 			case x.Cancelled != nil && x.Cancelled.At-answer.At >= prompt:

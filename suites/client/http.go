@@ -114,7 +114,7 @@ var httpScenarios = []*Scenario{
 		Judge: func(t *T) {
 			if x := t.Asked("on-the-stream"); x != nil {
 				switch {
-				case x.Response() != nil:
+				case x.Response != nil:
 					t.Exercised("http.client.get-stream-messages")
 				case t.silentTo(x):
 					t.Violation("http.client.get-stream-messages", "a ping on the listening stream was not answered", x.Request)
@@ -563,7 +563,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	if lost == renewed || !renewed.Handshaken() || renewed.Log.ID == lost.Log.ID {
 		return
 	}
-	began, count := renewed.Init.Response(), 0
+	began, count := renewed.Init.Response, 0
 	for _, e := range lost.Messages {
 		if e.From != wire.Client || e.Msg.Method != "notifications/initialized" {
 			continue

@@ -70,7 +70,7 @@ var lifecycleScenarios = []*Scenario{
 		},
 		Judge: func(t *T) {
 			for _, c := range t.Conversations {
-				if c.Init != nil && c.Init.Response() != nil && c.Initialized == nil {
+				if c.Init != nil && c.Init.Response != nil && c.Initialized == nil {
 					t.Exercised("lifecycle.init.initialized-after-result")
 				}
 			}
@@ -98,7 +98,7 @@ var lifecycleScenarios = []*Scenario{
 			t.Carries("a ping and a log message came before the answer to initialize",
 				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
 			if x, ok := t.Answered("early-ping"); ok {
-				t.judgePing(x.Request, x.Response(), "ping.response-prompt")
+				t.judgePing(x.Request, x.Response, "ping.response-prompt")
 			}
 		},
 	},
@@ -372,7 +372,7 @@ func judgeBaseline(t *T) {
 	}
 	t.Check(!gaveUp, "lifecycle.init.instructions-optional", "the client gives up", lastEvents(c, 3)...)
 	for _, x := range t.Requests() {
-		if x.Token != nil && len(x.Progress) == 0 && x.Response() != nil && x.Response().Seq < c.Events[len(c.Events)-1].Seq {
+		if x.Token != nil && len(x.Progress) == 0 && x.Response != nil && x.Response.Seq < c.Events[len(c.Events)-1].Seq {
 			t.Exercised("progress.none")
 		}
 	}
@@ -387,9 +387,9 @@ func judgeUnusable(t *T) {
 		return
 	}
 	for _, x := range requests(c) {
-		if x.Request.Seq > c.Init.Response().Seq {
+		if x.Request.Seq > c.Init.Response.Seq {
 			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask for and cannot know",
-				c.Init.Request, c.Init.Response(), x.Request)
+				c.Init.Request, c.Init.Response, x.Request)
 			return
 		}
 	}
@@ -397,7 +397,7 @@ func judgeUnusable(t *T) {
 	case t.Ending.Exit != nil:
 		t.Exercised(id)
 	case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, "the client neither goes on nor disconnects", c.Init.Response())
+		t.Violation(id, "the client neither goes on nor disconnects", c.Init.Response)
 	}
 }
 

@@ -363,7 +363,7 @@ func judgeCarried(t *T) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
 			if cursor, ok := x.Result()["nextCursor"].(string); ok && listed[x.Method()] != "" {
-				given[cursor], page[cursor] = c, x.Response()
+				given[cursor], page[cursor] = c, x.Response
 			}
 		}
 	}
@@ -408,7 +408,7 @@ func judgePages(t *T) {
 					page = t.judgeCursor(c, x, given)
 				}
 				asked = max(asked, page)
-				if page >= reached && x.Response() != nil {
+				if page >= reached && x.Response != nil {
 					reached, last = page, x
 				}
 			}
@@ -505,8 +505,8 @@ func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int
 func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
 	events := []*wire.Event{x.Request}
 	for _, y := range c.Exchanges {
-		if y.Method() == x.Method() && y.Response() != nil && y.Response().Seq < x.Request.Seq {
-			events = []*wire.Event{y.Response(), x.Request}
+		if y.Method() == x.Method() && y.Response != nil && y.Response.Seq < x.Request.Seq {
+			events = []*wire.Event{y.Response, x.Request}
 		}
 	}
 	return events
@@ -525,7 +525,7 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	if reached < 1 {
 		return // it may be content with the first page
 	}
-	if t.interrupted() && !t.goesOn(c, last.Response()) {
+	if t.interrupted() && !t.goesOn(c, last.Response) {
 		return // it had no time to read on
 	}
 	// It reads on where it can, and has stopped in the middle.
@@ -557,9 +557,9 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 		if cursor == nil {
 			readings++
 		}
-		if last != nil && cursor != nil && readings == 1 && last.Response() != nil && last.Response().Seq < x.Request.Seq && last.Result() != nil {
+		if last != nil && cursor != nil && readings == 1 && last.Response != nil && last.Response.Seq < x.Request.Seq && last.Result() != nil {
 			if _, more := last.Result()["nextCursor"]; !more {
-				t.Violation("pagination.client.missing-cursor-ends", method+" goes on after a page without nextCursor", last.Response(), x.Request)
+				t.Violation("pagination.client.missing-cursor-ends", method+" goes on after a page without nextCursor", last.Response, x.Request)
 				return
 			}
 		}
@@ -570,7 +570,7 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 // judgePaging judges how lists are read whose cursors are ordinary.
 func judgePaging(t *T) {
 	for _, x := range t.Requests() {
-		if listed[x.Method()] == "" || x.Response() == nil || x.Result() == nil {
+		if listed[x.Method()] == "" || x.Response == nil || x.Result() == nil {
 			continue
 		}
 		if _, more := x.Result()["nextCursor"]; !more && wire.At(x.Request.Msg.Params, "cursor") != nil {

@@ -252,7 +252,7 @@ func requests(c *judge.Conversation) []*judge.Exchange {
 	}
 	var all []*judge.Exchange
 	for _, x := range c.Exchanges {
-		if x.From() == wire.Client && operation(x.Method()) && x.Request.Seq > c.Init.Response().Seq {
+		if x.From() == wire.Client && operation(x.Method()) && x.Request.Seq > c.Init.Response.Seq {
 			all = append(all, x)
 		}
 	}
@@ -279,7 +279,7 @@ func (t *T) Asked(id string) *judge.Exchange {
 // or the client left before it could answer.
 func (t *T) Answered(id string) (x *judge.Exchange, ok bool) {
 	x = t.Asked(id)
-	return x, x != nil && x.Response() != nil
+	return x, x != nil && x.Response != nil
 }
 
 // lastEvents returns the last messages of a conversation.

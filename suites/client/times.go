@@ -78,7 +78,7 @@ var timeScenarios = []*Scenario{
 		},
 		Judge: func(t *T) {
 			for _, x := range t.Requests() {
-				if x.Cancelled != nil && x.Response() != nil && x.Response().Seq > x.Cancelled.Seq {
+				if x.Cancelled != nil && x.Response != nil && x.Response.Seq > x.Cancelled.Seq {
 					t.Carries("an answer came although the request had been cancelled", lateResponse)
 				}
 			}
@@ -119,7 +119,7 @@ func silentTool(p *Play) server.Options {
 func judgeLate(t *T) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
-			r := x.Response()
+			r := x.Response
 			switch {
 			case x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq:
 			case answeredSince(c, r):
@@ -138,7 +138,7 @@ func judgeLate(t *T) {
 func answeredSince(c *judge.Conversation, r *wire.Event) bool {
 	next := math.MaxInt
 	for _, x := range c.Exchanges {
-		if y := x.Response(); x.From() == wire.Client && y != nil && y.Seq > r.Seq {
+		if y := x.Response; x.From() == wire.Client && y != nil && y.Seq > r.Seq {
 			next = min(next, y.Seq)
 		}
 	}
@@ -197,7 +197,7 @@ func hushed(which func(method string) bool, meanwhile func(ctx context.Context, 
 func (t *T) hushed() []*judge.Exchange {
 	var all []*judge.Exchange
 	for _, x := range t.Requests() {
-		if x.Response() == nil {
+		if x.Response == nil {
 			all = append(all, x)
 		}
 	}
@@ -236,7 +236,7 @@ func (t *T) wentOn(x *judge.Exchange) *wire.Event {
 				return y.Request
 			}
 			return nil
-		case y.Response() == nil, y.Response().Seq > x.Request.Seq:
+		case y.Response == nil, y.Response.Seq > x.Request.Seq:
 			return nil
 		}
 	}

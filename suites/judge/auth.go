@@ -34,12 +34,12 @@ func judgeChallenges(c *Conversation, o *Observer) {
 	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
 		return
 	}
-	for _, x := range c.httpExchanges() {
-		if x.status() != http.StatusUnauthorized {
+	for _, x := range c.HTTP {
+		if x.Status() != http.StatusUnauthorized {
 			continue
 		}
-		evidence := x.evidence()
-		values := x.head.HTTP.Header.Values(headerChallenge)
+		evidence := x.Events()
+		values := x.Head.HTTP.Header.Values(headerChallenge)
 		challenges := transport.Challenges(values)
 		o.Check(len(challenges) > 0, "auth.server.www-authenticate", wire.Server,
 			"an answer with status 401 has no WWW-Authenticate header", evidence...)
@@ -53,7 +53,7 @@ func judgeChallenges(c *Conversation, o *Observer) {
 			o.Violation("auth.server.www-authenticate-metadata-url", wire.Server,
 				"the resource_metadata of a challenge is "+wire.Quote(at, 100)+", no absolute URL", evidence...)
 		}
-		for _, m := range x.messages {
+		for _, m := range x.Messages {
 			if m.Msg.Kind == wire.Result {
 				o.Violation("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result", append(evidence, m)...)
 			}
@@ -69,23 +69,23 @@ func judgeAccess(c *Conversation, o *Observer) {
 		return
 	}
 	authorized := false
-	for _, x := range c.httpExchanges() {
-		header := x.request.HTTP.Header.Values("Authorization")
-		if tokenInQuery(x.request.HTTP.URL) {
-			o.Violation("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token", x.request)
+	for _, x := range c.HTTP {
+		header := x.Request.HTTP.Header.Values("Authorization")
+		if tokenInQuery(x.Request.HTTP.URL) {
+			o.Violation("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token", x.Request)
 			if len(header) > 0 {
-				o.Violation("auth.client.one-token-method", wire.Client, "a request holds an access token in its header and in its query", x.request)
+				o.Violation("auth.client.one-token-method", wire.Client, "a request holds an access token in its header and in its query", x.Request)
 			}
 		} else if len(header) > 0 {
 			o.Exercised("auth.client.no-token-in-query", wire.Client)
-			o.Check(len(header) == 1, "auth.client.one-token-method", wire.Client, "a request has more than one Authorization header", x.request)
+			o.Check(len(header) == 1, "auth.client.one-token-method", wire.Client, "a request has more than one Authorization header", x.Request)
 		}
 		if len(header) > 0 && strings.HasPrefix(strings.ToLower(header[0]), "bearer ") {
 			o.Exercised("auth.client.bearer-header", wire.Client)
 		}
 		if authorized {
 			o.Check(len(header) > 0, "auth.client.every-request", wire.Client,
-				"a request has no Authorization header, although earlier ones on the same connection have", x.evidence()...)
+				"a request has no Authorization header, although earlier ones on the same connection have", x.Events()...)
 		}
 		authorized = authorized || len(header) > 0
 	}

@@ -37,9 +37,9 @@ func judgeCompletionRequests(c *Conversation, o *Observer) {
 			continue
 		}
 		switch {
-		case x.Method() == "prompts/list" && e == x.Response():
+		case x.Method() == "prompts/list" && e == x.Response:
 			readPrompts(x, prompts)
-		case x.Method() == "resources/templates/list" && e == x.Response():
+		case x.Method() == "resources/templates/list" && e == x.Response:
 			items, _ := x.Result()["resourceTemplates"].([]any)
 			for _, item := range items[:min(len(items), maxPrompts)] {
 				if t, ok := wire.At(item, "uriTemplate").(string); ok {
@@ -123,10 +123,10 @@ const maxCompletions = 100
 func judgeCompletionResults(c *Conversation, o *Observer) {
 	last := c.lastOf(wire.Client)
 	for _, x := range c.Exchanges {
-		if x.Method() != "completion/complete" || x.Response() == nil || x.From() != wire.Client {
+		if x.Method() != "completion/complete" || x.Response == nil || x.From() != wire.Client {
 			continue
 		}
-		wentOn := x.Response().Seq < last
+		wentOn := x.Response.Seq < last
 		values, ok := wire.At(x.Result(), "completion", "values").([]any)
 		if !ok {
 			if wentOn && x.Result() == nil {

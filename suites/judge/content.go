@@ -70,10 +70,10 @@ func (c *Conversation) content(visit func(p *piece)) {
 			}
 		}
 		result := x.Result()
-		if result == nil || x.brokenOnPurpose() {
+		if result == nil || brokenOnPurpose(x) {
 			continue
 		}
-		e := x.Response()
+		e := x.Response
 		switch x.Method() {
 		case "tools/call":
 			each, _ := result["content"].([]any)

@@ -198,7 +198,7 @@ func judgeElicitResult(x *Exchange, o *Observer) {
 	fractional := fractionalBounds(requested)
 	result := x.Result()
 	if result == nil {
-		if e := x.Response().Msg.Error; fractional && e != nil && e.Code == -32602 {
+		if e := x.Response.Msg.Error; fractional && e != nil && e.Code == -32602 {
 			o.Violation("elicitation.schema.number-bounds", wire.Client, "a request with fractional bounds is refused", x.Events()...)
 		}
 		return

@@ -172,7 +172,7 @@ func (c *Conversation) cutShort(e *wire.Event) bool {
 // that refuses a message it may be left out (basic/transports#sending-messages-to-the-server).
 func lostID(c *Conversation, e *wire.Event) string {
 	if e.Msg.Kind == wire.Result {
-		if asked, known := c.nullID[e.From.Peer()]; known && asked < e.Seq && e.Msg.ID.Null() {
+		if asked := c.faults[e.From.Peer()].nullID; asked >= 0 && asked < e.Seq && e.Msg.ID.Null() {
 			return "" // the id of a request that had none to be told by
 		}
 		return "base.response.id-echo"
@@ -188,7 +188,7 @@ func lostID(c *Conversation, e *wire.Event) string {
 
 // refusedStatus reports whether the message came as the body of an HTTP error.
 func refusedStatus(c *Conversation, e *wire.Event) bool {
-	head := c.heads[e.Stream]
+	head := c.Head(e)
 	return head != nil && head.Seq < e.Seq && head.HTTP.Status >= 400
 }
 

@@ -35,7 +35,7 @@ func judgeRequestIDs(c *Conversation, o *Observer) {
 			continue
 		}
 		if first, again := seen[x.From()][id.Key()]; again {
-			if c.sentAgain(first, x.Request) {
+			if c.SentAgain(first, x.Request) {
 				seen[x.From()][id.Key()] = x.Request
 				continue
 			}
@@ -51,9 +51,9 @@ func judgeResponses(c *Conversation, o *Observer) {
 	for _, x := range c.Exchanges {
 		responder := x.From().Peer()
 		switch {
-		case len(x.Responses) > 1:
-			o.Violation("base.response.once", responder, fmt.Sprintf("the request got %d responses", len(x.Responses)), x.Events()...)
-		case len(x.Responses) == 1:
+		case len(x.Further) > 0:
+			o.Violation("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)), x.Events()...)
+		case x.Response != nil:
 			o.Exercised("base.response.once", responder)
 			o.Exercised("base.response.present", responder)
 			o.Exercised("base.response.only-to-requests", responder)
@@ -81,7 +81,7 @@ func judgeResponses(c *Conversation, o *Observer) {
 }
 
 func judgeEcho(x *Exchange, responder wire.Party, o *Observer) {
-	asked, given := x.Request.Msg.ID, x.Response().Msg.ID
+	asked, given := x.Request.Msg.ID, x.Response.Msg.ID
 	if x.Resembling {
 		o.Violation("base.response.id-type-echo", responder,
 			fmt.Sprintf("the request's id is %s, the response's %s", asked, given), x.Events()...)
@@ -102,7 +102,7 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 		return nil
 	}
 	for _, x := range c.Exchanges {
-		if x.Method() == method && x.From() != timeout.From && len(x.Responses) == 0 && !told[x] &&
+		if x.Method() == method && x.From() != timeout.From && x.Response == nil && !told[x] &&
 			(x.Cancelled == nil || x.Cancelled.Seq > timeout.Seq) && x.Request.Seq < timeout.Seq && x.Request.Msg.ID.Usable() {
 			told[x] = true
 			return x
@@ -144,7 +144,7 @@ func (c *Conversation) behindTool(x *Exchange, at *wire.Event) bool {
 		if y.Request.Seq >= x.Request.Seq {
 			return false
 		}
-		if y.From() == x.From() && y.Method() == "tools/call" && y.Response() != nil && y.Response().Seq > at.Seq {
+		if y.From() == x.From() && y.Method() == "tools/call" && y.Response != nil && y.Response.Seq > at.Seq {
 			return true
 		}
 	}
@@ -191,14 +191,14 @@ func before(cause, e *wire.Event) []*wire.Event {
 // that was no readable request. A receiver may fail to find out what a message
 // with any fault is: then its answer, if there is one, has no id to carry.
 func (c *Conversation) answersUnreadable(e *wire.Event) bool {
-	first, ok := c.unreadable[e.From.Peer()]
-	return ok && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
+	first := c.faults[e.From.Peer()].unreadable
+	return first >= 0 && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
 }
 
 // answersStray reports whether a response carries the id of a response of the
 // peer that belonged to no request.
 func (c *Conversation) answersStray(e *wire.Event) bool {
-	first, ok := c.strays[e.From.Peer()][e.Msg.ID.Key()]
+	first, ok := c.faults[e.From.Peer()].strays[e.Msg.ID.Key()]
 	return ok && first < e.Seq && e.Msg.ID.Usable()
 }
 
@@ -208,6 +208,6 @@ func (c *Conversation) answersInvalid(e *wire.Event) bool {
 	if !e.Msg.ID.Usable() {
 		return false
 	}
-	first, ok := c.invalid[e.From.Peer()][e.Msg.ID.Key()]
+	first, ok := c.faults[e.From.Peer()].invalid[e.Msg.ID.Key()]
 	return ok && first < e.Seq
 }

@@ -35,38 +35,36 @@ func judgeStreams(c *Conversation, o *Observer) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
-	byName := make(map[string]*httpExchange)
 	answers := c.firstAnswers()
-	for _, x := range c.httpExchanges() {
-		byName[x.name] = x
-		if x.mediaType() != typeEvents || !x.ok() {
+	for _, x := range c.HTTP {
+		if x.MediaType() != typeEvents || !x.OK() {
 			continue
 		}
 		judgeEventData(x, o)
-		if m := x.message(); m != nil && m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0 && x.method() == http.MethodPost {
+		if m := x.Message(); m != nil && m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0 && x.Method() == http.MethodPost {
 			c.judgeRequestStream(x, m, o)
 		}
-		if x.method() == http.MethodGet && !x.resumes() {
+		if x.Method() == http.MethodGet && !x.Resumes() {
 			c.judgeListening(x, answers, o)
 		}
 	}
-	c.judgeServerMessages(byName, o)
+	c.judgeServerMessages(o)
 }
 
-func judgeEventData(x *httpExchange, o *Observer) {
+func judgeEventData(x *wire.HTTPExchange, o *Observer) {
 	const id = "http.server.sse-event-data"
-	for _, e := range x.messages {
+	for _, e := range x.Messages {
 		switch {
 		case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 		case e.Msg.Kind == wire.Invalid:
-			o.Violation(id, wire.Server, "the data of an event is no JSON-RPC message: "+faults(e.Msg), x.evidence(e)...)
+			o.Violation(id, wire.Server, "the data of an event is no JSON-RPC message: "+faults(e.Msg), x.Events(e)...)
 		case e.Msg.Kind == wire.Batch:
-			o.Violation(id, wire.Server, "the data of an event is an array of messages", x.evidence(e)...)
+			o.Violation(id, wire.Server, "the data of an event is an array of messages", x.Events(e)...)
 		default:
 			o.Exercised(id, wire.Server)
 		}
 	}
-	for _, e := range x.others {
+	for _, e := range x.Others {
 		if e.Kind != wire.KindSSE || e.SSE == nil {
 			continue
 		}
@@ -80,15 +78,15 @@ func judgeEventData(x *httpExchange, o *Observer) {
 }
 
 // judgeRequestStream judges the stream that answers a request.
-func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Observer) {
+func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, o *Observer) {
 	request := c.Of(m)
 	var answer *wire.Event
-	for _, e := range x.messages {
+	for _, e := range x.Messages {
 		if !e.Msg.IsResponse() {
 			continue
 		}
 		if r := c.Of(e); r != nil && r != request {
-			o.Violation("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another one", x.evidence(e)...)
+			o.Violation("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another one", x.Events(e)...)
 			continue
 		}
 		if c.Of(e) == request && answer == nil {
@@ -99,40 +97,40 @@ func (c *Conversation) judgeRequestStream(x *httpExchange, m *wire.Event, o *Obs
 	if answer != nil {
 		o.Exercised("http.server.sse-response-sent", wire.Server)
 		o.Exercised("http.server.sse-no-early-close", wire.Server)
-		if x.complete() {
+		if x.Complete() {
 			o.Exercised("http.server.sse-close-after-response", wire.Server)
 		}
 		return
 	}
 	// A cancelled request needs no response, nothing is sent in a session that
 	// has ended, and connections may break.
-	if request == nil || request.Cancelled != nil || !x.complete() || c.dying(x.end) || c.gone(x.end) {
+	if request == nil || request.Cancelled != nil || !x.Complete() || c.dying(x.End) || c.gone(x.End) {
 		return
 	}
-	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.evidence(x.end)...)
-	if len(request.Responses) == 0 && !c.left(x) {
-		o.Violation("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.evidence(x.end)...)
+	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(x.End)...)
+	if request.Response == nil && !c.left(x) {
+		o.Violation("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.Events(x.End)...)
 	}
 }
 
 // left reports whether a stream that ended, or the last one that went on with
 // it, could have been gone on with, and the client did not: then the response may
 // wait for it (basic/transports#resumability-and-redelivery).
-func (c *Conversation) left(x *httpExchange) bool {
+func (c *Conversation) left(x *wire.HTTPExchange) bool {
 	if c.leaves == nil {
-		c.leaves = make(map[*httpExchange]bool)
-		resumes := make(map[string]*httpExchange) // by the event after which they go on
-		for _, x := range slices.Backward(c.httpExchanges()) {
-			var next *httpExchange
+		c.leaves = make(map[*wire.HTTPExchange]bool)
+		resumes := make(map[string]*wire.HTTPExchange) // by the event after which they go on
+		for _, x := range slices.Backward(c.HTTP) {
+			var next *wire.HTTPExchange
 			resumable := false
-			for _, e := range slices.Concat(x.messages, x.others) {
+			for _, e := range slices.Concat(x.Messages, x.Others) {
 				if e.SSE != nil && e.SSE.HasID && e.SSE.ID != "" {
 					resumable = true
 					next = cmp.Or(resumes[e.SSE.ID], next)
 				}
 			}
-			c.leaves[x] = resumable && x.complete() && (next == nil || c.leaves[next])
-			if after := x.request.HTTP.Header.Get(headerLast); after != "" {
+			c.leaves[x] = resumable && x.Complete() && (next == nil || c.leaves[next])
+			if after := x.Request.HTTP.Header.Get(headerLast); after != "" {
 				resumes[after] = x
 			}
 		}
@@ -145,9 +143,9 @@ func (c *Conversation) dying(e *wire.Event) bool {
 	if c.deleted == nil {
 		never := len(c.Events)
 		c.deleted = &never
-		for _, x := range c.httpExchanges() {
-			if x.method() == http.MethodDelete {
-				c.deleted = &x.request.Seq
+		for _, x := range c.HTTP {
+			if x.Method() == http.MethodDelete {
+				c.deleted = &x.Request.Seq
 				break
 			}
 		}
@@ -174,15 +172,15 @@ func (c *Conversation) sessionUse() *sessionUse {
 	if session == "" {
 		return use
 	}
-	for _, x := range c.httpExchanges() {
-		if x.head == nil || x.request.HTTP.Header.Get(headerSession) != session {
+	for _, x := range c.HTTP {
+		if x.Head == nil || x.Request.HTTP.Header.Get(headerSession) != session {
 			continue
 		}
-		if x.ok() {
-			use.served = max(use.served, x.request.Seq)
+		if x.OK() {
+			use.served = max(use.served, x.Request.Seq)
 		}
-		if x.status() == http.StatusNotFound && !x.deliberate() {
-			use.denied = max(use.denied, x.head.Seq)
+		if x.Status() == http.StatusNotFound && !deliberate(x) {
+			use.denied = max(use.denied, x.Head.Seq)
 		}
 	}
 	return use
@@ -195,7 +193,7 @@ func (c *Conversation) firstAnswers() []int {
 	earliest[len(c.Exchanges)] = len(c.Events)
 	for i, r := range slices.Backward(c.Exchanges) {
 		earliest[i] = earliest[i+1]
-		if answer := r.Response(); answer != nil && r.From() == wire.Client {
+		if answer := r.Response; answer != nil && r.From() == wire.Client {
 			earliest[i] = min(earliest[i], answer.Seq)
 		}
 	}
@@ -204,19 +202,19 @@ func (c *Conversation) firstAnswers() []int {
 
 // judgeListening judges a GET stream that resumes none: responses belong on
 // the streams of their requests.
-func (c *Conversation) judgeListening(x *httpExchange, answers []int, o *Observer) {
+func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, o *Observer) {
 	const id = "http.server.get-no-response"
-	for _, e := range x.messages {
+	for _, e := range x.Messages {
 		if e.Msg.IsResponse() {
-			o.Violation(id, wire.Server, "a response came on a listening stream", x.evidence(e)...)
+			o.Violation(id, wire.Server, "a response came on a listening stream", x.Events(e)...)
 			return
 		}
 	}
 	// Something was asked and answered elsewhere while the stream was open.
-	i, _ := slices.BinarySearchFunc(c.Exchanges, x.head.Seq, func(r *Exchange, seq int) int { return r.Request.Seq - seq })
+	i, _ := slices.BinarySearchFunc(c.Exchanges, x.Head.Seq, func(r *Exchange, seq int) int { return r.Request.Seq - seq })
 	end := len(c.Events)
-	if x.end != nil {
-		end = x.end.Seq
+	if x.End != nil {
+		end = x.End.Seq
 	}
 	if answers[i] < end {
 		o.Exercised(id, wire.Server)
@@ -224,17 +222,17 @@ func (c *Conversation) judgeListening(x *httpExchange, answers []int, o *Observe
 }
 
 // judgeServerMessages judges on which streams the server's own messages travel.
-func (c *Conversation) judgeServerMessages(streams map[string]*httpExchange, o *Observer) {
+func (c *Conversation) judgeServerMessages(o *Observer) {
 	type place struct {
 		event *wire.Event
-		x     *httpExchange
+		x     *wire.HTTPExchange
 	}
 	requests := make(map[string]place) // of the server, by id
 	progress := make(map[string]place)
 	open := c.openStreams()
 	for _, e := range c.Messages {
-		x := streams[e.Stream]
-		if e.From != wire.Server || e.Member || x == nil || x.head == nil || e.Msg.IsResponse() || x.mediaType() != typeEvents {
+		x := c.Carrier(e)
+		if e.From != wire.Server || e.Member || x == nil || x.Head == nil || e.Msg.IsResponse() || x.MediaType() != typeEvents {
 			continue
 		}
 		key, seen := "", map[string]place(nil)
@@ -246,17 +244,18 @@ func (c *Conversation) judgeServerMessages(streams map[string]*httpExchange, o *
 			key, seen = string(e.Raw), progress
 			c.judgeProgressStream(x, e, open[e], o)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/cancelled":
-			if r := c.Cancels(e); r != nil && x.method() == http.MethodPost {
-				o.Check(r.Request.Stream == e.Stream || streams[r.Request.Stream] == nil || streams[r.Request.Stream].method() == http.MethodGet,
+			if r := c.Cancels(e); r != nil && x.Method() == http.MethodPost {
+				asked := c.Carrier(r.Request)
+				o.Check(asked == x || asked == nil || asked.Method() == http.MethodGet,
 					"http.server.sse-related-messages", wire.Server,
 					"the stream of a request carries the cancellation of what was sent with another", r.Request, e)
 			}
 		}
-		if seen != nil && !x.resumes() {
+		if seen != nil && !x.Resumes() {
 			before, again := seen[key]
 			// A token may serve a later request, whose progress then reads the same.
 			reused := e.Msg.Kind == wire.Notification && c.Of(before.event) != c.Of(e)
-			if again && !reused && before.x != x && before.event.Raw != nil && string(before.event.Raw) == string(e.Raw) && !before.x.resumes() {
+			if again && !reused && before.x != x && before.event.Raw != nil && string(before.event.Raw) == string(e.Raw) && !before.x.Resumes() {
 				o.Violation("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event, e)
 				continue
 			}
@@ -271,15 +270,15 @@ func (c *Conversation) judgeServerMessages(streams map[string]*httpExchange, o *
 // openStreams returns how many event streams were open when each message of
 // the server came.
 func (c *Conversation) openStreams() map[*wire.Event]int {
-	streaming := make(map[string]bool)
-	for _, x := range c.httpExchanges() {
-		streaming[x.name] = x.ok() && x.mediaType() == typeEvents
+	streaming := make(map[*wire.HTTPExchange]bool)
+	for _, x := range c.HTTP {
+		streaming[x] = x.OK() && x.MediaType() == typeEvents
 	}
 	open := make(map[*wire.Event]int)
 	n := 0
 	for _, e := range c.Events {
 		switch {
-		case !streaming[e.Stream]:
+		case !streaming[c.Carrier(e)]:
 		case e.Kind == wire.KindHTTPResponse:
 			n++
 		case e.Kind == wire.KindStreamEnd:
@@ -292,12 +291,12 @@ func (c *Conversation) openStreams() map[*wire.Event]int {
 }
 
 // judgeServerRequest counts a request of the server that the client answered.
-func (c *Conversation) judgeServerRequest(x *httpExchange, e *wire.Event, o *Observer) {
+func (c *Conversation) judgeServerRequest(x *wire.HTTPExchange, e *wire.Event, o *Observer) {
 	r := c.Of(e)
-	if r == nil || r.Response() == nil {
+	if r == nil || r.Response == nil {
 		return
 	}
-	if x.method() == http.MethodGet {
+	if x.Method() == http.MethodGet {
 		o.Exercised("http.client.get-stream-messages", wire.Client)
 	} else {
 		o.Exercised("http.client.messages-before-response", wire.Client)
@@ -306,10 +305,10 @@ func (c *Conversation) judgeServerRequest(x *httpExchange, e *wire.Event, o *Obs
 
 // judgeProgressStream judges where the progress of a request travels: a token
 // shows the request that it belongs to (docs/positions.md, related-messages).
-func (c *Conversation) judgeProgressStream(x *httpExchange, e *wire.Event, open int, o *Observer) {
+func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, open int, o *Observer) {
 	const own, listening = "http.server.sse-related-messages", "http.server.get-unrelated"
 	r := c.Of(e)
-	if r == nil || r.From() != wire.Client || x.resumes() {
+	if r == nil || r.From() != wire.Client || x.Resumes() {
 		return
 	}
 	switch {
@@ -318,10 +317,10 @@ func (c *Conversation) judgeProgressStream(x *httpExchange, e *wire.Event, open 
 		if open > 1 {
 			o.Exercised(listening, wire.Server)
 		}
-	case x.method() == http.MethodPost:
-		o.Violation(own, wire.Server, "the stream of a request carries progress of another one", r.Request, x.request, e)
-	case r.Response() == nil || r.Response().Seq > e.Seq:
-		o.Violation(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.request, e)
+	case x.Method() == http.MethodPost:
+		o.Violation(own, wire.Server, "the stream of a request carries progress of another one", r.Request, x.Request, e)
+	case r.Response == nil || r.Response.Seq > e.Seq:
+		o.Violation(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.Request, e)
 	}
 }
 
@@ -347,33 +346,33 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 		return
 	}
 	seen := make(map[string]idEvent)
-	bound := make(map[string]*httpExchange)     // by stream: the exchange that it resumes, at the end of the chain
-	carried := make(map[string]*eventStream)    // by the exchange that it began with
-	carriers := make(map[string][]*eventStream) // by event id
-	streams := make(map[string]*httpExchange)
-	for _, x := range c.httpExchanges() {
-		streams[x.name] = x
-		carried[x.name] = new(eventStream)
+	bound := make(map[string]*wire.HTTPExchange) // by stream: the exchange that it resumes, at the end of the chain
+	carried := make(map[string]*eventStream)     // by the exchange that it began with
+	carriers := make(map[string][]*eventStream)  // by event id
+	streams := make(map[string]*wire.HTTPExchange)
+	for _, x := range c.HTTP {
+		streams[x.Stream] = x
+		carried[x.Stream] = new(eventStream)
 	}
 	for _, e := range c.Events {
 		x := streams[e.Stream]
 		if x == nil {
 			continue
 		}
-		if e == x.request && x.resumes() {
-			last := x.request.HTTP.Header.Get(headerLast)
+		if e == x.Request && x.Resumes() {
+			last := x.Request.HTTP.Header.Get(headerLast)
 			// Any stream that broke off with this id may be meant.
 			ok := slices.ContainsFunc(carriers[last], func(s *eventStream) bool { return s.last == last || !s.ended })
-			if known, found := seen[last]; found && x.method() == http.MethodGet {
-				bound[x.name] = streams[known.stream]
+			if known, found := seen[last]; found && x.Method() == http.MethodGet {
+				bound[x.Stream] = streams[known.stream]
 				carried[known.stream].ended = false
 			}
 			o.Check(ok, "http.client.last-event-id", wire.Client,
-				"Last-Event-ID is not the last event id that was received on a stream", x.evidence()...)
+				"Last-Event-ID is not the last event id that was received on a stream", x.Events()...)
 		}
-		owner := x.name
-		if b := bound[x.name]; b != nil {
-			owner = b.name
+		owner := x.Stream
+		if b := bound[x.Stream]; b != nil {
+			owner = b.Stream
 		}
 		stream := carried[owner]
 		if e.Kind == wire.KindStreamEnd {
@@ -394,29 +393,29 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 			if len(seen) > 1 {
 				o.Exercised("http.server.event-id-unique", wire.Server)
 			}
-		case x.resumes() && string(before.event.Raw) == string(e.Raw):
+		case x.Resumes() && string(before.event.Raw) == string(e.Raw):
 			// Replayed: judged below.
 		default:
 			o.Violation("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80), before.event, e)
 		}
 	}
-	for _, x := range c.httpExchanges() {
-		if b := bound[x.name]; b != nil && x.ok() {
-			c.judgeReplay(x, b, seen, carried[b.name].history, o)
+	for _, x := range c.HTTP {
+		if b := bound[x.Stream]; b != nil && x.OK() {
+			c.judgeReplay(x, b, seen, carried[b.Stream].history, o)
 		}
 	}
 }
 
 // judgeReplay judges what a resumed stream brings: events of the stream that
 // it resumes, from the named one on.
-func (c *Conversation) judgeReplay(x, original *httpExchange, seen map[string]idEvent, history []*wire.Event, o *Observer) {
+func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[string]idEvent, history []*wire.Event, o *Observer) {
 	const same, cursor = "http.server.replay-same-stream", "http.server.event-id-cursor"
-	from := seen[x.request.HTTP.Header.Get(headerLast)]
+	from := seen[x.Request.HTTP.Header.Get(headerLast)]
 	expected := from.position + 1
 	replayed := false
-	for _, e := range slices.Concat(x.messages, x.others) {
-		if c.foreign(e, original) {
-			o.Violation(same, wire.Server, "the resumed stream brings a message of another stream", x.request, from.event, e)
+	for _, e := range slices.Concat(x.Messages, x.Others) {
+		if c.belongsElsewhere(e, original) {
+			o.Violation(same, wire.Server, "the resumed stream brings a message of another stream", x.Request, from.event, e)
 			return
 		}
 		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.Kind != wire.KindMessage {
@@ -424,14 +423,14 @@ func (c *Conversation) judgeReplay(x, original *httpExchange, seen map[string]id
 		}
 		known := seen[e.SSE.ID]
 		switch {
-		case known.stream != original.name:
-			o.Violation(same, wire.Server, "the resumed stream brings an event of another stream", x.request, from.event, known.event, e)
+		case known.stream != original.Stream:
+			o.Violation(same, wire.Server, "the resumed stream brings an event of another stream", x.Request, from.event, known.event, e)
 			return
 		case known.position <= from.position:
-			o.Violation(cursor, wire.Server, "the resumed stream repeats an event that came before the named one, or that one", x.request, from.event, e)
+			o.Violation(cursor, wire.Server, "the resumed stream repeats an event that came before the named one, or that one", x.Request, from.event, e)
 			return
 		case known.position > expected && expected < len(history) && history[expected].Kind == wire.KindMessage:
-			o.Violation(cursor, wire.Server, "the resumed stream leaves out an event after the named one", x.request, from.event, history[expected], e)
+			o.Violation(cursor, wire.Server, "the resumed stream leaves out an event after the named one", x.Request, from.event, history[expected], e)
 			return
 		}
 		expected = known.position + 1
@@ -443,9 +442,9 @@ func (c *Conversation) judgeReplay(x, original *httpExchange, seen map[string]id
 	}
 }
 
-// foreign reports whether a message provably belongs to the stream of another
+// belongsElsewhere reports whether a message provably belongs to the stream of another
 // request.
-func (c *Conversation) foreign(e *wire.Event, original *httpExchange) bool {
+func (c *Conversation) belongsElsewhere(e *wire.Event, original *wire.HTTPExchange) bool {
 	if e.Kind != wire.KindMessage {
 		return false
 	}
@@ -453,8 +452,8 @@ func (c *Conversation) foreign(e *wire.Event, original *httpExchange) bool {
 	if r == nil || r.From() != wire.Client {
 		return false
 	}
-	if original.method() == http.MethodGet && e.Msg.Kind == wire.Notification {
+	if original.Method() == http.MethodGet && e.Msg.Kind == wire.Notification {
 		return false
 	}
-	return r.Request.Stream != original.name
+	return r.Request.Stream != original.Stream
 }

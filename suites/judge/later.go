@@ -22,13 +22,13 @@ func (c *Conversation) Older() bool {
 // metaVersion is where messages of later revisions name theirs.
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
-// aside holds the streams by which a client asks for a later revision, outside
+// foreignStreams are those by which a client asks for a later revision, outside
 // of any session. What travels there is no message of this revision
 // (docs/positions.md, later-revision-first). Over stdio it is all or nothing.
-type aside map[string]bool
+type foreignStreams map[string]bool
 
-func setAside(events []*wire.Event, over string) aside {
-	streams := make(aside)
+func findForeign(events []*wire.Event, over string) foreignStreams {
+	streams := make(foreignStreams)
 	opens := make(map[string]bool) // streams with an initialize
 	agreed := make(map[string]bool)
 	var first *wire.Event // message of the client

@@ -48,14 +48,14 @@ func judgeHandshake(c *Conversation, o *Observer) {
 	}
 	o.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
 		"something else than initialize came first", first)
-	if peer := first.From.Peer(); c.last[peer] != nil {
+	if peer := first.From.Peer(); c.Last(peer) != nil {
 		o.Exercised("lifecycle.init.first", peer) // it speaks, and has not done so before
 	}
 	o.Exercised("lifecycle.init.client-initiates", wire.Client)
 	for _, id := range []string{"version", "capabilities", "client-info"} {
 		o.Exercised("lifecycle.init.request-"+id, wire.Client)
 	}
-	answer := c.Init.Response()
+	answer := c.Init.Response
 	for _, x := range c.Exchanges {
 		c.judgeEarly(x, answer, o)
 	}
@@ -93,9 +93,9 @@ func (c *Conversation) initializedLater() bool {
 // a request that was one too many.
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
-		head := c.heads[e.Stream]
+		head := c.Head(e)
 		refusal := e.From == wire.Server && head != nil && head.HTTP.Status >= http.StatusBadRequest && !e.Msg.ID.Usable()
-		if e.Msg.Kind != wire.Invalid && !refusal && !tooMany(head) {
+		if e.Msg.Kind != wire.Invalid && !refusal && !wire.TooMany(head) {
 			return e
 		}
 	}
@@ -116,7 +116,7 @@ func (c *Conversation) firstBesides(method string) *wire.Event {
 // judgeEarly judges a request that was made before its sender was free to.
 func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, o *Observer) {
 	switch {
-	case x == c.Init || x.Method() == "ping", c.tooMany(x):
+	case x == c.Init || x.Method() == "ping", wire.TooMany(x.Head):
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
 		o.Violation("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
 	case x.From() == wire.Client:
@@ -208,7 +208,7 @@ func judgeGates(c *Conversation, o *Observer) {
 		return
 	}
 	for _, e := range c.Messages {
-		if e.Msg.Kind != wire.Request && e.Msg.Kind != wire.Notification || e.Seq < c.Init.Response().Seq {
+		if e.Msg.Kind != wire.Request && e.Msg.Kind != wire.Notification || e.Seq < c.Init.Response.Seq {
 			continue
 		}
 		for _, g := range gates {
@@ -259,7 +259,7 @@ func judgeNegotiated(c *Conversation, o *Observer) {
 	}
 	acted := make(map[wire.Party]bool)
 	for _, e := range c.Messages {
-		if e.Seq < c.Init.Response().Seq || e == c.Init.Response() || e == c.Initialized || e.Msg.Kind == wire.Invalid {
+		if e.Seq < c.Init.Response.Seq || e == c.Init.Response || e == c.Initialized || e.Msg.Kind == wire.Invalid {
 			continue
 		}
 		acted[e.From] = true

@@ -52,19 +52,16 @@ func LevelsSet(logs []*wire.Log) LogLevelsSet {
 		if l.Transport == transport.NameStdio || l.Transport == transport.NameOAuth {
 			continue
 		}
-		asked := make(map[string]int) // by id, where it is in all
-		for _, e := range l.Events() {
-			switch {
-			case e.Kind != wire.KindMessage:
-			case e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.Method == "logging/setLevel":
-				level, _ := severity(wire.At(e.Msg.Params, "level"))
-				asked[e.Msg.ID.Key()] = len(all)
-				all = append(all, levelSet{conn: l.ID, severity: level, from: e.At, to: math.MaxInt64})
-			case e.From == wire.Server && (e.Msg.Kind == wire.Result || e.Msg.Kind == wire.ErrorResponse):
-				if i, ok := asked[e.Msg.ID.Key()]; ok {
-					all[i].to = e.At
-				}
+		for _, x := range l.Conversation().Exchanges {
+			if x.From() != wire.Client || x.Method() != "logging/setLevel" {
+				continue
 			}
+			level, _ := severity(wire.At(x.Request.Msg.Params, "level"))
+			set := levelSet{conn: l.ID, severity: level, from: x.Request.At, to: math.MaxInt64}
+			if x.Response != nil {
+				set.to = x.Response.At
+			}
+			all = append(all, set)
 		}
 	}
 	return all
@@ -97,13 +94,13 @@ func judgeLogLevel(c *Conversation, o *Observer) {
 		case x != nil && x.From() == wire.Client && x.Method() == "logging/setLevel" && e == x.Request:
 			set = nil
 			pending++
-		case x != nil && x.From() == wire.Client && x.Method() == "logging/setLevel" && e == x.Response():
+		case x != nil && x.From() == wire.Client && x.Method() == "logging/setLevel" && e == x.Response:
 			pending--
 			if _, ok := severity(wire.At(x.Request.Msg.Params, "level")); ok && pending == 0 && e.Msg.Kind == wire.Result {
 				set = x
 			}
 		case set == nil || e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message":
-		case c.Transport != "stdio" && born[e.Stream] < set.Response().Seq && e.Stream != set.Response().Stream:
+		case c.Transport != "stdio" && born[e.Stream] < set.Response.Seq && e.Stream != set.Response.Stream:
 			// What travels on another stream may have been sent before.
 		default:
 			least, _ := severity(wire.At(set.Request.Msg.Params, "level"))
@@ -118,7 +115,7 @@ func judgeLogLevel(c *Conversation, o *Observer) {
 				continue
 			}
 			o.Check(level >= least, id, wire.Server,
-				"a message of level "+LogLevels[level]+" came although the level is set to "+LogLevels[least], set.Request, set.Response(), e)
+				"a message of level "+LogLevels[level]+" came although the level is set to "+LogLevels[least], set.Request, set.Response, e)
 		}
 	}
 }

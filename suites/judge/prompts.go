@@ -34,7 +34,7 @@ func readPrompts(x *Exchange, into map[string]listedPrompt) {
 		if !ok {
 			continue
 		}
-		p := listedPrompt{listed: x.Response(), arguments: make(map[string]bool)}
+		p := listedPrompt{listed: x.Response, arguments: make(map[string]bool)}
 		arguments, _ := wire.At(item, "arguments").([]any)
 		for _, a := range arguments {
 			if name, ok := wire.At(a, "name").(string); ok {
@@ -52,11 +52,11 @@ func judgePrompts(c *Conversation, o *Observer) {
 		x := c.Of(e)
 		switch {
 		case x == nil || x.From() != wire.Client:
-		case x.Method() == "prompts/list" && e == x.Response():
+		case x.Method() == "prompts/list" && e == x.Response:
 			readPrompts(x, prompts)
 		case x.Method() == "prompts/get" && e == x.Request:
 			judgeGiven(x, prompts, o)
-		case x.Method() == "prompts/get" && e == x.Response():
+		case x.Method() == "prompts/get" && e == x.Response:
 			messages, _ := x.Result()["messages"].([]any)
 			for _, m := range messages {
 				role := wire.At(m, "role")
@@ -106,7 +106,7 @@ func judgePromptsTolerated(c *Conversation, o *Observer) {
 		if x == nil || x.Method() != "prompts/list" || x.From() != wire.Client {
 			continue
 		}
-		if next, ok := x.Result()["nextCursor"].(string); ok && e == x.Response() {
+		if next, ok := x.Result()["nextCursor"].(string); ok && e == x.Response {
 			given[next] = true
 		}
 		if cursor, ok := wire.At(x.Request.Msg.Params, "cursor").(string); ok && e == x.Request && given[cursor] {

@@ -107,7 +107,7 @@ func judgeSizes(c *Conversation, o *Observer) {
 				case !ok:
 					delete(resources, uri)
 				case known == nil || known.size != size:
-					resources[uri] = &sized{listed: x.Response(), size: size}
+					resources[uri] = &sized{listed: x.Response, size: size}
 				}
 			}
 		case "resources/read":
@@ -128,7 +128,7 @@ func judgeSizes(c *Conversation, o *Observer) {
 				o.Exercised("resources.size.raw-bytes", wire.Server)
 			case known.off != nil && reflect.DeepEqual(contents, known.off.Result()["contents"]):
 				o.Violation("resources.size.raw-bytes", wire.Server,
-					"the size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response())
+					"the size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response)
 			default:
 				known.off = x
 			}
@@ -141,7 +141,7 @@ func judgeSizes(c *Conversation, o *Observer) {
 func (c *Conversation) inOrder() []*Exchange {
 	var all []*Exchange
 	for _, e := range c.Messages {
-		if x := c.Of(e); x != nil && x.Response() == e && x.From() == wire.Client {
+		if x := c.Of(e); x != nil && x.Response == e && x.From() == wire.Client {
 			all = append(all, x)
 		}
 	}
@@ -169,7 +169,7 @@ func judgeSubscriptions(c *Conversation, o *Observer) {
 			uri, _ = wire.At(x.Request.Msg.Params, "uri").(string)
 		}
 		switch {
-		case x != nil && x.From() == wire.Client && e == x.Response():
+		case x != nil && x.From() == wire.Client && e == x.Response:
 			roundTrip = max(roundTrip, x.Request.Seq)
 			if s := byURI[uri]; x.Method() == "resources/unsubscribe" && s != nil && !s.asked && e.Msg.Kind == wire.Result {
 				s.ended = e
@@ -243,7 +243,7 @@ func judgeResourcesTolerated(c *Conversation, o *Observer) {
 		}
 		switch x.Method() {
 		case "resources/list":
-			if c.Declared(wire.Server, "resources") && x.Response().Seq < last {
+			if c.Declared(wire.Server, "resources") && x.Response.Seq < last {
 				o.Exercised("resources.capability.features-independent", wire.Client)
 			}
 			items, _ := x.Result()["resources"].([]any)
@@ -253,7 +253,7 @@ func judgeResourcesTolerated(c *Conversation, o *Observer) {
 					custom[uri] = true
 				}
 				t, _ := wire.At(item, "mimeType").(string)
-				if strings.HasPrefix(t, "inode/") && x.Response().Seq < last {
+				if strings.HasPrefix(t, "inode/") && x.Response.Seq < last {
 					o.Exercised("resources.uri-scheme.file-xdg-mime", wire.Client)
 				}
 			}
@@ -261,7 +261,7 @@ func judgeResourcesTolerated(c *Conversation, o *Observer) {
 			if uri, _ := wire.At(x.Request.Msg.Params, "uri").(string); custom[uri] {
 				o.Exercised("resources.uri-scheme.custom-allowed", wire.Client)
 			}
-			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 && x.Response().Seq < last {
+			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 && x.Response.Seq < last {
 				o.Exercised("resources.read.several-contents", wire.Client)
 			}
 		}

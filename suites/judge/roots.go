@@ -48,7 +48,7 @@ func judgeRoots(c *Conversation, o *Observer) {
 
 // judgeNoRoots judges an answer without a list (client/roots#error-handling).
 func judgeNoRoots(c *Conversation, x *Exchange, o *Observer) {
-	answer := x.Response().Msg
+	answer := x.Response.Msg
 	switch {
 	case answer.Kind == wire.Result && c.Declared(wire.Client, "roots"):
 		o.Violation("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
@@ -96,5 +96,5 @@ func judgeRootChange(before, after *Exchange, changes []*wire.Event, o *Observer
 		i = 0 // over HTTP answers and notifications overtake each other
 	}
 	o.Check(i < len(changes), "roots.list-changed.notify", wire.Client,
-		"the roots have changed and no notification said so", before.Response(), after.Request, after.Response())
+		"the roots have changed and no notification said so", before.Response, after.Request, after.Response)
 }

@@ -48,7 +48,7 @@ func judgeFeature(c *Conversation, f feature, o *Observer, visit func(x *Exchang
 			if open > 0 {
 				nested[x] = period
 			}
-		case e != x.Response():
+		case e != x.Response:
 		case x.From() == wire.Client:
 			open--
 		case x.Method() == f.method:
@@ -62,7 +62,7 @@ func judgeFeature(c *Conversation, f feature, o *Observer, visit func(x *Exchang
 }
 
 func judgeOffer(f feature, declared bool, x *Exchange, o *Observer) {
-	answer := x.Response().Msg
+	answer := x.Response.Msg
 	if answer.Kind == wire.Result {
 		o.Check(declared, f.declared, wire.Client, x.Method()+" got a result although the client has not declared "+f.capability, x.Events()...)
 	}
@@ -150,7 +150,7 @@ func judgeSamplingResult(x *Exchange, o *Observer) {
 	if faulty != "" {
 		o.Violation("sampling.security.validate-content", wire.Client, "a message with invalid content got a generation: "+faulty, x.Events()...)
 	}
-	judgeSamplingContent(result["content"], x.Response(), x.Events(), o)
+	judgeSamplingContent(result["content"], x.Response, x.Events(), o)
 	if role, ok := result["role"].(string); ok {
 		o.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user", x.Events()...)
 	}

@@ -197,7 +197,7 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, o *Obser
 	if !known || e.Msg.Has(wire.ResultType) {
 		return
 	}
-	if x.brokenOnPurpose() {
+	if brokenOnPurpose(x) {
 		// What answers a broken request may hold what was broken in it.
 		return
 	}

@@ -28,35 +28,34 @@ func judgeSSE(c *Conversation, o *Observer) {
 	if c.Transport != transport.NameSSE {
 		return
 	}
-	exchanges := c.httpExchanges()
-	var stream *httpExchange
-	for _, x := range exchanges {
+	var stream *wire.HTTPExchange
+	for _, x := range c.HTTP {
 		// One that a foreign origin asks for has to be refused, and one that
 		// asks for something else, such as JSON, is no attempt at a stream.
-		h := x.request.HTTP.Header
-		if x.method() == http.MethodGet && !x.deliberate() && h.Get("Origin") == "" && (h.Get("Accept") == "" || names(h, typeEvents) || names(h, "*/*")) {
+		h := x.Request.HTTP.Header
+		if x.Method() == http.MethodGet && !deliberate(x) && h.Get("Origin") == "" && (h.Get("Accept") == "" || names(h, typeEvents) || names(h, "*/*")) {
 			stream = x
 			break
 		}
 	}
-	if stream == nil || stream.head == nil {
+	if stream == nil || stream.Head == nil {
 		return
 	}
-	if !stream.ok() || stream.mediaType() != typeEvents {
-		if stream.status() != http.StatusUnauthorized && !o.known.listens(stream) {
+	if !stream.OK() || stream.MediaType() != typeEvents {
+		if stream.Status() != http.StatusUnauthorized && !o.known.listens(stream) {
 			o.Violation("sse.server.sse-endpoint", wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with an event stream",
-					stream.status(), wire.Quote(stream.mediaType(), 60)), stream.evidence()...)
+					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
 		}
 		return
 	}
 	o.Exercised("sse.server.sse-endpoint", wire.Server)
 	announced := judgeEndpointEvent(c, stream, o)
-	for _, e := range stream.messages {
+	for _, e := range stream.Messages {
 		judgeMessageEvent(e, o)
 	}
-	for _, x := range exchanges {
-		if len(x.sent) > 0 && x.sent[0].Kind == wire.KindMessage && !streamable(x, stream) {
+	for _, x := range c.HTTP {
+		if len(x.Sent) > 0 && x.Sent[0].Kind == wire.KindMessage && !streamable(x, stream) {
 			c.judgeLegacyPost(x, stream, announced, o)
 		}
 	}
@@ -75,22 +74,15 @@ func listeningTimes(logs []*wire.Log) []listening {
 		if l.Transport != transport.NameSSE {
 			continue
 		}
-		open := make(map[string]*listening)
-		for _, e := range l.Events() {
-			switch {
-			case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet:
-				open[e.Stream] = &listening{url: e.HTTP.URL}
-			case open[e.Stream] == nil:
-			case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK:
-				open[e.Stream].from, open[e.Stream].to = e.At, math.MaxInt64
-			case e.Kind == wire.KindStreamEnd && open[e.Stream].to > 0:
-				open[e.Stream].to = e.At
+		for _, x := range l.Conversation().HTTP {
+			if x.Method() != http.MethodGet || x.Status() != http.StatusOK {
+				continue
 			}
-		}
-		for _, o := range open {
-			if o.to > 0 {
-				all = append(all, *o)
+			open := listening{url: x.Request.HTTP.URL, from: x.Head.At, to: math.MaxInt64}
+			if x.End != nil {
+				open.to = x.End.At
 			}
+			all = append(all, open)
 		}
 	}
 	return all
@@ -99,17 +91,17 @@ func listeningTimes(logs []*wire.Log) []listening {
 // listens reports whether the stream was open for another client when the GET
 // for it was answered: a server may serve one at a time (docs/positions.md,
 // several-clients).
-func (k Known) listens(x *httpExchange) bool {
+func (k Known) listens(x *wire.HTTPExchange) bool {
 	return slices.ContainsFunc(k.listening, func(l listening) bool {
-		return l.url == x.request.HTTP.URL && l.from < x.head.At && x.head.At < l.to
+		return l.url == x.Request.HTTP.URL && l.from < x.Head.At && x.Head.At < l.to
 	})
 }
 
 // judgeEndpointEvent judges the first event and returns it.
-func judgeEndpointEvent(c *Conversation, stream *httpExchange, o *Observer) *wire.Event {
+func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, o *Observer) *wire.Event {
 	var first, endpoint *wire.Event
 	for _, e := range c.Events {
-		if e.Stream != stream.name || e.From != wire.Server || e.SSE == nil || e.Raw == nil {
+		if e.Stream != stream.Stream || e.From != wire.Server || e.SSE == nil || e.Raw == nil {
 			continue // comments, and events without data, which are not dispatched
 		}
 		if first == nil {
@@ -122,8 +114,8 @@ func judgeEndpointEvent(c *Conversation, stream *httpExchange, o *Observer) *wir
 	}
 	if endpoint == nil {
 		// How long to wait for it is for whoever opened the stream.
-		if stream.end != nil {
-			o.Violation("sse.server.endpoint-event", wire.Server, "no endpoint event came", stream.evidence(stream.end)...)
+		if stream.End != nil {
+			o.Violation("sse.server.endpoint-event", wire.Server, "no endpoint event came", stream.Events(stream.End)...)
 		}
 		return nil
 	}
@@ -159,35 +151,35 @@ func judgeMessageEvent(e *wire.Event, o *Observer) {
 // streamable reports whether a message was posted to the URL of the stream in
 // the way of Streamable HTTP: such a client has opened the stream to listen, and
 // not understood that the server speaks the older transport alone.
-func streamable(x, stream *httpExchange) bool {
-	h := x.request.HTTP.Header
-	return location(x.request.HTTP.URL) == location(stream.request.HTTP.URL) && names(h, typeJSON) && names(h, typeEvents)
+func streamable(x, stream *wire.HTTPExchange) bool {
+	h := x.Request.HTTP.Header
+	return location(x.Request.HTTP.URL) == location(stream.Request.HTTP.URL) && names(h, typeJSON) && names(h, typeEvents)
 }
 
 // judgeLegacyPost judges a message of the client and what became of it.
-func (c *Conversation) judgeLegacyPost(x, stream *httpExchange, announced *wire.Event, o *Observer) {
+func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *wire.Event, o *Observer) {
 	if announced == nil {
 		return
 	}
-	target, err := resolve(stream.request.HTTP.URL, string(announced.Raw))
+	target, err := resolve(stream.Request.HTTP.URL, string(announced.Raw))
 	if err == nil {
-		o.Check(x.method() == http.MethodPost && location(x.request.HTTP.URL) == target && x.request.Seq > announced.Seq,
-			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI", append([]*wire.Event{announced}, x.evidence()...)...)
+		o.Check(x.Method() == http.MethodPost && location(x.Request.HTTP.URL) == target && x.Request.Seq > announced.Seq,
+			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI", append([]*wire.Event{announced}, x.Events()...)...)
 	}
-	m := x.message()
-	if m == nil || m.Msg.Kind == wire.Invalid || len(m.Msg.Issues) > 0 || x.deliberate() || x.head == nil ||
-		stream.end != nil && stream.end.Seq < x.head.Seq {
+	m := x.Message()
+	if m == nil || m.Msg.Kind == wire.Invalid || len(m.Msg.Issues) > 0 || deliberate(x) || x.Head == nil ||
+		stream.End != nil && stream.End.Seq < x.Head.Seq {
 		return // the session ends with its stream
 	}
-	if err == nil && location(x.request.HTTP.URL) != target {
+	if err == nil && location(x.Request.HTTP.URL) != target {
 		return // not what the server has asked for
 	}
-	if x.refusesEntry() {
+	if refusesEntry(x) {
 		return
 	}
-	o.Check(x.ok(), "sse.server.post-endpoint", wire.Server,
-		fmt.Sprintf("a message was answered with HTTP status %d", x.status()), x.evidence()...)
-	if x.ok() {
+	o.Check(x.OK(), "sse.server.post-endpoint", wire.Server,
+		fmt.Sprintf("a message was answered with HTTP status %d", x.Status()), x.Events()...)
+	if x.OK() {
 		o.Exercised("sse.server.endpoint-event-uri", wire.Server)
 	}
 	if m.Msg.Kind != wire.Request {
@@ -195,9 +187,9 @@ func (c *Conversation) judgeLegacyPost(x, stream *httpExchange, announced *wire.
 	}
 	onStream, inBody := false, (*wire.Event)(nil)
 	if r := c.Of(m); r != nil {
-		for _, e := range r.Responses {
-			onStream = onStream || e.Stream == stream.name
-			if e.Stream == x.name {
+		for _, e := range r.Responses() {
+			onStream = onStream || e.Stream == stream.Stream
+			if e.Stream == x.Stream {
 				inBody = e
 			}
 		}
@@ -205,19 +197,12 @@ func (c *Conversation) judgeLegacyPost(x, stream *httpExchange, announced *wire.
 	switch {
 	case onStream:
 		o.Exercised("sse.server.responses-on-stream", wire.Server)
-		if m == c.Init.requestOrNil() && c.Initialized != nil {
+		if c.Init != nil && m == c.Init.Request && c.Initialized != nil {
 			o.Exercised("sse.client.message-events", wire.Client)
 		}
 	case inBody != nil:
-		o.Violation("sse.server.responses-on-stream", wire.Server, "the response came in the answer to the POST, not on the stream", x.evidence(inBody)...)
+		o.Violation("sse.server.responses-on-stream", wire.Server, "the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
 	}
-}
-
-func (x *Exchange) requestOrNil() *wire.Event {
-	if x == nil {
-		return nil
-	}
-	return x.Request
 }
 
 // resolve returns where an endpoint event points.

@@ -35,7 +35,7 @@ func judgeStdio(c *Conversation, o *Observer) {
 		}
 	}
 	for _, x := range c.Exchanges {
-		if r := x.Response(); r != nil && x.From() == wire.Client {
+		if r := x.Response; r != nil && x.From() == wire.Client {
 			o.Exercised("stdio.server.reads-stdin", wire.Server)
 			o.Exercised("stdio.server.writes-stdout", wire.Server)
 			break
@@ -240,7 +240,7 @@ func shortWait(closed, signalled *wire.Event) bool {
 // waits reports whether a request of a party was unanswered at an event.
 func (c *Conversation) waits(p wire.Party, at *wire.Event) bool {
 	for _, x := range c.Exchanges {
-		if x.From() == p && x.Request.Seq < at.Seq && (x.Response() == nil || x.Response().Seq > at.Seq) {
+		if x.From() == p && x.Request.Seq < at.Seq && (x.Response == nil || x.Response.Seq > at.Seq) {
 			return true
 		}
 	}

@@ -84,7 +84,7 @@ func (c *Conversation) tools() []*tool {
 			if bytes += size(definition); len(c.listed) >= maxTools || bytes > maxSchemaBytes {
 				return c.listed
 			}
-			t := &tool{name: name, definition: definition, listed: x.Response()}
+			t := &tool{name: name, definition: definition, listed: x.Response}
 			t.compile()
 			latest[name] = t
 			c.listed = append(c.listed, t)
@@ -207,14 +207,14 @@ func judgeUnique(c *Conversation, o *Observer, method, member, key, id string) {
 				continue
 			}
 			if first, again := l.seen[name]; again {
-				evidence := []*wire.Event{first, x.Response()}
-				if first == x.Response() {
+				evidence := []*wire.Event{first, x.Response}
+				if first == x.Response {
 					evidence = evidence[1:]
 				}
 				o.Violation(id, wire.Server, wire.Quote(name, 60)+" is listed twice", evidence...)
 				continue
 			}
-			l.seen[name] = x.Response()
+			l.seen[name] = x.Response
 			o.Exercised(id, wire.Server)
 		}
 		if next, ok := x.Result()["nextCursor"].(string); ok {
@@ -253,7 +253,7 @@ func judgeToolResult(c *Conversation, x *Exchange, listed map[string]*tool, o *O
 		}
 	}
 	if t := listed[name]; t != nil && t.output() != nil && !failed {
-		events := []*wire.Event{t.listed, x.Request, x.Response()}
+		events := []*wire.Event{t.listed, x.Request, x.Response}
 		o.Check(has, "tools.output-schema.structured-present", wire.Server,
 			"the tool "+wire.Quote(name, 60)+" lists an output schema, but its result has no structuredContent", events...)
 		if has {
@@ -317,7 +317,7 @@ func judgeToolsTolerated(c *Conversation, o *Observer) {
 	listed := make(map[string]bool) // URIs of resources
 	read := false                   // whether resources were listed at all
 	for _, x := range c.Exchanges {
-		if x.From() != wire.Client || x.Result() == nil || x.Response().Seq > last {
+		if x.From() != wire.Client || x.Result() == nil || x.Response.Seq > last {
 			continue
 		}
 		switch x.Method() {
@@ -339,7 +339,7 @@ func judgeToolsTolerated(c *Conversation, o *Observer) {
 		}
 	}
 	for _, x := range c.Exchanges {
-		if x.From() != wire.Client || x.Method() != "tools/call" || x.Result() == nil || x.Response().Seq > last {
+		if x.From() != wire.Client || x.Method() != "tools/call" || x.Result() == nil || x.Response.Seq > last {
 			continue
 		}
 		o.Exercised("tools.result.structured-or-unstructured", wire.Client)

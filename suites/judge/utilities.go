@@ -64,7 +64,7 @@ func judgeProgress(c *Conversation, o *Observer) {
 }
 
 // tokenText returns a token without regard to its type.
-func tokenText(token any) string { return strings.Trim(tokenKey(token), `"`) }
+func tokenText(token any) string { return strings.Trim(wire.TokenKey(token), `"`) }
 
 // tokenTexts returns the first request with each token.
 func (c *Conversation) tokenTexts() map[wire.Party]map[string]*Exchange {
@@ -89,9 +89,9 @@ func judgeTokens(c *Conversation, o *Observer) {
 		if x.Token == nil {
 			continue
 		}
-		key := tokenKey(x.Token)
+		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
-		if y != nil && c.end(y) > x.Request.Seq && !c.tooMany(y) {
+		if y != nil && c.end(y) > x.Request.Seq && !wire.TooMany(y.Head) {
 			o.Violation("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
 				y.Request, x.Request)
 		} else {
@@ -106,10 +106,10 @@ func judgeTokens(c *Conversation, o *Observer) {
 // end returns the position in the log up to which a request is under way. One that
 // the transport has refused never was.
 func (c *Conversation) end(x *Exchange) int {
-	head := c.heads[x.Request.Stream]
+	head := x.Head
 	switch {
-	case x.Response() != nil:
-		return x.Response().Seq
+	case x.Response != nil:
+		return x.Response.Seq
 	case x.Cancelled != nil:
 		return x.Cancelled.Seq
 	case head != nil && head.HTTP.Status >= http.StatusBadRequest:
@@ -122,7 +122,7 @@ func judgeReference(x *Exchange, e *wire.Event, o *Observer) {
 	for _, id := range []string{"progress.token.active-request", "progress.token.echo", "progress.token.type"} {
 		o.Exercised(id, e.From)
 	}
-	answer := x.Response()
+	answer := x.Response
 	switch {
 	case answer == nil || e.Seq < answer.Seq:
 		o.Exercised("progress.in-progress", e.From)
@@ -164,7 +164,7 @@ func (c *Conversation) follows(before, after *wire.Event) bool {
 	if before.Stream == after.Stream {
 		return true
 	}
-	head := c.heads[before.Stream]
+	head := c.Head(before)
 	return before.From == wire.Client && head != nil && head.Seq < after.Seq
 }
 
@@ -199,7 +199,7 @@ func judgeCancellation(c *Conversation, o *Observer) {
 			continue // the schema judges it
 		}
 		x := c.Cancels(e)
-		if x == nil && c.Transport != transport.NameStdio && c.open[e.From][id.Key()] != nil {
+		if x == nil && c.Transport != transport.NameStdio && c.Newest(e.From, id) != nil {
 			continue // it has overtaken the request
 		}
 		if x == nil && mayBeLost(c, e, id) {
@@ -223,7 +223,7 @@ func judgeCancellation(c *Conversation, o *Observer) {
 		if acted == nil {
 			acted = c.spans(wire.Client)
 		}
-		if r := x.Response(); r != nil && r.Seq < e.Seq && within(acted, r.Seq) < e.Seq &&
+		if r := x.Response; r != nil && r.Seq < e.Seq && within(acted, r.Seq) < e.Seq &&
 			(c.Transport == transport.NameStdio || e.At-r.At >= unread) {
 			o.Violation("cancellation.in-progress", e.From, "the request had been answered long before", x.Request, r, e)
 		} else {
@@ -240,8 +240,8 @@ type span struct{ begin, end int }
 func (c *Conversation) spans(p wire.Party) []span {
 	list := []span{} // not nil: it was looked for
 	for _, x := range c.Exchanges {
-		if x.From() == p && x.Response() != nil {
-			list = append(list, span{x.Request.Seq, x.Response().Seq})
+		if x.From() == p && x.Response != nil {
+			list = append(list, span{x.Request.Seq, x.Response.Seq})
 		}
 	}
 	for i := len(list) - 2; i >= 0; i-- {
@@ -266,34 +266,22 @@ func within(spans []span, after int) int {
 // its way already, when one more was.
 func judgeCancelled(c *Conversation, o *Observer) {
 	answered := map[wire.Party][]span{}
-	received := map[string]int{} // position of the HTTP response, by stream; what was refused was not
-	stateless := map[string]bool{}
-	if c.Transport != "stdio" {
-		for _, e := range c.Events {
-			switch {
-			case e.Kind == wire.KindHTTPResponse && e.HTTP.Status < http.StatusBadRequest:
-				received[e.Stream] = e.Seq
-			case e.Kind == wire.KindHTTPRequest && c.Transport == transport.NameHTTP:
-				stateless[e.Stream] = e.HTTP.Header.Get(headerSession) == ""
-			}
-		}
-	}
 	for _, x := range c.Exchanges {
 		if x.Cancelled == nil || x.Method() == "initialize" {
 			continue
 		}
 		p := x.From()
-		if x.Response() != nil && x.Response().Seq < x.Cancelled.Seq {
+		if x.Response != nil && x.Response.Seq < x.Cancelled.Seq {
 			continue // it came too late
 		}
 		sent := x.Cancelled.Seq
 		if c.Transport != "stdio" && p == wire.Client {
 			// Messages of their own exchanges may overtake each other.
-			seq, ok := received[x.Cancelled.Stream]
-			if !ok {
+			head := c.Head(x.Cancelled)
+			if head == nil || head.HTTP.Status >= http.StatusBadRequest {
 				continue
 			}
-			sent = seq
+			sent = head.Seq
 		}
 		if answered[p] == nil {
 			answered[p] = c.spans(p)
@@ -302,12 +290,12 @@ func judgeCancelled(c *Conversation, o *Observer) {
 		if read != math.MaxInt {
 			read = within(answered[p], read)
 		}
-		if c.Transport != "stdio" && unknown(x, stateless) {
+		if c.Transport != "stdio" && c.unknown(x) {
 			read = math.MaxInt // only what tells of the cancellation was made after it
 		}
 		// A POST has to be answered, if only with one JSON object
 		// (docs/positions.md, cancelled-post).
-		r := x.Response()
+		r := x.Response
 		owed := c.Transport == transport.NameHTTP && p == wire.Client && r != nil && r.SSE == nil
 		grace := Crossing
 		switch {
@@ -330,12 +318,13 @@ const unread = 10 * time.Second
 
 // unknown reports whether a cancellation over HTTP may have named a request that
 // its receiver did not know, which may be ignored: one that it has overtaken, or
-// one of nobody knows whom. Stateless are the streams of requests that belong
-// to no session.
-func unknown(x *Exchange, stateless map[string]bool) bool {
+// one of nobody knows whom, in a request that belongs to no session.
+func (c *Conversation) unknown(x *Exchange) bool {
 	begun := len(x.Progress) > 0 && x.Progress[0].Seq < x.Cancelled.Seq
 	overtaken := x.Cancelled.Stream != x.Request.Stream && x.Cancelled.At-x.Request.At < Crossing
-	return !begun && overtaken || x.From() == wire.Client && stateless[x.Cancelled.Stream]
+	carrier := c.Carrier(x.Cancelled)
+	stateless := c.Transport == transport.NameHTTP && carrier != nil && carrier.Request.HTTP.Header.Get(headerSession) == ""
+	return !begun && overtaken || x.From() == wire.Client && stateless
 }
 
 // Crossing is how long a message of a busy receiver, or to one, may have been on
@@ -348,7 +337,7 @@ const Crossing = 200 * time.Millisecond
 func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, o *Observer) {
 	receiver := x.From().Peer()
 	const silent, stops = "cancellation.no-response", "cancellation.stop-processing"
-	switch r := x.Response(); {
+	switch r := x.Response; {
 	case owed:
 	case r != nil && tellsOfCancellation(r):
 		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
@@ -361,12 +350,12 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= grace
 	})
 	switch {
-	case late < len(x.Progress) && (x.Response() == nil || x.Progress[late].Seq < x.Response().Seq):
+	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
 		o.Violation(stops, receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
 		// A receiver may be unable to cancel a request. It is then still in
 		// progress, though not for the one who was to be told.
 		o.Warning("progress.in-progress", receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
-	case len(x.Progress) > 0 && read != math.MaxInt && x.Response() == nil:
+	case len(x.Progress) > 0 && read != math.MaxInt && x.Response == nil:
 		o.Exercised(stops, receiver)
 	}
 }

@@ -1,0 +1,469 @@
+package wire
+
+import "net/http"
+
+// Conversation is a connection as its two sides see it: its events, with requests
+// paired to what answered them, and the handshake picked out. It is not changed
+// once [Log.Conversation] or [Converse] has returned it.
+type Conversation struct {
+	Events    []*Event
+	Messages  []*Event        // the events that hold messages, in order, without replays
+	Exchanges []*Exchange     // requests in order
+	HTTP      []*HTTPExchange // in the order in which they began; none over stdio
+	// Stray holds responses that belong to no request.
+	Stray []Stray
+
+	// Init is the first initialize exchange; nil when there was none.
+	Init *Exchange
+	// Initialized is the first initialized notification, or nil.
+	Initialized *Event
+	// Version is the protocol version of the initialize result, or "".
+	Version string
+	// Capabilities are those declared in the handshake, by party.
+	Capabilities map[Party]map[string]any
+
+	overHTTP bool
+	foreign  map[string]bool // see Converse
+	of       []*Exchange     // by position in the log: the exchange of a request, response or progress notification
+	streams  map[string]*HTTPExchange
+	begun    []*HTTPExchange // all of them; of some, the head of the request may still come
+	sides    map[Party]*side
+	replays  replays
+	meant    map[*Event]*Exchange // see Meant
+}
+
+// side is what one party has sent so far.
+type side struct {
+	newest  map[string]*Exchange // request by id
+	oldest  map[string]*Exchange // unanswered request by id
+	loose   map[string]*Exchange // the same without regard to the id's type
+	tokens  map[string]*Exchange // newest request by progress token
+	last    *Event               // message
+	waiting int                  // requests without a response
+
+	// Of the requests that a response without an id may mean, how many there are
+	// and the sum of their positions among the exchanges: that of the one, when
+	// there is one.
+	open, openSum int
+	// notified is the position of a notification that no round trip has followed; -1 for none.
+	notified int
+}
+
+const headerLast = "Last-Event-Id" // as net/http spells it
+
+// Converse reads the events of a connection. What travels on foreign streams is
+// no part of the conversation, but for the HTTP exchange that holds it.
+func Converse(transport string, events []*Event, foreign map[string]bool) *Conversation {
+	c := newConversation(transport, foreign)
+	c.read(events)
+	return c.finish()
+}
+
+// finish makes the conversation ready to be given away.
+func (c *Conversation) finish() *Conversation {
+	for _, x := range c.begun {
+		if x.Request != nil {
+			c.HTTP = append(c.HTTP, x)
+		}
+	}
+	return c
+}
+
+func newConversation(transport string, foreign map[string]bool) *Conversation {
+	c := &Conversation{
+		Capabilities: make(map[Party]map[string]any),
+		overHTTP:     transport != "stdio",
+		foreign:      foreign,
+		streams:      make(map[string]*HTTPExchange),
+		sides:        make(map[Party]*side),
+		replays:      replays{resuming: make(map[string]bool), seen: make(map[string]*Event)},
+	}
+	for _, p := range []Party{Client, Server} {
+		c.sides[p] = &side{
+			newest: make(map[string]*Exchange), oldest: make(map[string]*Exchange), loose: make(map[string]*Exchange),
+			tokens: make(map[string]*Exchange), notified: -1,
+		}
+	}
+	return c
+}
+
+// read goes on to the end of the events, of which those so far are a part.
+func (c *Conversation) read(events []*Event) {
+	fresh := events[len(c.Events):]
+	c.Events = events
+	for _, e := range fresh {
+		c.of = append(c.of, nil)
+		c.add(e)
+	}
+}
+
+func (c *Conversation) add(e *Event) {
+	if c.overHTTP && e.Stream != "" {
+		c.travel(e)
+	}
+	if c.replays.is(e) || e.Kind != KindMessage || c.foreign[e.Stream] || c.sides[e.From] == nil {
+		return
+	}
+	c.Messages = append(c.Messages, e)
+	switch m := e.Msg; {
+	case m.Kind == Request:
+		c.request(e)
+	case m.IsResponse():
+		c.response(e)
+	case m.Kind == Notification:
+		c.notification(e)
+	}
+	c.sides[e.From].last = e
+}
+
+func (c *Conversation) travel(e *Event) {
+	x := c.streams[e.Stream]
+	if x == nil {
+		x = &HTTPExchange{Stream: e.Stream}
+		c.streams[e.Stream] = x
+		c.begun = append(c.begun, x)
+	}
+	x.add(e)
+}
+
+// replays tells the messages that a resumed stream brings once more, which
+// count once (basic/transports#resumability-and-redelivery).
+type replays struct {
+	resuming map[string]bool // streams that were opened with Last-Event-ID
+	seen     map[string]*Event
+}
+
+func (r *replays) is(e *Event) bool {
+	if e.Kind == KindHTTPRequest && e.HTTP != nil && e.HTTP.Header.Get(headerLast) != "" {
+		r.resuming[e.Stream] = true
+	}
+	if e.Kind != KindMessage || e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" {
+		return false
+	}
+	before, again := r.seen[e.SSE.ID]
+	if !again {
+		r.seen[e.SSE.ID] = e
+		return false
+	}
+	return r.resuming[e.Stream] && string(before.Raw) == string(e.Raw)
+}
+
+func (c *Conversation) request(e *Event) {
+	s := c.sides[e.From]
+	x := &Exchange{Request: e, settled: true}
+	c.Exchanges = append(c.Exchanges, x)
+	c.of[e.Seq] = x
+	s.waiting++
+	if http := c.streams[e.Stream]; http != nil {
+		http.carried = append(http.carried, x)
+		x.Head = http.Head
+	}
+	if key := e.Msg.ID.Key(); e.Msg.ID.Usable() {
+		if other := s.newest[key]; other != nil {
+			other.later = x
+			s.settle(other)
+		}
+		if s.oldest[key] == nil {
+			s.oldest[key] = x
+		}
+		s.newest[key], s.loose[e.Msg.ID.Loose()] = x, x
+		x.settled = false
+		s.open, s.openSum = s.open+1, s.openSum+e.Seq
+	}
+	if x.Token = At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
+		s.tokens[TokenKey(x.Token)] = x
+	}
+	if e.Msg.Method == "initialize" && (c.Init == nil || TooMany(c.Init.Head)) {
+		c.Init = x
+		c.Capabilities[e.From], _ = At(e.Msg.Params, "capabilities").(map[string]any)
+	}
+}
+
+// settle notes that no response without an id can mean the request any more.
+func (s *side) settle(x *Exchange) {
+	if !x.settled {
+		x.settled = true
+		s.open, s.openSum = s.open-1, s.openSum-x.Request.Seq
+	}
+}
+
+func (c *Conversation) response(e *Event) {
+	peer := c.sides[e.From.Peer()]
+	c.guess(peer, e)
+	x := peer.newest[e.Msg.ID.Key()]
+	resembling := x == nil
+	if resembling {
+		x = peer.resembling(e.Msg.ID)
+	}
+	if x == nil {
+		c.Stray = append(c.Stray, Stray{Event: e, Cause: peer.last, Awaited: peer.waiting > 0})
+		return
+	}
+	// Of requests with the same id, the oldest is answered first.
+	if oldest := peer.oldest[x.Request.Msg.ID.Key()]; oldest != nil {
+		x = oldest
+	}
+	x.Resembling = x.Resembling || resembling
+	c.answer(x, e)
+	c.of[e.Seq] = x
+	if x == c.Init && len(x.Further) == 0 {
+		c.Version, _ = x.Result()["protocolVersion"].(string)
+		c.Capabilities[e.From], _ = x.Result()["capabilities"].(map[string]any)
+	}
+}
+
+// resembling returns the unanswered request whose id differs only in its type, or nil.
+func (s *side) resembling(id ID) *Exchange {
+	if !id.Usable() {
+		return nil
+	}
+	x := s.loose[id.Loose()]
+	if x == nil || x.Response != nil {
+		return nil
+	}
+	return x
+}
+
+// answer adds a response to an exchange, in place of one that has not arrived.
+func (c *Conversation) answer(x *Exchange, e *Event) {
+	last := x.Response
+	if n := len(x.Further); n > 0 {
+		last = x.Further[n-1]
+	}
+	lost := last != nil && (c.SentAgain(last, e) || TooMany(c.Head(last)))
+	switch {
+	case last == nil:
+		s := c.sides[x.From()]
+		s.waiting--
+		s.oldest[x.Request.Msg.ID.Key()] = x.later
+		x.Response = e
+	case lost && last == x.Response:
+		x.Response = e
+	case lost:
+		// Whoever has a copy of the exchange keeps what it holds.
+		x.Further = append(x.Further[:len(x.Further)-1:len(x.Further)-1], e)
+	default:
+		x.Further = append(x.Further, e)
+	}
+}
+
+// guess finds out which request a response without an id can only mean: the one
+// that it came with over HTTP, or the only one that was open. A notification may
+// have been answered as well, until a round trip has followed it.
+func (c *Conversation) guess(asked *side, e *Event) {
+	if id := e.Msg.ID; id.Usable() {
+		for _, x := range []*Exchange{asked.newest[id.Key()], asked.loose[id.Loose()]} {
+			if x != nil && !x.settled {
+				asked.settle(x)
+				if x.Request.Seq > asked.notified {
+					asked.notified = -1
+				}
+			}
+		}
+		return
+	}
+	var x *Exchange
+	switch http := c.streams[e.Stream]; {
+	case http != nil && len(http.carried) > 0 && http.carried[0].From() != e.From:
+		x = http.carried[0]
+	case !c.overHTTP && asked.open == 1 && asked.notified < 0:
+		x = c.of[asked.openSum]
+		asked.settle(x)
+	default:
+		return
+	}
+	if c.meant == nil {
+		c.meant = make(map[*Event]*Exchange)
+	}
+	c.meant[e] = x
+}
+
+func (c *Conversation) notification(e *Event) {
+	s := c.sides[e.From]
+	s.notified = e.Seq
+	switch e.Msg.Method {
+	case "notifications/initialized":
+		if c.Initialized == nil {
+			c.Initialized = e
+		}
+	case "notifications/cancelled":
+		if x := c.Cancels(e); x != nil {
+			s.settle(x)
+			if x.Cancelled == nil {
+				x.Cancelled = e
+			}
+		}
+	case "notifications/progress":
+		if x := c.sides[e.From.Peer()].tokens[TokenKey(At(e.Msg.Params, "progressToken"))]; x != nil {
+			x.Progress = append(x.Progress, e)
+			c.of[e.Seq] = x
+		}
+	}
+}
+
+// TokenKey returns a text that is equal for equal progress tokens.
+func TokenKey(token any) string {
+	if id := ReadID(token); id.Usable() {
+		return id.Key()
+	}
+	return Show(token)
+}
+
+// Head returns the head of the HTTP response on the stream of an event, or nil.
+func (c *Conversation) Head(e *Event) *Event {
+	if x := c.streams[e.Stream]; x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+// SentAgain reports whether again repeats a message that was turned away before
+// anybody read it: as one too many, or for want of a token
+// (basic/authorization#authorization-flow-steps).
+func (c *Conversation) SentAgain(e, again *Event) bool {
+	head := c.Head(e)
+	if head == nil || string(e.Raw) != string(again.Raw) {
+		return false
+	}
+	switch head.HTTP.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// Of returns the exchange that a request, response or progress notification
+// belongs to, or nil.
+func (c *Conversation) Of(e *Event) *Exchange {
+	if e == nil || e.Seq >= len(c.of) || c.Events[e.Seq] != e {
+		return nil
+	}
+	return c.of[e.Seq]
+}
+
+// Meant returns the exchange to which a response belongs, by its id or, without
+// one, because it can mean no other; nil when nobody can tell.
+func (c *Conversation) Meant(e *Event) *Exchange {
+	if x := c.meant[e]; x != nil {
+		return x
+	}
+	return c.Of(e)
+}
+
+// Carrier returns the HTTP exchange in which an event travelled; nil over stdio,
+// and where a damaged trace does not tell what was requested.
+func (c *Conversation) Carrier(e *Event) *HTTPExchange {
+	if x := c.streams[e.Stream]; x != nil && x.Request != nil {
+		return x
+	}
+	return nil
+}
+
+// Newest returns the last request of a party that has the id, or nil.
+func (c *Conversation) Newest(p Party, id ID) *Exchange { return c.sides[p].newest[id.Key()] }
+
+// Last returns the last message of a party, or nil.
+func (c *Conversation) Last(p Party) *Event { return c.sides[p].last }
+
+// Cancels returns the request that a cancellation refers to: one that its
+// sender made before. Nil when there is none.
+func (c *Conversation) Cancels(e *Event) *Exchange {
+	x := c.Newest(e.From, ReadID(At(e.Msg.Params, "requestId")))
+	if x != nil && x.Request.Seq < e.Seq {
+		return x
+	}
+	return nil
+}
+
+// Ready reports whether the handshake was complete when the event happened.
+func (c *Conversation) Ready(e *Event) bool {
+	return c.Initialized != nil && c.Initialized.Seq < e.Seq
+}
+
+// Handshaken reports whether initialize was answered with a result.
+func (c *Conversation) Handshaken() bool { return c.Init != nil && c.Init.Result() != nil }
+
+// Declared reports whether a party declared a capability in the handshake,
+// given as a path of member names. A flag counts when it is true.
+func (c *Conversation) Declared(p Party, path ...string) bool {
+	var v any = c.Capabilities[p]
+	v = At(v, path...)
+	if flag, ok := v.(bool); ok {
+		return flag
+	}
+	return v != nil
+}
+
+// A log is read as a conversation as far as somebody asks; the events since then
+// are read by whoever asks next.
+
+// Conversation returns the conversation so far.
+func (l *Log) Conversation() *Conversation {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.mu.Lock()
+	events, ended := l.events[:len(l.events):len(l.events)], l.ended
+	l.mu.Unlock()
+	if !ended {
+		// What is still being read would change under its reader.
+		return Converse(l.Transport, events, nil)
+	}
+	l.readOn(events)
+	if !l.given {
+		l.given = true
+		l.conversation.finish()
+	}
+	if len(l.conversation.Events) < len(events) {
+		return Converse(l.Transport, events, nil)
+	}
+	return l.conversation
+}
+
+// Exchange returns, as it is now, the exchange to which a request, a response or
+// a progress notification of the log belongs, or nil. A response without an id
+// belongs to the one request that it can mean.
+func (l *Log) Exchange(e *Event) *Exchange {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	if x := l.conversation.Meant(e); x != nil {
+		now := *x
+		return &now
+	}
+	return nil
+}
+
+// RequestOf returns the request of the exchange that [Log.Exchange] returns, or nil.
+func (l *Log) RequestOf(e *Event) *Event {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	if x := l.conversation.Meant(e); x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+// Carrier returns, as it is now, the HTTP exchange in which an event of the log
+// travelled; nil over stdio.
+func (l *Log) Carrier(e *Event) *HTTPExchange {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	if x := l.conversation.Carrier(e); x != nil {
+		now := *x
+		return &now
+	}
+	return nil
+}
+
+// readOn reads the conversation up to the end of the events, unless it was given
+// away.
+func (l *Log) readOn(events []*Event) {
+	if l.conversation == nil {
+		l.conversation = newConversation(l.Transport, nil)
+	}
+	if !l.given {
+		l.conversation.read(events)
+	}
+}

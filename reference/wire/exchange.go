@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// Exchange is a request with everything that refers to it.
+type Exchange struct {
+	Request *Event
+	// Response is what answered the request first; nil when nothing has.
+	Response *Event
+	// Further holds the responses after the first one.
+	Further []*Event
+	// Head is the head of the HTTP response on the stream of the request, and Body
+	// what the peer sent there in place of a message. Both are nil over stdio.
+	Head, Body *Event
+	// Cancelled is the cancellation that the requester sent, or nil.
+	Cancelled *Event
+	// Progress holds the progress notifications for the request's token.
+	Progress []*Event
+	// Token is the request's progress token; nil when it has none.
+	Token any
+	// Resembling is set when the first response carries an id of another type.
+	Resembling bool
+
+	later   *Exchange // the next request with the same id, or nil
+	settled bool      // no response that names no request can mean this one
+}
+
+// From returns who made the request.
+func (x *Exchange) From() Party { return x.Request.From }
+
+// Method returns the method of the request.
+func (x *Exchange) Method() string { return x.Request.Msg.Method }
+
+// Result returns the result object of the first response, or nil.
+func (x *Exchange) Result() map[string]any {
+	if x.Response == nil {
+		return nil
+	}
+	result, _ := x.Response.Msg.Result.(map[string]any)
+	return result
+}
+
+// Error returns the error of the first response, or nil when that is a result or
+// there is none.
+func (x *Exchange) Error() *Error {
+	if x.Response == nil || x.Response.Msg.Kind != ErrorResponse {
+		return nil
+	}
+	return x.Response.Msg.Error
+}
+
+// Responses returns all responses, oldest first.
+func (x *Exchange) Responses() []*Event {
+	if x.Response == nil {
+		return nil
+	}
+	return append([]*Event{x.Response}, x.Further...)
+}
+
+// Events returns the request and what answered it: the head and the body of the
+// HTTP response, and the responses.
+func (x *Exchange) Events() []*Event {
+	events := make([]*Event, 0, 4+len(x.Further))
+	if x.Request != nil {
+		events = append(events, x.Request)
+	}
+	for _, e := range []*Event{x.Head, x.Body} {
+		// The stream that brings a request of the server began before it.
+		if e != nil && (x.Request == nil || e.Seq > x.Request.Seq) {
+			events = append(events, e)
+		}
+	}
+	return append(events, x.Responses()...)
+}
+
+// HTTPExchange is an HTTP request with its response: all that a log holds under
+// the name of one stream.
+type HTTPExchange struct {
+	Stream   string
+	Request  *Event   // its head; nil in a damaged trace
+	Sent     []*Event // messages and bodies of the client, without members of batches
+	Head     *Event   // of the response; nil when none came
+	Messages []*Event // of the server, without members of batches
+	Others   []*Event // further SSE events and bodies of the server
+	End      *Event   // nil when it was not awaited
+	// LastID is the id of the last SSE event, and Retry the pause that the server
+	// asked for last; "" when there was none.
+	LastID, Retry string
+
+	carried []*Exchange // whose requests travelled on the stream
+}
+
+// Method returns the method of the HTTP request.
+func (x *HTTPExchange) Method() string { return x.Request.HTTP.Method }
+
+// Status returns the HTTP status, or zero when no response came.
+func (x *HTTPExchange) Status() int {
+	if x.Head == nil {
+		return 0
+	}
+	return x.Head.HTTP.Status
+}
+
+// OK reports whether the status tells of success.
+func (x *HTTPExchange) OK() bool { return x.Status()/100 == 2 }
+
+// MediaType returns the media type of the response in lower case, without its
+// parameters; "" when there is none.
+func (x *HTTPExchange) MediaType() string {
+	if x.Head == nil {
+		return ""
+	}
+	name, _, err := mime.ParseMediaType(x.Head.HTTP.Header.Get("Content-Type"))
+	if err != nil {
+		name, _, _ = strings.Cut(x.Head.HTTP.Header.Get("Content-Type"), ";")
+	}
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// Message returns the one message that the client posted, or nil.
+func (x *HTTPExchange) Message() *Event {
+	if len(x.Sent) == 1 && x.Sent[0].Kind == KindMessage {
+		return x.Sent[0]
+	}
+	return nil
+}
+
+// Complete reports whether the body of the response ended by itself.
+func (x *HTTPExchange) Complete() bool {
+	return x.End != nil && x.End.From == Server && x.End.Note == ""
+}
+
+// Resumes reports whether the request asks to go on with an earlier stream
+// (basic/transports#resumability-and-redelivery).
+func (x *HTTPExchange) Resumes() bool { return x.Request.HTTP.Header.Get(headerLast) != "" }
+
+// Events returns the request, what the client sent with it and the head of the
+// response, followed by more events.
+func (x *HTTPExchange) Events(more ...*Event) []*Event {
+	events := make([]*Event, 0, 2+len(x.Sent)+len(more))
+	for _, e := range append(append([]*Event{x.Request}, x.Sent...), x.Head) {
+		if e != nil {
+			events = append(events, e)
+		}
+	}
+	return append(events, more...)
+}
+
+func (x *HTTPExchange) add(e *Event) {
+	if e.SSE != nil && e.SSE.HasID {
+		x.LastID = e.SSE.ID
+	}
+	if e.SSE != nil && e.SSE.Retry != "" {
+		x.Retry = e.SSE.Retry
+	}
+	switch {
+	case e.Kind == KindHTTPRequest && x.Request == nil && e.HTTP != nil:
+		x.Request = e
+	case e.Kind == KindHTTPResponse && x.Head == nil && e.HTTP != nil:
+		x.Head = e
+		for _, asked := range x.carried {
+			asked.Head = e
+		}
+	case e.Kind == KindStreamEnd:
+		x.End = e
+	case e.Member:
+	case e.From == Client && (e.Kind == KindMessage || e.Kind == KindBody):
+		x.Sent = append(x.Sent, e)
+	case e.From == Server && e.Kind == KindMessage:
+		x.Messages = append(x.Messages, e)
+	case e.From == Server && (e.Kind == KindSSE || e.Kind == KindBody):
+		x.Others = append(x.Others, e)
+		if e.Kind == KindBody {
+			x.gotBody(e)
+		}
+	}
+}
+
+func (x *HTTPExchange) gotBody(e *Event) {
+	for _, asked := range x.carried {
+		if asked.From() != e.From {
+			asked.Body = e
+		}
+	}
+}
+
+// Stray is a response that belongs to no request.
+type Stray struct {
+	Event *Event
+	// Cause is the newest message of the peer before it, or nil.
+	Cause *Event
+	// Awaited says that a request of the peer was open then.
+	Awaited bool
+}
+
+// TooMany reports whether the head of a response says that there were too many
+// requests: then it is as if this one had not been made.
+func TooMany(head *Event) bool {
+	return head != nil && head.Kind == KindHTTPResponse && head.HTTP.Status == http.StatusTooManyRequests
+}
