@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -34,9 +33,14 @@ func (p *Pending) resume(ctx context.Context, end *wire.Event) *wire.Event {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Options.Timeout)
 	defer cancel()
-	stream, last, retry := p.Request.Stream, "", time.Duration(-1)
+	stream, last, retry := s.Log().Carrier(p.Request), "", time.Duration(-1)
 	for n := range time.Duration(maxResumes) {
-		last, retry = s.lastEvent(stream, last, retry)
+		if stream != nil && stream.Last != nil {
+			last = stream.Last.SSE.ID
+		}
+		if stream != nil && stream.Retry >= 0 {
+			retry = stream.Retry
+		}
 		if last == "" {
 			return nil
 		}
@@ -63,7 +67,7 @@ func (p *Pending) resume(ctx context.Context, end *wire.Event) *wire.Event {
 		if e != nil || ctx.Err() != nil {
 			return e
 		}
-		stream = resumed.Head.Stream
+		stream = s.Log().Carrier(resumed.Head)
 	}
 	return nil
 }
@@ -74,28 +78,10 @@ func (p *Pending) answered(ctx context.Context, wait time.Duration, until string
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	e, err := p.session.Log().Await(waiting, p.Request.Seq+1, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID) ||
-			e.Kind == wire.KindStreamEnd && until != "" && e.Stream == until
+		return p.Answers(e) || e.Kind == wire.KindStreamEnd && until != "" && e.Stream == until
 	})
 	if err == nil && e.Kind == wire.KindMessage {
 		return e, false
 	}
 	return nil, err != nil && waiting.Err() == nil || ctx.Err() != nil
-}
-
-// lastEvent returns the id of the last event on a stream and the pause that the
-// server asks for before the next attempt, or what held before.
-func (s *Session) lastEvent(stream, last string, retry time.Duration) (string, time.Duration) {
-	for _, e := range s.Log().Events() {
-		if e.Stream != stream || e.SSE == nil {
-			continue
-		}
-		if e.SSE.HasID {
-			last = e.SSE.ID
-		}
-		if ms, err := strconv.ParseInt(e.SSE.Retry, 10, 32); err == nil && ms >= 0 {
-			retry = time.Duration(ms) * time.Millisecond
-		}
-	}
-	return last, retry
 }

@@ -239,44 +239,8 @@ func (s *Session) NextID() wire.ID {
 	}
 }
 
-// Exchange is a request and what answered it.
-type Exchange struct {
-	Request  *wire.Event
-	Response *wire.Event // nil when none came
-	// Head is the HTTP response that carried the answer, or refused the
-	// request; nil on stdio.
-	Head *wire.Event
-	// Body is what came with the head in place of a message, or nil.
-	Body *wire.Event
-}
-
-// Events returns the events of the exchange, oldest first.
-func (x *Exchange) Events() []*wire.Event {
-	var events []*wire.Event
-	for _, e := range []*wire.Event{x.Request, x.Head, x.Body, x.Response} {
-		if e != nil {
-			events = append(events, e)
-		}
-	}
-	return events
-}
-
-// Result returns the result object, or nil when there is none.
-func (x *Exchange) Result() map[string]any {
-	if x.Response == nil {
-		return nil
-	}
-	result, _ := x.Response.Msg.Result.(map[string]any)
-	return result
-}
-
-// Error returns the error of the response, or nil when it is a result.
-func (x *Exchange) Error() *wire.Error {
-	if x.Response == nil || x.Response.Msg.Kind != wire.ErrorResponse {
-		return nil
-	}
-	return x.Response.Msg.Error
-}
+// Exchange is a request and what answered it, as far as it had come.
+type Exchange = wire.Exchange
 
 // Pending is a request whose answer is awaited.
 type Pending struct {
@@ -285,7 +249,6 @@ type Pending struct {
 	Request *wire.Event
 
 	session *Session
-	guesses int // responses without an id that were weighed
 }
 
 // Option changes how one message is sent.
@@ -343,22 +306,14 @@ func (s *Session) Send(ctx context.Context, raw []byte, opts ...Option) (*wire.E
 // the end of the request's own stream. The exchange is returned in every case;
 // without an answer the error is a *TimeoutError or a *ClosedError.
 func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
-	x := &Exchange{Request: p.Request}
 	awaited := "answer to " + p.Method
 	end, err := p.session.await(ctx, p.limit(), p.Request.Seq+1, awaited, func(e *wire.Event) bool {
-		if e.Kind == wire.KindHTTPResponse && e.Stream == p.Request.Stream {
-			x.Head = e
-		}
-		if e.Kind == wire.KindBody && e.Stream == p.Request.Stream {
-			x.Body = e
-		}
-		if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() &&
-			(e.Msg.ID.Resembles(p.ID) || p.mustMean(e)) {
-			x.Response = e
-			return true
-		}
-		return e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
+		return p.Answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 	})
+	x := p.exchange()
+	if err == nil && end.Kind == wire.KindMessage {
+		x.Response = end
+	}
 	if err == nil && x.Response == nil && x.Head == nil && end.At-p.Request.At >= p.session.Options.Timeout {
 		// The transport's patience with a server that sends no head is over at
 		// the same time as ours.
@@ -410,64 +365,38 @@ func (p *Pending) giveUp(ctx context.Context) {
 	})
 }
 
-// mustMean reports whether a response without a usable id can only be the
-// answer to this request: it came on the request's own HTTP stream, or no other
-// request was open when it came.
-func (p *Pending) mustMean(e *wire.Event) bool {
-	if e.Msg.ID.Usable() {
-		return false
+// exchange returns what the log holds of the request by now, which may be no
+// request to whoever reads the log.
+func (p *Pending) exchange() *Exchange {
+	log := p.session.Log()
+	if x := log.Exchange(p.Request); x != nil && x.Request == p.Request {
+		return x
 	}
-	if e.Stream != transport.Stdout || e.Stream == p.Request.Stream {
-		return e.Stream == p.Request.Stream
+	x := &Exchange{Request: p.Request}
+	if carrier := log.Carrier(p.Request); carrier != nil {
+		x.Head, x.Body = carrier.Head, carrier.Body()
 	}
-	if p.guesses++; p.guesses > maxGuesses {
-		return false
-	}
-	return p.session.onlyOpen(e) == p.Request
+	return x
 }
 
-// maxGuesses bounds how many responses without an id one request is weighed
-// against.
-const maxGuesses = 20
-
-// onlyOpen returns the one request that was open when a response without an id
-// came; nil when there was none, or several, or when a notification might have
-// been answered. It goes by the log alone, so that the timing of those who wait
-// does not matter.
-func (s *Session) onlyOpen(response *wire.Event) *wire.Event {
-	open := make(map[string]*wire.Event) // by id
-	notified := -1                       // position of a notification that no round trip has followed
-	for _, e := range s.Log().Events()[:response.Seq] {
-		switch m := e.Msg; {
-		case e.Kind != wire.KindMessage:
-		case e.From == wire.Client && m.Kind == wire.Request && m.ID.Usable():
-			open[m.ID.Key()] = e
-		case e.From == wire.Client && m.Kind == wire.Notification:
-			notified = e.Seq
-			if m.Method == "notifications/cancelled" {
-				delete(open, wire.ReadID(wire.At(m.Params, "requestId")).Key())
-			}
-		case e.From != wire.Server || !m.IsResponse():
-		case m.ID.Usable():
-			for key, request := range open {
-				if request.Msg.ID.Resembles(m.ID) {
-					delete(open, key)
-					if request.Seq > notified {
-						notified = -1
-					}
-				}
-			}
-		case len(open) == 1 && notified < 0:
-			clear(open)
-		}
+// Answers reports whether an event of the session is a response to the request:
+// by its id, or because it can mean no other one.
+func (p *Pending) Answers(e *wire.Event) bool {
+	if e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() {
+		return false
 	}
-	if len(open) != 1 || notified >= 0 {
-		return nil
+	if e.Stream == p.Request.Stream && !e.Msg.ID.Usable() {
+		return true
 	}
-	for _, request := range open {
-		return request
+	switch request := p.session.Log().RequestOf(e); {
+	case request == p.Request:
+		return true
+	case request == nil, request.Msg.ID.Key() == p.ID.Key():
+		// What was sent may be no request to whoever reads the log; and of two with
+		// the same id, either may be meant.
+		return e.Msg.ID.Resembles(p.ID)
 	}
-	return nil
+	return false
 }
 
 // await waits for an event and turns the ways in which none comes into errors.
@@ -564,9 +493,7 @@ const maxTries = 5
 
 // TooMany reports whether the head of a response says that there were too many
 // requests.
-func TooMany(head *wire.Event) bool {
-	return head != nil && head.Kind == wire.KindHTTPResponse && head.HTTP.Status == http.StatusTooManyRequests
-}
+func TooMany(head *wire.Event) bool { return wire.TooMany(head) }
 
 // RetryAfter returns for how long the head of a response asks to wait: a second
 // where it does not say, or gives a date.
@@ -601,10 +528,8 @@ func (s *Session) deliver(ctx context.Context, send func() (*wire.Event, error))
 
 // refusal returns the response that says that what was sent was too much, or nil.
 func (s *Session) refusal(sent *wire.Event) *wire.Event {
-	for _, e := range s.Log().Events()[sent.Seq:] {
-		if e.Stream == sent.Stream && TooMany(e) {
-			return e
-		}
+	if carrier := s.Log().Carrier(sent); carrier != nil && TooMany(carrier.Head) {
+		return carrier.Head
 	}
 	return nil
 }

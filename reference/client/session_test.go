@@ -422,3 +422,43 @@ func TestDescribeEnd(t *testing.T) {
 		}
 	}
 }
+
+// What was sent on purpose in another form, or with an id in use, is answered too.
+func TestAwaitRaw(t *testing.T) {
+	for name, c := range map[string]struct{ raw, answer string }{
+		"a method that is no string": {`{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":""}}`},
+		"an id of another type":      {`{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"2.0","id":"1","error":{"code":-32600,"message":""}}`},
+		"a batch":                    {`[{"jsonrpc":"2.0","id":1,"method":"test"}]`, `{"jsonrpc":"2.0","id":1,"result":{}}`},
+	} {
+		s := dial(t, client.Options{}, func(p *peer) {
+			p.next()
+			p.say("%s", c.answer)
+			p.rest()
+		})
+		pending, err := s.StartRaw(t.Context(), wire.IntID(1), "test", []byte(c.raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err := pending.Await(t.Context()); err != nil || x.Request != pending.Request || string(x.Response.Raw) != c.answer {
+			t.Errorf("%s: %+v, %v", name, x, err)
+		}
+	}
+	s := dial(t, client.Options{}, func(p *peer) {
+		p.next()
+		p.say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, p.next().ID)
+		p.rest()
+	})
+	var both []*client.Pending
+	for _, method := range []string{"a", "b"} {
+		p, err := s.StartID(t.Context(), wire.IntID(7), method, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both = append(both, p)
+	}
+	for _, p := range both {
+		if x, err := p.Await(t.Context()); err != nil || x.Request != p.Request || x.Result() == nil {
+			t.Errorf("%s, of two requests with one id and one response: %+v, %v", p.Method, x, err)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func (c *Conversation) add(e *Event) {
 func (c *Conversation) travel(e *Event) {
 	x := c.streams[e.Stream]
 	if x == nil {
-		x = &HTTPExchange{Stream: e.Stream}
+		x = &HTTPExchange{Stream: e.Stream, Retry: -1}
 		c.streams[e.Stream] = x
 		c.begun = append(c.begun, x)
 	}

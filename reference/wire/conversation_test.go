@@ -295,7 +295,7 @@ func TestConversationGrows(t *testing.T) {
 			t.Errorf("event %d: it travelled in %+v", added.Seq, carrier)
 		}
 	}
-	if got := l.Conversation(); len(got.HTTP) != 2 || got.HTTP[0].LastID != "1" || !got.HTTP[0].Complete() || got.HTTP[1].Message() == nil {
+	if got := l.Conversation(); len(got.HTTP) != 2 || got.HTTP[0].Last != l.Events()[3] || !got.HTTP[0].Complete() || got.HTTP[1].Message() == nil {
 		t.Errorf("HTTP exchanges %+v", got.HTTP)
 	}
 }

@@ -3,7 +3,10 @@ package wire
 import (
 	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Exchange is a request with everything that refers to it.
@@ -87,9 +90,10 @@ type HTTPExchange struct {
 	Messages []*Event // of the server, without members of batches
 	Others   []*Event // further SSE events and bodies of the server
 	End      *Event   // nil when it was not awaited
-	// LastID is the id of the last SSE event, and Retry the pause that the server
-	// asked for last; "" when there was none.
-	LastID, Retry string
+	// Last is the last SSE event that has an id, or nil.
+	Last *Event
+	// Retry is the pause that the server asked for last; negative when it asked for none.
+	Retry time.Duration
 
 	carried []*Exchange // whose requests travelled on the stream
 }
@@ -129,6 +133,16 @@ func (x *HTTPExchange) Message() *Event {
 	return nil
 }
 
+// Body returns the last body that the server sent in place of a message, or nil.
+func (x *HTTPExchange) Body() *Event {
+	for _, e := range slices.Backward(x.Others) {
+		if e.Kind == KindBody {
+			return e
+		}
+	}
+	return nil
+}
+
 // Complete reports whether the body of the response ended by itself.
 func (x *HTTPExchange) Complete() bool {
 	return x.End != nil && x.End.From == Server && x.End.Note == ""
@@ -152,10 +166,12 @@ func (x *HTTPExchange) Events(more ...*Event) []*Event {
 
 func (x *HTTPExchange) add(e *Event) {
 	if e.SSE != nil && e.SSE.HasID {
-		x.LastID = e.SSE.ID
+		x.Last = e
 	}
 	if e.SSE != nil && e.SSE.Retry != "" {
-		x.Retry = e.SSE.Retry
+		if ms, err := strconv.ParseInt(e.SSE.Retry, 10, 32); err == nil && ms >= 0 {
+			x.Retry = time.Duration(ms) * time.Millisecond
+		}
 	}
 	switch {
 	case e.Kind == KindHTTPRequest && x.Request == nil && e.HTTP != nil:
