@@ -193,9 +193,10 @@ func (c *Conversation) response(e *Event) {
 	x := peer.newest[e.Msg.ID.Key()]
 	resembling := x == nil
 	if resembling {
-		x = peer.resembling(e.Msg.ID)
+		// Only while that is unanswered: then an id of another type can mean it.
+		x = c.Resembling(e.From.Peer(), e.Msg.ID)
 	}
-	if x == nil {
+	if x == nil || resembling && x.Response != nil {
 		c.Stray = append(c.Stray, Stray{Event: e, Cause: peer.last, Awaited: peer.waiting > 0})
 		return
 	}
@@ -210,18 +211,6 @@ func (c *Conversation) response(e *Event) {
 		c.Version, _ = x.Result()["protocolVersion"].(string)
 		c.Capabilities[e.From], _ = x.Result()["capabilities"].(map[string]any)
 	}
-}
-
-// resembling returns the unanswered request whose id differs only in its type, or nil.
-func (s *side) resembling(id ID) *Exchange {
-	if !id.Usable() {
-		return nil
-	}
-	x := s.loose[id.Loose()]
-	if x == nil || x.Response != nil {
-		return nil
-	}
-	return x
 }
 
 // answer adds a response to an exchange, in place of one that has not arrived.
@@ -252,7 +241,7 @@ func (c *Conversation) answer(x *Exchange, e *Event) {
 // have been answered as well, until a round trip has followed it.
 func (c *Conversation) guess(asked *side, e *Event) {
 	if id := e.Msg.ID; id.Usable() {
-		for _, x := range []*Exchange{asked.newest[id.Key()], asked.loose[id.Loose()]} {
+		for _, x := range []*Exchange{c.Newest(e.From.Peer(), id), c.Resembling(e.From.Peer(), id)} {
 			if x != nil && !x.settled {
 				asked.settle(x)
 				if x.Request.Seq > asked.notified {
@@ -362,6 +351,15 @@ func (c *Conversation) Carrier(e *Event) *HTTPExchange {
 // Newest returns the last request of a party that has the id, or nil.
 func (c *Conversation) Newest(p Party, id ID) *Exchange { return c.sides[p].newest[id.Key()] }
 
+// Resembling returns the last request of a party whose id differs from this at
+// most in its JSON type, or nil.
+func (c *Conversation) Resembling(p Party, id ID) *Exchange {
+	if !id.Usable() {
+		return nil
+	}
+	return c.sides[p].loose[id.Loose()]
+}
+
 // Last returns the last message of a party, or nil.
 func (c *Conversation) Last(p Party) *Event { return c.sides[p].last }
 
@@ -442,6 +440,15 @@ func (l *Log) RequestOf(e *Event) *Event {
 		return x.Request
 	}
 	return nil
+}
+
+// Asked reports whether a party has made a request whose id differs from this at
+// most in its JSON type.
+func (l *Log) Asked(p Party, id ID) bool {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	return l.conversation.Resembling(p, id) != nil
 }
 
 // Carrier returns, as it is now, the HTTP exchange in which an event of the log

@@ -291,6 +291,9 @@ func TestConversationGrows(t *testing.T) {
 			l.RequestOf(added) != x.Request) {
 			t.Errorf("event %d: the conversation has %+v, the log %+v", added.Seq, x, now)
 		}
+		if l.Asked(wire.Client, wire.StringID("1")) == (len(c.Exchanges) == 0) || l.Asked(wire.Server, wire.IntID(1)) {
+			t.Errorf("event %d: the log does not know who asked", added.Seq)
+		}
 		if carrier := l.Carrier(added); carrier.Stream != e.Stream || carrier.Head != c.Carrier(added).Head {
 			t.Errorf("event %d: it travelled in %+v", added.Seq, carrier)
 		}

@@ -79,10 +79,8 @@ func (t *T) OpenStream(r transport.Request) (*transport.Stream, error) {
 // showStream adds a request, with its head, and the head of the response to
 // the evidence.
 func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
-	for _, e := range conn.Log().Events()[s.Request().Seq : s.Head.Seq+1] {
-		if e.Stream == s.Name {
-			t.Show(e)
-		}
+	if x := conn.Log().Carrier(s.Head); x != nil {
+		t.Show(x.Events()...)
 	}
 }
 

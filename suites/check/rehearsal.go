@@ -210,9 +210,7 @@ func observe(ctx context.Context, s *client.Session, call Call) (*observation, e
 	o := &observation{methods: make(map[string]int), levels: make(map[any]bool)}
 	limit, cancel := context.WithTimeout(ctx, slowest)
 	defer cancel()
-	end, err := s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID)
-	})
+	end, err := s.Log().Await(limit, p.Request.Seq+1, p.Answers)
 	if err != nil {
 		err := s.Notify(ctx, "notifications/cancelled", map[string]any{"requestId": json.RawMessage(p.ID.String())})
 		return o, err

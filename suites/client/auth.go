@@ -337,10 +337,10 @@ func judgeDoor(t *T) {
 	refused := 0
 	var head *wire.Event
 	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusUnauthorized {
+		for _, x := range c.HTTP {
+			if x.Status() == http.StatusUnauthorized {
 				refused++
-				head = e
+				head = x.Head
 			}
 		}
 	}

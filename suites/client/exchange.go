@@ -175,12 +175,8 @@ func (a *Asker) clashes() []wire.ID {
 	case !isString(own):
 		return nil // not one that a request may have
 	}
-	log := a.Request.Session.Log()
-	return slices.DeleteFunc(ids, func(id wire.ID) bool {
-		return slices.ContainsFunc(log.Events(), func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Key() == id.Key()
-		})
-	})
+	c := a.Request.Session.Log().Conversation()
+	return slices.DeleteFunc(ids, func(id wire.ID) bool { return c.Newest(wire.Server, id) != nil })
 }
 
 // clashing reports whether a request of the client that waited when the server
@@ -293,8 +289,8 @@ func (p *pair) Events() []*wire.Event { return []*wire.Event{p.event} }
 // request has.
 func (t *T) strayTo(id string) bool {
 	for _, c := range t.Conversations {
-		for _, e := range c.Messages {
-			if e.From == wire.Client && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == wire.StringID(id).Key() {
+		for _, stray := range c.Stray {
+			if e := stray.Event; e.From == wire.Client && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == wire.StringID(id).Key() {
 				return true
 			}
 		}

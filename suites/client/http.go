@@ -516,9 +516,9 @@ func judgeLost(t *T) {
 	var first *judge.Conversation
 	var lost *wire.Event
 	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound && strings.Contains(e.Stream, ":lost-") && lost == nil {
-				first, lost = c, e
+		for _, x := range c.HTTP {
+			if x.Status() == http.StatusNotFound && strings.Contains(x.Stream, ":lost-") && (lost == nil || first == c && x.Head.Seq < lost.Seq) {
+				first, lost = c, x.Head
 			}
 		}
 	}
@@ -526,26 +526,21 @@ func judgeLost(t *T) {
 		return
 	}
 	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if c == first && e.Seq <= lost.Seq || e.At < lost.At || e.Kind != wire.KindMessage || e.From != wire.Client || e.Msg.Method != "initialize" {
+		for _, x := range c.Exchanges {
+			e := x.Request
+			if c == first && e.Seq <= lost.Seq || e.At < lost.At || x.From() != wire.Client || x.Method() != "initialize" {
 				continue
 			}
 			t.Exercised(again)
-			for _, h := range c.Events {
-				if h.Kind == wire.KindHTTPRequest && h.Stream == e.Stream {
-					t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
-				}
+			if carrier := c.Carrier(e); carrier != nil {
+				h := carrier.Request
+				t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
 			}
 			t.judgeMoved(first, c)
 			return
 		}
 	}
-	var asked *wire.Event
-	for _, e := range first.Events {
-		if e.Kind == wire.KindHTTPRequest && e.Stream == lost.Stream {
-			asked = e
-		}
-	}
+	asked := first.Carrier(lost).Request
 	for _, x := range requests(first) {
 		if x.Request.Seq > lost.Seq {
 			t.Violation(again, "the client goes on in a session that was answered with 404, and begins no new one", asked, lost, x.Request)
@@ -645,15 +640,14 @@ func (t *T) listensTwice(c *judge.Conversation) bool {
 		if c == nil {
 			return 0
 		}
-		open := make(map[string]bool)
-		for _, e := range c.Events {
-			switch {
-			case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet && len(e.HTTP.Header.Values("Last-Event-Id")) == 0:
-				open[e.Stream] = true
-				n = max(n, len(open))
-			case e.Kind == wire.KindStreamEnd:
-				delete(open, e.Stream)
+		var open []*wire.HTTPExchange
+		for _, x := range c.HTTP {
+			if x.Method() != http.MethodGet || x.Resumes() {
+				continue
 			}
+			open = slices.DeleteFunc(open, func(y *wire.HTTPExchange) bool { return y.End != nil && y.End.Seq < x.Request.Seq })
+			open = append(open, x)
+			n = max(n, len(open))
 		}
 		return n
 	}
@@ -664,15 +658,12 @@ func (t *T) listensTwice(c *judge.Conversation) bool {
 func judgeFallback(t *T) {
 	var first, get *wire.Event
 	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Kind != wire.KindHTTPRequest {
-				continue
+		for _, x := range c.HTTP {
+			if first == nil || x.Request.At < first.At {
+				first = x.Request
 			}
-			if first == nil || e.At < first.At {
-				first = e
-			}
-			if e.HTTP.Method == http.MethodGet && strings.HasSuffix(e.HTTP.URL, server.PathSSE) && get == nil {
-				get = e
+			if x.Method() == http.MethodGet && strings.HasSuffix(x.Request.HTTP.URL, server.PathSSE) && get == nil {
+				get = x.Request
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -187,7 +186,7 @@ func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id 
 			return nil, astray
 		case e.Msg.ID.Resembles(wanted):
 			return e, false
-		case !astray && !a.raw && (e.Msg.ID.Usable() || e.Msg.Kind == wire.Result) && !asked(log.Events()[:e.Seq], e.Msg.ID):
+		case !astray && !a.raw && (e.Msg.ID.Usable() || e.Msg.Kind == wire.Result) && !log.Asked(wire.Server, e.Msg.ID):
 			astray = true
 			whole := cancel
 			var soon context.CancelFunc
@@ -201,12 +200,6 @@ func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id 
 // astrayShare is the share of the patience with a client that answers something
 // that nobody asked.
 const astrayShare = 8
-
-func asked(events []*wire.Event, id wire.ID) bool {
-	return slices.ContainsFunc(events, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.ID.Resembles(id)
-	})
-}
 
 func identifier(id any) wire.ID {
 	switch id := id.(type) {
