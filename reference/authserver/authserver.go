@@ -43,10 +43,10 @@ type Options struct {
 	// Redirect changes the parameters with which an authorization comes back;
 	// it may be nil.
 	Redirect func(result url.Values)
-	// Log, unless nil, records every exchange, without secrets.
+	// Log, unless nil, records every call, without secrets.
 	Log *wire.Log
-	// Seen, unless nil, is told of every exchange as it ends.
-	Seen func(Exchange)
+	// Seen, unless nil, is told of every call as it ends.
+	Seen func(Call)
 }
 
 // Client is a registered client.
@@ -69,8 +69,8 @@ const (
 	Other         Step = "other"
 )
 
-// Exchange is one request and what answered it. It holds secrets.
-type Exchange struct {
+// Call is what a client asked of the server and what it got. It holds secrets.
+type Call struct {
 	Step   Step
 	Method string
 	Path   string
@@ -225,7 +225,7 @@ func normal(resource string) string {
 
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{server: s, w: w, r: r, seen: Exchange{Method: r.Method, Path: r.URL.Path, Values: r.URL.Query(), At: time.Now()}}
+	x := &httpCall{server: s, w: w, r: r, seen: Call{Method: r.Method, Path: r.URL.Path, Values: r.URL.Query(), At: time.Now()}}
 	base := strings.TrimSuffix(s.issuer.Path, "/")
 	serve := x.notFound
 	x.seen.Step = Other
@@ -251,18 +251,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exchange is one request while it is served.
-type exchange struct {
+// httpCall is one call while it is served.
+type httpCall struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
-	seen   Exchange
+	seen   Call
 	secret string // that the client gave
 	stream string
 }
 
 // metadata serves the metadata (RFC 8414, section 3.2).
-func (x *exchange) metadata() {
+func (x *httpCall) metadata() {
 	s := x.server
 	document := map[string]any{
 		"issuer":                                s.options.Issuer,
@@ -283,7 +283,7 @@ func (x *exchange) metadata() {
 }
 
 // register registers a client (RFC 7591, section 3.1).
-func (x *exchange) register() {
+func (x *httpCall) register() {
 	redirects, ok := texts(x.seen.Body["redirect_uris"])
 	if !ok || len(redirects) == 0 {
 		x.refuse(http.StatusBadRequest, "invalid_redirect_uri", "redirect_uris is no array of URIs")
@@ -331,7 +331,7 @@ func texts(v any) ([]string, bool) {
 }
 
 // authorize grants what is asked for and sends the user agent back at once.
-func (x *exchange) authorize() {
+func (x *httpCall) authorize() {
 	s, ask := x.server, x.seen.Values
 	x.seen.Client = ask.Get("client_id")
 	s.mu.Lock()
@@ -429,7 +429,7 @@ func bound(grants map[string]grant) {
 }
 
 // token redeems a code or a refresh token.
-func (x *exchange) token() {
+func (x *httpCall) token() {
 	s, form := x.server, x.seen.Values
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -496,7 +496,7 @@ func Challenge(verifier string) string {
 }
 
 // issue answers with an access token. The lock is held.
-func (x *exchange) issue(g grant) {
+func (x *httpCall) issue(g grant) {
 	s := x.server
 	token := rand.Text()
 	g.expires = time.Now().Add(s.options.Life)
@@ -515,16 +515,16 @@ func (x *exchange) issue(g grant) {
 	x.answer(http.StatusOK, answer)
 }
 
-func (x *exchange) notFound() {
+func (x *httpCall) notFound() {
 	x.refuse(http.StatusNotFound, "not_found", "there is nothing at this address")
 }
 
 // refuse answers with an error (OAuth 2.1, section 3.2.4).
-func (x *exchange) refuse(status int, code, text string) {
+func (x *httpCall) refuse(status int, code, text string) {
 	x.answer(status, map[string]any{"error": code, "error_description": text})
 }
 
-func (x *exchange) answer(status int, body map[string]any) {
+func (x *httpCall) answer(status int, body map[string]any) {
 	x.seen.Answer = body
 	raw, err := json.Marshal(body)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // read reads the body, and who the client says it is.
-func (x *exchange) read() error {
+func (x *httpCall) read() error {
 	if x.r.Method != http.MethodPost {
 		return nil
 	}
@@ -79,7 +79,7 @@ var secrets = map[string]bool{
 }
 
 // record appends the request to the log, without secrets.
-func (x *exchange) record() {
+func (x *httpCall) record() {
 	log := x.server.options.Log
 	if log == nil {
 		return
@@ -117,7 +117,7 @@ func form(values url.Values) string {
 	return clean.Encode()
 }
 
-func (x *exchange) append(e wire.Event) *wire.Event {
+func (x *httpCall) append(e wire.Event) *wire.Event {
 	if x.server.options.Log == nil {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (x *exchange) append(e wire.Event) *wire.Event {
 }
 
 // head sends the head of the response.
-func (x *exchange) head(status int) {
+func (x *httpCall) head(status int) {
 	x.seen.Status = status
 	header := redactor.Header(x.w.Header())
 	x.append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: &wire.Head{Status: status, Header: header}})
@@ -138,7 +138,7 @@ func (x *exchange) head(status int) {
 }
 
 // recordBody records a JSON body without secrets.
-func (x *exchange) recordBody(from wire.Party, body map[string]any) {
+func (x *httpCall) recordBody(from wire.Party, body map[string]any) {
 	clean := maps.Clone(body)
 	for name := range clean {
 		if secrets[name] {
@@ -152,4 +152,4 @@ func (x *exchange) recordBody(from wire.Party, body map[string]any) {
 	x.append(wire.Event{Kind: wire.KindBody, From: from, Raw: raw})
 }
 
-func (x *exchange) end() { x.append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server}) }
+func (x *httpCall) end() { x.append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server}) }

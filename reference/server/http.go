@@ -277,8 +277,8 @@ func (r *recorder) name(method string) string {
 	return kind + ":" + strconv.Itoa(r.counts[kind])
 }
 
-// exchange is one HTTP request and its response.
-type exchange struct {
+// httpCall is one HTTP request while it is served.
+type httpCall struct {
 	http     *HTTPServer
 	w        http.ResponseWriter
 	r        *http.Request
@@ -296,7 +296,7 @@ type exchange struct {
 }
 
 func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{http: h, w: w, r: r, control: http.NewResponseController(w)}
+	x := &httpCall{http: h, w: w, r: r, control: http.NewResponseController(w)}
 	if x.serveElsewhere() {
 		return
 	}
@@ -332,7 +332,7 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // find finds out to which session and log the request belongs.
-func (x *exchange) find() *wire.Message {
+func (x *httpCall) find() *wire.Message {
 	h := x.http
 	var m *wire.Message
 	if x.r.Method == http.MethodPost && x.bodyErr == nil {
@@ -372,7 +372,7 @@ func (x *exchange) find() *wire.Message {
 	return m
 }
 
-func (x *exchange) sessionID() (id string, given bool) {
+func (x *httpCall) sessionID() (id string, given bool) {
 	values := x.r.Header.Values(headerSession)
 	if len(values) == 0 {
 		return "", false
@@ -381,7 +381,7 @@ func (x *exchange) sessionID() (id string, given bool) {
 }
 
 // begin records the request, as the client's end of the transport does.
-func (x *exchange) begin() {
+func (x *httpCall) begin() {
 	x.name = x.recorder.name(x.r.Method)
 	if x.bodyErr != nil {
 		x.record(wire.Event{Kind: wire.KindBody, From: wire.Client, Raw: x.body, Note: x.bodyErr.Error()})
@@ -403,7 +403,7 @@ func (x *exchange) begin() {
 // redactor knows no secret but those that the name of a header or a query tells.
 var redactor *transport.Redactor
 
-func (x *exchange) record(e wire.Event) {
+func (x *httpCall) record(e wire.Event) {
 	if e.Stream == "" {
 		e.Stream = x.name
 	}
@@ -413,7 +413,7 @@ func (x *exchange) record(e wire.Event) {
 }
 
 // guard refuses what a web page could send (basic/transports#security-warning).
-func (x *exchange) guard() (done bool) {
+func (x *httpCall) guard() (done bool) {
 	options := x.http.server.options.HTTP
 	local, _ := x.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local != nil && isLoopback(local.String()) && !isLoopback(x.r.Host) && !slices.Contains(options.Hosts, x.r.Host) {
@@ -443,7 +443,7 @@ func isLoopback(hostport string) bool {
 
 // reply sends an ordinary response. It returns false when the behaviour lets a
 // refused request pass.
-func (x *exchange) reply(situation Situation, status int, header http.Header, body []byte) bool {
+func (x *httpCall) reply(situation Situation, status int, header http.Header, body []byte) bool {
 	reply := &Reply{Situation: situation, Request: x.r, Session: x.session, Status: status, Header: header, Body: body}
 	if hook := x.http.server.behaviour.HTTP.Reply; hook != nil {
 		hook(reply)
@@ -455,7 +455,7 @@ func (x *exchange) reply(situation Situation, status int, header http.Header, bo
 	return true
 }
 
-func (x *exchange) write(reply *Reply) {
+func (x *httpCall) write(reply *Reply) {
 	x.head(reply)
 	if len(reply.Body) > 0 {
 		e := wire.Event{Kind: wire.KindBody, From: wire.Server, Raw: reply.Body}
@@ -469,7 +469,7 @@ func (x *exchange) write(reply *Reply) {
 	x.record(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server})
 }
 
-func (x *exchange) head(reply *Reply) {
+func (x *httpCall) head(reply *Reply) {
 	for name, values := range reply.Header {
 		x.w.Header()[name] = values
 	}
@@ -484,11 +484,11 @@ func (x *exchange) head(reply *Reply) {
 
 // refuse sends an error status, with a JSON-RPC error as body. It returns
 // false when the behaviour lets the request pass.
-func (x *exchange) refuse(situation Situation, status int, text string) bool {
+func (x *httpCall) refuse(situation Situation, status int, text string) bool {
 	return x.refuseWith(situation, status, &wire.Error{Code: InvalidRequest, Message: text}, nil)
 }
 
-func (x *exchange) refuseWith(situation Situation, status int, problem *wire.Error, header http.Header) bool {
+func (x *httpCall) refuseWith(situation Situation, status int, problem *wire.Error, header http.Header) bool {
 	message := map[string]any{"jsonrpc": "2.0", "error": errorObject(problem)}
 	// An error about something else than a request has no id (basic/transports#sending-messages-to-the-server).
 	if x.id.Usable() {
@@ -514,7 +514,7 @@ func (x *exchange) refuseWith(situation Situation, status int, problem *wire.Err
 	return x.reply(situation, status, header, body)
 }
 
-func (x *exchange) notAllowed() {
+func (x *httpCall) notAllowed() {
 	allowed := []string{http.MethodPost}
 	if !x.http.server.options.HTTP.NoGet {
 		allowed = append(allowed, http.MethodGet)
@@ -528,7 +528,7 @@ func (x *exchange) notAllowed() {
 }
 
 // badVersion checks MCP-Protocol-Version (basic/transports#protocol-version-header).
-func (x *exchange) badVersion() (done bool) {
+func (x *httpCall) badVersion() (done bool) {
 	for _, version := range x.r.Header.Values(headerVersion) {
 		if !slices.Contains(x.http.server.options.Versions, version) {
 			return x.refuse(BadVersionHeader, http.StatusBadRequest, "the MCP-Protocol-Version header names no supported version")
@@ -538,7 +538,7 @@ func (x *exchange) badVersion() (done bool) {
 }
 
 // noSession checks Mcp-Session-Id (basic/transports#session-management).
-func (x *exchange) noSession() (done bool) {
+func (x *httpCall) noSession() (done bool) {
 	if x.session != nil {
 		return false
 	}
@@ -562,7 +562,7 @@ func (x *exchange) noSession() (done bool) {
 }
 
 // start opens a session.
-func (x *exchange) start() {
+func (x *httpCall) start() {
 	x.link = &httpLink{http: x.http, recorder: x.recorder}
 	x.session = x.http.begin(transport.NameHTTP, x.http.newID(), x.recorder, x.link)
 	x.link.session = x.session
@@ -619,7 +619,7 @@ func (h *HTTPServer) unregister(l *httpLink) {
 	}
 }
 
-func (x *exchange) delete() {
+func (x *httpCall) delete() {
 	if x.http.server.options.HTTP.NoDelete {
 		x.notAllowed()
 		return
@@ -635,7 +635,7 @@ func (x *exchange) delete() {
 }
 
 // accepts reports whether the Accept headers name a media type, or leave it open.
-func (x *exchange) accepts(want string) bool {
+func (x *httpCall) accepts(want string) bool {
 	values := x.r.Header.Values("Accept")
 	if len(values) == 0 {
 		return true
@@ -664,7 +664,7 @@ func mediaType(value string) string {
 	return name
 }
 
-func (x *exchange) get() {
+func (x *httpCall) get() {
 	if x.http.server.options.HTTP.NoGet {
 		x.notAllowed()
 		return
@@ -714,7 +714,7 @@ func (x *exchange) get() {
 
 // openStream sends the head of an SSE stream. It returns false when the
 // behaviour wants none.
-func (x *exchange) openStream(situation Situation) bool {
+func (x *httpCall) openStream(situation Situation) bool {
 	header := http.Header{"Content-Type": {typeSSE}, "Cache-Control": {"no-cache"}}
 	reply := &Reply{Situation: situation, Request: x.r, Session: x.session, Status: http.StatusOK, Header: header}
 	x.giveID(reply)
@@ -731,7 +731,7 @@ func (x *exchange) openStream(situation Situation) bool {
 }
 
 // giveID puts the id of a new session into the response to its initialize.
-func (x *exchange) giveID(reply *Reply) {
+func (x *httpCall) giveID(reply *Reply) {
 	if x.isNew && x.session.ID != "" {
 		reply.Header.Set(headerSession, x.session.ID)
 	}
@@ -740,7 +740,7 @@ func (x *exchange) giveID(reply *Reply) {
 // follow writes the events of a stream from a position on, until the stream,
 // the connection or the session ends. It returns the position after the last
 // event that was written.
-func (x *exchange) follow(st *stream, reader, position int) int {
+func (x *httpCall) follow(st *stream, reader, position int) int {
 	end := wire.Event{Kind: wire.KindStreamEnd, From: wire.Server}
 	defer func() { x.record(end) }()
 	requests, _ := st.answers()
@@ -775,13 +775,13 @@ func (x *exchange) follow(st *stream, reader, position int) int {
 	}
 }
 
-func (x *exchange) keepsOpen(requests []*Request) bool {
+func (x *httpCall) keepsOpen(requests []*Request) bool {
 	keep := x.http.server.behaviour.HTTP.KeepOpen
 	return keep != nil && slices.ContainsFunc(requests, keep)
 }
 
 // event writes one event. It returns false when that was not possible.
-func (x *exchange) event(e *Event) bool {
+func (x *httpCall) event(e *Event) bool {
 	text := e.text()
 	if hook := x.http.server.behaviour.Frame; hook != nil && e.Out != nil {
 		if text = hook(e.Out, text); text == nil {
@@ -802,7 +802,7 @@ func (x *exchange) event(e *Event) bool {
 }
 
 // send writes a part of the body at once.
-func (x *exchange) send(text []byte) error {
+func (x *httpCall) send(text []byte) error {
 	// What a test's recorder cannot do, it need not do.
 	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	defer func() { _ = x.control.SetWriteDeadline(time.Time{}) }()

@@ -44,7 +44,7 @@ const legacyParam = "sessionId"
 // probesAnew reports whether a client that had a session finds out once more
 // which transport the server speaks, in order to begin another one
 // (basic/transports#backwards-compatibility).
-func (x *exchange) probesAnew() bool {
+func (x *httpCall) probesAnew() bool {
 	if x.r.Method != http.MethodPost || x.r.URL.Path != PathSSE || x.recorder.log == nil || !initializes(wire.Parse(x.body)) {
 		return false
 	}
@@ -55,7 +55,7 @@ func (x *exchange) probesAnew() bool {
 
 func initializes(m *wire.Message) bool { return m.Kind == wire.Request && m.Method == "initialize" }
 
-func (x *exchange) serveLegacy() {
+func (x *httpCall) serveLegacy() {
 	h := x.http
 	h.mu.Lock()
 	link := h.legacy[x.r.URL.Query().Get(legacyParam)]
@@ -88,7 +88,7 @@ func (x *exchange) serveLegacy() {
 }
 
 // legacyStream opens a session that lives as long as the stream.
-func (x *exchange) legacyStream() {
+func (x *httpCall) legacyStream() {
 	h := x.http
 	if !x.accepts(typeSSE) && x.refuse(NotAcceptable, http.StatusNotAcceptable, "the Accept header does not name "+typeSSE) {
 		return
@@ -130,7 +130,7 @@ func (x *exchange) legacyStream() {
 	}
 }
 
-func (x *exchange) legacyPost() {
+func (x *httpCall) legacyPost() {
 	if mediaType(x.r.Header.Get("Content-Type")) != typeJSON &&
 		x.refuse(UnsupportedMediaType, http.StatusUnsupportedMediaType, "the Content-Type is not "+typeJSON) {
 		return

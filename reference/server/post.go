@@ -9,7 +9,7 @@ import (
 )
 
 // post serves one message of the client (basic/transports#sending-messages-to-the-server).
-func (x *exchange) post(m *wire.Message) {
+func (x *httpCall) post(m *wire.Message) {
 	// The version of a session is settled by the params of its initialize; the
 	// header is for what follows (basic/transports#protocol-version-header).
 	if !x.starting && x.badVersion() {
@@ -61,7 +61,7 @@ func (x *exchange) post(m *wire.Message) {
 	x.answer(st, reader)
 }
 
-func (x *exchange) refuseBody() {
+func (x *httpCall) refuseBody() {
 	status, situation := http.StatusBadRequest, BadMessage
 	if errors.As(x.bodyErr, new(*http.MaxBytesError)) {
 		status, situation = http.StatusRequestEntityTooLarge, TooLarge
@@ -72,7 +72,7 @@ func (x *exchange) refuseBody() {
 }
 
 // answer waits until the form of the answer is clear, and sends it.
-func (x *exchange) answer(st *stream, reader int) {
+func (x *httpCall) answer(st *stream, reader int) {
 	for {
 		s := st.from(0, reader)
 		_, form := st.answers()
@@ -124,7 +124,7 @@ func firstResponse(events []*Event) *Event {
 
 // settle registers the session that an initialize has opened, or ends it when
 // the initialize was refused: no id is given then.
-func (x *exchange) settle(first *Event) {
+func (x *httpCall) settle(first *Event) {
 	if !x.starting {
 		return
 	}
@@ -137,7 +137,7 @@ func (x *exchange) settle(first *Event) {
 	x.http.register(x.link)
 }
 
-func (x *exchange) answerJSON(e *Event) {
+func (x *httpCall) answerJSON(e *Event) {
 	x.settle(e)
 	body := e.Data
 	if hook := x.http.server.behaviour.Frame; hook != nil {
@@ -155,7 +155,7 @@ func (x *exchange) answerJSON(e *Event) {
 	x.write(reply)
 }
 
-func (x *exchange) answerSSE(st *stream, reader int, events []*Event) {
+func (x *httpCall) answerSSE(st *stream, reader int, events []*Event) {
 	var first *Event
 	if len(events) > 0 {
 		first = events[0]
@@ -172,7 +172,7 @@ func (x *exchange) answerSSE(st *stream, reader int, events []*Event) {
 
 // gone deals with a client that has closed the connection of a POST. That is no
 // cancellation (basic/transports#sending-messages-to-the-server).
-func (x *exchange) gone(st *stream) {
+func (x *httpCall) gone(st *stream) {
 	if x.http.server.behaviour.HTTP.CancelOnDisconnect {
 		st.cancelAll(x.r.Context())
 	}

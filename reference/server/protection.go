@@ -54,7 +54,7 @@ const WellKnownResource = "/.well-known/oauth-protected-resource"
 // bearerToken is the form of an access token in a header (OAuth 2.1, section 5.1.1).
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-func (x *exchange) origin() string {
+func (x *httpCall) origin() string {
 	if x.r.TLS != nil {
 		return "https://" + x.r.Host
 	}
@@ -63,7 +63,7 @@ func (x *exchange) origin() string {
 
 // resource returns the canonical URI of the server
 // (basic/authorization#canonical-server-uri).
-func (x *exchange) resource(p *Protection) string {
+func (x *httpCall) resource(p *Protection) string {
 	if p.Resource != "" {
 		return p.Resource
 	}
@@ -74,7 +74,7 @@ func (x *exchange) resource(p *Protection) string {
 	return strings.ToLower(x.origin()) + path
 }
 
-func (x *exchange) legacyPath() bool {
+func (x *httpCall) legacyPath() bool {
 	for _, path := range []string{PathSSE, PathMessages, WellKnownResource + PathSSE} {
 		if x.r.URL.Path == path {
 			return true
@@ -85,7 +85,7 @@ func (x *exchange) legacyPath() bool {
 
 // serveElsewhere serves the resource metadata and whatever else is no endpoint
 // of the protocol: it is recorded apart from that.
-func (x *exchange) serveElsewhere() bool {
+func (x *httpCall) serveElsewhere() bool {
 	p := x.http.server.options.HTTP.Protection
 	wellKnown := strings.HasPrefix(x.r.URL.Path, "/.well-known/")
 	switch {
@@ -111,7 +111,7 @@ func (p *Protection) metadataPaths() []string {
 }
 
 // apart records the exchange in a log of its own kind.
-func (x *exchange) apart() {
+func (x *httpCall) apart() {
 	h := x.http
 	h.mu.Lock()
 	x.recorder = h.oauth
@@ -128,7 +128,7 @@ func (x *exchange) apart() {
 }
 
 // serveResourceMetadata serves the metadata (RFC 9728, section 3.2).
-func (x *exchange) serveResourceMetadata(p *Protection) {
+func (x *httpCall) serveResourceMetadata(p *Protection) {
 	x.apart()
 	x.begin()
 	if x.guard() {
@@ -152,7 +152,7 @@ func (x *exchange) serveResourceMetadata(p *Protection) {
 
 // unauthorized refuses a request without a good access token
 // (basic/authorization#token-handling).
-func (x *exchange) unauthorized() (done bool) {
+func (x *httpCall) unauthorized() (done bool) {
 	p := x.http.server.options.HTTP.Protection
 	if p == nil {
 		return false
@@ -177,7 +177,7 @@ func (x *exchange) unauthorized() (done bool) {
 	return x.deny(p, Unauthorized, d)
 }
 
-func (x *exchange) deny(p *Protection, situation Situation, d *Denial) bool {
+func (x *httpCall) deny(p *Protection, situation Situation, d *Denial) bool {
 	path := p.MetadataPath
 	if path == "" {
 		path = WellKnownResource + PathMCP

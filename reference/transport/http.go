@@ -48,7 +48,7 @@ func (d *HTTP) Dial(_ context.Context, log *wire.Log) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &HTTPConn{exchanges: newExchanges(s, log), dialer: d}, nil
+	return &HTTPConn{httpLink: newHTTPLink(s, log), dialer: d}, nil
 }
 
 // HTTPConn is the client's end of a Streamable HTTP connection. Each exchange
@@ -56,7 +56,7 @@ func (d *HTTP) Dial(_ context.Context, log *wire.Log) (Conn, error) {
 // which each ends with a wire.KindStreamEnd. Its methods are safe for
 // concurrent use.
 type HTTPConn struct {
-	*exchanges
+	*httpLink
 	dialer    *HTTP
 	session   atomic.Pointer[sessionState]
 	deleted   atomic.Bool // a DELETE was sent for the session
@@ -119,7 +119,7 @@ func (c *HTTPConn) SetSession(id, version string) {
 // Sibling returns a second connection to the same server that records to a log
 // of its own. It has no session; SetSession lets it join that of c.
 func (c *HTTPConn) Sibling(log *wire.Log) *HTTPConn {
-	return &HTTPConn{exchanges: newExchanges(c.site, log), dialer: c.dialer}
+	return &HTTPConn{httpLink: newHTTPLink(c.site, log), dialer: c.dialer}
 }
 
 // header returns the header of a request as the specification wants it.
@@ -228,7 +228,7 @@ func (c *HTTPConn) learn(o *outbound, request *wire.Message) {
 // begin starts an exchange and follows from it whether the server still knows
 // the session (basic/transports#session-management). What goes on in one that
 // it does not know is declared as deliberate.
-func (c *HTTPConn) begin(o *outbound) (*exchange, error) {
+func (c *HTTPConn) begin(o *outbound) (*roundTrip, error) {
 	// Whatever is recorded after a head that tells of the loss knows of it.
 	c.recording.RLock()
 	defer c.recording.RUnlock()
@@ -325,7 +325,7 @@ const (
 // (basic/transports#listening-for-messages-from-the-server).
 func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
 	o := c.get(over)
-	o.onEnd = func(x *exchange, dropped bool) {
+	o.onEnd = func(x *roundTrip, dropped bool) {
 		switch {
 		case dropped || c.leaving.Load() || c.ctx.Err() != nil:
 		case errors.Is(x.err, syscall.ECONNREFUSED):
@@ -340,7 +340,7 @@ func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
 
 // listenAgain opens the listening stream anew, after its last event if that can
 // be told (basic/transports#resumability-and-redelivery).
-func (c *HTTPConn) listenAgain(ended *exchange, barren int) {
+func (c *HTTPConn) listenAgain(ended *roundTrip, barren int) {
 	if ended.brought {
 		barren = 0
 	} else {
@@ -504,7 +504,7 @@ type Stream struct {
 	Name string
 	Head *wire.Event
 
-	x    *exchange
+	x    *roundTrip
 	next int
 }
 

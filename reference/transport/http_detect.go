@@ -79,7 +79,7 @@ func detect(ctx context.Context, trace *wire.Trace, e Endpoint, moves int) (Dial
 	if status/100 != 4 {
 		return nil, failed
 	}
-	if failed.SSE = newSSEConn(c.exchanges).connect(ctx); failed.SSE != nil {
+	if failed.SSE = newSSEConn(c.httpLink).connect(ctx); failed.SSE != nil {
 		return nil, failed
 	}
 	return &SSE{Endpoint: e}, nil

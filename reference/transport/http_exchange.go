@@ -39,9 +39,9 @@ var (
 	errFlooded = errors.New("reading was stopped: " + wire.ErrFlood.Error())
 )
 
-// exchanges runs the HTTP exchanges of one connection and owns their
+// httpLink runs the HTTP exchanges of one connection and owns their
 // goroutines.
-type exchanges struct {
+type httpLink struct {
 	log  *wire.Log
 	site *site
 
@@ -58,26 +58,26 @@ type exchanges struct {
 	mu     sync.Mutex
 	closed bool
 	counts map[string]int // exchanges so far, by method
-	open   map[*exchange]struct{}
+	open   map[*roundTrip]struct{}
 }
 
-func newExchanges(s *site, log *wire.Log) *exchanges {
+func newHTTPLink(s *site, log *wire.Log) *httpLink {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &exchanges{
+	return &httpLink{
 		log: log, site: s, ctx: ctx, cancel: cancel, shutting: make(chan struct{}),
-		counts: make(map[string]int), open: make(map[*exchange]struct{}),
+		counts: make(map[string]int), open: make(map[*roundTrip]struct{}),
 	}
 }
 
 // Authorize makes later requests carry an access token
 // (basic/authorization#token-requirements).
-func (l *exchanges) Authorize(token string) {
+func (l *httpLink) Authorize(token string) {
 	l.site.redact.Add(token)
 	l.bearer.Store(&token)
 }
 
 // common returns the header that every request has.
-func (l *exchanges) common() http.Header {
+func (l *httpLink) common() http.Header {
 	h := l.site.header.Clone()
 	if token := l.bearer.Load(); token != nil {
 		h.Set("Authorization", "Bearer "+*token)
@@ -86,15 +86,15 @@ func (l *exchanges) common() http.Header {
 }
 
 // Log of the connection.
-func (l *exchanges) Log() *wire.Log { return l.log }
+func (l *httpLink) Log() *wire.Log { return l.log }
 
-func (l *exchanges) note(text string) {
+func (l *httpLink) note(text string) {
 	_, _ = l.log.Append(wire.Event{Kind: wire.KindNote, Note: text})
 }
 
 // shut refuses further exchanges, drops those that are open, lets last have its
 // word, waits for all goroutines and completes the log.
-func (l *exchanges) shut(last func()) {
+func (l *httpLink) shut(last func()) {
 	l.closing.Do(func() {
 		l.mu.Lock()
 		l.closed = true
@@ -113,7 +113,7 @@ func (l *exchanges) shut(last func()) {
 }
 
 // flooded ends everything: the log takes no more of what the peer sends.
-func (l *exchanges) flooded() error {
+func (l *httpLink) flooded() error {
 	l.flood.Do(func() {
 		l.cancel(errFlooded)
 		l.note(errFlooded.Error())
@@ -144,13 +144,13 @@ type outbound struct {
 	onMessage func(*wire.Message)
 	// onEvent may claim an event of the stream that holds no message.
 	onEvent func(wire.SSEItem) (claimed bool)
-	onEnd   func(x *exchange, dropped bool)
+	onEnd   func(x *roundTrip, dropped bool)
 }
 
-// exchange is one HTTP request and whatever answers it.
-type exchange struct {
+// roundTrip is one HTTP request while it is under way: it records an HTTP exchange.
+type roundTrip struct {
 	*outbound
-	link   *exchanges
+	link   *httpLink
 	stream string
 	sent   *wire.Event // the first event of the exchange
 	ctx    context.Context
@@ -175,8 +175,8 @@ type exchange struct {
 }
 
 // start records a request and sends it in a goroutine of its own.
-func (l *exchanges) start(o *outbound) (*exchange, error) {
-	x := &exchange{
+func (l *httpLink) start(o *outbound) (*roundTrip, error) {
+	x := &roundTrip{
 		outbound: o, link: l,
 		wrote: make(chan struct{}), headed: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -206,7 +206,7 @@ func (l *exchanges) start(o *outbound) (*exchange, error) {
 }
 
 // admit counts the exchange among the running ones and names its stream.
-func (l *exchanges) admit(x *exchange) error {
+func (l *httpLink) admit(x *roundTrip) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed && !x.last {
@@ -219,7 +219,7 @@ func (l *exchanges) admit(x *exchange) error {
 	return nil
 }
 
-func (l *exchanges) release(x *exchange) {
+func (l *httpLink) release(x *roundTrip) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, x)
@@ -248,7 +248,7 @@ func setHeader(req *http.Request, h http.Header) {
 }
 
 // recordRequest appends the message, or body, and the head.
-func (x *exchange) recordRequest(req *http.Request) error {
+func (x *roundTrip) recordRequest(req *http.Request) error {
 	log := x.link.log
 	if x.message || len(x.body) > 0 {
 		kind := wire.KindBody
@@ -279,7 +279,7 @@ func (x *exchange) recordRequest(req *http.Request) error {
 	return err
 }
 
-func (x *exchange) trace() *httptrace.ClientTrace {
+func (x *roundTrip) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) {
 			x.connected.Store(true)
@@ -293,7 +293,7 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 	}
 }
 
-func (x *exchange) run(req *http.Request) {
+func (x *roundTrip) run(req *http.Request) {
 	defer x.link.running.Done()
 	note := x.perform(req)
 	dropped := errors.Is(context.Cause(x.ctx), errDropped)
@@ -318,7 +318,7 @@ func (x *exchange) run(req *http.Request) {
 
 // perform sends the request and records what answers it. It returns how the
 // exchange ended, or "" for a clean end.
-func (x *exchange) perform(req *http.Request) string {
+func (x *roundTrip) perform(req *http.Request) string {
 	var limit *time.Timer
 	if x.patience > 0 {
 		limit = time.AfterFunc(x.patience, func() { x.cancel(x.silence()) })
@@ -366,7 +366,7 @@ func (x *exchange) perform(req *http.Request) string {
 func plain(encoding string) bool { return encoding == "" || strings.EqualFold(encoding, "identity") }
 
 // silence says what did not happen in time.
-func (x *exchange) silence() error {
+func (x *roundTrip) silence() error {
 	if !x.connected.Load() {
 		return fmt.Errorf("no connection to %s within %v", x.link.site.name, x.patience)
 	}
@@ -391,7 +391,7 @@ func (e *endError) Unwrap() error { return e.cause }
 const maxNote = 300
 
 // describe says in a clause how an exchange failed.
-func (x *exchange) describe(err error) string {
+func (x *roundTrip) describe(err error) string {
 	if cause := context.Cause(x.ctx); cause != nil {
 		return cause.Error()
 	}
@@ -430,7 +430,7 @@ func failedAt(err error, step string) bool {
 }
 
 // bodyEnd says how a body ended of which n bytes came, or "" for a clean end.
-func (x *exchange) bodyEnd(resp *http.Response, n int64, err error) string {
+func (x *roundTrip) bodyEnd(resp *http.Response, n int64, err error) string {
 	switch {
 	case err == nil, errors.Is(err, io.EOF):
 		return ""
@@ -446,7 +446,7 @@ func (x *exchange) bodyEnd(resp *http.Response, n int64, err error) string {
 
 // readBody records a body that is no event stream: as a message where it is,
 // or ought to be, one.
-func (x *exchange) readBody(resp *http.Response, mediaType, encoding string) string {
+func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) string {
 	limit := x.link.log.Limits().Message
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	end := x.bodyEnd(resp, int64(len(raw)), err)
@@ -474,7 +474,7 @@ func (x *exchange) readBody(resp *http.Response, mediaType, encoding string) str
 // dueMessage reports whether the body of a response ought to be a message: over
 // Streamable HTTP that of a request is, while other answers may hold anything
 // (basic/transports#sending-messages-to-the-server).
-func (x *exchange) dueMessage() bool {
+func (x *roundTrip) dueMessage() bool {
 	return x.link.log.Transport == NameHTTP && x.sent != nil && x.sent.Msg != nil && (x.sent.Msg.Kind == wire.Request || x.sent.Msg.Kind == wire.Batch)
 }
 
@@ -493,7 +493,7 @@ func speaksRPC(m *wire.Message) bool {
 }
 
 // emit records an event of the server's on the exchange's stream.
-func (x *exchange) emit(e wire.Event) error {
+func (x *roundTrip) emit(e wire.Event) error {
 	e.From, e.Stream = wire.Server, x.stream
 	if e.Msg != nil && x.onMessage != nil {
 		x.onMessage(e.Msg)
@@ -505,7 +505,7 @@ func (x *exchange) emit(e wire.Event) error {
 }
 
 // readEvents records an event stream: messages, and whatever else it holds.
-func (x *exchange) readEvents(resp *http.Response) string {
+func (x *roundTrip) readEvents(resp *http.Response) string {
 	x.events = true
 	limit := x.link.log.Limits().Message
 	body := &countingReader{r: resp.Body}
@@ -532,7 +532,7 @@ func (x *exchange) readEvents(resp *http.Response) string {
 }
 
 // event turns an item of the stream into an event of the log.
-func (x *exchange) event(item wire.SSEItem) wire.Event {
+func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 	e := wire.Event{Kind: wire.KindSSE, Raw: item.Data, SSE: &item.SSE, Dropped: item.Dropped, Note: item.Fault()}
 	switch {
 	case x.onEvent != nil && x.onEvent(item):
@@ -575,7 +575,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 // awaitWritten waits until the request has left. It ends the exchange when the
 // context ends before.
-func (x *exchange) awaitWritten(ctx context.Context) error {
+func (x *roundTrip) awaitWritten(ctx context.Context) error {
 	select {
 	case <-x.wrote:
 		return nil
@@ -594,7 +594,7 @@ func (x *exchange) awaitWritten(ctx context.Context) error {
 
 // awaitHead waits for the head of the response. It ends the exchange when the
 // context ends before.
-func (x *exchange) awaitHead(ctx context.Context) error {
+func (x *roundTrip) awaitHead(ctx context.Context) error {
 	select {
 	case <-x.headed:
 	case <-ctx.Done():
@@ -606,7 +606,7 @@ func (x *exchange) awaitHead(ctx context.Context) error {
 
 // failure returns why no head came: a *StartError when the server was never
 // reached.
-func (x *exchange) failure() error {
+func (x *roundTrip) failure() error {
 	switch {
 	case x.err == nil:
 		return nil

@@ -27,9 +27,9 @@ type HTTPRelay struct {
 	mu      sync.Mutex
 	closed  bool
 	serving sync.WaitGroup
-	links   []*exchanges
-	byKey   map[string]*exchanges // by session id, or by the path of a legacy endpoint
-	newest  *exchanges            // for requests that name no session
+	links   []*httpLink
+	byKey   map[string]*httpLink // by session id, or by the path of a legacy endpoint
+	newest  *httpLink            // for requests that name no session
 }
 
 // NewHTTPRelay returns a relay to the server at the endpoint. The name of the
@@ -39,7 +39,7 @@ func NewHTTPRelay(e Endpoint, name string, trace *wire.Trace) (*HTTPRelay, error
 	if err != nil {
 		return nil, err
 	}
-	return &HTTPRelay{trace: trace, transport: name, site: s, byKey: make(map[string]*exchanges)}, nil
+	return &HTTPRelay{trace: trace, transport: name, site: s, byKey: make(map[string]*httpLink)}, nil
 }
 
 // URL returns where clients find the server behind a relay that listens at an
@@ -107,7 +107,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			}
 			return true
 		}
-		o.onEnd = func(_ *exchange, dropped bool) {
+		o.onEnd = func(_ *roundTrip, dropped bool) {
 			if !dropped {
 				_, _ = l.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
 			}
@@ -136,7 +136,7 @@ func (r *HTTPRelay) enter() bool {
 
 // link returns the connection that a request belongs to; nil when the relay is
 // closed.
-func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *exchanges {
+func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *httpLink {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -152,13 +152,13 @@ func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *exchanges {
 		}
 	}
 	if opens || r.newest == nil {
-		r.newest = newExchanges(r.site, r.trace.Connect(r.transport, "relayed session"))
+		r.newest = newHTTPLink(r.site, r.trace.Connect(r.transport, "relayed session"))
 		r.links = append(r.links, r.newest)
 	}
 	return r.newest
 }
 
-func (r *HTTPRelay) remember(key string, l *exchanges) {
+func (r *HTTPRelay) remember(key string, l *httpLink) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byKey[key] = l

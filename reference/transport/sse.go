@@ -43,7 +43,7 @@ func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newSSEConn(newExchanges(s, log))
+	c := newSSEConn(newHTTPLink(s, log))
 	if err := c.connect(ctx); err != nil {
 		c.shut(nil)
 		var start *StartError
@@ -61,8 +61,8 @@ func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 // answer; the end of get:1 is also a wire.KindClose of the server's, as it ends
 // the connection.
 type SSEConn struct {
-	*exchanges
-	events  *exchange // the GET stream
+	*httpLink
+	events  *roundTrip // the GET stream
 	version atomic.Pointer[string]
 
 	initialize atomic.Pointer[wire.Message] // the request whose answer is due
@@ -74,8 +74,8 @@ type SSEConn struct {
 	problem error
 }
 
-func newSSEConn(l *exchanges) *SSEConn {
-	return &SSEConn{exchanges: l, named: make(chan struct{})}
+func newSSEConn(l *httpLink) *SSEConn {
+	return &SSEConn{httpLink: l, named: make(chan struct{})}
 }
 
 // connect opens the stream and waits until the server has named the endpoint
@@ -181,7 +181,7 @@ func (c *SSEConn) onMessage(m *wire.Message) {
 	}
 }
 
-func (c *SSEConn) onEnd(_ *exchange, dropped bool) {
+func (c *SSEConn) onEnd(_ *roundTrip, dropped bool) {
 	if !dropped {
 		_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: "get:1"})
 	}

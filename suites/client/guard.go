@@ -52,7 +52,7 @@ type Flow struct {
 
 // Step is one request to an authorization server.
 type Step struct {
-	authserver.Exchange
+	authserver.Call
 	Server int // position among the servers
 }
 
@@ -101,7 +101,7 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 		so.Lenient = true
 		so.Log = e.Trace.Connect(transport.NameOAuth, label)
 		f.logs = append(f.logs, so.Log)
-		so.Seen = func(x authserver.Exchange) { f.step(Step{x, i}) }
+		so.Seen = func(x authserver.Call) { f.step(Step{x, i}) }
 		if g.Client != nil {
 			so.Clients = append(so.Clients, *g.Client)
 		}
