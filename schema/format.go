@@ -13,6 +13,11 @@ var formats = map[string]func(string) string{
 	"byte":         checkBase64,
 }
 
+// malformed is the error of a format's check: what the check returns.
+type malformed string
+
+func (m malformed) Error() string { return string(m) }
+
 func isAlpha(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func isHex(c byte) bool   { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }

@@ -9,12 +9,15 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Version names the revision that this package describes.
@@ -23,11 +26,22 @@ const Version = "2025-06-18"
 //go:embed 2025-06-18/schema.json
 var schemaJSON []byte
 
-// A Revision is the set of definitions of one protocol revision. It is
-// immutable and may be used by several goroutines at once.
+// A Revision is the set of definitions of one protocol revision. It may be used
+// by several goroutines at once.
 type Revision struct {
-	definitions map[string]*node
-	names       []string
+	definitions map[string]*definition
+	known       schemas
+
+	compiling sync.Mutex
+	compiler  *jsonschema.Compiler
+}
+
+// A definition is compiled when it is first needed.
+type definition struct {
+	location string
+	once     sync.Once
+	compiled *jsonschema.Schema
+	err      error
 }
 
 var load = sync.OnceValues(func() (*Revision, error) {
@@ -39,60 +53,95 @@ var load = sync.OnceValues(func() (*Revision, error) {
 })
 
 // Load returns the definitions of the revision named by [Version]. They are
-// parsed at the first call.
+// read at the first call, and each is compiled when it is first needed.
 func Load() (*Revision, error) { return load() }
 
-// Parse reads a JSON Schema document (draft-07) with all its definitions below
-// "definitions". It knows the keywords that the revision's schema uses and
-// fails on any other, so that no keyword is silently left unchecked.
+// Parse reads a JSON Schema document with its definitions below "definitions"
+// or "$defs". What is wrong with a definition shows when it is compiled, at the
+// latest by [Revision.Warm].
 func Parse(document []byte) (*Revision, error) {
-	value, err := decode(document)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
 	if err != nil {
 		return nil, err
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the document is no object")
+		return nil, errors.New("the document is not an object")
 	}
-	raw, ok := object["definitions"].(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf(`the document has no "definitions"`)
-	}
-	r := &Revision{definitions: make(map[string]*node, len(raw))}
-	for name := range raw {
-		r.names = append(r.names, name)
-		r.definitions[name] = new(node)
-	}
-	slices.Sort(r.names)
-	for _, name := range r.names {
-		if err := r.definitions[name].parse(r, raw[name]); err != nil {
-			return nil, fmt.Errorf("definition %s: %w", name, err)
+	r := &Revision{definitions: map[string]*definition{}}
+	const location = baseLocation + "revision"
+	for _, holder := range []string{"definitions", "$defs"} {
+		named, _ := object[holder].(map[string]any)
+		for name := range named {
+			r.definitions[name] = &definition{location: location + "#/" + holder + "/" + name}
 		}
 	}
-	for _, name := range r.names {
-		if r.definitions[name].resolve() == nil {
-			return nil, fmt.Errorf("definition %s refers to itself", name)
-		}
+	if len(r.definitions) == 0 {
+		return nil, errors.New(`the document has no "definitions"`)
 	}
-	for _, name := range r.names {
-		r.definitions[name].link()
+	r.compiler = newCompiler(&refuser{})
+	r.compiler.AssertFormat()
+	for name, check := range formats {
+		r.compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(value any) error {
+			if text, ok := value.(string); ok {
+				if reason := check(text); reason != "" {
+					return malformed(reason)
+				}
+			}
+			return nil
+		}})
+	}
+	if err := r.compiler.AddResource(location, value); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
 // Definitions lists the names of all definitions in alphabetical order.
-func (r *Revision) Definitions() []string { return slices.Clone(r.names) }
+func (r *Revision) Definitions() []string { return slices.Sorted(maps.Keys(r.definitions)) }
 
-// decode reads exactly one JSON value and keeps numbers as they are written.
-func decode(data []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return nil, err
+// Warm compiles all definitions, for a caller that has something to wait for
+// anyway. It returns at once when the context ends; what is left is compiled when
+// it is needed. The error names the first definition that is not valid.
+func (r *Revision) Warm(ctx context.Context) error {
+	for _, name := range r.Definitions() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := r.compile(name); err != nil {
+			return err
+		}
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more than one JSON value")
+	return nil
+}
+
+func (r *Revision) compile(name string) (*jsonschema.Schema, error) {
+	d := r.definitions[name]
+	if d == nil {
+		return nil, fmt.Errorf("the revision has no definition %s", quote(name))
 	}
-	return value, nil
+	d.once.Do(func() {
+		r.compiling.Lock()
+		defer r.compiling.Unlock()
+		if d.compiled, d.err = r.compiler.Compile(d.location); d.err != nil {
+			d.err = fmt.Errorf("definition %s: %w", quote(name), d.err)
+			return
+		}
+		r.known.add(d.compiled, nil)
+	})
+	return d.compiled, d.err
+}
+
+// Validate judges a decoded JSON value (map[string]any, []any, string,
+// json.Number, float64, int, int64, bool, nil) against a definition. It returns
+// nothing for a valid value and at most 20 violations otherwise, in the order of
+// their places. The work is bounded by the size of the value. An unknown definition is a
+// violation of the whole value.
+func (r *Revision) Validate(def string, value any) []Violation {
+	compiled, err := r.compile(def)
+	if err != nil {
+		return []Violation{{Message: err.Error(), Keyword: "definition"}}
+	}
+	tamed, _ := tame(value)
+	return r.known.explain(compiled.Validate(tamed), value)
 }

@@ -1,9 +1,10 @@
 package schema_test
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/schema/internal/source"
@@ -74,43 +74,19 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// A general JSON Schema library gives the same verdicts on our schema.
-func TestCorpusByLibrary(t *testing.T) {
-	data, err := os.ReadFile("2025-06-18/schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	for _, format := range []string{"uri", "uri-template", "byte"} {
-		c.RegisterFormat(&jsonschema.Format{Name: format, Validate: func(v any) error {
-			if s, ok := v.(string); ok && schema.CheckFormat(format, s) != "" {
-				return errors.New("malformed")
-			}
-			return nil
-		}})
-	}
-	if err := c.AddResource("test:///schema", document); err != nil {
-		t.Fatal(err)
-	}
-	for _, cases := range corpus(t) {
-		compiled, err := c.Compile("test:///schema#/definitions/" + cases.Definition)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, value := range append(slices.Clone(cases.Valid), cases.Wider...) {
-			if err := compiled.Validate(value); err != nil {
-				t.Errorf("%s: valid example %d is refused: %v", cases.Definition, i, err)
-			}
-		}
-		for _, c := range cases.Invalid {
-			if compiled.Validate(c.Value) == nil {
-				t.Errorf("%s, %s: the example is accepted", cases.Definition, c.Why)
-			}
+// Which member is missing is told apart from the words.
+func TestMissingProperty(t *testing.T) {
+	r := load(t)
+	for def, want := range map[string]string{
+		`Tool {"name": "x"}`: "inputSchema",
+		`ContentBlock {}`:    "type",
+		`ReadResourceResult {"contents": [{"uri": "a:"}]}`:    "",
+		`Tool {"name": 5, "inputSchema": {"type": "object"}}`: "",
+	} {
+		def, value, _ := strings.Cut(def, " ")
+		got := r.Validate(def, parse(t, value))
+		if len(got) != 1 || got[0].Property != want {
+			t.Errorf("%s %s: got %+v, want the property %q", def, value, got, want)
 		}
 	}
 }
@@ -135,8 +111,8 @@ func TestMessages(t *testing.T) {
 			`/contents/0: neither "text" nor "blob" is present; one of them is needed`,
 		}},
 		{"ReadResourceResult", `{"contents": [{"uri": "b"}]}`, []string{
-			`/contents/0/uri: "uri" is "b", not a URI: the scheme is missing`,
 			`/contents/0: neither "text" nor "blob" is present; one of them is needed`,
+			`/contents/0/uri: "uri" is "b", not a URI: the scheme is missing`,
 		}},
 		{"ReadResourceResult", `{"contents": [{"blob": 5}]}`, []string{
 			`/contents/0: member "uri" is missing`,
@@ -219,6 +195,15 @@ func TestLimits(t *testing.T) {
 		t.Errorf("the order changes:\n%s", diff)
 	}
 	got = append(got, first...)
+	contents := make([]any, 30_000)
+	for i := range contents {
+		contents[i] = json.Number("1e999999999")
+	}
+	broken := r.Validate("CompleteResult", map[string]any{"completion": map[string]any{"values": contents}})
+	if len(broken) != 20 || broken[19].Pointer != "/completion/values/19" {
+		t.Errorf("got %d violations, want the first 20: %v", len(broken), broken)
+	}
+	got = append(got, broken...)
 	for _, format := range []string{"uri", "uri-template", "byte"} {
 		for _, text := range []string{long, "a:" + strings.Repeat("{", 1e6), "a:" + strings.Repeat("{a", 5e5) + strings.Repeat("}", 5e5), "{" + strings.Repeat("=", 1e6), "a:{" + strings.Repeat("a.,", 3e5) + "}"} {
 			reason := schema.CheckFormat(format, text)
@@ -259,22 +244,113 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, document := range []string{
-		``, `[]`, `{}`, `{} {}`,
-		`{"definitions": {"A": {"pattern": "x"}}}`,
-		`{"definitions": {"A": {"format": "hostname"}}}`,
-		`{"definitions": {"A": {"type": "text"}}}`,
-		`{"definitions": {"A": {"type": []}}}`,
-		`{"definitions": {"A": {"$ref": "#/definitions/B"}}}`,
-		`{"definitions": {"A": {"$ref": "#/definitions/A"}}}`,
-		`{"definitions": {"A": {"$ref": "#/definitions/A", "type": "string"}}}`,
-		`{"definitions": {"A": {"enum": [1]}}}`,
-		`{"definitions": {"A": {"anyOf": []}}}`,
-		`{"definitions": {"A": {"minimum": "0"}}}`,
-		`{"definitions": {"A": {"additionalProperties": false}}}`,
-		`{"definitions": {"A": {"properties": {"a": 5}}}}`,
+		``, `[]`, `{}`, `{} {}`, `{"definitions": []}`, `{"definitions": {}}`,
 	} {
 		if _, err := schema.Parse([]byte(document)); err == nil {
 			t.Errorf("accepted: %s", document)
 		}
 	}
+	for _, definition := range []string{
+		`{"type": "text"}`,
+		`{"type": []}`,
+		`{"$ref": "#/definitions/B"}`,
+		`{"$ref": "https://example.org/b.json"}`,
+		`{"$ref": "file:///etc/hostname"}`,
+		`{"anyOf": []}`,
+		`{"minimum": "0"}`,
+		`{"properties": {"a": 5}}`,
+		`5`,
+	} {
+		for _, holder := range []string{"definitions", "$defs"} {
+			r, err := schema.Parse([]byte(`{"` + holder + `": {"A": ` + definition + `}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Warm(t.Context()); err == nil {
+				t.Errorf("accepted below %s: %s", holder, definition)
+			}
+			if got := r.Validate("A", nil); len(got) != 1 || got[0].Keyword != "definition" {
+				t.Errorf("%s: got %v, want one violation", definition, got)
+			}
+		}
+	}
+}
+
+// A definition is compiled by whoever needs it first, and once.
+func TestWarm(t *testing.T) {
+	data, err := os.ReadFile(dir + "/schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := schema.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := r.Warm(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context ended", err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := r.Warm(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 3 {
+		wg.Go(func() {
+			for _, c := range corpus(t) {
+				for _, invalid := range c.Invalid {
+					if got := r.Validate(c.Definition, invalid.Value); len(got) != 1 || got[0].Pointer != invalid.Pointer {
+						t.Errorf("%s, %s: got %v", c.Definition, invalid.Why, got)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The library passes over keywords and formats that it does not know: the
+// revision's schema has none of them.
+func TestKeywordsAreKnown(t *testing.T) {
+	known := []string{
+		"$schema", "definitions", "description", "$ref", "type", "properties", "required", "additionalProperties", "items",
+		"anyOf", "const", "enum", "format", "minimum", "maximum",
+	}
+	var walk func(pointer string, value any)
+	walk = func(pointer string, value any) {
+		object, _ := value.(map[string]any)
+		for keyword, value := range object {
+			at := pointer + "/" + keyword
+			if !slices.Contains(known, keyword) {
+				t.Errorf("%s is not a known keyword", at)
+			}
+			switch keyword {
+			case "properties", "definitions":
+				for name, member := range value.(map[string]any) {
+					walk(at+"/"+name, member)
+				}
+			case "items", "additionalProperties":
+				walk(at, value)
+			case "anyOf":
+				for i, branch := range value.([]any) {
+					walk(fmt.Sprint(at, "/", i), branch)
+				}
+			case "format":
+				if schema.CheckFormat(value.(string), "{ }") == "" {
+					t.Errorf("%s: nothing checks the format %v", at, value)
+				}
+			case "$ref":
+				if len(object) > 1 {
+					t.Errorf("%s hides its neighbours", at)
+				}
+			}
+		}
+	}
+	data, err := os.ReadFile(dir + "/schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk("", parse(t, string(data)))
 }

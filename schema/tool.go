@@ -1,15 +1,11 @@
 package schema
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -36,6 +32,7 @@ type Tool struct {
 	Unchecked []string
 
 	schema *jsonschema.Schema
+	known  schemas
 
 	mu   sync.Mutex
 	work int
@@ -58,23 +55,6 @@ func (e *ToolSchemaError) Error() string { return e.reason }
 
 func unsupported(format string, args ...any) error {
 	return &ToolSchemaError{Unsupported: true, reason: fmt.Sprintf(format, args...)}
-}
-
-// toolLocation is the base of relative references. It is hierarchical so that a
-// reference to another file is told from one to the schema itself.
-const (
-	toolBase     = "mcpconform:///"
-	toolLocation = toolBase + "tool"
-)
-
-// A refuser loads nothing and remembers what it was asked for first.
-type refuser struct{ url string }
-
-func (r *refuser) Load(url string) (any, error) {
-	if r.url == "" {
-		r.url = url
-	}
-	return nil, errors.New("nothing is loaded")
 }
 
 // CompileTool compiles a JSON Schema as found in a tool's inputSchema or
@@ -105,18 +85,17 @@ func CompileTool(document any) (tool *Tool, err error) {
 
 	tool = &Tool{}
 	patterns := patternCompiler{known: map[string]jsonschema.Regexp{}, left: maxPatternsSize}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
 	loader := &refuser{}
-	c.UseLoader(loader)
+	c := newCompiler(loader)
 	c.UseRegexpEngine(patterns.compile)
-	if err := c.AddResource(toolLocation, document); err != nil {
+	const location = baseLocation + "tool"
+	if err := c.AddResource(location, document); err != nil {
 		return nil, unsupported("%v", err)
 	}
-	tool.schema, err = c.Compile(toolLocation)
+	tool.schema, err = c.Compile(location)
 	if loader.url != "" {
 		return nil, unsupported("the schema refers to %s; nothing is loaded from elsewhere, only the schema itself and the dialects of JSON Schema are at hand",
-			quote(strings.TrimPrefix(loader.url, toolBase)))
+			quote(strings.TrimPrefix(loader.url, baseLocation)))
 	}
 	if err != nil {
 		return nil, toolSchemaError(err, document)
@@ -127,22 +106,19 @@ func CompileTool(document any) (tool *Tool, err error) {
 		}
 	}
 	slices.Sort(tool.Unchecked)
-	tool.meter(tool.schema, map[*jsonschema.Schema]bool{})
+	tool.known.add(tool.schema, tool.meter)
 	return tool, nil
 }
 
 func toolSchemaError(err error, document any) error {
 	var invalid *jsonschema.SchemaValidationError
-	var details *jsonschema.ValidationError
-	if errors.As(err, &invalid) && errors.As(invalid.Err, &details) {
-		list := violations(toolLeaves(details, document))
-		if len(list) > 0 {
+	if errors.As(err, &invalid) {
+		if list := new(schemas).explain(invalid.Err, document); len(list) > 0 {
 			return &ToolSchemaError{Violations: list, reason: "the schema is not valid in its dialect: " + list[0].String()}
 		}
 	}
 	// What is left are references that lead nowhere, ids that clash and the like.
-	message := strings.ReplaceAll(err.Error(), toolLocation, "")
-	message = cut(message, 4*maxShown)
+	message := cut(strings.ReplaceAll(err.Error(), baseLocation+"tool", ""), 4*maxShown)
 	return &ToolSchemaError{
 		Violations: []Violation{{Message: message, Keyword: "$ref"}},
 		reason:     "the schema is not valid: " + message,
@@ -159,7 +135,7 @@ func (t *Tool) Validate(value any) (list []Violation) {
 	undecided := func(reason string) []Violation {
 		return []Violation{{Message: "the value was not judged: " + reason, Keyword: Undecided}}
 	}
-	value, ok := tame(value)
+	tamed, ok := tame(value)
 	if !ok {
 		return undecided("it is nested too deeply or is not JSON")
 	}
@@ -173,13 +149,10 @@ func (t *Tool) Validate(value any) (list []Violation) {
 			list = undecided(fmt.Sprint("its schema could not be evaluated: ", p))
 		}
 	}()
-	var failure *jsonschema.ValidationError
-	if err := t.schema.Validate(value); errors.As(err, &failure) {
-		list = violations(toolLeaves(failure, value))
-		if slices.ContainsFunc(list, func(v Violation) bool { return v.Keyword == circle }) {
-			// What such a schema means is undefined.
-			return undecided("the references of its schema go in a circle")
-		}
+	list = t.known.explain(t.schema.Validate(tamed), value)
+	if slices.ContainsFunc(list, func(v Violation) bool { return v.Keyword == circle }) {
+		// What such a schema means is undefined.
+		return undecided("the references of its schema go in a circle")
 	}
 	return list
 }
@@ -219,83 +192,6 @@ func checkSize(document any) error {
 		return nil
 	}
 	return walk(document, 0)
-}
-
-// tame returns the value with numbers of extreme length or exponent replaced by
-// the nearest float64: exact arithmetic on them would take minutes. It copies what
-// it changes and what holds that. It reports false for values too deep or of no
-// JSON type.
-func tame(value any) (any, bool) {
-	tamed, changed, ok := tameAt(value, 0)
-	if !changed {
-		tamed = value
-	}
-	return tamed, ok
-}
-
-func tameAt(value any, depth int) (tamed any, changed, ok bool) {
-	if depth > maxValueDepth {
-		return nil, false, false
-	}
-	switch v := value.(type) {
-	case nil, bool, string, int, int64:
-		return nil, false, true
-	case float64:
-		return nil, false, !math.IsNaN(v) && !math.IsInf(v, 0)
-	case json.Number:
-		return tameNumber(v)
-	case []any:
-		for i, item := range v {
-			tamed, itemChanged, ok := tameAt(item, depth+1)
-			if !ok {
-				return nil, false, false
-			}
-			if itemChanged {
-				if !changed {
-					v, changed = slices.Clone(v), true
-				}
-				v[i] = tamed
-			}
-		}
-		return v, changed, true
-	case map[string]any:
-		// The range goes on over the map that it started with.
-		for name, item := range v {
-			tamed, itemChanged, ok := tameAt(item, depth+1)
-			if !ok {
-				return nil, false, false
-			}
-			if itemChanged {
-				if !changed {
-					v, changed = maps.Clone(v), true
-				}
-				v[name] = tamed
-			}
-		}
-		return v, changed, true
-	}
-	return nil, false, false
-}
-
-func tameNumber(n json.Number) (tamed any, changed, ok bool) {
-	text := string(n)
-	if numberTypes(text) == 0 {
-		return nil, false, false
-	}
-	if len(text) <= 64 {
-		i := strings.IndexAny(text, "eE")
-		if i < 0 {
-			return nil, false, true
-		}
-		if e, err := strconv.Atoi(text[i+1:]); err == nil && e >= -400 && e <= 400 {
-			return nil, false, true
-		}
-	}
-	f, err := n.Float64()
-	if err != nil {
-		f = math.Copysign(math.MaxFloat64, f)
-	}
-	return f, true, true
 }
 
 // anything is a pattern that is not evaluated.
@@ -353,51 +249,44 @@ func (c *patternCompiler) build(text string) jsonschema.Regexp {
 // outOfWork ends a validation from within the library, which has no other way out.
 type outOfWork struct{}
 
-// meter makes every schema reachable from s charge its work to t. Formats are
-// not asserted, so the hook that would check them serves as the counter: the
-// library calls it once for each pair of schema and value, before it descends.
-func (t *Tool) meter(s *jsonschema.Schema, seen map[*jsonschema.Schema]bool) {
-	queue := []*jsonschema.Schema{s}
-	for len(queue) > 0 {
-		s, queue = queue[len(queue)-1], queue[:len(queue)-1]
-		if s == nil || seen[s] {
-			continue
-		}
-		seen[s] = true
-		same, below, patterns := subschemas(s)
-		queue = append(append(queue, same...), below...)
-
-		self := 1
-		for _, c := range same {
-			self += enumCost(c)
-		}
-		each := 1
-		for _, c := range below {
-			each = max(each, enumCost(c))
-		}
-		for _, p := range patterns {
-			each += 1 + p.size/64
-		}
-		stringCost := 0
-		if p, ok := s.Pattern.(pattern); ok {
-			stringCost = p.size
-		}
-		s.Format = &jsonschema.Format{Name: "meter", Validate: func(value any) error {
-			cost := self
-			switch v := value.(type) {
-			case map[string]any:
-				cost += len(v) * each
-			case []any:
-				cost += len(v) * each
-			case string:
-				cost += len(v) * (stringCost + 1) / 512
-			}
-			if t.work -= cost; t.work < 0 {
-				panic(outOfWork{})
-			}
-			return nil
-		}}
+// meter makes a schema charge its work to t. Formats are not asserted, so the
+// hook that would check them serves as the counter: the library calls it once for
+// each pair of schema and value, before it descends.
+func (t *Tool) meter(s *jsonschema.Schema, a applied) {
+	self := 1
+	for _, c := range a.same {
+		self += enumCost(c)
 	}
+	each := 1
+	for _, c := range a.below {
+		each = max(each, enumCost(c))
+	}
+	for _, re := range a.names {
+		each += 1 + patternSize(re)/64
+	}
+	stringCost := patternSize(s.Pattern)
+	s.Format = &jsonschema.Format{Name: "meter", Validate: func(value any) error {
+		cost := self
+		switch v := value.(type) {
+		case map[string]any:
+			cost += len(v) * each
+		case []any:
+			cost += len(v) * each
+		case string:
+			cost += len(v) * (stringCost + 1) / 512
+		}
+		if t.work -= cost; t.work < 0 {
+			panic(outOfWork{})
+		}
+		return nil
+	}}
+}
+
+func patternSize(re jsonschema.Regexp) int {
+	if p, ok := re.(pattern); ok {
+		return p.size
+	}
+	return 0
 }
 
 // enumCost is the work of a visit that the hook does not see, as it fails first.
@@ -409,44 +298,4 @@ func enumCost(s *jsonschema.Schema) int {
 		return 1
 	}
 	return 1 + len(s.Enum.Values)
-}
-
-// subschemas returns what s applies to the value itself, what it applies to
-// members or items, and the patterns it matches member names with.
-func subschemas(s *jsonschema.Schema) (same, below []*jsonschema.Schema, patterns []pattern) {
-	same = append(same, s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else)
-	if s.DynamicRef != nil {
-		same = append(same, s.DynamicRef.Ref)
-	}
-	same = append(same, s.AllOf...)
-	same = append(same, s.AnyOf...)
-	same = append(same, s.OneOf...)
-	for _, c := range s.DependentSchemas {
-		same = append(same, c)
-	}
-	for _, c := range s.Dependencies {
-		if c, ok := c.(*jsonschema.Schema); ok {
-			same = append(same, c)
-		}
-	}
-	for _, c := range s.Properties {
-		below = append(below, c)
-	}
-	for re, c := range s.PatternProperties {
-		below = append(below, c)
-		if p, ok := re.(pattern); ok {
-			patterns = append(patterns, p)
-		}
-	}
-	for _, c := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
-		switch c := c.(type) {
-		case *jsonschema.Schema:
-			below = append(below, c)
-		case []*jsonschema.Schema:
-			below = append(below, c...)
-		}
-	}
-	below = append(below, s.PrefixItems...)
-	below = append(below, s.Items2020, s.Contains, s.PropertyNames, s.UnevaluatedItems, s.UnevaluatedProperties, s.ContentSchema)
-	return same, below, patterns
 }

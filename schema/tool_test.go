@@ -54,6 +54,10 @@ func TestTool(t *testing.T) {
 			`/n: "n" is -1, not a multiple of 2`, `/n: "n" is -1, not larger than 0`, `/x: "x" is not allowed`,
 		}},
 		{`{"$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "string"}}}}, "$ref": "#/$defs/node"}`, `{"next": {"next": {"v": 1}}}`, []string{`/next/next/v: "v" is 1, not a string`}},
+		{`{"prefixItems": [{"type": "string"}], "items": {"type": "null"}, "unevaluatedItems": false}`, `["a", null, 2]`, []string{`/2: item 2 is 2, not null`}},
+		{`{"allOf": [{"additionalProperties": {"type": "string"}}, {"items": {}}], "unevaluatedProperties": false, "unevaluatedItems": false}`, `{"b": "y", "a": "x"}`, nil},
+		{`{"properties": {"a": {}}, "patternProperties": {"^x": {}}, "additionalProperties": {"type": "null"}}`, `{"a": 1, "xy": 2, "c": 3, "d": null}`, []string{`/c: "c" is 3, not null`}},
+		{union, `{}`, []string{`member "kind" is missing; it is one of "circle" or "square"`}},
 		{`{"prefixItems": [{"type": "string"}]}`, `[1]`, []string{`/0: item 0 is 1, not a string`}},
 		// The same keyword in two dialects: only draft-07 has lists of items.
 		{`{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}], "additionalItems": false}`, `[1, 2]`, []string{`the value has 1 items too many`, `/0: item 0 is 1, not a string`}},
@@ -147,7 +151,7 @@ func TestToolOutOfWork(t *testing.T) {
 	for name, test := range map[string]struct{ schema, value string }{
 		"two to the power of depth": {`{"properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "required": ["a"]}`, nested},
 		"references doubled":        {`{"$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}, "b": {"properties": {"a": {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}}}, "$ref": "#/$defs/a"}`, nested},
-		"errors without number":     {`{"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}`, many},
+		"many items":                {`{"items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}`, many},
 		"long lists of constants":   {`{"items": {"enum": [` + strings.Repeat(`"x",`, 10_000) + `"y"]}}`, `[` + strings.Repeat(`"z",`, 1_000) + `0]`},
 		"large pattern":             {`{"allOf": [` + strings.Repeat(`{"pattern": "(a?){200}b"},`, 50) + `{}]}`, `"` + strings.Repeat("a", 1_000_000) + `"`},
 		"deep value":                {`{"items": {"$ref": "#"}}`, strings.Repeat("[", 5000) + strings.Repeat("]", 5000)},
@@ -155,6 +159,15 @@ func TestToolOutOfWork(t *testing.T) {
 		got := compile(t, test.schema).Validate(parse(t, test.value))
 		if len(got) != 1 || got[0].Keyword != schema.Undecided {
 			t.Errorf("%s: got %d violations, first %v; want one that is undecided", name, len(got), got[:min(1, len(got))])
+		}
+	}
+	// Of a long list of errors only the first are looked for.
+	for _, text := range []string{
+		`{"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}`,
+		`{"items": {"type": "string"}, "unevaluatedItems": false}`,
+	} {
+		if got := compile(t, text).Validate(parse(t, many)); len(got) != 20 || got[19].Pointer != "/19" {
+			t.Errorf("%s: got %v, want the first 20", text, got)
 		}
 	}
 	// The meter starts anew with each value.

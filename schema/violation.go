@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -18,6 +19,9 @@ type Violation struct {
 	Message string `json:"message"`
 	// Keyword is the JSON Schema keyword that failed, or [Undecided].
 	Keyword string `json:"keyword"`
+	// Property is the one member that is missing at the place, if the keyword is
+	// "required" and no other would do instead.
+	Property string `json:"property,omitempty"`
 }
 
 // String returns the pointer, if any, and the message.
@@ -44,6 +48,10 @@ type segment struct {
 	name  string
 	index int // valid if name is empty and item is set
 	item  bool
+}
+
+func (s segment) compare(o segment) int {
+	return cmp.Or(strings.Compare(s.name, o.name), cmp.Compare(s.index, o.index))
 }
 
 func pointer(path []segment) string {
@@ -129,7 +137,7 @@ func show(value any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	}
-	return "no JSON value"
+	return "not a JSON value"
 }
 
 // list joins alternatives: "a", "b" or "c".
@@ -146,153 +154,3 @@ func list(items []string, last string) string {
 	n := len(items) - 1
 	return strings.Join(items[:n], ", ") + " " + last + " " + items[n]
 }
-
-// A leaf is a violation before the alternatives of a union are reduced. Its
-// parts are kept apart so that the leaves of several branches can be merged.
-type leaf struct {
-	Violation
-	depth  int      // length of the path to the value that was judged
-	prefix string   // subject and value, as in `"type" is "x"`
-	want   []string // what was allowed: types, constants or the missing member
-}
-
-func newLeaf(path []segment, keyword, message string) leaf {
-	return leaf{Violation: Violation{pointer(path), message, keyword}, depth: len(path)}
-}
-
-func missing(path []segment, name string) leaf {
-	l := newLeaf(path, "required", "member "+quote(name)+" is missing")
-	l.want = []string{quote(name)}
-	return l
-}
-
-func notAllowed(path []segment, keyword string, value any, want []string) leaf {
-	l := newLeaf(path, keyword, "")
-	l.prefix = subject(path) + " is " + show(value)
-	l.want = want
-	l.Message = l.prefix + ", not " + oneOf(keyword, want)
-	return l
-}
-
-func oneOf(keyword string, want []string) string {
-	if len(want) > 1 && keyword != "type" {
-		return "one of " + list(want, "or")
-	}
-	return list(want, "or")
-}
-
-// reduce picks, from the leaves of the failed branches of a union judged at the
-// given depth, those that tell what is wrong. A branch whose type does not fit or
-// whose constant differs in a direct member was not meant. Of the others the one that
-// misses the fewest members and then has the fewest leaves is closest; what
-// several equally close ones agree on is kept and where they differ in one
-// point each, this point becomes one leaf that names all alternatives.
-func reduce(branches [][]leaf, depth int) []leaf {
-	branches = slices.DeleteFunc(branches, func(b []leaf) bool { return len(b) == 0 })
-	if len(branches) == 0 {
-		return nil
-	}
-	excluded := func(b []leaf) int {
-		return slices.IndexFunc(b, func(l leaf) bool {
-			switch l.Keyword {
-			case "type", "enum":
-				return l.depth == depth
-			case "const":
-				return l.depth == depth || l.depth == depth+1
-			}
-			return false
-		})
-	}
-	meant := slices.DeleteFunc(slices.Clone(branches), func(b []leaf) bool { return excluded(b) >= 0 })
-	if len(meant) > 0 {
-		branches = meant
-	} else {
-		// None was meant. What else is wrong with a branch says nothing then, and
-		// a branch whose type does not fit is further away than one whose constant differs.
-		deepest := depth
-		for i, b := range branches {
-			j := excluded(b)
-			branches[i] = b[j : j+1]
-			deepest = max(deepest, b[j].depth)
-		}
-		branches = slices.DeleteFunc(branches, func(b []leaf) bool { return b[0].depth < deepest })
-	}
-	type rank struct{ missing, leaves int }
-	rankOf := func(b []leaf) (r rank) {
-		for _, l := range b {
-			if l.Keyword == "required" {
-				r.missing++
-			}
-		}
-		r.leaves = len(b)
-		return r
-	}
-	less := func(a, b rank) bool {
-		return a.missing < b.missing || a.missing == b.missing && a.leaves < b.leaves
-	}
-	best := rankOf(branches[0])
-	for _, b := range branches[1:] {
-		if r := rankOf(b); less(r, best) {
-			best = r
-		}
-	}
-	branches = slices.DeleteFunc(branches, func(b []leaf) bool { return rankOf(b) != best })
-	return merge(branches)
-}
-
-func merge(branches [][]leaf) []leaf {
-	first := branches[0]
-	if len(branches) == 1 {
-		return first
-	}
-	inAll := func(l leaf) bool {
-		for _, b := range branches {
-			if !slices.ContainsFunc(b, func(o leaf) bool { return o.Violation == l.Violation }) {
-				return false
-			}
-		}
-		return true
-	}
-	var common []leaf
-	for _, l := range first {
-		if inAll(l) {
-			common = append(common, l)
-		}
-	}
-	var merged leaf
-	for i, b := range branches {
-		rest := slices.DeleteFunc(slices.Clone(b), inAll)
-		if len(rest) != 1 || len(rest[0].want) == 0 {
-			return first
-		}
-		l := rest[0]
-		if i == 0 {
-			merged = l
-			merged.want = slices.Clone(l.want)
-			continue
-		}
-		sameKind := l.Keyword == merged.Keyword || isValue(l.Keyword) && isValue(merged.Keyword)
-		if !sameKind || l.Pointer != merged.Pointer || l.prefix != merged.prefix {
-			return first
-		}
-		for _, w := range l.want {
-			if !slices.Contains(merged.want, w) {
-				merged.want = append(merged.want, w)
-			}
-		}
-	}
-	switch {
-	case merged.Keyword == "required" && len(merged.want) == 2:
-		merged.Message = "neither " + merged.want[0] + " nor " + merged.want[1] + " is present; one of them is needed"
-	case merged.Keyword == "required":
-		merged.Message = "one of " + list(merged.want, "or") + " is needed; none is present"
-	default:
-		if isValue(merged.Keyword) && len(merged.want) > 1 {
-			merged.Keyword = "enum"
-		}
-		merged.Message = merged.prefix + ", not " + oneOf(merged.Keyword, merged.want)
-	}
-	return append(common, merged)
-}
-
-func isValue(keyword string) bool { return keyword == "const" || keyword == "enum" }

@@ -298,7 +298,7 @@ func (b *breaker) types(s spot) {
 	default:
 		values = []any{"not-null", object, list}
 	}
-	b.replace("wrong-type", s, slices.Values(values), "type")
+	b.replace("wrong-type", s, slices.Values(values), "type", "enum", "const")
 }
 
 func (b *breaker) listed(s spot) {
@@ -523,7 +523,7 @@ func (b *breaker) nulls(s spot) {
 			return
 		}
 		for _, base := range s.bases {
-			if broken, ok := put(base, append(slices.Clip(s.path), name), nil); ok && b.try("null-for-required", s.at.member(name), broken, "type") {
+			if broken, ok := put(base, append(slices.Clip(s.path), name), nil); ok && b.try("null-for-required", s.at.member(name), broken, "type", "enum", "const") {
 				break
 			}
 		}

@@ -43,7 +43,10 @@ func TestInvalid(t *testing.T) {
 		},
 		{
 			"enumerated numbers and booleans", `{"type":"object","properties":{"a":{"enum":[1,987655.5]},"b":{"const":true},"c":{"enum":[true,false]}}}`,
-			[]string{`not-in-enum /a enum {"a":987656}`, `not-in-enum /b const {"b":false}`},
+			[]string{
+				`wrong-type /a enum {"a":"not-a-number"}`, `wrong-type /b const {"b":"maybe"}`, `wrong-type /c enum {"c":"maybe"}`,
+				`not-in-enum /a enum {"a":987656}`, `not-in-enum /b const {"b":false}`,
+			},
 		},
 		{
 			"bounds with a step", `{"type":"object","properties":{"a":{"type":"integer","minimum":10,"maximum":20,"multipleOf":5}}}`,
@@ -102,8 +105,8 @@ func TestInvalid(t *testing.T) {
 			"conditions", `{"type":"object","properties":{"k":{"const":"x"}},"required":["k"],"if":{"properties":{"k":{"const":"x"}}},"then":{"required":["z"],"properties":{"z":{"type":"boolean"}}}}`,
 			[]string{
 				`missing-required  required {"z":false}`, `missing-required  required {"k":"x"}`,
-				`wrong-type /z type {"k":"x","z":"maybe"}`, `not-in-enum /k const {"k":"not-one-of-the-choices","z":false}`,
-				`null-for-required /z type {"k":"x","z":null}`,
+				`wrong-type /k const {"k":{"not":"expected"},"z":false}`, `wrong-type /z type {"k":"x","z":"maybe"}`, `not-in-enum /k const {"k":"not-one-of-the-choices","z":false}`,
+				`null-for-required /k const {"k":null,"z":false}`, `null-for-required /z type {"k":"x","z":null}`,
 			},
 		},
 	} {

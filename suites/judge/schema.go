@@ -143,7 +143,7 @@ func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, o *Obs
 	}
 }
 
-// echoesURI reports whether a client names a resource by what is no URI, just as
+// echoesURI reports whether a client names a resource by what is not a URI, just as
 // the server has given it.
 func (c *Conversation) echoesURI(e *wire.Event) bool {
 	uri, ok := wire.At(e.Msg.Params, "uri").(string)
@@ -282,9 +282,8 @@ func fractionalCount(v schema.Violation, value any) bool {
 
 func refine(def, id string, v schema.Violation) string {
 	place := v.Pointer
-	if rest, ok := strings.CutPrefix(v.Message, `member "`); ok && v.Keyword == "required" {
-		name, _, _ := strings.Cut(rest, `"`)
-		place += "/" + name // the fault is reported at the object that lacks the member
+	if v.Property != "" {
+		place += "/" + v.Property // the fault is reported at the object that lacks the member
 	}
 	for _, f := range finer {
 		if (f.definition == "" || f.definition == def) && (f.keyword == "" || f.keyword == v.Keyword) &&
