@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/onsi/gomega"
-
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // T is what the body of a check works with. Its methods that can fail end the
@@ -102,12 +101,6 @@ func (t *T) Require(ok bool, format string, args ...any) {
 	if !ok {
 		t.Fail(format, args...)
 	}
-}
-
-// Expect makes a gomega assertion whose failure is one of Fail.
-func (t *T) Expect(actual any, extra ...any) gomega.Assertion {
-	g := gomega.NewGomega(func(message string, _ ...int) { t.Fail("%s", message) })
-	return g.Expect(actual, extra...)
 }
 
 // Inconclusive ends the body: the requirement applies, but could not be
@@ -396,7 +389,7 @@ func (t *T) ErrorCode(x *client.Exchange, codes ...int64) {
 	}
 	problem := x.Error()
 	if problem == nil {
-		t.Fail("the request was not refused with error %s: it got %s", strings.Join(want, " or "), Describe(x))
+		t.Fail("the request was not refused with error %s: it got %s", strings.Join(want, " or "), match.Describe(x))
 	}
 	for _, c := range codes {
 		if problem.HasCode && problem.Code == c {
@@ -409,24 +402,7 @@ func (t *T) ErrorCode(x *client.Exchange, codes ...int64) {
 // Result returns the result of an exchange; an error in its place is a failure.
 func (t *T) Result(x *client.Exchange) map[string]any {
 	if x.Result() == nil {
-		t.Fail("%s was answered with %s, not with a result", x.Request.Msg.Method, Describe(x))
+		t.Fail("%s was answered with %s, not with a result", x.Request.Msg.Method, match.Describe(x))
 	}
 	return x.Result()
-}
-
-// Describe says in a clause what answered a request.
-func Describe(x *client.Exchange) string {
-	switch {
-	case x.Response == nil && x.Head != nil:
-		return fmt.Sprintf("HTTP status %d", x.Head.HTTP.Status)
-	case x.Response == nil:
-		return "no answer"
-	case x.Error() != nil:
-		return fmt.Sprintf("error %s: %s", wire.Show(wire.At(x.Response.Msg.Value, "error", "code")), wire.Quote(x.Error().Message, 120))
-	case x.Result() == nil && x.Response.Msg.Kind == wire.Result:
-		return "the result " + wire.Show(x.Response.Msg.Result)
-	case x.Response.Msg.Kind == wire.Result:
-		return "a result"
-	}
-	return "a message that is no response"
 }

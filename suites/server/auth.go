@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // atTheDoor checks need no session and no token of the user.
@@ -27,7 +28,7 @@ var authChecks = []*check.Check{
 			const missing, data = "auth.server.missing-token-401", "auth.server.no-data-unauthorized"
 			r := protected(t)
 			if r.Status != http.StatusUnauthorized {
-				t.Fail("a request that needs authorization was answered without any with %s, not with 401", describeHTTP(r))
+				t.Fail("a request that needs authorization was answered without any with %s, not with 401", Describe(r))
 			}
 			t.Exercised(missing)
 			disclosed(t, data, r)
@@ -140,7 +141,7 @@ var authChecks = []*check.Check{
 				t.Clear()
 				r := knock(t, "Bearer "+token)
 				if r.Status != http.StatusUnauthorized {
-					t.Violation("auth.server.invalid-token-401", "a request with a made-up token was answered with "+describeHTTP(r)+", not with 401")
+					t.Violation("auth.server.invalid-token-401", "a request with a made-up token was answered with "+Describe(r)+", not with 401")
 					continue
 				}
 				disclosed(t, "auth.server.no-data-unauthorized", r)
@@ -161,7 +162,7 @@ var authChecks = []*check.Check{
 				case http.StatusUnauthorized:
 					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
 				default:
-					t.Violation("auth.server.malformed-400", fmt.Sprintf("the header \"Authorization: %s\" was answered with %s, neither with 400 nor with 401", header, describeHTTP(r)))
+					t.Violation("auth.server.malformed-400", fmt.Sprintf("the header \"Authorization: %s\" was answered with %s, neither with 400 nor with 401", header, Describe(r)))
 				}
 			}
 		},
@@ -179,7 +180,7 @@ var authChecks = []*check.Check{
 			token := control(t)
 			if r := knock(t, "bearer "+token); !letIn(t, r) {
 				// The name of a scheme knows no case: OAuth 2.1 section 5.1.1, RFC 9110 section 11.1.
-				t.Warning("auth.server.valid-token-accepted", "the token is refused where the scheme is spelled bearer: "+describeHTTP(r))
+				t.Warning("auth.server.valid-token-accepted", "the token is refused where the scheme is spelled bearer: "+Describe(r))
 			}
 			t.Clear()
 			s := t.Connect(client.Options{})
@@ -254,7 +255,7 @@ var authChecks = []*check.Check{
 		Body: func(t *check.T) {
 			protected(t)
 			r := knock(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
-			t.Require(r.Status == http.StatusUnauthorized, "a request with an expired token was answered with %s, not with 401", describeHTTP(r))
+			t.Require(r.Status == http.StatusUnauthorized, "a request with an expired token was answered with %s, not with 401", Describe(r))
 			judgeFailureChallenge(t, r)
 		},
 	},
@@ -272,15 +273,15 @@ var authChecks = []*check.Check{
 			conn := t.Bearing("Bearer " + a.Narrow)
 			begun := begin(t, conn, "")
 			if a.NarrowRequest.Method != "initialize" {
-				if result(begun) == nil {
-					t.Inconclusive("no session can be begun with the token of little scope: initialize got %s", describeHTTP(begun))
+				if ResultIn(begun) == nil {
+					t.Inconclusive("no session can be begun with the token of little scope: initialize got %s", Describe(begun))
 				}
 				t.Clear()
 				begun = t.DoOn(conn, transport.Request{Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
 					"jsonrpc": "2.0", "id": 2, "method": a.NarrowRequest.Method, "params": a.NarrowRequest.Params,
 				})})
 			}
-			t.Require(begun.Status == http.StatusForbidden, "a request beyond the scope of its token was answered with %s, not with 403", describeHTTP(begun))
+			t.Require(begun.Status == http.StatusForbidden, "a request beyond the scope of its token was answered with %s, not with 403", Describe(begun))
 		},
 	},
 	{
@@ -367,7 +368,7 @@ func knockAt(t *check.T, path, authorization string) *transport.Response {
 		guarded = methods[0]
 	}
 	r := begin(t, conn, path)
-	if guarded == "" || guarded == "initialize" || result(r) == nil {
+	if guarded == "" || guarded == "initialize" || ResultIn(r) == nil {
 		return r
 	}
 	t.Clear()
@@ -385,7 +386,7 @@ func begin(t *check.T, conn *transport.HTTPConn, path string) *transport.Respons
 			"clientInfo": map[string]any{"name": "mcpconform", "version": "1.0.0"},
 		},
 	})})
-	if result(r) != nil {
+	if ResultIn(r) != nil {
 		t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
 	}
 	return r
@@ -396,7 +397,7 @@ func letIn(t *check.T, r *transport.Response) bool {
 	if t.Target.Transport == transport.NameSSE {
 		return r.Status/100 == 2 && check.Streams(r.Header)
 	}
-	return result(r) != nil
+	return ResultIn(r) != nil
 }
 
 // control returns the user's access token and makes sure that the server takes it.
@@ -406,7 +407,7 @@ func control(t *check.T) string {
 		t.Inconclusive("no access token was given")
 	}
 	if r := knock(t, t.Authorization()); !letIn(t, r) {
-		t.Inconclusive("the server refuses the access token that was given: it answers with %s", describeHTTP(r))
+		t.Inconclusive("the server refuses the access token that was given: it answers with %s", Describe(r))
 	}
 	return token
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // basic/index#messages
@@ -120,7 +121,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// ID and METHOD are not the members of a request. The same message spelled well is the control.
 			if control := t.Call(t.Plain(), nil); control.Result() == nil {
-				t.Inconclusive("a request that is spelled well is not served either: %s", check.Describe(control))
+				t.Inconclusive("a request that is spelled well is not served either: %s", Describe(control))
 			}
 			mark := t.Mark()
 			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.Plain()+`"}`, client.Deliberately("*"))
@@ -187,7 +188,7 @@ var baseChecks = []*check.Check{
 				}
 				t.Must(err)
 				if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
-					t.Fail("%s was answered with %s when its params had one more member; without it, it works", rpc.Method, describeResult(with))
+					t.Fail("%s was answered with %s when its params had one more member; without it, it works", rpc.Method, Describe(with))
 				}
 			}
 		},
@@ -243,7 +244,7 @@ var baseChecks = []*check.Check{
 			call := purposed(t, "slow")
 			slow := begun(t, call, "mcpconform-number", nil)
 			if x := t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.Plain(), nil)); x.Result() == nil {
-				t.Inconclusive("a ping whose id is a string is not served beside a slow call: it got %s", check.Describe(x))
+				t.Inconclusive("a ping whose id is a string is not served beside a slow call: it got %s", Describe(x))
 			}
 			t.Clear()
 			t.Show(slow.Request)
@@ -321,7 +322,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			t.Show(x.Response)
 			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksApart(t, call) {
 				t.Fail("after a ping that had the id of a request of the server, the call of %q to which that belonged gives %s; in another session it works",
-					call.Tool, describeResult(x))
+					call.Tool, Describe(x))
 			}
 			if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
 				t.Inconclusive("the tool %q takes longer than an answer may", call.Tool)

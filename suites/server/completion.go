@@ -4,6 +4,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // Bounds of what is completed on one server.
@@ -24,7 +25,7 @@ var completionChecks = []*check.Check{
 				x := t.Call("completion/complete", c.params(""))
 				if len(c.others) > 0 && x.Error() != nil && x.Error().Code == -32602 {
 					// It may need the values of the others first (server/utilities/completion#error-handling).
-					t.Note("the argument %s is not completed while the others of the same have no value: %s", wire.Quote(c.name, 60), check.Describe(x))
+					t.Note("the argument %s is not completed while the others of the same have no value: %s", wire.Quote(c.name, 60), Describe(x))
 					continue
 				}
 				t.Result(x)
@@ -71,11 +72,11 @@ var completionChecks = []*check.Check{
 				params["context"] = map[string]any{"arguments": map[string]any{c.others[0]: value}}
 				with := t.Call("completion/complete", params)
 				if !suggested && with.Error() != nil && with.Error().Code == -32602 {
-					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60), check.Describe(with))
+					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60), Describe(with))
 					continue
 				}
 				t.Require(without.Result() == nil || with.Result() != nil,
-					"without context the request gives %s, with context %s", check.Describe(without), check.Describe(with))
+					"without context the request gives %s, with context %s", Describe(without), Describe(with))
 			}
 			if tried == 0 {
 				// With a single argument nothing can be settled yet.

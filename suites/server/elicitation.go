@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 const elicit = "elicitation/create"
@@ -40,7 +41,7 @@ var elicitationChecks = []*check.Check{
 			if !worked(x) {
 				// Other reasons to fail are as good as any.
 				declined, _ := converse(t, call, elicit, always(map[string]any{"action": "decline"}))
-				t.Require(!worked(declined), "the tool %q fails with fitting data, but not when it is declined: %s", call.Tool, describeResult(x))
+				t.Require(!worked(declined), "the tool %q fails with fitting data, but not when it is declined: %s", call.Tool, Describe(x))
 				t.Inconclusive("the tool %q fails whatever it is answered", call.Tool)
 			}
 			t.Fence()
@@ -63,11 +64,11 @@ var elicitationChecks = []*check.Check{
 					t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
 				}
 				if problem := x.Error(); problem != nil && (problem.Code == -32602 || problem.Code == -32700 || problem.Code == -32600) {
-					t.Violation("elicitation.server.content-absent", "the call is answered with "+check.Describe(x)+
+					t.Violation("elicitation.server.content-absent", "the call is answered with "+Describe(x)+
 						", as if a result with the bare action "+action+" were malformed")
 				} else if problem != nil && problem.Code == -32603 {
 					if control, _ := converse(t, call, elicit, accept); worked(control) {
-						t.Violation("elicitation.server.handle-"+action, "the call is answered with "+check.Describe(x)+" when the user's action is "+action)
+						t.Violation("elicitation.server.handle-"+action, "the call is answered with "+Describe(x)+" when the user's action is "+action)
 					}
 				}
 			}

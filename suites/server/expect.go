@@ -3,11 +3,9 @@ package server
 import (
 	"regexp"
 
-	"github.com/onsi/gomega"
-	"github.com/onsi/gomega/types"
-
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 var versionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
@@ -15,11 +13,6 @@ var versionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 // published reports whether a text has the form of a protocol version.
 func published(version string) bool {
 	return versionName.MatchString(version)
-}
-
-// haveMember matches an object by one of its members.
-func haveMember(name string, value any) types.GomegaMatcher {
-	return gomega.HaveKeyWithValue(name, value)
 }
 
 // at and quote are short for their namesakes of package wire.
@@ -36,6 +29,6 @@ func meta(key string, value any) map[string]any {
 // server that minds it in any case is told so elsewhere.
 func servesMeta(t *check.T) {
 	if x := t.Call(t.Plain(), meta("example.com/text", "text")); x.Result() == nil {
-		t.Inconclusive("%s with a plain _meta was answered with %s", t.Plain(), check.Describe(x))
+		t.Inconclusive("%s with a plain _meta was answered with %s", t.Plain(), Describe(x))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // overHTTP is a session over Streamable HTTP that a check may spoil.
@@ -54,7 +55,7 @@ var httpChecks = []*check.Check{
 			for _, origin := range foreign {
 				refuseOrigin(t, "http.server.origin-foreign", initializeWith(t, origin))
 			}
-			if header, ok := rebound(t); ok && result(initializeFrom(t, header)) != nil {
+			if header, ok := rebound(t); ok && ResultIn(initializeFrom(t, header)) != nil {
 				t.Violation("http.server.origin-foreign", reboundServed)
 			}
 		},
@@ -157,10 +158,10 @@ var httpChecks = []*check.Check{
 			// There is no limit on a message. A clean refusal is tolerated, as servers have to guard themselves.
 			r := t.Do(transport.Request{Body: largeRequest(t.Session.NextID(), t.Plain())})
 			switch {
-			case result(r) != nil:
-			case r.Status != http.StatusRequestEntityTooLarge && problem(r) != nil && unread(problem(r).Msg.Error):
-				t.Fail("a message of 1 MiB was not read to its end: %s says that it is no JSON", describeHTTP(r))
-			case r.Status == http.StatusRequestEntityTooLarge || problem(r) != nil:
+			case ResultIn(r) != nil:
+			case r.Status != http.StatusRequestEntityTooLarge && ErrorIn(r) != nil && unread(ErrorIn(r).Msg.Error):
+				t.Fail("a message of 1 MiB was not read to its end: %s says that it is no JSON", Describe(r))
+			case r.Status == http.StatusRequestEntityTooLarge || ErrorIn(r) != nil:
 				t.Note("a message of 1 MiB was refused with HTTP status %d", r.Status)
 			default:
 				t.Fail("a message of 1 MiB was answered with HTTP status %d and no JSON-RPC message", r.Status)
@@ -275,8 +276,8 @@ const notTrusted = "the origin %s, which the server trusts by the configuration,
 // refused: one without is served, and so is one with an origin that the server
 // trusts. A loopback origin need not be among them.
 func controlOrigin(t *check.T) {
-	if r := initializeWith(t, ""); result(r) == nil {
-		t.Inconclusive("a second initialize is refused even without an Origin header: it got %s", describeHTTP(r))
+	if r := initializeWith(t, ""); ResultIn(r) == nil {
+		t.Inconclusive("a second initialize is refused even without an Origin header: it got %s", Describe(r))
 	}
 	for _, origin := range sites(t.Target.Settings.TrustedOrigins) {
 		if r := initializeWith(t, origin); r.Status/100 != 2 {
@@ -298,37 +299,6 @@ func refuseOrigin(t *check.T, id string, r *transport.Response) {
 	}
 }
 
-// result returns the result that answers a request, or nil.
-func result(r *transport.Response) *wire.Event {
-	for _, e := range r.Messages {
-		if e.Msg.Kind == wire.Result && r.Status/100 == 2 {
-			return e
-		}
-	}
-	return nil
-}
-
-// problem returns the JSON-RPC error in a response, or nil.
-func problem(r *transport.Response) *wire.Event {
-	for _, e := range r.Messages {
-		if e.Msg.Kind == wire.ErrorResponse {
-			return e
-		}
-	}
-	return nil
-}
-
-func describeHTTP(r *transport.Response) string {
-	text := fmt.Sprintf("HTTP status %d", r.Status)
-	switch e := problem(r); {
-	case result(r) != nil:
-		text += " and a result"
-	case e != nil:
-		text += fmt.Sprintf(" and error %d", e.Msg.Error.Code)
-	}
-	return text
-}
-
 // served breaks a requirement unless the request was answered with a result.
 func served(t *check.T, r *transport.Response, id string) bool {
 	return servedAs(t, "a proper request", r, id)
@@ -347,9 +317,9 @@ func servedWith(t *check.T, header string, values []string, id string) {
 }
 
 func servedAs(t *check.T, what string, r *transport.Response, id string) bool {
-	if result(r) == nil {
+	if ResultIn(r) == nil {
 		t.Admitted(r.Head, what)
-		t.Violation(id, what+" was not served: it got "+describeHTTP(r))
+		t.Violation(id, what+" was not served: it got "+Describe(r))
 		return false
 	}
 	return true
@@ -359,7 +329,7 @@ func servedAs(t *check.T, what string, r *transport.Response, id string) bool {
 func turnedDown(t *check.T, raw string) {
 	const id = "http.server.survives-bad-body"
 	r := t.Do(transport.Request{Body: []byte(raw), Deliberate: []string{"*"}})
-	e := problem(r)
+	e := ErrorIn(r)
 	switch {
 	case r.Status/100 == 4, e != nil && r.Status/100 == 2:
 	case r.Status/100 == 2 && !utf8.ValidString(raw):

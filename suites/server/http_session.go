@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // basic/transports#session-management, #protocol-version-header
@@ -227,8 +228,8 @@ func undeleted(t *check.T, r *transport.Response) {
 	const id = "http.server.delete-session"
 	switch {
 	case r.Status == http.StatusMethodNotAllowed:
-		if again := t.Do(plainRequest(t)); result(again) == nil {
-			t.Violation(id, "the DELETE was answered with 405, but the session is gone: a ping got "+describeHTTP(again))
+		if again := t.Do(plainRequest(t)); ResultIn(again) == nil {
+			t.Violation(id, "the DELETE was answered with 405, but the session is gone: a ping got "+Describe(again))
 		}
 	case r.Status/100 == 4:
 		t.Warning(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -52,7 +53,7 @@ var httpStreamChecks = []*check.Check{
 			for range 2 {
 				x := t.Call(t.Plain(), nil)
 				if x.Result() == nil {
-					t.Fail("a ping beside another request was answered with %s", check.Describe(x))
+					t.Fail("a ping beside another request was answered with %s", Describe(x))
 				}
 			}
 			before := t.Mark()

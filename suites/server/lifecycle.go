@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // Versions that no implementation can support: one before the protocol, and one
@@ -32,7 +33,7 @@ var lifecycleChecks = []*check.Check{
 			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version && digits(v) == digits(client.Version) {
 				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v))
 			}
-			t.Expect(t.Target.Init.Result()).To(haveMember("protocolVersion", client.Version))
+			t.Expect(t.Target.Init.Result()).To(HaveMember("protocolVersion", client.Version))
 		},
 	},
 	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
@@ -156,7 +157,7 @@ var lifecycleChecks = []*check.Check{
 				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
 			}
 			ping := t.Call(t.Plain(), nil) // over HTTP, with the older version in the header
-			t.Require(ping.Result() != nil, "in a session of the older revision on which it agreed, a ping got %s", check.Describe(ping))
+			t.Require(ping.Result() != nil, "in a session of the older revision on which it agreed, a ping got %s", Describe(ping))
 			tempt(t)
 			t.Fence()
 		},
@@ -373,7 +374,7 @@ func init() {
 						found(declaredBy[r.capability], c.Method+" was answered with a result although "+r.capability+" is not declared")
 						return
 					case x.Error() != nil && x.Error().Code != -32601:
-						t.Warning(refuses, "the error for an undeclared feature is "+check.Describe(x)+", not -32601")
+						t.Warning(refuses, "the error for an undeclared feature is "+Describe(x)+", not -32601")
 					}
 				}
 			},

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -148,7 +149,7 @@ func logged(t *check.T, call check.Call, levels, wanted []string) []string {
 func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered []string, alone bool) {
 	x := t.Call("logging/setLevel", map[string]any{"level": levels[0]})
 	if x.Result() == nil {
-		t.Inconclusive("the level %s is refused: %s", levels[0], check.Describe(x))
+		t.Inconclusive("the level %s is refused: %s", levels[0], Describe(x))
 	}
 	for _, other := range levels[1:] {
 		if t.Call("logging/setLevel", map[string]any{"level": other}, client.Deliberately("*")).Error() == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // lists are the operations that support pagination (server/utilities/pagination#operations-supporting-pagination).
@@ -55,12 +56,12 @@ var paginationChecks = []*check.Check{
 			own, _ := t.Result(t.Call(method, nil))["nextCursor"].(string)
 			if own != cursor {
 				if x = t.Call(method, map[string]any{"cursor": own}); x.Result() == nil {
-					t.Inconclusive("the page behind the first one of %s was not served this time: %s", method, check.Describe(x))
+					t.Inconclusive("the page behind the first one of %s was not served this time: %s", method, Describe(x))
 				}
 			}
 			again := t.Call(method, map[string]any{"cursor": own})
 			t.Show(x.Events()...)
-			t.Require(again.Result() != nil, "the cursor was served once and is refused the second time: %s", check.Describe(again))
+			t.Require(again.Result() != nil, "the cursor was served once and is refused the second time: %s", Describe(again))
 			for _, l := range lists {
 				if l.method == method {
 					t.Require(reflect.DeepEqual(keys(x, l.member, l.key), keys(again, l.member, l.key)),
@@ -106,7 +107,7 @@ var paginationChecks = []*check.Check{
 						break
 					}
 					if x.Error() == nil || x.Error().Code != -32602 {
-						t.Violation("pagination.error.invalid-cursor-code", l.method+" refused an invalid cursor with "+check.Describe(x)+", not -32602")
+						t.Violation("pagination.error.invalid-cursor-code", l.method+" refused an invalid cursor with "+Describe(x)+", not -32602")
 						break
 					}
 				}

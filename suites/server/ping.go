@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // basic/utilities/ping
@@ -15,7 +16,7 @@ var pingChecks = []*check.Check{
 		Body: func(t *check.T) {
 			x := t.Call("ping", nil)
 			if x.Error() != nil && x.Error().Code == -32601 {
-				t.Violation("ping.either-side", "a ping was refused: "+check.Describe(x))
+				t.Violation("ping.either-side", "a ping was refused: "+Describe(x))
 			}
 			t.Result(x)
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // withToken adds a progress token to the params of a request.
@@ -39,7 +40,7 @@ var progressChecks = []*check.Check{
 				t.Result(without)
 				for _, token := range []any{"mcpconform-token", 7} {
 					x := t.Call(method, withToken(nil, token))
-					t.Require(x.Result() != nil, "%s with the progress token %s got %s", method, quote(token), check.Describe(x))
+					t.Require(x.Result() != nil, "%s with the progress token %s got %s", method, quote(token), Describe(x))
 				}
 			}
 			if t.Session.Capability("tools") {
@@ -49,7 +50,7 @@ var progressChecks = []*check.Check{
 			for _, token := range oddTokens {
 				x := t.Call(methods[len(methods)-1], withToken(nil, token))
 				if x.Result() == nil {
-					t.Violation("progress.token.any-means", x.Request.Msg.Method+" with the progress token "+quote(jsonValue(token))+" got "+check.Describe(x), x.Events()...)
+					t.Violation("progress.token.any-means", x.Request.Msg.Method+" with the progress token "+quote(jsonValue(token))+" got "+Describe(x), x.Events()...)
 				}
 			}
 			t.Fence()
@@ -76,12 +77,12 @@ var progressChecks = []*check.Check{
 				}
 				// Not all servers take calls beside others.
 				if x = t.Call("tools/call", withToken(call.Params(), tokens[i])); x.Result() == nil {
-					t.Violation("progress.token.any-means", "tools/call with the progress token "+quote(jsonValue(tokens[i]))+" got "+check.Describe(x), x.Events()...)
+					t.Violation("progress.token.any-means", "tools/call with the progress token "+quote(jsonValue(tokens[i]))+" got "+Describe(x), x.Events()...)
 				}
 			}
 			t.Fence() // no progress may follow the answers
 			if control.Result() == nil {
-				t.Note("without a progress token, the tool %q gives %s", call.Tool, check.Describe(control))
+				t.Note("without a progress token, the tool %q gives %s", call.Tool, Describe(control))
 			}
 			for _, e := range t.Since(mark) {
 				if e.Msg.Method == "notifications/progress" {
@@ -147,7 +148,7 @@ func progressOfOurs(purpose string) *check.Check {
 			}
 			for _, v := range ourProgress {
 				if x := with(v.reports); !worked(x) && worked(with(nil)) {
-					t.Violation(v.id, "the tool "+quote(call.Tool)+" fails when the client reports "+v.what+" progress of "+method+": "+describeResult(x),
+					t.Violation(v.id, "the tool "+quote(call.Tool)+" fails when the client reports "+v.what+" progress of "+method+": "+Describe(x),
 						append(control.Events(), x.Events()...)...)
 				}
 			}

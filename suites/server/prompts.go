@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // noPrompt is a name that no server gives a prompt.
@@ -49,9 +50,9 @@ var promptChecks = []*check.Check{
 				case x.Result() != nil:
 					got++
 				case strange(x):
-					t.Fail("the listed prompt %s is refused like one that does not exist: %s", wire.Quote(name, 60), check.Describe(x))
+					t.Fail("the listed prompt %s is refused like one that does not exist: %s", wire.Quote(name, 60), Describe(x))
 				default:
-					t.Note("the listed prompt %s could not be got: %s", wire.Quote(name, 60), check.Describe(x))
+					t.Note("the listed prompt %s could not be got: %s", wire.Quote(name, 60), Describe(x))
 				}
 			}
 			if got == 0 {
@@ -75,7 +76,7 @@ var promptChecks = []*check.Check{
 				}
 				tried++
 				without := t.Call("prompts/get", map[string]any{"name": p["name"]})
-				t.Require(without.Result() != nil, "prompt %s takes empty arguments, but without the member arguments it gives %s", quote(p["name"]), check.Describe(without))
+				t.Require(without.Result() != nil, "prompt %s takes empty arguments, but without the member arguments it gives %s", quote(p["name"]), Describe(without))
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt without required arguments")
@@ -114,7 +115,7 @@ var promptChecks = []*check.Check{
 						t.Violation("prompts.arguments.validated", "a prompt was returned although the required argument "+quote(missing)+" is missing")
 					}
 					if x.Error() == nil || x.Error().Code != -32602 {
-						t.Violation("prompts.error.missing-argument-code", "without a required argument the server gives "+check.Describe(x)+", not error -32602")
+						t.Violation("prompts.error.missing-argument-code", "without a required argument the server gives "+Describe(x)+", not error -32602")
 						break
 					}
 				}

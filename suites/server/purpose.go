@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // purposes says, by purpose, what the names of tools have in common that serve
@@ -81,7 +82,7 @@ func callFor(target *check.Target, purpose string) (check.Call, bool) {
 // ends the body if the tool refuses: that is its own affair.
 func perform(t *check.T, call check.Call) {
 	if x := t.Call("tools/call", call.Params()); x.Result() == nil {
-		t.Inconclusive("the tool %q could not be called: %s", call.Tool, check.Describe(x))
+		t.Inconclusive("the tool %q could not be called: %s", call.Tool, Describe(x))
 	}
 }
 
@@ -193,7 +194,7 @@ func working(t *check.T, call check.Call, method string, reply func(*wire.Event)
 	case len(asked) == 0:
 		t.Inconclusive("the tool %q did not send %s", call.Tool, method)
 	case !worked(x):
-		t.Inconclusive("the tool %q fails even with an ordinary answer: it gave %s", call.Tool, describeResult(x))
+		t.Inconclusive("the tool %q fails even with an ordinary answer: it gave %s", call.Tool, Describe(x))
 	}
 	return x
 }

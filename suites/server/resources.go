@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -70,9 +71,9 @@ var resourceChecks = []*check.Check{
 				}
 				switch problem := x.Error(); {
 				case strange(x):
-					t.Fail("the listed resource %s is refused like one that does not exist: %s", wire.Quote(uri, 60), check.Describe(x))
+					t.Fail("the listed resource %s is refused like one that does not exist: %s", wire.Quote(uri, 60), Describe(x))
 				case problem != nil:
-					t.Note("the listed resource %s could not be read: %s", wire.Quote(uri, 60), check.Describe(x))
+					t.Note("the listed resource %s could not be read: %s", wire.Quote(uri, 60), Describe(x))
 				case x.Result() != nil:
 					read++
 					if contents, _ := x.Result()["contents"].([]any); len(contents) == 1 && at(contents[0], "blob") != nil {
@@ -233,7 +234,7 @@ var resourceChecks = []*check.Check{
 			t.Result(t.Call("resources/subscribe", params))
 			t.About("resources.unsubscribe.accepted")
 			x := t.Call("resources/unsubscribe", params)
-			t.Require(x.Result() != nil, "the end of the subscription was answered with %s", check.Describe(x))
+			t.Require(x.Result() != nil, "the end of the subscription was answered with %s", Describe(x))
 		},
 	},
 	{

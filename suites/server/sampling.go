@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 const createMessage = "sampling/createMessage"
@@ -50,7 +51,7 @@ var samplingChecks = []*check.Check{
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(v.changes)))
 				if !worked(x) && worked(working(t, call, createMessage, ordinary)) {
-					t.Violation(v.id, "the tool "+quote(call.Tool)+" works with an ordinary answer, but gives "+describeResult(x)+" when "+v.when,
+					t.Violation(v.id, "the tool "+quote(call.Tool)+" works with an ordinary answer, but gives "+Describe(x)+" when "+v.when,
 						append(control.Events(), x.Events()...)...)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // basic/transports#stdio
@@ -138,7 +139,7 @@ var stdioChecks = []*check.Check{
 			p, err := t.Session.StartRaw(t.Context, id, t.Plain(), largeRequest(id, t.Plain()))
 			t.Must(err)
 			x := t.Await(p)
-			t.Require(!unread(x.Error()), "a message of 1 MiB was not read to its end: %s says that it is no JSON", check.Describe(x))
+			t.Require(!unread(x.Error()), "a message of 1 MiB was not read to its end: %s says that it is no JSON", Describe(x))
 			if x.Error() != nil {
 				t.Note("a message of 1 MiB was refused with error %d", x.Error().Code)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 	"github.com/mcpconform/mcpconform/suites/generate"
 )
 
@@ -51,7 +52,7 @@ var toolChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An unknown tool is a protocol error, not a result that tells of one.
 			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
-			t.Require(x.Error() != nil, "a call of a tool that does not exist got %s instead of a JSON-RPC error", describeResult(x))
+			t.Require(x.Error() != nil, "a call of a tool that does not exist got %s instead of a JSON-RPC error", Describe(x))
 		},
 	},
 	{
@@ -67,7 +68,7 @@ var toolChecks = []*check.Check{
 			for _, name := range unlisted(t.Target.Tools(), inherited) {
 				x := t.Call("tools/call", map[string]any{"name": name, "arguments": map[string]any{}})
 				t.About("tools.error.unknown-tool-protocol-error")
-				t.Require(x.Error() != nil, "a call of a tool that does not exist, %q, got %s instead of a JSON-RPC error", name, describeResult(x))
+				t.Require(x.Error() != nil, "a call of a tool that does not exist, %q, got %s instead of a JSON-RPC error", name, Describe(x))
 				t.About("tools.error.unknown-tool-code")
 				t.ErrorCode(x, -32602)
 			}
@@ -120,7 +121,7 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				if x = t.Attempt(map[string]any{"name": name, "arguments": arguments}); x != nil && strange(x) {
-					t.Fail("the listed tool %q is refused like one that does not exist: %s", name, check.Describe(x))
+					t.Fail("the listed tool %q is refused like one that does not exist: %s", name, Describe(x))
 				}
 			}
 			if called == 0 {
@@ -148,7 +149,7 @@ var toolChecks = []*check.Check{
 				without := t.Attempt(map[string]any{"name": tool["name"]})
 				if without != nil && with.Result() != nil && with.Result()["isError"] != true {
 					t.Require(without.Result() != nil && without.Result()["isError"] != true,
-						"tool %q serves empty arguments, but without the member arguments it gives %s", tool["name"], describeResult(without))
+						"tool %q serves empty arguments, but without the member arguments it gives %s", tool["name"], Describe(without))
 					return
 				}
 			}
@@ -207,7 +208,7 @@ var toolChecks = []*check.Check{
 				return
 			}
 			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-failing"))
-			t.Expect(t.Result(x)).To(haveMember("isError", true))
+			t.Expect(t.Result(x)).To(HaveMember("isError", true))
 			t.Fence() // no progress may follow
 		},
 	},
@@ -253,7 +254,7 @@ var toolChecks = []*check.Check{
 				}
 				subscribed := t.Call("resources/subscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
 				t.Require(subscribed.Result() != nil, "the link to %s can neither be read (%s) nor subscribed to (%s)",
-					wire.Quote(uri, 60), check.Describe(read), check.Describe(subscribed))
+					wire.Quote(uri, 60), Describe(read), Describe(subscribed))
 				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
 			}
 			if tried == 0 {
@@ -277,7 +278,7 @@ func refuses(t *check.T, tool map[string]any, m generate.Mutation, control ...*w
 		return false
 	}
 	if x.Error() != nil && x.Error().Code != -32602 {
-		t.Warning("tools.error.invalid-arguments-form", "invalid arguments were refused with "+check.Describe(x)+"; the standard code is -32602")
+		t.Warning("tools.error.invalid-arguments-form", "invalid arguments were refused with "+Describe(x)+"; the standard code is -32602")
 	}
 	return true
 }
@@ -458,17 +459,6 @@ func sameRefusal(x, unknown *client.Exchange, name string) bool {
 	return unknown.Error() != nil && x.Error().Code == unknown.Error().Code &&
 		x.Error().Message != "" && x.Error().Message == strings.ReplaceAll(unknown.Error().Message, noTool, name) &&
 		strings.Contains(unknown.Error().Message, noTool)
-}
-
-// describeResult is check.Describe that tells failed tools apart.
-func describeResult(x *client.Exchange) string {
-	switch {
-	case x.Result() == nil:
-		return check.Describe(x)
-	case x.Result()["isError"] == true:
-		return "a result with isError"
-	}
-	return "a plain result"
 }
 
 // linked returns the URIs of the links in the result of the call that the
