@@ -22,7 +22,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
 			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "20250618"} {
-				t.Result(t.Await(t.StartID(wire.StringID(id), t.Plain(), nil)))
+				t.Expect(t.Await(t.StartID(wire.StringID(id), t.Plain(), nil))).To(HaveResult())
 			}
 		},
 	},
@@ -51,7 +51,7 @@ var baseChecks = []*check.Check{
 			t.Show(x.Request, e)
 			if e.Msg.ID.Usable() && e.Msg.ID.Key() != id.Key() {
 				t.About("base.message.utf8-accepted")
-				t.Fail("of an id of 150000 bytes, some came back as others")
+				t.Fail("some bytes of an id of 150000 bytes came back as others")
 			}
 		},
 	},
@@ -61,8 +61,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A known method with params of the wrong type. Which methods are known follows from what was declared.
 			for _, bad := range t.Target.InvalidCalls() {
-				x := t.Call(bad.Method, bad.Params, client.Deliberately("*"))
-				t.ErrorCode(x, -32602)
+				t.Expect(t.Call(bad.Method, bad.Params, client.Deliberately("*"))).To(HaveErrorCode(-32602))
 			}
 			if len(t.Target.InvalidCalls()) == 0 {
 				t.Skip("the server declares no feature whose requests have required params")
@@ -74,26 +73,22 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.error.invalid-request", "stdio.server.survives-non-message"},
 		Needs:        check.Needs{Session: check.Own, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
-			// JSON that is no request, but with an id that an answer can carry. Silence is tolerated, a result is not.
+			// JSON that is not a request, but with an id that an answer can carry. Silence is tolerated, a result is not.
 			for i, raw := range []string{
 				`{"jsonrpc":"2.0","id":"invalid-%d","method":1}`,
 				`{"jsonrpc":"1.0","id":"invalid-%d","method":"` + t.Plain() + `"}`,
 				`{"id":"invalid-%d","method":"` + t.Plain() + `"}`,
 			} {
-				id := wire.StringID(fmt.Sprintf("invalid-%d", i))
+				id := fmt.Sprintf("invalid-%d", i)
 				mark := t.Mark()
 				t.Send(fmt.Sprintf(raw, i), client.Deliberately("*"))
 				t.Fence()
-				for _, e := range t.Since(mark) {
-					t.Show(e)
-					answered := e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key()
-					if answered && e.Msg.Kind == wire.Result && i == 0 {
-						t.Fail("a message that is no request got a result")
-					}
-					if answered && e.Msg.Kind == wire.ErrorResponse && e.Msg.Error.Code != -32600 {
-						t.Fail("the error's code is %d, not -32600", e.Msg.Error.Code)
-					}
+				if i == 0 {
+					t.Expect(t.Since(mark)).ToNot(resultFor(id), "for a message that is not a request")
 				}
+				t.Expect(t.Since(mark)).ToNot(Carry("an error other than -32600", func(e *wire.Event) bool {
+					return e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Key() == wire.StringID(id).Key() && e.Msg.Error.Code != -32600
+				}), "for a message that is not a request")
 			}
 		},
 	},
@@ -120,9 +115,7 @@ var baseChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// ID and METHOD are not the members of a request. The same message spelled well is the control.
-			if control := t.Call(t.Plain(), nil); control.Result() == nil {
-				t.Inconclusive("a request that is spelled well is not served either: %s", Describe(control))
-			}
+			t.Assume(t.Call(t.Plain(), nil)).To(HaveResult(), "even if it is spelled well")
 			mark := t.Mark()
 			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.Plain()+`"}`, client.Deliberately("*"))
 			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.Plain()+`"}`, client.Deliberately("*"))
@@ -131,12 +124,7 @@ var baseChecks = []*check.Check{
 			if err == nil {
 				_, err = t.Session.Call(t.Context, t.Plain(), nil)
 			}
-			for _, e := range t.Since(mark) {
-				if e.Msg.Kind == wire.Result && (e.Msg.ID.Key() == `"wrong-case"` || e.Msg.ID.Key() == `"wrong-case-too"`) {
-					t.Show(e)
-					t.Fail("a message with members spelled ID, METHOD or Method was served as a request")
-				}
-			}
+			t.Expect(t.Since(mark)).ToNot(resultFor("wrong-case", "wrong-case-too"), "for a message with members spelled ID, METHOD or Method")
 			if err != nil {
 				// That it does not survive them is another requirement's affair.
 				t.Inconclusive("after messages with members spelled ID, METHOD or Method: %s", err)
@@ -148,17 +136,12 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.batch.not-served"},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
-			// The revision removed batches: whatever comes back, it is no answer to the members.
+			// The revision removed batches: whatever comes back, it does not answer the members.
 			mark := t.Mark()
 			t.Send("["+string(plainRaw(t, wire.StringID("batch-1")))+","+string(plainRaw(t, wire.StringID("batch-2")))+"]", client.Deliberately("*"))
 			t.Send("["+string(plainRaw(t, wire.StringID("batch-3")))+"]", client.Deliberately("*"))
 			t.Fence()
-			for _, e := range t.Since(mark) {
-				if e.Msg.Kind == wire.Result && slices.Contains([]string{`"batch-1"`, `"batch-2"`, `"batch-3"`}, e.Msg.ID.Key()) {
-					t.Show(e)
-					t.Fail("a member of a batch was answered with a result")
-				}
-			}
+			t.Expect(t.Since(mark)).ToNot(resultFor("batch-1", "batch-2", "batch-3"), "for a member of a batch")
 		},
 	},
 	{
@@ -168,13 +151,13 @@ var baseChecks = []*check.Check{
 			// Params are open: what the revision does not define is no reason to refuse a request.
 			for _, method := range append([]string{t.Plain()}, t.Target.Served()...) {
 				t.About("base.params.omitted")
-				t.Result(t.Call(method, nil))
-				t.Result(t.Call(method, map[string]any{}))
+				t.Expect(t.Call(method, nil)).To(HaveResult())
+				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
 				t.About("meta.attach.request")
-				t.Result(t.Call(method, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}}))
+				t.Expect(t.Call(method, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}})).To(HaveResult())
 				if method != "ping" {
 					t.About("base.params.open")
-					t.Result(t.Call(method, map[string]any{"mcpconform": true}))
+					t.Expect(t.Call(method, map[string]any{"mcpconform": true})).To(HaveResult())
 				}
 			}
 			for _, rpc := range workingCalls(t) {
@@ -188,7 +171,7 @@ var baseChecks = []*check.Check{
 				}
 				t.Must(err)
 				if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
-					t.Fail("%s was answered with %s when its params had one more member; without it, it works", rpc.Method, Describe(with))
+					t.Expect(with).To(Succeed(), "with one more member in its params, without which it works")
 				}
 			}
 		},
@@ -207,7 +190,7 @@ var baseChecks = []*check.Check{
 				{"meta.reserved.no-assumptions", map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
 			} {
 				t.About(v.id)
-				t.Result(t.Call(t.Plain(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved")))
+				t.Expect(t.Call(t.Plain(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
 			}
 		},
 	},
@@ -221,7 +204,7 @@ var baseChecks = []*check.Check{
 			servesMeta(t)
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
 				t.Clear()
-				t.Result(t.Call(t.Plain(), meta("example.com/text", text)))
+				t.Expect(t.Call(t.Plain(), meta("example.com/text", text))).To(HaveResult())
 				mark := t.Mark()
 				p := t.StartID(wire.StringID(text), t.Plain(), nil)
 				x, err := p.Await(t.Context)
@@ -230,8 +213,10 @@ var baseChecks = []*check.Check{
 				}
 				t.Show(x.Response)
 				t.Must(err)
-				t.Result(x)
-				t.Require(x.Response.Msg.ID.Key() == p.ID.Key(), "the id %s came back as %s", p.ID, x.Response.Msg.ID)
+				t.Expect(x).To(HaveResult())
+				if x.Response.Msg.ID.Key() != p.ID.Key() {
+					t.Fail("the id %s came back as %s", p.ID, x.Response.Msg.ID)
+				}
 			}
 		},
 	},
@@ -243,9 +228,7 @@ var baseChecks = []*check.Check{
 			// The ids 7 and "7" are two: while the one is being served, so is the other.
 			call := purposed(t, "slow")
 			slow := begun(t, call, "mcpconform-number", nil)
-			if x := t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.Plain(), nil)); x.Result() == nil {
-				t.Inconclusive("a ping whose id is a string is not served beside a slow call: it got %s", Describe(x))
-			}
+			t.Assume(t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.Plain(), nil))).To(HaveResult(), "beside a slow call")
 			t.Clear()
 			t.Show(slow.Request)
 			digits := t.StartID(wire.StringID(slow.ID.String()), t.Plain(), nil)
@@ -259,7 +242,7 @@ var baseChecks = []*check.Check{
 				t.Fail("a ping whose id is a string was refused while another request had a number of the same digits")
 			case e.Msg.Kind == wire.Result && own != isPing:
 				t.About("base.response.id-type-echo")
-				t.Fail("of two requests whose ids have the same digits, the answer to one came with the id of the other")
+				t.Fail("the ids of two requests have the same digits, and the answer to one came with the id of the other")
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
 			}
@@ -292,7 +275,7 @@ var asking = []string{"sampling", "elicitation", "roots", "ping"}
 func sameID(t *check.T) {
 	// The server's own ids do not hinder ours: low numbers are what it would use itself.
 	for id := range int64(3) {
-		t.Result(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil)))
+		t.Expect(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil))).To(HaveResult())
 	}
 	from := 0
 	for _, purpose := range asking {
@@ -342,7 +325,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			if timeout := (*client.TimeoutError)(nil); !errors.As(err, &timeout) {
 				t.Must(err)
 			}
-			t.Require(same.Result() != nil, "a %s with the id of a request of the server that was open got no result; one with another id did", t.Plain())
+			t.Expect(same).To(HaveResult(), "with the id of an open request of the server, and not with another id")
 			inTime = same.Response.At-e.At < 2*prompt
 		}
 		respond(t, e, ordinary(t, e))
@@ -456,10 +439,12 @@ func silent(t *check.T, raw string) {
 	mark := t.Mark()
 	sent := t.Send(raw, client.Deliberately("*"))
 	t.Fence()
-	for _, e := range t.Since(mark) {
-		if e.Msg.IsResponse() && (!e.Msg.ID.Usable() || t.Stray(e)) && !t.Refused(sent, e) {
-			t.Show(e)
-			t.Fail("a notification was answered")
-		}
-	}
+	t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification", func(e *wire.Event) bool {
+		return answersNothing(t, e) && !t.Refused(sent, e)
+	}))
+}
+
+// answersNothing reports whether a message is a response to no request of the session.
+func answersNothing(t *check.T, e *wire.Event) bool {
+	return e.Msg.IsResponse() && (!e.Msg.ID.Usable() || t.Stray(e))
 }

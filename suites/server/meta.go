@@ -1,7 +1,9 @@
 package server
 
 import (
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 var anyMeta = map[string]any{"example.com/mcpconform": map[string]any{"any": []any{1, "two"}}, "plain": nil}
@@ -14,21 +16,16 @@ var metaChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Raw, Options: capable},
 		Body: func(t *check.T) {
 			// Notifications may carry metadata, the one that ends the handshake too.
-			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			mark := t.Mark()
 			t.Notify("notifications/initialized", map[string]any{"_meta": anyMeta})
 			gone := t.Start(t.Plain(), nil)
 			t.Notify("notifications/cancelled", map[string]any{"requestId": 0, "_meta": anyMeta}, late)
 			t.Await(gone)
 			t.Fence()
-			for _, e := range t.Since(mark) {
-				if e.Msg.IsResponse() && (!e.Msg.ID.Usable() || t.Stray(e)) {
-					t.Show(e)
-					t.Fail("a notification with _meta was answered")
-				}
-			}
+			t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification with _meta", func(e *wire.Event) bool { return answersNothing(t, e) }))
 			for _, method := range t.Target.Served() {
-				t.Result(t.Call(method, nil)) // the session is open
+				t.Expect(t.Call(method, nil)).To(HaveResult()) // the session is open
 			}
 		},
 	},

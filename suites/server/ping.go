@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
@@ -15,10 +16,8 @@ var pingChecks = []*check.Check{
 		Needs:        check.Needs{Served: true},
 		Body: func(t *check.T) {
 			x := t.Call("ping", nil)
-			if x.Error() != nil && x.Error().Code == -32601 {
-				t.Violation("ping.either-side", "a ping was refused: "+Describe(x))
-			}
-			t.Result(x)
+			t.Check("ping.either-side", x).ToNot(HaveErrorCode(-32601))
+			t.Expect(x).To(HaveResult())
 		},
 	},
 	{
@@ -30,12 +29,7 @@ var pingChecks = []*check.Check{
 			call := purposed(t, "ping")
 			mark := t.Mark()
 			t.Attempt(call.Params())
-			for _, e := range t.Since(mark) {
-				if asks(e, "ping") {
-					return
-				}
-			}
-			t.Inconclusive("the tool %q did not ping the client", call.Tool)
+			t.Assume(t.Since(mark)).To(Carry("a ping", func(e *wire.Event) bool { return asks(e, "ping") }), "when the tool %q was called", call.Tool)
 		},
 	},
 	{
@@ -45,9 +39,9 @@ var pingChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Once initialize is answered, a ping is as good as any other, though notifications/initialized is still to come:
 			// pings are excepted from what has to wait even before that (basic/lifecycle#initialization).
-			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			t.Clear()
-			t.Result(t.Call("ping", nil))
+			t.Expect(t.Call("ping", nil)).To(HaveResult())
 			t.Notify("notifications/initialized", nil)
 			t.Fence()
 		},
