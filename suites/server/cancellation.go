@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/check/match"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -86,7 +87,7 @@ var cancellationChecks = []*check.Check{
 				cancel(t, answered.Request.Msg.ID, late)
 			}
 			for _, p := range kept {
-				t.Result(t.Await(p))
+				t.Expect(t.Await(p)).To(HaveResult())
 			}
 			t.Fence()
 		},

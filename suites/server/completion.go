@@ -28,12 +28,12 @@ var completionChecks = []*check.Check{
 					t.Note("the argument %s is not completed while the others of the same have no value: %s", wire.Quote(c.name, 60), Describe(x))
 					continue
 				}
-				t.Result(x)
+				t.Expect(x).To(HaveResult())
 				answered++
 				// One letter of a suggestion narrows the list, and a whole one still more; the judge counts the values.
 				values := valuesOf(x)
 				if len(values) > 0 && values[0] != "" {
-					t.Result(t.Call("completion/complete", c.params(string([]rune(values[0])[:1]))))
+					t.Expect(t.Call("completion/complete", c.params(string([]rune(values[0])[:1])))).To(HaveResult())
 				}
 				for value, n := "", 0; n < maxFollowed && len(values) > 0; n++ {
 					last := values[len(values)-1]
@@ -41,9 +41,9 @@ var completionChecks = []*check.Check{
 						break
 					}
 					value = last
-					x := t.Call("completion/complete", c.params(value))
-					t.Result(x)
-					values = valuesOf(x)
+					further := t.Call("completion/complete", c.params(value))
+					t.Expect(further).To(HaveResult())
+					values = valuesOf(further)
 				}
 			}
 			if answered == 0 {
@@ -75,14 +75,15 @@ var completionChecks = []*check.Check{
 					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60), Describe(with))
 					continue
 				}
-				t.Require(without.Result() == nil || with.Result() != nil,
-					"without context the request gives %s, with context %s", Describe(without), Describe(with))
+				if without.Result() != nil {
+					t.Expect(with).To(HaveResult(), "with context, and not without it")
+				}
 			}
 			if tried == 0 {
 				// With a single argument nothing can be settled yet.
 				params := all[0].params("")
 				params["context"] = map[string]any{"arguments": map[string]any{}}
-				t.Result(t.Call("completion/complete", params))
+				t.Expect(t.Call("completion/complete", params)).To(HaveResult())
 			}
 		},
 	},
@@ -99,11 +100,9 @@ var completionChecks = []*check.Check{
 				c = all[0]
 			}
 			x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
-			if x.Result() != nil {
-				t.Violation("completion.capability.declared", "completion/complete was answered with a result although completions is not declared")
-				return
+			if t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although completions is not declared") {
+				t.Expect(x).To(HaveErrorCode(-32601))
 			}
-			t.ErrorCode(x, -32601)
 		},
 	},
 	{
@@ -112,7 +111,7 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			c := completable{ref: map[string]any{"type": "ref/prompt", "name": noPrompt}, name: "argument"}
-			t.ErrorCode(t.Call("completion/complete", c.params("")), -32602)
+			t.Expect(t.Call("completion/complete", c.params(""))).To(HaveErrorCode(-32602))
 		},
 	},
 	{
@@ -121,8 +120,8 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			c := completables(t)[0]
-			t.ErrorCode(t.Call("completion/complete", map[string]any{"ref": c.ref}, client.Deliberately("*")), -32602)
-			t.ErrorCode(t.Call("completion/complete", map[string]any{"ref": c.ref, "argument": map[string]any{"value": ""}}, client.Deliberately("*")), -32602)
+			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref}, client.Deliberately("*"))).To(HaveErrorCode(-32602))
+			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref, "argument": map[string]any{"value": ""}}, client.Deliberately("*"))).To(HaveErrorCode(-32602))
 		},
 	},
 	{
@@ -133,18 +132,17 @@ var completionChecks = []*check.Check{
 			c := completables(t)[0]
 			argument := map[string]any{"name": c.name, "value": ""}
 			for _, bad := range []struct {
-				what   string
+				how    string
 				params map[string]any
 			}{
-				{"of an unknown type of ref", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
-				{"whose ref has no name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
-				{"whose value is an array", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
-				{"whose value is a number", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": 1}}},
+				{"with a ref of an unknown type", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
+				{"with a ref without a name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
+				{"with an array as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
+				{"with a number as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": 1}}},
 			} {
-				x := t.Call("completion/complete", bad.params, client.Deliberately("*"))
-				if x.Result() != nil {
-					t.Violation("completion.security.validate-inputs", "a request "+bad.what+" was answered with a result", x.Events()...)
-				}
+				t.Clear()
+				t.Check("completion.security.validate-inputs", t.Call("completion/complete", bad.params, client.Deliberately("*"))).
+					ToNot(HaveResult(), "%s", bad.how)
 			}
 			t.Call("completion/complete", c.params(""))
 		},

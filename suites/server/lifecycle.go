@@ -63,7 +63,7 @@ var lifecycleChecks = []*check.Check{
 			}
 			init := t.Start("initialize", t.Session.InitializeParams())
 			ping := t.Start("ping", nil)
-			t.Result(t.Await(init))
+			t.Expect(t.Await(init)).To(HaveResult())
 			t.Await(ping)
 		},
 	},
@@ -74,7 +74,7 @@ var lifecycleChecks = []*check.Check{
 			"experimental": map[string]any{"com.example/feature": map[string]any{"level": 1}},
 		}}},
 		Body: func(t *check.T) {
-			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			t.Notify("notifications/initialized", nil)
 			t.Fence()
 		},
@@ -87,7 +87,7 @@ var lifecycleChecks = []*check.Check{
 		}}},
 		Body: func(t *check.T) {
 			// The set of capabilities is open: what the server does not know is no reason to refuse.
-			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			t.Notify("notifications/initialized", nil)
 			t.Fence()
 		},
@@ -98,11 +98,11 @@ var lifecycleChecks = []*check.Check{
 		Needs:        check.Needs{Lively: true, Session: check.Raw},
 		Body: func(t *check.T) {
 			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
-			t.Result(t.Call("initialize", t.Session.InitializeParams()))
+			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			t.Notify("notifications/initialized", nil)
 			t.Fence()
 			for _, method := range t.Target.Served() {
-				t.Result(t.Call(method, nil))
+				t.Expect(t.Call(method, nil)).To(HaveResult())
 			}
 			t.About("lifecycle.error.missing-capability")
 			tempt(t)

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"reflect"
-
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
@@ -33,7 +31,9 @@ var paginationChecks = []*check.Check{
 				for _, page := range list.Pages[max(0, len(list.Pages)-2):] {
 					t.Show(page.Events()...)
 				}
-				t.Require(!list.Endless, "%s does not end: after %d pages it still gives a cursor, or one that it gave before", l.method, len(list.Pages))
+				if list.Endless {
+					t.Fail("%s does not end: after %d pages it still gives a cursor, or one that it gave before", l.method, len(list.Pages))
+				}
 				if list.Long {
 					long = l.method
 				}
@@ -53,19 +53,19 @@ var paginationChecks = []*check.Check{
 			// A cursor leads to the same page when it is used again.
 			method, x, cursor := paged(t)
 			// One of this session: those of another may be unknown in it.
-			own, _ := t.Result(t.Call(method, nil))["nextCursor"].(string)
+			first := t.Call(method, nil)
+			t.Expect(first).To(HaveResult())
+			own, _ := first.Result()["nextCursor"].(string)
 			if own != cursor {
-				if x = t.Call(method, map[string]any{"cursor": own}); x.Result() == nil {
-					t.Inconclusive("the page behind the first one of %s was not served this time: %s", method, Describe(x))
-				}
+				x = t.Call(method, map[string]any{"cursor": own})
+				t.Assume(x).To(HaveResult(), "with the cursor of the first page")
 			}
 			again := t.Call(method, map[string]any{"cursor": own})
 			t.Show(x.Events()...)
-			t.Require(again.Result() != nil, "the cursor was served once and is refused the second time: %s", Describe(again))
+			t.Expect(again).To(HaveResult(), "with a cursor that was served before")
 			for _, l := range lists {
 				if l.method == method {
-					t.Require(reflect.DeepEqual(keys(x, l.member, l.key), keys(again, l.member, l.key)),
-						"the same cursor leads to other items the second time")
+					t.Expect(keys(again, l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a second time")
 				}
 			}
 		},
@@ -84,7 +84,9 @@ var paginationChecks = []*check.Check{
 					after := keys(pages[i], l.member, l.key)
 					t.Show(pages[i-1].Response)
 					t.Show(pages[i].Events()...)
-					t.Require(len(before) == 0 || !reflect.DeepEqual(before, after), "the page behind the cursor is the page before it once more")
+					if len(before) > 0 {
+						t.Expect(after).ToNot(EqualJSON(before), "behind the cursor of a page")
+					}
 				}
 			}
 			if !found {
@@ -102,12 +104,7 @@ var paginationChecks = []*check.Check{
 				}
 				for _, cursor := range noCursors {
 					x := t.Call(l.method, map[string]any{"cursor": cursor}, client.Deliberately("*"))
-					if x.Result() != nil {
-						t.Violation("pagination.error.invalid-cursor-code", l.method+" accepted a cursor that it never gave")
-						break
-					}
-					if x.Error() == nil || x.Error().Code != -32602 {
-						t.Violation("pagination.error.invalid-cursor-code", l.method+" refused an invalid cursor with "+Describe(x)+", not -32602")
+					if !t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602), "with a cursor that it never gave") {
 						break
 					}
 				}
@@ -128,7 +125,7 @@ var paginationChecks = []*check.Check{
 				}
 				t.Call(l.method, map[string]any{"cursor": "\u0000\uffff'\";--"}, client.Deliberately("*"))
 				t.Call(l.method, map[string]any{"cursor": -1}, client.Deliberately("*"))
-				t.Result(t.Call(l.method, nil))
+				t.Expect(t.Call(l.method, nil)).To(HaveResult())
 			}
 			if len(t.Target.Lists) == 0 {
 				t.Skip("the server declares no feature with a list")

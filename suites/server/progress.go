@@ -37,7 +37,7 @@ var progressChecks = []*check.Check{
 			methods := append([]string{t.Plain()}, t.Target.Served()...)
 			for _, method := range methods {
 				without := t.Call(method, nil)
-				t.Result(without)
+				t.Expect(without).To(HaveResult())
 				for _, token := range []any{"mcpconform-token", 7} {
 					x := t.Call(method, withToken(nil, token))
 					t.Require(x.Result() != nil, "%s with the progress token %s got %s", method, quote(token), Describe(x))

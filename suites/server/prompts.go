@@ -76,7 +76,7 @@ var promptChecks = []*check.Check{
 				}
 				tried++
 				without := t.Call("prompts/get", map[string]any{"name": p["name"]})
-				t.Require(without.Result() != nil, "prompt %s takes empty arguments, but without the member arguments it gives %s", quote(p["name"]), Describe(without))
+				t.Expect(without).To(HaveResult(), "for the prompt %s, which takes empty arguments, without the member arguments", quote(p["name"]))
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt without required arguments")
@@ -89,7 +89,7 @@ var promptChecks = []*check.Check{
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
 			for _, name := range append([]string{noPrompt}, unlisted(t.Target.List("prompts/list").Items, inherited)...) {
-				t.ErrorCode(t.Call("prompts/get", map[string]any{"name": name}), -32602)
+				t.Expect(t.Call("prompts/get", map[string]any{"name": name})).To(HaveErrorCode(-32602))
 			}
 		},
 	},
@@ -111,11 +111,8 @@ var promptChecks = []*check.Check{
 					less := maps.Clone(full["arguments"].(map[string]any))
 					delete(less, missing)
 					x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less}, client.Deliberately("*"))
-					if x.Result() != nil {
-						t.Violation("prompts.arguments.validated", "a prompt was returned although the required argument "+quote(missing)+" is missing")
-					}
-					if x.Error() == nil || x.Error().Code != -32602 {
-						t.Violation("prompts.error.missing-argument-code", "without a required argument the server gives "+Describe(x)+", not error -32602")
+					t.Check("prompts.arguments.validated", x).ToNot(HaveResult(), "without the required argument %s", quote(missing))
+					if !t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602), "without the required argument %s", quote(missing)) {
 						break
 					}
 				}
@@ -144,7 +141,7 @@ var promptChecks = []*check.Check{
 					wrong[name] = map[string]any{"not": []any{"a string"}}
 				}
 				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": wrong}, client.Deliberately("*"))
-				t.Require(x.Result() == nil, "a prompt was returned for arguments that are no strings")
+				t.Expect(x).ToNot(HaveResult(), "with arguments that are not strings")
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt with arguments that takes the values that were made up")

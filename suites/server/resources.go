@@ -163,11 +163,11 @@ var resourceChecks = []*check.Check{
 			if hasContents(x) && anythingMatches(t) {
 				t.Inconclusive("a template of the server matches every URI")
 			}
-			t.ErrorCode(x, -32002)
+			t.Expect(x).To(HaveErrorCode(-32002))
 			// What is no URI is an invalid parameter as well (docs/positions.md, no-uri-code).
 			for _, uri := range []string{"", "mcpconform no uri"} {
 				if x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*")); x.Error() != nil {
-					t.ErrorCode(x, -32002, -32602)
+					t.Expect(x).To(HaveErrorCode(-32002, -32602))
 				}
 			}
 		},
@@ -231,7 +231,7 @@ var resourceChecks = []*check.Check{
 				t.Inconclusive("the server lists no resource to subscribe to")
 			}
 			params := map[string]any{"uri": uris[0]}
-			t.Result(t.Call("resources/subscribe", params))
+			t.Expect(t.Call("resources/subscribe", params)).To(HaveResult())
 			t.About("resources.unsubscribe.accepted")
 			x := t.Call("resources/unsubscribe", params)
 			t.Require(x.Result() != nil, "the end of the subscription was answered with %s", Describe(x))
@@ -411,7 +411,7 @@ func listed(t *check.T, method string) {
 	t.Must(list.Err)
 	for _, page := range list.Pages {
 		t.Show(page.Events()...)
-		t.Result(page)
+		t.Expect(page).To(HaveResult())
 	}
 }
 

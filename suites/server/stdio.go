@@ -126,7 +126,7 @@ var stdioChecks = []*check.Check{
 			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in raw JSON.
 			servesMeta(t)
 			text := json.RawMessage("\"a\u2028b\u2029c\u0085d\"")
-			t.Result(t.Call(t.Plain(), meta("example.com/text", text)))
+			t.Expect(t.Call(t.Plain(), meta("example.com/text", text))).To(HaveResult())
 		},
 	},
 	{

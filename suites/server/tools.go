@@ -41,7 +41,7 @@ var toolChecks = []*check.Check{
 			t.Must(list.Err)
 			for _, page := range list.Pages {
 				t.Show(page.Events()...)
-				t.Result(page)
+				t.Expect(page).To(HaveResult())
 			}
 		},
 	},
@@ -70,7 +70,7 @@ var toolChecks = []*check.Check{
 				t.About("tools.error.unknown-tool-protocol-error")
 				t.Require(x.Error() != nil, "a call of a tool that does not exist, %q, got %s instead of a JSON-RPC error", name, Describe(x))
 				t.About("tools.error.unknown-tool-code")
-				t.ErrorCode(x, -32602)
+				t.Expect(x).To(HaveErrorCode(-32602))
 			}
 		},
 	},
@@ -227,7 +227,7 @@ var toolChecks = []*check.Check{
 			called := 0
 			for _, purpose := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
 				if call, ok := t.Target.Purpose(purpose); ok {
-					t.Result(t.Call("tools/call", call.Params()))
+					t.Expect(t.Call("tools/call", call.Params())).To(HaveResult())
 					called++
 				}
 			}
