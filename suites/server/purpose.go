@@ -81,9 +81,7 @@ func callFor(target *check.Target, purpose string) (check.Call, bool) {
 // perform makes a call of which a check needs no more than that it is done. It
 // ends the body if the tool refuses: that is its own affair.
 func perform(t *check.T, call check.Call) {
-	if x := t.Call("tools/call", call.Params()); x.Result() == nil {
-		t.Inconclusive("the tool %q could not be called: %s", call.Tool, Describe(x))
-	}
+	t.Assume(t.Call("tools/call", call.Params())).To(HaveResult(), "for the tool %q", call.Tool)
 }
 
 func plainness(name string) int {
@@ -190,12 +188,10 @@ func worked(x *client.Exchange) bool { return x.Result() != nil && x.Result()["i
 // ends the body if the tool does not ask or fails nonetheless.
 func working(t *check.T, call check.Call, method string, reply func(*wire.Event) map[string]any) *client.Exchange {
 	x, asked := converse(t, call, method, reply)
-	switch {
-	case len(asked) == 0:
+	if len(asked) == 0 {
 		t.Inconclusive("the tool %q did not send %s", call.Tool, method)
-	case !worked(x):
-		t.Inconclusive("the tool %q fails even with an ordinary answer: it gave %s", call.Tool, Describe(x))
 	}
+	t.Assume(x).To(Succeed(), "even when the tool %q gets an ordinary answer", call.Tool)
 	return x
 }
 

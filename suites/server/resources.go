@@ -145,7 +145,9 @@ var resourceChecks = []*check.Check{
 					}
 					if actual, ok := at(contents[0], "mimeType").(string); ok {
 						compared++
-						t.Require(essence(actual) == essence(stated), "the template states %s, but %s is %s", quote(stated), wire.Quote(uri, 60), quote(actual))
+						if essence(actual) != essence(stated) {
+							t.Fail("the template states %s, but %s is %s", quote(stated), wire.Quote(uri, 60), quote(actual))
+						}
 					}
 				}
 			}
@@ -164,7 +166,7 @@ var resourceChecks = []*check.Check{
 				t.Inconclusive("a template of the server matches every URI")
 			}
 			t.Expect(x).To(HaveErrorCode(-32002))
-			// What is no URI is an invalid parameter as well (docs/positions.md, no-uri-code).
+			// What is not a URI is an invalid parameter as well (docs/positions.md, no-uri-code).
 			for _, uri := range []string{"", "mcpconform no uri"} {
 				if x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*")); x.Error() != nil {
 					t.Expect(x).To(HaveErrorCode(-32002, -32602))
@@ -179,7 +181,7 @@ var resourceChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// What a scheme means is up to the server, which may well find nothing.
 			x := t.Call("resources/read", map[string]any{"uri": noResource})
-			t.Require(x.Error() == nil || x.Error().Code != -32601, "a URI of an unknown scheme makes the server call resources/read an unknown method")
+			t.Expect(x).ToNot(HaveErrorCode(-32601), "with a URI of an unknown scheme")
 		},
 	},
 	{
@@ -216,8 +218,7 @@ var resourceChecks = []*check.Check{
 			t.Fence()
 			// The control: what is in order is served still.
 			for _, uri := range known[:min(len(known), 1)] {
-				before := t.Call("resources/read", map[string]any{"uri": uri})
-				t.Require(before.Response != nil, "after invalid URIs a listed resource is no longer answered")
+				t.Expect(t.Call("resources/read", map[string]any{"uri": uri})).To(BeAnswered(), "with the URI of a listed resource, after invalid ones")
 			}
 		},
 	},
@@ -233,8 +234,7 @@ var resourceChecks = []*check.Check{
 			params := map[string]any{"uri": uris[0]}
 			t.Expect(t.Call("resources/subscribe", params)).To(HaveResult())
 			t.About("resources.unsubscribe.accepted")
-			x := t.Call("resources/unsubscribe", params)
-			t.Require(x.Result() != nil, "the end of the subscription was answered with %s", Describe(x))
+			t.Expect(t.Call("resources/unsubscribe", params)).To(HaveResult())
 		},
 	},
 	{
@@ -410,7 +410,6 @@ func listed(t *check.T, method string) {
 	list := t.Target.List(method)
 	t.Must(list.Err)
 	for _, page := range list.Pages {
-		t.Show(page.Events()...)
 		t.Expect(page).To(HaveResult())
 	}
 }

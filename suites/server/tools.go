@@ -36,14 +36,7 @@ var toolChecks = []*check.Check{
 		Name:         "tools/list",
 		Requirements: []string{"tools.list.answered"},
 		Needs:        check.Needs{Server: "tools", Served: true},
-		Body: func(t *check.T) {
-			list := t.Target.List("tools/list")
-			t.Must(list.Err)
-			for _, page := range list.Pages {
-				t.Show(page.Events()...)
-				t.Expect(page).To(HaveResult())
-			}
-		},
+		Body:         func(t *check.T) { listed(t, "tools/list") },
 	},
 	{
 		Name:         "tools/unknown-tool",
@@ -52,7 +45,7 @@ var toolChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An unknown tool is a protocol error, not a result that tells of one.
 			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
-			t.Require(x.Error() != nil, "a call of a tool that does not exist got %s instead of a JSON-RPC error", Describe(x))
+			t.Expect(x).To(HaveError(), "for a tool that does not exist")
 		},
 	},
 	{
@@ -61,16 +54,14 @@ var toolChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// Where tools are the members of an object, these names lead to what every object has.
-			control := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
-			if control.Error() == nil || control.Error().Code != -32602 {
-				t.Inconclusive("an ordinary name that no tool has is not refused with -32602 either")
-			}
+			t.Assume(t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})).
+				To(HaveErrorCode(-32602), "for an ordinary name that no tool has")
 			for _, name := range unlisted(t.Target.Tools(), inherited) {
 				x := t.Call("tools/call", map[string]any{"name": name, "arguments": map[string]any{}})
 				t.About("tools.error.unknown-tool-protocol-error")
-				t.Require(x.Error() != nil, "a call of a tool that does not exist, %q, got %s instead of a JSON-RPC error", name, Describe(x))
+				t.Expect(x).To(HaveError(), "for a tool that does not exist, %q", name)
 				t.About("tools.error.unknown-tool-code")
-				t.Expect(x).To(HaveErrorCode(-32602))
+				t.Expect(x).To(HaveErrorCode(-32602), "for a tool that does not exist, %q", name)
 			}
 		},
 	},
@@ -147,9 +138,8 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				without := t.Attempt(map[string]any{"name": tool["name"]})
-				if without != nil && with.Result() != nil && with.Result()["isError"] != true {
-					t.Require(without.Result() != nil && without.Result()["isError"] != true,
-						"tool %q serves empty arguments, but without the member arguments it gives %s", tool["name"], Describe(without))
+				if without != nil && worked(with) {
+					t.Expect(without).To(Succeed(), "for the tool %q, which takes empty arguments, without the member arguments", tool["name"])
 					return
 				}
 			}
@@ -177,7 +167,7 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				control := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments})
-				if control == nil || control.Result() == nil || control.Result()["isError"] == true {
+				if control == nil || !worked(control) {
 					continue
 				}
 				tried++
@@ -207,8 +197,7 @@ var toolChecks = []*check.Check{
 				}
 				return
 			}
-			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-failing"))
-			t.Expect(t.Result(x)).To(HaveMember("isError", true))
+			t.Expect(t.Call("tools/call", withToken(call.Params(), "mcpconform-failing"))).To(HaveMember("isError", true))
 			t.Fence() // no progress may follow
 		},
 	},
@@ -253,8 +242,7 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				subscribed := t.Call("resources/subscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
-				t.Require(subscribed.Result() != nil, "the link to %s can neither be read (%s) nor subscribed to (%s)",
-					wire.Quote(uri, 60), Describe(read), Describe(subscribed))
+				t.Expect(subscribed).To(HaveResult(), "for the link to %s, which cannot be read (%s)", wire.Quote(uri, 60), Describe(read))
 				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
 			}
 			if tried == 0 {
@@ -277,8 +265,8 @@ func refuses(t *check.T, tool map[string]any, m generate.Mutation, control ...*w
 			append(control, x.Events()...)...)
 		return false
 	}
-	if x.Error() != nil && x.Error().Code != -32602 {
-		t.Warning("tools.error.invalid-arguments-form", "invalid arguments were refused with "+Describe(x)+"; the standard code is -32602")
+	if x.Error() != nil {
+		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602), "with invalid arguments")
 	}
 	return true
 }

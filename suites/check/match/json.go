@@ -59,13 +59,13 @@ func (m *haveMember) FailureMessage(actual any) string {
 	case !has:
 		return fmt.Sprintf("%s has no member %s; %s was expected", name, m.name, wire.Show(m.want))
 	}
-	return fmt.Sprintf("%s has the %s %s, not %s", name, m.name, wire.Show(v), wire.Show(m.want))
+	return fmt.Sprintf("%s has %s %s, not %s", name, m.name, wire.Show(v), wire.Show(m.want))
 }
 
 // NegatedFailureMessage implements types.GomegaMatcher.
 func (m *haveMember) NegatedFailureMessage(actual any) string {
 	_, name, _ := m.object(actual)
-	return fmt.Sprintf("%s has the %s %s, which was not expected", name, m.name, wire.Show(m.want))
+	return fmt.Sprintf("%s has %s %s, which was not expected", name, m.name, wire.Show(m.want))
 }
 
 // equalJSON matches JSON that means the same.
