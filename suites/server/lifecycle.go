@@ -33,7 +33,7 @@ var lifecycleChecks = []*check.Check{
 			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version && digits(v) == digits(client.Version) {
 				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v))
 			}
-			t.Expect(t.Target.Init.Result()).To(HaveMember("protocolVersion", client.Version))
+			t.Expect(t.Target.Init).To(HaveMember("protocolVersion", client.Version))
 		},
 	},
 	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
@@ -49,7 +49,9 @@ var lifecycleChecks = []*check.Check{
 			if !published(offered) || offered == impossibleVersion {
 				t.Inconclusive("the server offered no other version")
 			}
-			t.Require(offered >= client.Version, "the server offers %s although it supports %s", offered, client.Version)
+			if offered < client.Version {
+				t.Fail("the server offers %s although it supports %s", offered, client.Version)
+			}
 		},
 	},
 	{
@@ -156,8 +158,8 @@ var lifecycleChecks = []*check.Check{
 			if x.Result()["protocolVersion"] != t.Session.Options.Version {
 				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
 			}
-			ping := t.Call(t.Plain(), nil) // over HTTP, with the older version in the header
-			t.Require(ping.Result() != nil, "in a session of the older revision on which it agreed, a ping got %s", Describe(ping))
+			// Over HTTP, with the older version in the header.
+			t.Expect(t.Call(t.Plain(), nil)).To(HaveResult(), "in a session of the older revision on which the server agreed")
 			tempt(t)
 			t.Fence()
 		},
@@ -222,9 +224,11 @@ func unsupportedVersion(name, version string) *check.Check {
 				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
 				return
 			}
-			offered, _ := t.Result(x)["protocolVersion"].(string)
-			t.Require(offered != version, "the server claims to support version %s, which does not exist", version)
-			t.Require(published(offered), "the server offers %q, which names no protocol version", offered)
+			t.Expect(x).To(HaveResult())
+			t.Expect(x).ToNot(HaveMember("protocolVersion", version), "for a version that does not exist")
+			if offered, _ := x.Result()["protocolVersion"].(string); !published(offered) {
+				t.Fail("the server offers %q, which is not the name of a protocol version", offered)
+			}
 		},
 	}
 }
@@ -365,16 +369,15 @@ func init() {
 				}
 				for _, c := range r.calls {
 					x := t.Call(c.Method, c.Params, client.Deliberately("*"))
-					switch {
-					case x.Result() != nil:
-						found := t.Violation
-						if r.capability == "logging" {
-							found = t.Warning // nothing is emitted by that alone (server/utilities/logging#capabilities)
-						}
-						found(declaredBy[r.capability], c.Method+" was answered with a result although "+r.capability+" is not declared")
+					expect := t.Check
+					if r.capability == "logging" {
+						expect = t.WarnUnless // nothing is emitted by that alone (server/utilities/logging#capabilities)
+					}
+					if !expect(declaredBy[r.capability], x).ToNot(HaveResult(), "although %s is not declared", r.capability) {
 						return
-					case x.Error() != nil && x.Error().Code != -32601:
-						t.Warning(refuses, "the error for an undeclared feature is "+Describe(x)+", not -32601")
+					}
+					if x.Error() != nil {
+						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "when %s is not declared", r.capability)
 					}
 				}
 			},

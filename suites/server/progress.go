@@ -37,10 +37,9 @@ var progressChecks = []*check.Check{
 			methods := append([]string{t.Plain()}, t.Target.Served()...)
 			for _, method := range methods {
 				without := t.Call(method, nil)
-				t.Expect(without).To(HaveResult())
+				t.Expect(without).To(HaveResult(), "without a progress token")
 				for _, token := range []any{"mcpconform-token", 7} {
-					x := t.Call(method, withToken(nil, token))
-					t.Require(x.Result() != nil, "%s with the progress token %s got %s", method, quote(token), Describe(x))
+					t.Expect(t.Call(method, withToken(nil, token))).To(HaveResult(), "with the progress token %s", quote(token))
 				}
 			}
 			if t.Session.Capability("tools") {
@@ -48,10 +47,9 @@ var progressChecks = []*check.Check{
 				t.Call("tools/call", withToken(map[string]any{"name": "mcpconform-no-such-tool", "arguments": map[string]any{}}, "mcpconform-refused"))
 			}
 			for _, token := range oddTokens {
-				x := t.Call(methods[len(methods)-1], withToken(nil, token))
-				if x.Result() == nil {
-					t.Violation("progress.token.any-means", x.Request.Msg.Method+" with the progress token "+quote(jsonValue(token))+" got "+Describe(x), x.Events()...)
-				}
+				t.Clear()
+				t.Check("progress.token.any-means", t.Call(methods[len(methods)-1], withToken(nil, token))).
+					To(HaveResult(), "with the progress token %s", quote(jsonValue(token)))
 			}
 			t.Fence()
 		},
@@ -76,20 +74,17 @@ var progressChecks = []*check.Check{
 					continue
 				}
 				// Not all servers take calls beside others.
-				if x = t.Call("tools/call", withToken(call.Params(), tokens[i])); x.Result() == nil {
-					t.Violation("progress.token.any-means", "tools/call with the progress token "+quote(jsonValue(tokens[i]))+" got "+Describe(x), x.Events()...)
-				}
+				t.Clear()
+				t.Check("progress.token.any-means", t.Call("tools/call", withToken(call.Params(), tokens[i]))).
+					To(HaveResult(), "with the progress token %s", quote(jsonValue(tokens[i])))
 			}
 			t.Fence() // no progress may follow the answers
 			if control.Result() == nil {
 				t.Note("without a progress token, the tool %q gives %s", call.Tool, Describe(control))
 			}
-			for _, e := range t.Since(mark) {
-				if e.Msg.Method == "notifications/progress" {
-					return
-				}
+			if !slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return e.Msg.Method == "notifications/progress" }) {
+				t.Note("the tool %q reported no progress", call.Tool)
 			}
-			t.Note("the tool %q reported no progress", call.Tool)
 		},
 	},
 }
@@ -143,13 +138,14 @@ func progressOfOurs(purpose string) *check.Check {
 			}
 			if !worked(control) {
 				t.Show(control.Events()...)
-				t.Require(!worked(with(ourProgress[0].reports)), "the tool %q works only if the client reports progress of %s", call.Tool, method)
+				t.Expect(with(ourProgress[0].reports)).ToNot(Succeed(), "only when the client reports progress of %s to the tool %q", method, call.Tool)
 				t.Inconclusive("the tool %q fails whether the client reports progress or not", call.Tool)
 			}
 			for _, v := range ourProgress {
 				if x := with(v.reports); !worked(x) && worked(with(nil)) {
-					t.Violation(v.id, "the tool "+quote(call.Tool)+" fails when the client reports "+v.what+" progress of "+method+": "+Describe(x),
-						append(control.Events(), x.Events()...)...)
+					t.Clear()
+					t.Show(control.Events()...)
+					t.Check(v.id, x).To(Succeed(), "when the client reports %s progress of %s to the tool %q", v.what, method, call.Tool)
 				}
 			}
 		},

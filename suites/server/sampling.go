@@ -51,8 +51,9 @@ var samplingChecks = []*check.Check{
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(v.changes)))
 				if !worked(x) && worked(working(t, call, createMessage, ordinary)) {
-					t.Violation(v.id, "the tool "+quote(call.Tool)+" works with an ordinary answer, but gives "+Describe(x)+" when "+v.when,
-						append(control.Events(), x.Events()...)...)
+					t.Clear()
+					t.Show(control.Events()...)
+					t.Check(v.id, x).To(Succeed(), "when %s, for the tool %q, which works with an ordinary answer", v.when, call.Tool)
 				}
 			}
 			t.Fence()
@@ -63,7 +64,7 @@ var samplingChecks = []*check.Check{
 		Requirements: []string{"sampling.security.validate-content"},
 		Needs:        byHand("sampling"),
 		Body: func(t *check.T) {
-			// Content of no known kind, and data that is no base64: a server that hands it on has not looked at it.
+			// Content of no known kind, and data that is not base64: a server that hands it on has not looked at it.
 			call := purposed(t, "sampling")
 			working(t, call, createMessage, always(generation(nil)))
 			const marker = "~mcpconform~unchecked~"
