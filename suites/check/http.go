@@ -91,9 +91,9 @@ func (t *T) Clear() { t.evidence = nil }
 func (t *T) Endpoint() (transport.Endpoint, bool) { return endpointOf(t.engine.Dialer) }
 
 // DialSSE opens a further connection over HTTP+SSE that sends more headers with
-// each request, and returns the HTTP status of the answer. The connection is
-// closed with the check. It ends the body when no answer comes.
-func (t *T) DialSSE(more http.Header) (status int) {
+// each request, and returns the head of the answer. The connection is closed with
+// the check. It ends the body when no answer comes.
+func (t *T) DialSSE(more http.Header) (head *wire.Event) {
 	e, ok := t.Endpoint()
 	if !ok || t.Target.Transport != transport.NameSSE {
 		t.Skip("another transport")
@@ -115,13 +115,14 @@ func (t *T) DialSSE(more http.Header) (status int) {
 	for _, event := range log.Events() {
 		t.Show(event)
 		if event.Kind == wire.KindHTTPResponse {
-			status = event.HTTP.Status
+			head = event
 		}
 	}
-	if status == 0 {
+	if head == nil {
 		t.Must(err)
+		t.Inconclusive("no head of a response came")
 	}
-	return status
+	return head
 }
 
 // redactor returns the redactor of an endpoint, which must not take what the

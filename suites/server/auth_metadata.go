@@ -100,7 +100,7 @@ func document(t *check.T, at string) (map[string]any, error) {
 	}
 	var object map[string]any
 	if err := json.Unmarshal(r.Body, &object); err != nil || object == nil {
-		return nil, fmt.Errorf("the document at %s is no JSON object", wire.Quote(at, 120))
+		return nil, fmt.Errorf("the document at %s is not a JSON object", wire.Quote(at, 120))
 	}
 	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(kind), "application/json") {
 		return nil, fmt.Errorf("the document at %s has the content type %s, not application/json", wire.Quote(at, 120), wire.Quote(kind, 60))
@@ -115,14 +115,14 @@ func issuersProblem(document map[string]any) string {
 	case !present:
 		return "the resource metadata have no authorization_servers"
 	case !ok:
-		return "authorization_servers is " + wire.Show(listed) + ", no array"
+		return "authorization_servers is " + wire.Show(listed) + ", not an array"
 	case len(list) == 0:
 		return "authorization_servers is empty"
 	}
 	for _, item := range list {
 		text, ok := item.(string)
 		if u, err := url.Parse(text); !ok || err != nil || u.Host == "" {
-			return "authorization_servers holds " + wire.Show(item) + ", which is no URL of an issuer"
+			return "authorization_servers holds " + wire.Show(item) + ", which is not the URL of an issuer"
 		}
 	}
 	return ""
@@ -145,7 +145,7 @@ func judgeResource(t *check.T, value any) {
 	const id = "auth.server.metadata-resource"
 	resource, ok := value.(string)
 	if !ok || resource == "" {
-		t.Violation(id, "the member resource is "+wire.Show(value)+", no URI")
+		t.Violation(id, "the member resource is "+wire.Show(value)+", not a URI")
 		return
 	}
 	u, err := url.Parse(resource)
@@ -253,7 +253,7 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 	const id = "auth.as.metadata"
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" {
-		return "the authorization server is named " + wire.Quote(issuer, 120) + ", which is no URL"
+		return "the authorization server is named " + wire.Quote(issuer, 120) + ", which is not a URL"
 	}
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/oauth-authorization-server" + strings.TrimSuffix(u.Path, "/")}
 	found, err := document(t, at.String())

@@ -142,7 +142,7 @@ var httpChecks = []*check.Check{
 		Requirements: []string{"http.server.survives-bad-body", "base.error.parse-survive"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			// Bodies that are no message are turned down with 4xx or with a JSON-RPC error, and the server goes on.
+			// Bodies that are not a message are turned down with 4xx or with a JSON-RPC error, and the server goes on.
 			for _, raw := range []string{"", `{"jsonrpc":"2.0","id":1,"method":`, `this is not JSON`, `42`, "{\"jsonrpc\":\"2.0\",\"method\":\"\xff\xfe\"}"} {
 				t.Clear()
 				turnedDown(t, raw)
@@ -160,7 +160,7 @@ var httpChecks = []*check.Check{
 			switch {
 			case ResultIn(r) != nil:
 			case r.Status != http.StatusRequestEntityTooLarge && ErrorIn(r) != nil && unread(ErrorIn(r).Msg.Error):
-				t.Fail("a message of 1 MiB was not read to its end: %s says that it is no JSON", Describe(r))
+				t.Fail("a message of 1 MiB was not read to its end: %s says that it is not JSON", Describe(r))
 			case r.Status == http.StatusRequestEntityTooLarge || ErrorIn(r) != nil:
 				t.Note("a message of 1 MiB was refused with HTTP status %d", r.Status)
 			default:
@@ -270,19 +270,15 @@ func sites(trusted []string) []string {
 	return slices.DeleteFunc(slices.Clone(trusted), func(origin string) bool { return !strings.Contains(origin, "://") })
 }
 
-const notTrusted = "the origin %s, which the server trusts by the configuration, was refused with HTTP status %d"
+const withTrusted = "with the origin %s, which the server trusts by the configuration"
 
 // controlOrigin makes sure that it is the origin for which a request is
 // refused: one without is served, and so is one with an origin that the server
 // trusts. A loopback origin need not be among them.
 func controlOrigin(t *check.T) {
-	if r := initializeWith(t, ""); ResultIn(r) == nil {
-		t.Inconclusive("a second initialize is refused even without an Origin header: it got %s", Describe(r))
-	}
+	t.Assume(initializeWith(t, "")).To(HaveResult(), "for a second initialize, even without an Origin header")
 	for _, origin := range sites(t.Target.Settings.TrustedOrigins) {
-		if r := initializeWith(t, origin); r.Status/100 != 2 {
-			t.Inconclusive(notTrusted, origin, r.Status)
-		}
+		t.Assume(initializeWith(t, origin)).To(BeAccepted(), withTrusted, origin)
 	}
 	if r := initializeWith(t, "http://localhost"); r.Status/100 != 2 {
 		t.Note("the origin http://localhost is refused with HTTP status %d", r.Status)
@@ -291,17 +287,14 @@ func controlOrigin(t *check.T) {
 
 // refuseOrigin wants an error status. Which, is left open (docs/positions.md, unnamed-status).
 func refuseOrigin(t *check.T, id string, r *transport.Response) {
-	switch {
-	case r.Status < 400:
-		t.Violation(id, fmt.Sprintf("a request with a foreign origin was answered with HTTP status %d", r.Status))
-	case r.Status != http.StatusForbidden:
+	if t.Check(id, r).To(BeTurnedDown(), "with a foreign origin") && r.Status != http.StatusForbidden {
 		t.Note("a foreign origin is refused with HTTP status %d", r.Status)
 	}
 }
 
 // served breaks a requirement unless the request was answered with a result.
 func served(t *check.T, r *transport.Response, id string) bool {
-	return servedAs(t, "a proper request", r, id)
+	return servedWhen(t, "sent as it should be", r, id)
 }
 
 // servedWith is served for a plain request with other values of a header.
@@ -313,19 +306,15 @@ func servedWith(t *check.T, header string, values []string, id string) {
 	for _, v := range values {
 		quoted = append(quoted, quote(v))
 	}
-	servedAs(t, "a proper request with the "+header+" header "+strings.Join(quoted, " and "), t.Do(r), id)
+	servedWhen(t, "with the "+header+" header "+strings.Join(quoted, " and "), t.Do(r), id)
 }
 
-func servedAs(t *check.T, what string, r *transport.Response, id string) bool {
-	if ResultIn(r) == nil {
-		t.Admitted(r.Head, what)
-		t.Violation(id, what+" was not served: it got "+Describe(r))
-		return false
-	}
-	return true
+func servedWhen(t *check.T, circumstances string, r *transport.Response, id string) bool {
+	t.Admitted(r.Head, "a request")
+	return t.Check(id, r).To(HaveResult(), "%s", circumstances)
 }
 
-// turnedDown posts a body that is no message.
+// turnedDown posts a body that is not a message.
 func turnedDown(t *check.T, raw string) {
 	const id = "http.server.survives-bad-body"
 	r := t.Do(transport.Request{Body: []byte(raw), Deliberate: []string{"*"}})
@@ -335,17 +324,15 @@ func turnedDown(t *check.T, raw string) {
 	case r.Status/100 == 2 && !utf8.ValidString(raw):
 		t.Note("a message with bytes that are not UTF-8 is accepted") // a lenient reader can make sense of it
 	case r.Status < 400:
-		t.Violation(id, fmt.Sprintf("a body that is no message was answered with HTTP status %d and no JSON-RPC error", r.Status))
+		t.Violation(id, fmt.Sprintf("a body that is not a message was answered with HTTP status %d and no JSON-RPC error", r.Status))
 	default:
-		t.Note("a body that is no message is answered with HTTP status %d", r.Status)
+		t.Note("a body that is not a message is answered with HTTP status %d", r.Status)
 	}
 	if e == nil || !e.Msg.Error.HasCode || !wire.Parse([]byte(raw)).Has(wire.NotJSON) || raw == "" {
 		return
 	}
 	t.Exercised("base.error.parse-error")
-	if e.Msg.Error.Code != -32700 {
-		t.Violation("base.error.parse-error", fmt.Sprintf("the error for it has code %d, not -32700", e.Msg.Error.Code))
-	}
+	t.Check("base.error.parse-error", e).To(HaveErrorCode(-32700), "with a body that is not JSON")
 }
 
 // boundToLoopback tries to reach a local server from outside: through the other

@@ -48,9 +48,7 @@ var httpSessionChecks = []*check.Check{
 					served = append(served, got)
 				case r.Method == http.MethodGet && got.Status == http.StatusMethodNotAllowed:
 					// One of the two answers to any GET (basic/transports#listening-for-messages-from-the-server).
-				case got.Status != http.StatusBadRequest:
-					t.Violation(id, fmt.Sprintf("a request without session id was refused with HTTP status %d, not with 400", got.Status))
-				default:
+				case t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "without session id"):
 					refused++
 				}
 			}
@@ -58,7 +56,8 @@ var httpSessionChecks = []*check.Check{
 				t.Skip("the server serves requests without a session id")
 			}
 			for _, r := range served {
-				t.Violation(id, fmt.Sprintf("a request without session id was answered with HTTP status %d although others need one", r.Status), r.Head)
+				t.Clear()
+				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id, which other requests need")
 			}
 		},
 	},
@@ -86,19 +85,17 @@ var httpSessionChecks = []*check.Check{
 			for i, r := range requests {
 				r.Deliberate = []string{"*"}
 				switch got := t.Do(r); {
-				case got.Status == http.StatusNotFound:
 				case got.Status/100 == 2 && i == 0:
 					t.Violation(deletes, "the DELETE was answered with success, but the session goes on")
-					t.Violation(ended, "a request of the ended session is served")
+					fallthrough
 				default:
-					t.Violation(ended, fmt.Sprintf("a request of an ended session was answered with HTTP status %d, not with 404", got.Status))
+					t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in an ended session")
 				}
 			}
 			// For a second DELETE there is nothing left to do, as HTTP has it; a success is told all the same
 			// (docs/positions.md, second-delete).
-			if again := t.Do(transport.Request{Method: http.MethodDelete, Deliberate: []string{"*"}}); again.Status != http.StatusNotFound {
-				t.Warning(ended, fmt.Sprintf("the DELETE of an ended session was answered with HTTP status %d, not with 404", again.Status))
-			}
+			t.WarnUnless(ended, t.Do(transport.Request{Method: http.MethodDelete, Deliberate: []string{"*"}})).
+				To(HaveHTTPStatus(http.StatusNotFound), "for the DELETE of an ended session")
 		},
 	},
 	{
@@ -117,7 +114,7 @@ var httpSessionChecks = []*check.Check{
 					if _, closed := t.Connect(capable).Initialize(t.Context); closed != nil || x.Head.HTTP.Status != http.StatusBadRequest {
 						t.Inconclusive("the server serves no further client: %v", err)
 					}
-					t.Fail("an initialize without session id was refused with HTTP status 400")
+					t.Expect(x).ToNot(HaveHTTPStatus(http.StatusBadRequest), "without session id")
 				}
 				t.Must(err)
 				id := s.Conn.(*transport.HTTPConn).SessionID()
@@ -228,13 +225,11 @@ func undeleted(t *check.T, r *transport.Response) {
 	const id = "http.server.delete-session"
 	switch {
 	case r.Status == http.StatusMethodNotAllowed:
-		if again := t.Do(plainRequest(t)); ResultIn(again) == nil {
-			t.Violation(id, "the DELETE was answered with 405, but the session is gone: a ping got "+Describe(again))
-		}
+		t.Check(id, t.Do(plainRequest(t))).To(HaveResult(), "after a DELETE that was answered with 405")
 	case r.Status/100 == 4:
-		t.Warning(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))
+		t.WarnUnless(id, r).To(HaveHTTPStatus(http.StatusMethodNotAllowed), "for the DELETE of a live session")
 	default:
-		t.Violation(id, fmt.Sprintf("the DELETE of a live session was answered with HTTP status %d", r.Status))
+		t.Check(id, r).To(HaveHTTPStatus(http.StatusMethodNotAllowed), "for the DELETE of a live session")
 	}
 }
 
@@ -250,8 +245,7 @@ func wrongVersions(t *check.T, id string, versions ...string) {
 	for _, version := range versions {
 		t.Clear()
 		r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerVersion: {version}}, Deliberate: []string{"*"}})
-		if r.Status/100 == 2 {
-			t.Violation(id, fmt.Sprintf("a DELETE with the version header %q was answered with HTTP status %d, not with 400", version, r.Status))
+		if !t.Check(id, r).ToNot(BeAccepted(), "for a DELETE with the version header %q", version) {
 			return
 		}
 	}
@@ -274,8 +268,7 @@ func wrongVersion(t *check.T, id, version string) {
 			t.Note("a second GET is refused with HTTP status 409 whatever its version header")
 			continue
 		}
-		if got.Status != http.StatusBadRequest {
-			t.Violation(id, fmt.Sprintf("a request with the version header %q was answered with HTTP status %d, not with 400", version, got.Status))
+		if !t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "with the version header %q", version) {
 			return
 		}
 	}
@@ -298,11 +291,8 @@ func isolated(t *check.T, id string) {
 		b, err := wrong.Await(t.Context)
 		t.Show(b.Response)
 		t.Must(err)
-		if a.Error() != nil {
-			t.Fail("a client got the error that another client's request with the same id was due")
-		}
-		if b.Result() != nil {
-			t.Violation(id, "a client got the result that another client's request with the same id was due")
+		t.Expect(a).ToNot(HaveError(), "while another client's request with the same id was due an error")
+		if !t.Check(id, b).ToNot(HaveResult(), "while another client's request with the same id was due a result") {
 			return
 		}
 	}

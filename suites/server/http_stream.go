@@ -51,10 +51,7 @@ var httpStreamChecks = []*check.Check{
 			call := purposed(t, "slow")
 			slow := t.Start("tools/call", call.Params())
 			for range 2 {
-				x := t.Call(t.Plain(), nil)
-				if x.Result() == nil {
-					t.Fail("a ping beside another request was answered with %s", Describe(x))
-				}
+				t.Expect(t.Call(t.Plain(), nil)).To(HaveResult(), "beside another request")
 			}
 			before := t.Mark()
 			done, err := slow.Await(t.Context)
@@ -129,17 +126,15 @@ var httpStreamChecks = []*check.Check{
 			}
 			call := purposed(t, "progress")
 			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-history"))
-			if !slices.ContainsFunc(t.Since(x.Request.Seq), func(e *wire.Event) bool { return at(e.Msg.Params, "progressToken") == "mcpconform-history" }) {
-				t.Inconclusive("the tool %q reported no progress", call.Tool)
-			}
+			t.Assume(t.Since(x.Request.Seq)).To(Carry("progress", func(e *wire.Event) bool {
+				return at(e.Msg.Params, "progressToken") == "mcpconform-history"
+			}), "when the tool %q was called", call.Tool)
 			further, err := t.OpenStream(transport.Request{Method: http.MethodGet})
 			if err != nil {
 				t.Inconclusive("a GET is not answered before there is something to send: %v", err)
 			}
 			defer further.Close()
-			if further.Head.HTTP.Status != http.StatusOK {
-				t.Inconclusive("the server refuses a second listening stream with HTTP status %d", further.Head.HTTP.Status)
-			}
+			t.Assume(further.Head).To(HaveHTTPStatus(http.StatusOK), "for a second listening stream")
 			t.Fence()
 			t.Fence() // other streams may lag behind
 		},

@@ -166,12 +166,8 @@ func survives(t *check.T, raw string, code int64, id string) {
 	t.Send(raw, client.Deliberately("*"))
 	t.Fence()
 	for _, e := range t.Since(mark) {
-		if e.Msg.Kind != wire.ErrorResponse || e.Msg.ID.Usable() {
-			continue
-		}
-		if code != 0 && id != "" && e.Msg.Error.HasCode && e.Msg.Error.Code != code {
-			t.Show(e)
-			t.Violation(id, "the error for it has code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+", not -32700")
+		if code != 0 && id != "" && refusesUnnamed(e) && e.Msg.Error.HasCode {
+			t.Check(id, e).To(HaveErrorCode(code), "for a line that is not JSON")
 		}
 	}
 }
@@ -215,8 +211,5 @@ func answered(t *check.T, mark int, id wire.ID) {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(id)
 	})
 	t.Must(err)
-	t.Show(e)
-	if e.Msg.Kind != wire.Result {
-		t.Fail("%s was answered with an error, not with a result", t.Plain())
-	}
+	t.Expect(e).ToNot(HaveError())
 }

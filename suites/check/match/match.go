@@ -30,7 +30,8 @@ type answer struct {
 	events   []*wire.Event
 }
 
-// answerOf reads an exchange, a raw HTTP response, or its head.
+// answerOf reads an exchange, a raw HTTP response, or the event that brought its head
+// or a response.
 func answerOf(actual any) (*answer, error) {
 	switch x := actual.(type) {
 	case *client.Exchange:
@@ -50,8 +51,12 @@ func answerOf(actual any) (*answer, error) {
 		}
 		return a, nil
 	case *wire.Event:
-		if x != nil && x.Kind == wire.KindHTTPResponse {
+		switch {
+		case x == nil:
+		case x.Kind == wire.KindHTTPResponse:
 			return &answer{request: "the request", status: x.HTTP.Status, overHTTP: true, events: []*wire.Event{x}}, nil
+		case x.Kind == wire.KindMessage:
+			return &answer{request: "the request", response: x, events: []*wire.Event{x}}, nil
 		}
 	}
 	return nil, fmt.Errorf("a %T is not what answers a request", actual)

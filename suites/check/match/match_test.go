@@ -77,6 +77,7 @@ func TestMatchers(t *testing.T) {
 		{"tool that failed", Succeed(), exchange(0, failed), false, "ping was answered with a result with isError, not with a plain result"},
 		{"error", HaveError(), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\"", which was not expected`},
 		{"no error", HaveError(), exchange(0, result), false, "ping was answered with a result, not with a JSON-RPC error"},
+		{"code of a message", HaveErrorCode(-32700), message(refused), false, `the request was answered with error -32602: "Bad \"params\"", not with error -32700`},
 		{"code", HaveErrorCode(-32602), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\"", which was not expected`},
 		{"other code", HaveErrorCode(-32601, -32002), exchange(0, refused), false, `ping was answered with error -32602: "Bad \"params\"", not with error -32601 or -32002`},
 		{"no code", HaveErrorCode(0), exchange(0, uncoded), false, `ping was answered with error "x": "", not with error 0`},
