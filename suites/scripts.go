@@ -82,7 +82,7 @@ func serves(s *script.Script) []string {
 func scriptChecks(scripts []*script.Script) []*check.Check {
 	var checks []*check.Check
 	for _, s := range scripts {
-		checks = append(checks, server.Scripted(s, true, serves(s)...))
+		checks = append(checks, server.Scripted(s, serves(s)...))
 	}
 	return checks
 }

@@ -75,8 +75,6 @@ type Step struct {
 	// As names a request that is sent, Of the request whose response is
 	// expected; "" is the latest.
 	As, Of string
-	// Breaks are the requirements that what is sent breaks on purpose.
-	Breaks []string
 	// Arms of a Branch, of which the last may be without a pattern.
 	Arms []Arm
 }
@@ -335,7 +333,7 @@ func (p *parser) blocks() ([]block, error) {
 
 // attributes that the blocks of each role take.
 var attributes = map[string][]string{
-	"send": {"as", "breaks"}, "expect": {"of"}, "never": nil, "when": {"of"}, "otherwise": nil, "end": nil, "inconclusive": nil,
+	"send": {"as"}, "expect": {"of"}, "never": nil, "when": {"of"}, "otherwise": nil, "end": nil, "inconclusive": nil,
 }
 
 // steps makes steps of blocks. Within a branch they end where the arm does.
@@ -399,7 +397,7 @@ func (p *parser) branch(blocks []block) (Step, []block, error) {
 }
 
 func (p *parser) step(b block) (Step, error) {
-	step := Step{Kind: Kind(b.role), Line: b.line, As: b.attributes["as"], Of: b.attributes["of"], Breaks: listed(b.attributes["breaks"])}
+	step := Step{Kind: Kind(b.role), Line: b.line, As: b.attributes["as"], Of: b.attributes["of"]}
 	switch {
 	case step.Kind == GiveUp:
 		step.Text = strings.Join(strings.Fields(b.text), " ")
@@ -479,24 +477,6 @@ func (s *Script) Methods() []string {
 		}
 	})
 	return all
-}
-
-// Plain reports whether a script consists of requests and their responses
-// alone, so that it can be played while others use the session.
-func (s *Script) Plain() bool {
-	plain := len(s.Methods()) == 0
-	s.each(func(step Step) {
-		switch step.Kind {
-		case Text, Never:
-			plain = false
-		case Send:
-			message, _ := step.Value.(map[string]any)
-			method, _ := message["method"].(string)
-			_, named := message["id"]
-			plain = plain && method != "" && !strings.HasPrefix(method, "notifications/") && !named
-		}
-	})
-	return plain
 }
 
 // Line returns the line of the first step of a kind, or 0.

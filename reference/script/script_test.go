@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -34,7 +33,7 @@ Prose, and a block of prose:
 {"not": "sent"}
 |
 
-|json send as=first breaks=base.request.id-unique,ping.no-params
+|json send as=first
 {"method": "ping"}
 |
 
@@ -80,7 +79,6 @@ func TestParse(t *testing.T) {
 		Steps: []Step{
 			{
 				Kind: Send, Line: 18, Value: map[string]any{"method": "ping"}, As: "first",
-				Breaks: []string{"base.request.id-unique", "ping.no-params"},
 			},
 			{Kind: Text, Line: 24, Text: "no json"},
 			{Kind: Expect, Line: 27, Value: map[string]any{"result": map[string]any{}}, Of: "first"},
@@ -164,14 +162,6 @@ func TestReadDir(t *testing.T) {
 	fsys["long.md"] = &fstest.MapFile{Data: []byte(strings.Repeat(" ", maxBytes+1))}
 	if _, err := ReadDir(fsys, "shown"); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// The scripts that come with the program can be read.
-func TestBuiltIn(t *testing.T) {
-	scripts, err := ReadDir(fixtures.Scripts(), "fixtures/scripts")
-	if err != nil || len(scripts) == 0 {
-		t.Errorf("%d scripts, %v", len(scripts), err)
 	}
 }
 

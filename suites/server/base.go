@@ -27,6 +27,35 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "base/integer-ids",
+		Requirements: []string{"base.request.integer-id-served"},
+		Needs:        check.Needs{Session: check.Own},
+		Body: func(t *check.T) {
+			// Zero, negative and large numbers are ids like others. The largest is the largest that every reader of JSON keeps
+			// exactly.
+			for _, id := range []int64{0, -1, 1<<53 - 1} {
+				t.Expect(t.Await(t.StartID(wire.IntID(id), t.Plain(), nil))).To(HaveResult(), "with the id %d", id)
+			}
+		},
+	},
+	{
+		Name:         "base/unknown-method",
+		Requirements: []string{"base.error.method-not-found"},
+		Body: func(t *check.T) {
+			// What nobody has agreed on is refused, with params and without. So is a method that is known but for the case or
+			// the end of its name, and one that begins like the methods of a feature.
+			refuse := func(method string, params any) {
+				t.Expect(t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated"))).To(HaveErrorCode(-32601))
+			}
+			refuse("mcpconform/no-such-method", map[string]any{"any": "thing"})
+			for _, method := range []string{
+				"mcpconform/no-such-method", "Ping", "pings", "ping/mcpconform", "tools/mcpconform", "prompts/mcpconform", "resources/mcpconform",
+			} {
+				refuse(method, nil)
+			}
+		},
+	},
+	{
 		Name:         "base/large-id",
 		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
 		Needs:        check.Needs{Session: check.Fresh, Long: true},

@@ -17,6 +17,29 @@ import (
 // server/utilities/logging
 var loggingChecks = []*check.Check{
 	{
+		Name:         "logging/all-levels",
+		Requirements: []string{"logging.set-level.all-levels"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Body: func(t *check.T) {
+			// The eight levels of RFC 5424, from the least severe to the most severe.
+			for _, level := range judge.LogLevels {
+				t.Expect(t.Call("logging/setLevel", map[string]any{"level": level})).To(HaveResult(), "for the level %s", level)
+			}
+		},
+	},
+	{
+		Name:         "logging/invalid-level",
+		Requirements: []string{"logging.error.invalid-level-code"},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Body: func(t *check.T) {
+			// An unknown level, none, and two that would be levels but for their case or their end.
+			for _, level := range []string{"mcpconform", "", "ERROR", "warn"} {
+				t.Expect(t.Call("logging/setLevel", map[string]any{"level": level}, client.Deliberately("*"))).
+					To(HaveErrorCode(-32602), "for the level %q", level)
+			}
+		},
+	},
+	{
 		Name:         "logging/level-in-force",
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
 		Needs:        check.Needs{Session: check.Fresh, Server: "logging", Purposes: []string{"log-levels", "log"}},

@@ -16,11 +16,11 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// Scripted returns the check that plays a script. It serves the given
+// Scripted returns the check that plays a script of the user. It serves the given
 // requirements; the first is the one that the server breaks when it does
-// something else than the script expects. What a script of the user sends is
-// deliberate, whatever it is.
-func Scripted(s *script.Script, users bool, requirements ...string) *check.Check {
+// something else than the script expects. What a script sends is deliberate,
+// whatever it is.
+func Scripted(s *script.Script, requirements ...string) *check.Check {
 	needs := check.Needs{Session: check.Own, Transports: s.Transports}
 	if len(s.Needs) > 0 {
 		needs.Server = s.Needs[0]
@@ -31,8 +31,6 @@ func Scripted(s *script.Script, users bool, requirements ...string) *check.Check
 		needs.Session = check.Raw
 	case len(answered) > 0 || s.Capabilities != nil:
 		needs.Session = check.Fresh
-	case !users && s.Plain():
-		needs.Session = check.Shared
 	}
 	if needs.Session == check.Raw || needs.Session == check.Fresh {
 		needs.Options.Capabilities = s.Capabilities
@@ -53,7 +51,7 @@ func Scripted(s *script.Script, users bool, requirements ...string) *check.Check
 				}
 			}
 			p := &scriptPlayer{
-				t: t, script: s, users: users, from: t.Mark(), bound: script.Bindings{"plain": t.Plain()},
+				t: t, script: s, from: t.Mark(), bound: script.Bindings{"plain": t.Plain()},
 				taken: make(map[*wire.Event]bool), named: make(map[string]*scriptRequest),
 			}
 			p.play(s.Steps)
@@ -71,8 +69,7 @@ func declares(target *check.Target, capability string) bool {
 type scriptPlayer struct {
 	t      *check.T
 	script *script.Script
-	users  bool // it is a script of the user
-	from   int  // position in the log where it began
+	from   int // position in the log where it began
 	bound  script.Bindings
 	taken  map[*wire.Event]bool // what the script has dealt with
 	named  map[string]*scriptRequest
@@ -121,17 +118,13 @@ func (p *scriptPlayer) send(step script.Step) {
 	if err != nil {
 		p.broken(step.Line, err)
 	}
-	breaks := step.Breaks
-	if p.users {
-		breaks = []string{judge.Anything}
-	}
 	message, ok := value.(map[string]any)
 	if !ok {
-		p.t.Send(string(client.Marshal(value)), client.Deliberately(breaks...))
+		p.t.Send(string(client.Marshal(value)), client.Deliberately(judge.Anything))
 		return
 	}
 	message, request := script.Complete(message, func() any { return json.RawMessage(p.t.Session.NextID().String()) })
-	e := p.t.Send(string(client.Marshal(message)), client.Deliberately(breaks...))
+	e := p.t.Send(string(client.Marshal(message)), client.Deliberately(judge.Anything))
 	if !request {
 		return
 	}

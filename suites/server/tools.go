@@ -49,6 +49,18 @@ var toolChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "tools/unknown-tool-code",
+		Requirements: []string{"tools.error.unknown-tool-code"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// A tool that is not listed is an invalid parameter of the call. Whether an error comes at all is a requirement of
+			// its own.
+			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			t.Assume(x).ToNot(HaveResult(), "for a tool that does not exist")
+			t.Expect(x).To(HaveErrorCode(-32602), "for a tool that does not exist")
+		},
+	},
+	{
 		Name:         "tools/inherited-names",
 		Requirements: []string{"tools.error.unknown-tool-protocol-error", "tools.error.unknown-tool-code"},
 		Needs:        check.Needs{Server: "tools"},
