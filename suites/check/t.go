@@ -10,7 +10,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/check/match"
 )
 
 // T is what the body of a check works with. Its methods that can fail end the
@@ -94,13 +93,6 @@ func (t *T) About(id string) { t.about = id }
 func (t *T) Fail(format string, args ...any) {
 	t.Violation(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...))
 	panic(stop{})
-}
-
-// Require fails unless the condition holds.
-func (t *T) Require(ok bool, format string, args ...any) {
-	if !ok {
-		t.Fail(format, args...)
-	}
 }
 
 // Inconclusive ends the body: the requirement applies, but could not be
@@ -379,30 +371,4 @@ func (t *T) Connect(o client.Options) *client.Session {
 	t.Must(err)
 	t.extra = append(t.extra, s)
 	return s
-}
-
-// ErrorCode fails unless the exchange ended in an error with one of the codes.
-func (t *T) ErrorCode(x *client.Exchange, codes ...int64) {
-	var want []string
-	for _, c := range codes {
-		want = append(want, fmt.Sprint(c))
-	}
-	problem := x.Error()
-	if problem == nil {
-		t.Fail("the request was not refused with error %s: it got %s", strings.Join(want, " or "), match.Describe(x))
-	}
-	for _, c := range codes {
-		if problem.HasCode && problem.Code == c {
-			return
-		}
-	}
-	t.Fail("the error's code is %s, not %s", wire.Show(wire.At(x.Response.Msg.Value, "error", "code")), strings.Join(want, " or "))
-}
-
-// Result returns the result of an exchange; an error in its place is a failure.
-func (t *T) Result(x *client.Exchange) map[string]any {
-	if x.Result() == nil {
-		t.Fail("%s was answered with %s, not with a result", x.Request.Msg.Method, match.Describe(x))
-	}
-	return x.Result()
 }
