@@ -62,7 +62,7 @@ var authChecks = []*check.Check{
 			at := challengeOf(r)["resource_metadata"]
 			if _, err := metadata(t, r); at == "" && err != nil {
 				reached(t, err)
-				t.Violation("auth.http-conform", "401 leads nowhere: no challenge names resource metadata, and "+err.Error())
+				t.Violation("auth.http-conform", "the 401 does not lead to the resource metadata: no challenge names them, and "+err.Error())
 			}
 			t.Exercised("auth.http-conform")
 			if at == "" {
@@ -221,7 +221,7 @@ var authChecks = []*check.Check{
 			if other := otherCase(token); other != token {
 				t.Secret(other)
 				if r := knock(t, "Bearer "+other); letIn(t, r) {
-					t.Warning("auth.server.token-validated", "a request with the valid token was served although its letters were of the other case")
+					t.Warning("auth.server.token-validated", "a request was served whose token was the valid one with capitals for small letters and the reverse")
 				}
 			}
 		},

@@ -184,7 +184,7 @@ func compareResource(t *check.T, id string, named, inUse *url.URL, stated bool) 
 		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", which is not where the server is")
 	case mine == theirs:
 	case theirs == "" || strings.HasPrefix(mine, theirs+"/"):
-		t.Warning(id, "resource is "+wire.Quote(named.String(), 120)+", which is less than the URL of the server")
+		t.Warning(id, "resource is "+wire.Quote(named.String(), 120)+", which is only a part of the URL of the server")
 	default:
 		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", whose path is not that of the server")
 	}
@@ -271,7 +271,7 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 	}
 	switch named, ok := found["issuer"].(string); {
 	case !ok:
-		t.Violation(id, "the issuer in the metadata of the authorization server is "+wire.Show(found["issuer"]))
+		t.Violation(id, "the issuer in the metadata of the authorization server is "+wire.Show(found["issuer"])+", not a string")
 	case named == issuer:
 	case strings.TrimSuffix(named, "/") == strings.TrimSuffix(issuer, "/"):
 		t.Warning(id, fmt.Sprintf("the metadata name the issuer %s, and the resource metadata %s: they differ by a slash", wire.Quote(named, 120), wire.Quote(issuer, 120)))

@@ -238,7 +238,7 @@ var baseChecks = []*check.Check{
 				p := t.StartID(wire.StringID(text), t.Plain(), nil)
 				x, err := p.Await(t.Context)
 				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
-					t.Inconclusive("text in UTF-8 is accepted, but not as an id, by which it would come back")
+					t.Inconclusive("text in UTF-8 is accepted, but not as an id, and nothing else of a request comes back")
 				}
 				t.Show(x.Response)
 				t.Must(err)

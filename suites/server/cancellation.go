@@ -123,7 +123,7 @@ var cancellationChecks = []*check.Check{
 			defer stop()
 			answer := func(e *wire.Event) bool { return answers(e, gone) || answers(e, text) }
 			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
-				t.Inconclusive("the cancelled request was answered; the judge says whether too late")
+				t.Inconclusive("the cancelled request was answered; whether that was too late, the rule on cancelled requests says")
 			}
 			t.Fence()
 		},
@@ -147,7 +147,7 @@ var cancellationChecks = []*check.Check{
 			case t.Context.Err() != nil:
 				t.Must(err)
 			default:
-				t.Fail("a request with a number as its id was cancelled by what names a string with the same digits")
+				t.Fail("a request whose id is a number was cancelled by a cancellation that names a string of the same digits")
 			}
 		},
 	},

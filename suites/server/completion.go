@@ -25,7 +25,7 @@ var completionChecks = []*check.Check{
 				x := t.Call("completion/complete", c.params(""))
 				if len(c.others) > 0 && x.Error() != nil && x.Error().Code == -32602 {
 					// It may need the values of the others first (server/utilities/completion#error-handling).
-					t.Note("the argument %s is not completed while the others of the same have no value: %s", wire.Quote(c.name, 60), Describe(x))
+					t.Note("the argument %s is not completed while the other arguments have no value: %s", wire.Quote(c.name, 60), Describe(x))
 					continue
 				}
 				t.Expect(x).To(HaveResult())
@@ -47,7 +47,7 @@ var completionChecks = []*check.Check{
 				}
 			}
 			if answered == 0 {
-				t.Inconclusive("the server completes no argument before the others of the same have values")
+				t.Inconclusive("the server completes no argument before the other arguments have values")
 			}
 		},
 	},

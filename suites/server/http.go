@@ -370,10 +370,10 @@ func boundToLoopback(t *check.T) {
 		conn, err := dialer.DialContext(t.Context, "tcp", net.JoinHostPort(n.IP.String(), port))
 		if err == nil {
 			_ = conn.Close()
-			t.Fail("the local server accepts connections at %s as well", net.JoinHostPort(n.IP.String(), port))
+			t.Fail("the local server accepts connections at %s, and not at the loopback interface alone", net.JoinHostPort(n.IP.String(), port))
 		}
 	}
 	if tried == 0 {
-		t.Inconclusive("this machine has no address but the loopback one")
+		t.Inconclusive("the only address of this machine is the loopback one")
 	}
 }

@@ -124,7 +124,7 @@ var httpSessionChecks = []*check.Check{
 				ids[id] = true
 			}
 			if given := slices.Sorted(maps.Keys(ids)); len(ids) == 4 && !ids[""] && spread(given) < unguessable {
-				t.Violation("http.server.session-id-secure", "the ids of sessions can be guessed; they differ only so much: "+wire.Quote(strings.Join(given, ", "), 200))
+				t.Violation("http.server.session-id-secure", "the session ids can be guessed, as they differ too little: "+wire.Quote(strings.Join(given, ", "), 200))
 			}
 			if len(ids) == 1 {
 				t.Exercised("http.server.initialize-without-session")
@@ -197,11 +197,11 @@ func needsListening(t *check.T) {
 		return
 	}
 	if !listens(t) {
-		t.Inconclusive("the server offers no listening stream on which it could tell")
+		t.Inconclusive("the server offers no listening stream on which the notification could come")
 	}
 	for _, e := range t.Session.Log().Events() {
 		if e.Kind == wire.KindStreamEnd && e.From == wire.Server && strings.HasPrefix(e.Stream, "get:") {
-			t.Inconclusive("the listening stream, on which it could have told, ended on the way")
+			t.Inconclusive("the listening stream on which the notification could have come ended before")
 		}
 	}
 }
@@ -357,7 +357,7 @@ func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id s
 	t.FenceOn(other)
 	switch x, err := kept.Await(t.Context); {
 	case err != nil:
-		t.Violation(id, "a call was not answered after another client had cancelled a request of that id, of which it had made none: "+err.Error())
+		t.Violation(id, "a call was not answered after another client had cancelled a request with the same id, which that client had never made: "+err.Error())
 	case x.Error() != nil && cancels.MatchString(x.Error().Message):
 		t.Show(x.Response)
 		t.Violation(id, "a call was cancelled by another client's cancellation")

@@ -101,7 +101,7 @@ var httpStreamChecks = []*check.Check{
 						sent += len(told)
 						if twice := broadcast(told); twice != nil {
 							t.Show(twice...)
-							t.Fail("everything of a kind that one call of %q brought about came on two streams", call.Tool)
+							t.Fail("one call of %q brought about the same notifications on two streams", call.Tool)
 						}
 					}
 				}
@@ -241,7 +241,7 @@ var httpStreamChecks = []*check.Check{
 				return e.SSE != nil && given[e.SSE.ID] != nil && bytes.Equal(e.Raw, given[e.SSE.ID].Raw)
 			}); e != nil {
 				t.Show(given[e.SSE.ID], e)
-				t.Fail("a stream that resumes none brings a message that came on another one")
+				t.Fail("a stream that resumes no other one brought a message that had come on another stream before")
 			}
 		},
 	},
@@ -282,7 +282,7 @@ var httpStreamChecks = []*check.Check{
 				return e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" || e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key())
 			}); e != nil {
 				t.Show(e)
-				t.Fail("with the event id of another session, the stream brings what belongs to that session")
+				t.Fail("with an event id of another session, the stream brought what belongs to that session")
 			}
 		},
 	},

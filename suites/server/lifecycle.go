@@ -31,7 +31,7 @@ var lifecycleChecks = []*check.Check{
 			// A server that supports the requested version answers with that one. The run goes on only if it does.
 			t.Show(t.Target.Init.Events()...)
 			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version && digits(v) == digits(client.Version) {
-				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v))
+				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v)+", not "+quote(client.Version))
 			}
 			t.Expect(t.Target.Init).To(HaveMember("protocolVersion", client.Version))
 		},

@@ -167,7 +167,7 @@ func tokensOfTheirs(purpose string) *check.Check {
 				}
 			}
 			if tokens < 2 {
-				t.Inconclusive("no two requests of the server were open at a time that asked for progress")
+				t.Inconclusive("the server never had two requests open at a time that asked for progress")
 			}
 		},
 	}

@@ -540,7 +540,7 @@ func unannounced(t *check.T, feature string, after *check.List) {
 		t.Show(page.Events()...)
 	}
 	needsListening(t)
-	t.Fail("the list is another one after the call, and no notifications/%s/list_changed came", feature)
+	t.Fail("the list changed with the call, and no notifications/%s/list_changed came", feature)
 }
 
 // whole reports whether a list was read to its end.
