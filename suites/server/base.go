@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -195,7 +194,7 @@ var baseChecks = []*check.Check{
 				params["mcpconform"] = true
 				with, err := t.Session.Call(t.Context, rpc.Method, params)
 				t.Show(with.Events()...)
-				if late := (*client.TimeoutError)(nil); errors.As(err, &late) && rpc.Method == "tools/call" {
+				if timedOut(err) && rpc.Method == "tools/call" {
 					continue // a tool may take its time
 				}
 				t.Must(err)
@@ -336,7 +335,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 				t.Fail("after a ping that had the id of a request of the server, the call of %q to which that belonged gives %s; in another session it works",
 					call.Tool, Describe(x))
 			}
-			if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+			if timedOut(err) {
 				t.Inconclusive("the tool %q takes longer than an answer may", call.Tool)
 			}
 			t.Must(err)
@@ -351,7 +350,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			tried = true
 			same, err := t.StartID(e.Msg.ID, t.Plain(), nil).Await(t.Context)
 			t.Show(same.Response)
-			if timeout := (*client.TimeoutError)(nil); !errors.As(err, &timeout) {
+			if !timedOut(err) {
 				t.Must(err)
 			}
 			t.Expect(same).To(HaveResult(), "with the id of an open request of the server, and not with another id")

@@ -23,7 +23,7 @@ var completionChecks = []*check.Check{
 			answered := 0
 			for _, c := range completables(t) {
 				x := t.Call("completion/complete", c.params(""))
-				if len(c.others) > 0 && x.Error() != nil && x.Error().Code == -32602 {
+				if len(c.others) > 0 && refusedWith(x, -32602) {
 					// It may need the values of the others first (server/utilities/completion#error-handling).
 					t.Note("the argument %s is not completed while the other arguments have no value: %s", wire.Quote(c.name, 60), Describe(x))
 					continue
@@ -71,7 +71,7 @@ var completionChecks = []*check.Check{
 				}
 				params["context"] = map[string]any{"arguments": map[string]any{c.others[0]: value}}
 				with := t.Call("completion/complete", params)
-				if !suggested && with.Error() != nil && with.Error().Code == -32602 {
+				if !suggested && refusedWith(with, -32602) {
 					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60), Describe(with))
 					continue
 				}

@@ -66,7 +66,7 @@ var elicitationChecks = []*check.Check{
 					t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
 				}
 				t.Check("elicitation.server.content-absent", x).ToNot(HaveErrorCode(-32602, -32700, -32600), "when all that the user answers is the action %s", action)
-				if x.Error() != nil && x.Error().Code == -32603 {
+				if refusedWith(x, -32603) {
 					if control, _ := converse(t, call, elicit, accept); worked(control) {
 						t.Check("elicitation.server.handle-"+action, x).ToNot(HaveErrorCode(-32603), "when the user's action is %s", action)
 					}

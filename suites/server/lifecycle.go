@@ -219,7 +219,7 @@ func unsupportedVersion(name, version string) *check.Check {
 				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
 			}
 			t.Must(err)
-			if x.Error() != nil && x.Error().Code == -32602 {
+			if refusedWith(x, -32602) {
 				// The page's own example does so, against its own text.
 				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
 				return

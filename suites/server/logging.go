@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -199,7 +198,7 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 			note(e)
 		}
 	} else if _, err := t.Session.AwaitEvent(t.Context, mark, "log messages of level "+strings.Join(wanted, ", "), complete); err != nil {
-		if timeout := (*client.TimeoutError)(nil); !errors.As(err, &timeout) {
+		if !timedOut(err) {
 			t.Must(err)
 		}
 	}

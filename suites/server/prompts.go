@@ -35,7 +35,7 @@ var promptChecks = []*check.Check{
 			for _, p := range prompts(t) {
 				name := p["name"].(string)
 				strange := func(x *client.Exchange) bool {
-					return x.Error() != nil && (x.Error().Code == -32601 || refusedAlike(x, unknown, noPrompt, name))
+					return refusedWith(x, -32601) || refusedAlike(x, unknown, noPrompt, name)
 				}
 				params := promptParams(t, p)
 				x := t.Call("prompts/get", params)

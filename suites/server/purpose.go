@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -179,6 +180,17 @@ func over(e *wire.Event, p *client.Pending) bool {
 // asks reports whether an event is a request of the server.
 func asks(e *wire.Event, method string) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.Method == method && e.Msg.ID.Usable()
+}
+
+// refusedWith reports whether a request got an error with one of the codes.
+func refusedWith(x *client.Exchange, codes ...int64) bool {
+	return x.Error() != nil && slices.Contains(codes, x.Error().Code)
+}
+
+// timedOut reports whether what was awaited did not come in time.
+func timedOut(err error) bool {
+	var timeout *client.TimeoutError
+	return errors.As(err, &timeout)
 }
 
 // worked reports whether a call of a tool succeeded.

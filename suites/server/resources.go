@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -41,7 +40,7 @@ var resourceChecks = []*check.Check{
 		Body: func(t *check.T) {
 			list := t.Target.List("resources/templates/list")
 			t.Must(list.Err)
-			if len(list.Pages) > 0 && list.Pages[0].Error() != nil && list.Pages[0].Error().Code == -32601 {
+			if len(list.Pages) > 0 && refusedWith(list.Pages[0], -32601) {
 				t.Show(list.Pages[0].Events()...)
 				t.Warning("resources.templates.answered", "the server declares resources and does not know resources/templates/list")
 				return
@@ -59,7 +58,7 @@ var resourceChecks = []*check.Check{
 			read := 0
 			for _, uri := range resourceURIs(t, maxRead) {
 				strange := func(x *client.Exchange) bool {
-					return x.Error() != nil && (x.Error().Code == -32601 || x.Error().Code == -32002 || refusedAlike(x, unknown, noResource, uri))
+					return refusedWith(x, -32601, -32002) || refusedAlike(x, unknown, noResource, uri)
 				}
 				x := t.Call("resources/read", map[string]any{"uri": uri})
 				if strange(x) {
@@ -106,7 +105,7 @@ var resourceChecks = []*check.Check{
 					x := t.Call("resources/read", map[string]any{"uri": uri})
 					if hasContents(x) {
 						found++
-					} else if x.Error() != nil && x.Error().Code == -32002 {
+					} else if refusedWith(x, -32002) {
 						missing++
 					}
 				}
@@ -293,7 +292,7 @@ func resourceUpdates(t *check.T) {
 	change()
 	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
 	t.Show(e)
-	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+	if timedOut(err) {
 		after := read()
 		if !slices.ContainsFunc(subscribed, func(uri string) bool {
 			return before[uri] != nil && after[uri] != nil && !reflect.DeepEqual(before[uri], after[uri])
@@ -335,7 +334,7 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 	}
 	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
 	t.Show(e)
-	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+	if timedOut(err) {
 		needsListening(t)
 		t.Fail("a resource under subscription changed again%s, and no notifications/resources/updated came", when)
 	}
@@ -475,7 +474,7 @@ func essence(mimeType string) string {
 // refusedAlike reports whether something known was refused in the words in
 // which an unknown thing is.
 func refusedAlike(x, unknown *client.Exchange, unknownName, name string) bool {
-	return x.Error() != nil && unknown.Error() != nil && x.Error().Code == unknown.Error().Code &&
+	return x.Error() != nil && unknown.Error() != nil && x.Error().Code == unknown.Error().Code && x.Error().Message != "" &&
 		strings.Contains(unknown.Error().Message, unknownName) &&
 		x.Error().Message == strings.ReplaceAll(unknown.Error().Message, unknownName, name)
 }

@@ -216,7 +216,7 @@ func (p *scriptPlayer) expect(step script.Step) {
 			}
 			return m == nil
 		})
-		if late := (*client.TimeoutError)(nil); errors.As(err, &late) && p.t.Context.Err() == nil {
+		if timedOut(err) && p.t.Context.Err() == nil {
 			p.fail(step.Line, "%s%s", err, nearest)
 		} else if err != nil {
 			p.t.Must(fmt.Errorf("%s:%d: %w%s", p.script.File, step.Line, err, nearest))

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"maps"
 	"reflect"
 	"regexp"
@@ -114,7 +113,7 @@ var toolChecks = []*check.Check{
 					}
 				}
 				strange := func(x *client.Exchange) bool {
-					return x.Error() != nil && (x.Error().Code == -32601 && !ofClient.MatchString(x.Error().Message) || sameRefusal(x, unknown, name))
+					return refusedWith(x, -32601) && !ofClient.MatchString(x.Error().Message) || refusedAlike(x, unknown, noTool, name)
 				}
 				if !strange(x) {
 					continue
@@ -453,14 +452,6 @@ func objects(all []generate.Mutation) []generate.Mutation {
 // lacks something, and not the server a tool.
 var ofClient = regexp.MustCompile(`(?i)\bclient\b|elicit|sampling|\broots\b|capabilit`)
 
-// sameRefusal reports whether a tool was refused in the words in which an
-// unknown one is.
-func sameRefusal(x, unknown *client.Exchange, name string) bool {
-	return unknown.Error() != nil && x.Error().Code == unknown.Error().Code &&
-		x.Error().Message != "" && x.Error().Message == strings.ReplaceAll(unknown.Error().Message, noTool, name) &&
-		strings.Contains(unknown.Error().Message, noTool)
-}
-
 // linked returns the URIs of the links in the result of the call that the
 // configuration names, or of tools that may be called and speak of links.
 func linked(t *check.T) []string {
@@ -504,7 +495,7 @@ func listChanged(t *check.T, purpose, feature string) {
 	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
 	t.Show(e)
 	after := check.ReadList(t.Context, t.Session, feature+"/list")
-	if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+	if timedOut(err) {
 		t.Must(after.Err)
 		if sameItems(before, after) {
 			// It may undo what another one does.
@@ -527,7 +518,7 @@ func listChanged(t *check.T, purpose, feature string) {
 			return
 		}
 		e, err = t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
-		if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+		if timedOut(err) {
 			unannounced(t, feature, after)
 		}
 		t.Must(err)
@@ -583,7 +574,7 @@ func changedByOther(t *check.T, but, feature string, before *check.List) *check.
 		}
 		before = after
 		_, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
-		if timeout := (*client.TimeoutError)(nil); errors.As(err, &timeout) {
+		if timedOut(err) {
 			return after
 		}
 		t.Must(err)
