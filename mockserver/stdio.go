@@ -224,7 +224,7 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.long-line-cut", Requirement: "stdio.message.large", Transports: stdio,
-		Summary: "Of a line, 512 KiB are read and the rest is lost.",
+		Summary: "Of a line, 512 KiB are read and the rest is lost.", Collateral: []string{"base.response.id-echo"}, // an error that no id could be read for
 		Apply:   inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
 	},
 }

@@ -23,6 +23,9 @@ func (r Requirement) Matches(pattern string) bool {
 	return err == nil && ok || strings.HasPrefix(r.ID, pattern+".")
 }
 
+// IsLevel reports whether a pattern is a level.
+func IsLevel(pattern string) bool { return slices.Contains(levels, strings.ToUpper(pattern)) }
+
 // CheckPattern returns an error unless the pattern names some requirement of
 // the revision.
 func CheckPattern(pattern string) error {

@@ -92,9 +92,7 @@ func bareAt(t *testing.T, dialer transport.Dialer, a check.Authorization) *resul
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	run, _, err := suites.Server(ctx, suites.Options{
-		Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}, Timeout: 5 * time.Second,
-	})
+	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}}, suites.Options{Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,10 +187,7 @@ func TestNoTokenIsShown(t *testing.T) {
 	at := dialer.(*transport.HTTP)
 	at.Redactor = transport.NewRedactor(at.Header, at.URL)
 	at.Redactor.Add(authorization.Tokens()...)
-	run, trace, err := suites.Server(t.Context(), suites.Options{
-		Dialer: at, Redactor: at.Redactor, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: authorization},
-		Selection: suites.Selection{Select: []string{authPage}}, Timeout: 5 * time.Second,
-	})
+	run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: at, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: authorization}}, suites.Options{Redactor: at.Redactor, Selection: suites.Selection{Select: []string{authPage}}, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,10 +44,7 @@ func benchmarkRun(b *testing.B, dialer transport.Dialer) {
 	exchanged, events := int64(0), 0
 	before := processorTime()
 	for b.Loop() {
-		run, trace, err := suites.Server(b.Context(), suites.Options{
-			Dialer:   dialer,
-			Settings: check.Settings{CallTools: check.CallAll},
-		})
+		run, trace, err := suites.Run(b.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}}, suites.Options{})
 		if err != nil || run.Verdict != result.Conformant {
 			b.Fatalf("the run: %v, %s %s", err, run.Verdict, run.Reason)
 		}

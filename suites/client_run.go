@@ -11,18 +11,17 @@ import (
 	"time"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
-	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
-	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// ClientOptions of a run against a client.
-type ClientOptions struct {
+// ClientScenarios is the stimulus for clients: scenarios, each a server against
+// which the client is launched, or to which a person connects it.
+type ClientScenarios struct {
 	// Transport is one of the names in package transport; empty is Streamable HTTP.
 	Transport string
 	// Launch starts the client under test for one scenario. Its error means
@@ -34,132 +33,116 @@ type ClientOptions struct {
 	Announce func([]client.Place)
 	// Bridge is the command that calls [client.Bridge] with two more arguments;
 	// it serves clients over stdio.
-	Bridge    []string
-	Selection Selection
+	Bridge []string
 	// Scenarios leaves out all whose names match none of the given ones, which
 	// may be patterns as in [path.Match]; the baseline is always played. The
 	// scenarios of single faults are played only when they are named.
 	Scenarios []string
-	// Scripts of the user, which are played beside the built-in scenarios.
-	Scripts []*script.Script
 	// Authorizes says that the client is meant to seek authorization where a
 	// server wants it: that it does not is then held against it.
 	Authorizes bool
-	// Timeout of one scenario, and how many clients run at a time; zero for
-	// the defaults.
-	Timeout  time.Duration
-	Parallel int
-	Strict   bool
-	Expected []expected.Entry
-	Limits   wire.Limits
-	// Redactor takes secrets out of the report, of the progress and of the
-	// trace as it is written; nil for none.
-	Redactor *transport.Redactor
-	Tool     result.Tool
-	Target   result.Target
-	Progress Progress
 }
 
-// Client launches a client, or awaits one, at the server of each scenario, judges all
-// that crossed the wire, and what only the scenario can know. The run is
-// complete in every case: what the client never tried is inconclusive and says
-// so. A client that cannot be started makes the run incomplete.
-func Client(ctx context.Context, o ClientOptions) (*result.Run, *wire.Trace, error) {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return nil, nil, err
+func (s ClientScenarios) begin(r *run) stimulus {
+	if s.Transport == "" {
+		s.Transport = transport.NameHTTP
 	}
-	if o.Limits == (wire.Limits{}) {
-		o.Limits = wire.DefaultLimits
-	}
-	if o.Transport == "" {
-		o.Transport = transport.NameHTTP
-	}
-	trace := wire.NewTrace(o.Limits)
-	trace.Redact = o.Redactor.Event
-	catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, wire.Client))
-	scenarios, err := o.selected(catalogue)
-	if err != nil {
-		return nil, nil, err
-	}
-	engine := &client.Engine{
-		Transport: o.Transport, Launch: o.Launch, Bridge: o.Bridge, Trace: trace, Timeout: o.Timeout, Parallel: o.Parallel,
-		Authorizes: o.Authorizes,
-	}
-	if p := o.Progress; p != nil {
-		p.Start(len(scenarios))
-		defer p.Stop()
-		engine.Done = func(t *client.T) {
-			verdict, message := summariseScenario(t, catalogue, o.Selection)
-			p.Done(t.Scenario.Name, verdict, o.Redactor.String(message))
-		}
-	}
-	var played []*client.T
-	if o.Announce != nil {
-		played, err = engine.Serve(ctx, scenarios, o.Announce)
-		ctx = context.WithoutCancel(ctx) // its end is no interruption
-	} else {
-		played, err = engine.Run(ctx, scenarios)
-	}
-	v := &evidence{role: wire.Client, transport: o.Transport, report: judge.Judge(trace.Logs()), redactor: o.Redactor}
-	for _, t := range played {
-		v.outcomes = append(v.outcomes, t.Outcomes()...)
-	}
-	target := o.Target
-	v.cause = clientCause(ctx, err, played, o.Announce != nil)
-	if c := introduced(played); c != nil {
-		describeClient(&target, c)
-		v.declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
-	}
-	run := &result.Run{
-		Format: result.Format, Tool: o.Tool, Revision: schema.Version, Role: string(wire.Client), Transport: o.Transport,
-		Target: target, Started: trace.Start.UTC(), Seconds: time.Since(trace.Start).Seconds(), Strict: o.Strict,
-		Requirements: v.assemble(catalogue, o.Selection), Harness: ownFindings(v.report, wire.Server, o.Redactor),
-	}
-	expected.Apply(run, o.Expected, trace.Start)
-	run.Verdict, run.Reason = verdict(run, v.cause)
-	run.Notes = endings(played)
-	redactRun(o.Redactor, run)
-	return run, trace, nil
+	return &clientRun{ClientScenarios: s, run: r, playing: make(map[string]*playing), ended: make(chan struct{})}
 }
 
-// selected returns the scenarios that serve the selection. The
-// baseline is among them in every case.
-func (o ClientOptions) selected(catalogue []schema.Requirement) ([]*client.Scenario, error) {
-	serves := o.Selection.serves(catalogue, wire.Client)
-	scripted, err := ScriptScenarios(o.Scripts)
+// clientRun is the stimulus while the run goes on.
+type clientRun struct {
+	ClientScenarios
+	*run
+	all     []*client.Scenario
+	playing map[string]*playing // by scenario
+
+	ended  chan struct{} // closed when all have been played; then these are known:
+	played []*client.T
+	err    error // of the launch
+}
+
+// playing is a scenario in the run.
+type playing struct {
+	done chan struct{} // closed when it was played and judged
+	t    *client.T     // known then
+}
+
+func (s *clientRun) party() wire.Party { return wire.Client }
+func (s *clientRun) transport() string { return s.Transport }
+
+// specs returns one for each scenario of the transport.
+func (s *clientRun) specs() ([]*tree.Spec, error) {
+	scripted, err := ScriptScenarios(s.Scripts)
 	if err != nil {
 		return nil, err
 	}
-	var scenarios []*client.Scenario
 	all := slices.Concat(client.Scenarios(), scripted)
-	if len(o.Scenarios) > 0 {
+	if len(s.Scenarios) > 0 {
 		all = append(all, client.Faulty()...)
 	}
-	for _, s := range all {
-		named := len(o.Scenarios) == 0 || slices.ContainsFunc(o.Scenarios, s.Named)
-		if s.Applies(o.Transport) && (s.Name == client.Baseline || named && serves(s.Requirements)) {
-			scenarios = append(scenarios, s)
+	var specs []*tree.Spec
+	for _, scenario := range all {
+		named := len(s.Scenarios) == 0 || scenario.Name == client.Baseline || slices.ContainsFunc(s.Scenarios, scenario.Named)
+		if !scenario.Applies(s.Transport) || !named {
+			continue
 		}
+		s.all = append(s.all, scenario)
+		spec := s.spec(scenario.Name, scenario.Requirements, tree.Label(tree.KeySession, "scenario"))
+		p := &playing{done: make(chan struct{})}
+		s.playing[scenario.Name] = p
+		spec.Await = func(context.Context) tree.Outcome {
+			select {
+			case <-p.done:
+				return s.outcome(p.t.Record())
+			case <-s.ended: // without it, for want of a client
+				return tree.Outcome{Verdict: result.Inconclusive, Message: "the scenario was not played"}
+			}
+		}
+		specs = append(specs, spec)
 	}
-	return scenarios, nil
+	return specs, nil
 }
 
-// summariseScenario gives the verdict of one scenario in one line.
-func summariseScenario(t *client.T, catalogue []schema.Requirement, selection Selection) (result.Verdict, string) {
-	verdict, message := result.Inconclusive, ""
-	for _, o := range t.Outcomes() {
-		v, text := summarise(o, catalogue, selection)
-		switch {
-		case v == result.Fail, v == result.Warn && verdict != result.Fail:
-			verdict, message = v, text
-		case v == result.Pass && verdict == result.Inconclusive:
-			verdict, message = v, ""
-		case message == "" && v == result.Inconclusive && verdict == result.Inconclusive:
-			message = text
-		}
+// start plays the scenarios that are left and, in any case, the baseline.
+func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
+	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
+		return c.Name != client.Baseline && !slices.ContainsFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
+	})
+	for _, c := range scenarios {
+		s.ledger.Serve(client.SourcePrefix+c.Name, wire.Client, c.Requirements...)
 	}
-	return verdict, message
+	engine := &client.Engine{
+		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
+		Authorizes: s.Authorizes,
+		Done: func(t *client.T) {
+			p := s.playing[t.Scenario.Name]
+			p.t = t
+			close(p.done)
+		},
+	}
+	go func() {
+		defer close(s.ended)
+		if s.Announce != nil {
+			s.played, s.err = engine.Serve(ctx, scenarios, s.Announce)
+		} else {
+			s.played, s.err = engine.Run(ctx, scenarios)
+		}
+	}()
+}
+
+func (s *clientRun) finish(ctx context.Context) {
+	<-s.ended
+	if s.Announce != nil {
+		ctx = context.WithoutCancel(ctx) // its end is no interruption
+	}
+	cause := clientCause(ctx, s.err, s.played, s.Announce != nil)
+	s.ledger.Cause, s.ledger.Barred = cause, cause
+	if c := introduced(s.played); c != nil {
+		describeClient(&s.Target, c)
+		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
+	}
+	s.notes = append(s.notes, endings(s.played)...)
 }
 
 // clientCause says why a run tells nothing, or nil.
@@ -218,30 +201,6 @@ func describeClient(t *result.Target, c *judge.Conversation) {
 			t.Capabilities = raw
 		}
 	}
-}
-
-// ownFindings returns violations in messages of mcpconform itself, which plays
-// the given party. Where the other party gave an id or a token twice it does not
-// show what belongs together, nor then who is at fault.
-func ownFindings(report judge.Report, own wire.Party, redactor *transport.Redactor) []result.Finding {
-	var findings []result.Finding
-	for _, id := range []string{"base.request.id-unique", "progress.token.unique"} {
-		if seen := report[judge.Key{Requirement: id, Party: own.Peer()}]; seen != nil && len(seen.Violations) > 0 {
-			return nil
-		}
-	}
-	for k, seen := range report {
-		if k.Party != own {
-			continue
-		}
-		for _, v := range seen.Violations {
-			findings = append(findings, result.Finding{
-				Check: "rule: " + v.Rule, Message: k.Requirement + ": " + v.Message, Evidence: shown(redactor, v.Evidence),
-			})
-		}
-	}
-	slices.SortFunc(findings, func(a, b result.Finding) int { return strings.Compare(a.Message, b.Message) })
-	return findings
 }
 
 // endings remarks on scenarios that the client did not live through like the

@@ -77,13 +77,9 @@ func TestHostileTargets(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for a test that hangs
 			defer cancel()
 			start := time.Now()
-			run, trace, err := suites.Server(ctx, suites.Options{
-				Dialer: &transport.Stdio{
-					Launcher: transport.Command{Args: args, Env: append(os.Environ(), mark)}, ExitWait: 100 * time.Millisecond,
-				},
-				Timeout: 300 * time.Millisecond, Parallel: 16,
-				Limits: wire.Limits{Message: 1 << 18, Total: 1 << 20, Events: 2000},
-			})
+			run, trace, err := suites.Run(ctx, suites.ServerChecks{Dialer: &transport.Stdio{
+				Launcher: transport.Command{Args: args, Env: append(os.Environ(), mark)}, ExitWait: 100 * time.Millisecond,
+			}}, suites.Options{Timeout: 300 * time.Millisecond, Parallel: 16, Limits: wire.Limits{Message: 1 << 18, Total: 1 << 20, Events: 2000}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -142,15 +142,16 @@ func runMortal(t *testing.T, restarts bool) (run *result.Run, killed bool) {
 	}))
 	t.Cleanup(s.Close)
 	t.Cleanup(handler.Close)
-	o := suites.Options{
-		Dialer:    &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP, Timeout: 5 * time.Second}},
-		Selection: suites.Selection{Select: []string{selected, "ping", "base.request", "http.server.version-header-missing"}},
-		Settings:  check.Settings{CallTools: check.CallNone}, Timeout: 5 * time.Second,
+	checks := suites.ServerChecks{
+		Dialer:   &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP, Timeout: 5 * time.Second}},
+		Settings: check.Settings{CallTools: check.CallNone},
 	}
 	if restarts {
-		o.Restart = func(context.Context) error { alive.set(true); return nil }
+		checks.Restart = func(context.Context) error { alive.set(true); return nil }
 	}
-	run, _, err := suites.Server(t.Context(), o)
+	run, _, err := suites.Run(t.Context(), checks, suites.Options{
+		Selection: suites.Selection{Select: []string{selected, "ping", "base.request", "http.server.version-header-missing"}}, Timeout: 5 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func runHostile(t *testing.T, d transport.Dialer) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	run, trace, err := suites.Server(ctx, suites.Options{Dialer: d, Timeout: hostilePatience, Limits: wire.Limits{Message: 1 << 20, Total: 4 << 20, Events: 20_000}})
+	run, trace, err := suites.Run(ctx, suites.ServerChecks{Dialer: d}, suites.Options{Timeout: hostilePatience, Limits: wire.Limits{Message: 1 << 20, Total: 4 << 20, Events: 20_000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,11 +49,7 @@ func TestTrustedOrigins(t *testing.T) {
 					d = &transport.SSE{Endpoint: at}
 				}
 				foreign, null, local := over+".server.origin-foreign", over+".server.origin-null", over+".server.bind-localhost"
-				run, _, err := suites.Server(t.Context(), suites.Options{
-					Dialer:    d,
-					Settings:  check.Settings{CallTools: check.CallNone, TrustedOrigins: tt.config, Public: true},
-					Selection: suites.Selection{Select: []string{foreign, null, local}},
-				})
+				run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: d, Settings: check.Settings{CallTools: check.CallNone, TrustedOrigins: tt.config, Public: true}}, suites.Options{Selection: suites.Selection{Select: []string{foreign, null, local}}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -44,10 +44,7 @@ func TestSecretsStayOut(t *testing.T) {
 	header := http.Header{"X-Own": {token}}
 	e := transport.Endpoint{URL: s.URL + server.PathMCP + "?key=" + key, Header: header}
 	e.Redactor = transport.NewRedactor(header, e.URL)
-	run, trace, err := suites.Server(t.Context(), suites.Options{
-		Dialer: &transport.HTTP{Endpoint: e}, Settings: check.Settings{CallTools: check.CallSafe},
-		Redactor: e.Redactor, Target: result.Target{URL: e.String()},
-	})
+	run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.HTTP{Endpoint: e}, Settings: check.Settings{CallTools: check.CallSafe}}, suites.Options{Redactor: e.Redactor, Target: result.Target{URL: e.String()}})
 	if err != nil {
 		t.Fatal(err)
 	}

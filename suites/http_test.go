@@ -91,9 +91,7 @@ func conductBehind(t *testing.T, name string, o server.Options, front func(http.
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	run, _, err := suites.Server(ctx, suites.Options{
-		Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}, Selection: suites.Selection{Select: ids},
-	})
+	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: ids}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,25 +42,25 @@ func TestInterop(t *testing.T) {
 func runTarget(t *testing.T, targets *interop.Targets, name, over string) *result.Run {
 	t.Helper()
 	target := targets.Show(t, name, over, []string{"-port", freePort(t)}, nil)
-	o := suites.Options{Settings: check.Settings{CallTools: check.CallSafe}, Trace: wire.NewTrace(wire.DefaultLimits)}
+	checks, trace := suites.ServerChecks{Settings: check.Settings{CallTools: check.CallSafe}}, wire.NewTrace(wire.DefaultLimits)
 	command := transport.Command{Args: target.Command, Env: target.Environ()}
 	if over == transport.NameStdio {
-		o.Dialer = &transport.Stdio{Launcher: command}
+		checks.Dialer = &transport.Stdio{Launcher: command}
 	} else {
 		server, err := transport.Start{
-			Command: command, Endpoint: transport.Endpoint{URL: target.URL}, Log: o.Trace.Connect(over, "server process"),
+			Command: command, Endpoint: transport.Endpoint{URL: target.URL}, Log: trace.Connect(over, "server process"),
 		}.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer server.Stop(t.Context())
 		if over == transport.NameHTTP {
-			o.Dialer = &transport.HTTP{Endpoint: server.Endpoint}
+			checks.Dialer = &transport.HTTP{Endpoint: server.Endpoint}
 		} else {
-			o.Dialer = &transport.SSE{Endpoint: server.Endpoint}
+			checks.Dialer = &transport.SSE{Endpoint: server.Endpoint}
 		}
 	}
-	run, _, err := suites.Server(t.Context(), o)
+	run, _, err := suites.Run(t.Context(), checks, suites.Options{Trace: trace})
 	if err != nil {
 		t.Fatal(err)
 	}

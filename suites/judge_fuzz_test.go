@@ -26,7 +26,7 @@ func recorded() ([]*wire.Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, trace, err := suites.Server(context.Background(), suites.Options{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}, Timeout: 10 * time.Second})
+		_, trace, err := suites.Run(context.Background(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}}, suites.Options{Timeout: 10 * time.Second})
 		stop()
 		if err != nil {
 			return nil, err

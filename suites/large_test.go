@@ -59,7 +59,7 @@ func whole(t *testing.T, over string, o server.Options, mode check.CallMode) *re
 		t.Fatal(err)
 	}
 	defer stop()
-	run, _, err := suites.Server(ctx, suites.Options{Dialer: dialer, Settings: check.Settings{CallTools: mode}, Timeout: 20 * time.Second})
+	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: mode}}, suites.Options{Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

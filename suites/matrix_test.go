@@ -58,7 +58,7 @@ func conduct(ctx context.Context, over string, o server.Options, timeout, exitWa
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
 	}
-	run, _, err := suites.Server(ctx, suites.Options{Dialer: dialer, Settings: settings, Timeout: timeout})
+	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Timeout: timeout})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
 	}

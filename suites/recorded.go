@@ -1,51 +1,60 @@
 package suites
 
 import (
-	"time"
+	"context"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
-	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// Recorded judges one party of a recorded trace. Only the passive rules can
-// say anything of it: what they did not see is inconclusive.
-func Recorded(trace *wire.Trace, party wire.Party, o Options) (*result.Run, error) {
-	trace.Redact = o.Redactor.Event
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		return nil, err
+// Recording is no stimulus but what happened already: the trace of the options,
+// of which one party is judged. Only the passive rules can say anything of it:
+// what they did not see is inconclusive.
+type Recording struct {
+	Party wire.Party
+}
+
+func (s Recording) begin(r *run) stimulus { return &recordedRun{Recording: s, run: r} }
+
+// recordedRun is the recording while it is judged.
+type recordedRun struct {
+	Recording
+	*run
+}
+
+func (s *recordedRun) party() wire.Party                   { return s.Party }
+func (s *recordedRun) specs() ([]*tree.Spec, error)        { return nil, nil }
+func (s *recordedRun) start(context.Context, []*tree.Spec) {}
+
+// transport returns that of the last connection.
+func (s *recordedRun) transport() string {
+	name := ""
+	for _, l := range s.Trace.Logs() {
+		if l.Transport != transport.NameOAuth {
+			name = l.Transport
+		}
 	}
-	v := &evidence{role: party, passive: true, report: judge.Judge(trace.Logs()), redactor: o.Redactor}
-	var last float64
-	for _, l := range trace.Logs() {
+	return name
+}
+
+// finish learns from the trace what else a run knows of its target.
+func (s *recordedRun) finish(context.Context) {
+	s.ledger.Passive = true
+	for _, l := range s.Trace.Logs() {
 		if l.Transport == transport.NameOAuth {
 			continue
 		}
-		v.transport = l.Transport
 		c := judge.NewConversation(l)
-		if c.Handshaken() && v.declared == nil {
-			v.declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
+		if c.Handshaken() && s.ledger.Declared == nil {
+			s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 		}
 		if n := len(c.Events); n > 0 {
-			last = max(last, c.Events[n-1].At.Seconds())
+			s.lasted = max(s.lasted, c.Events[n-1].At)
 		}
-	}
-	run := &result.Run{
-		Format: result.Format, Tool: o.Tool, Revision: schema.Version, Role: string(party), Transport: v.transport,
-		Target: o.Target, Started: trace.Start.UTC(), Seconds: last, Strict: o.Strict,
-		Requirements: v.assemble(catalogue, o.Selection),
-	}
-	for _, l := range trace.Logs() {
 		if l.Stopped() {
-			run.Notes = append(run.Notes, "what followed on the connection "+l.ID+" was more than is kept: it was not judged")
+			s.notes = append(s.notes, "what followed on the connection "+l.ID+" was more than is kept: it was not judged")
 		}
 	}
-	expected.Apply(run, o.Expected, time.Now())
-	run.Verdict, run.Reason = verdict(run, nil)
-	redactRun(o.Redactor, run)
-	return run, nil
 }

@@ -44,7 +44,8 @@ func TestRecorded(t *testing.T) {
 		{"not selected", suites.Options{Selection: suites.Selection{Skip: []string{"ping"}}}, result.Conformant, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			run, err := suites.Recorded(trace, wire.Server, tt.options)
+			tt.options.Trace = trace
+			run, _, err := suites.Run(t.Context(), suites.Recording{Party: wire.Server}, tt.options)
 			if err != nil {
 				t.Fatal(err)
 			}

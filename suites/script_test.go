@@ -60,10 +60,7 @@ func TestScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stop()
-			run, _, err := suites.Server(t.Context(), suites.Options{
-				Dialer: dialer, Settings: check.Settings{CallTools: check.CallNone}, Scripts: scripts,
-				Selection: suites.Selection{Select: []string{"script"}}, Timeout: 2 * time.Second,
-			})
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallNone}}, suites.Options{Scripts: scripts, Selection: suites.Selection{Select: []string{"script"}}, Timeout: 2 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

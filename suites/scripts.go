@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/result"
 	"github.com/mcpconform/mcpconform/suites/server"
 )
@@ -48,7 +49,7 @@ func CheckScripts(scripts []*script.Script, p wire.Party) error {
 				return fmt.Errorf("%s: there is no requirement %s; the nearest are %s", s.File, id, strings.Join(schema.Nearest(id, 3), ", "))
 			case !q.Observable:
 				return fmt.Errorf("%s: the requirement %s cannot be observed", s.File, id)
-			case !binds(q, p):
+			case !ledger.Binds(q, p):
 				return fmt.Errorf("%s: the requirement %s is not judged on %ss", s.File, id, p)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/tree"
 )
 
 // Selection says which requirements a run is about. The zero value is all.
@@ -14,12 +16,20 @@ type Selection struct {
 	// Select and Skip hold patterns: a requirement id or a glob of ids, a page
 	// or a level. Skip wins.
 	Select, Skip []string
+	// LabelFilter is an expression of Ginkgo's language of label filters. The
+	// labels are id, level, page, party and transport: docs/results.md.
+	LabelFilter string
+
+	matches func(labels []string) bool // of the filter; see compile
 }
 
 // Validate reports the first pattern that matches nothing, and a selection that
 // leaves nothing of what is judged on a party. Own are the requirements beside
 // those of the catalogue.
 func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
+	if err := s.compile(); err != nil {
+		return err
+	}
 	for _, pattern := range slices.Concat(s.Select, s.Skip) {
 		err := schema.CheckPattern(pattern)
 		if err != nil && !slices.ContainsFunc(own, func(r schema.Requirement) bool { return r.Matches(pattern) }) {
@@ -31,7 +41,7 @@ func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
 		return err
 	}
 	catalogue = append(catalogue, own...)
-	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return binds(r, p) && s.Includes(r) }) {
+	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return ledger.Binds(r, p) && s.Includes(r, p) }) {
 		return fmt.Errorf("no requirement on a %s is left to judge: selected is %s, skipped %s",
 			p, listed(s.Select, "everything"), listed(s.Skip, "nothing"))
 	}
@@ -45,27 +55,34 @@ func listed(patterns []string, none string) string {
 	return strings.Join(patterns, ", ")
 }
 
-// Includes reports whether a requirement is selected.
-func (s Selection) Includes(r schema.Requirement) bool {
+// Includes reports whether a requirement is selected as it binds a party.
+func (s Selection) Includes(r schema.Requirement, p wire.Party) bool {
+	return s.named(r) && s.labelled(tree.Labels(r, string(p)))
+}
+
+// named reports whether a requirement is selected by its names.
+func (s Selection) named(r schema.Requirement) bool {
 	return (len(s.Select) == 0 || slices.ContainsFunc(s.Select, r.Matches)) && !s.Excludes(r)
+}
+
+// labelled reports whether labels match the filter.
+func (s Selection) labelled(labels []string) bool {
+	if s.matches == nil && s.compile() != nil {
+		return false
+	}
+	return s.matches(labels)
+}
+
+// compile reads the filter.
+func (s *Selection) compile() (err error) {
+	s.matches, err = tree.ParseFilter(s.LabelFilter)
+	return err
 }
 
 // Excludes reports whether a requirement is skipped by name.
 func (s Selection) Excludes(r schema.Requirement) bool { return slices.ContainsFunc(s.Skip, r.Matches) }
 
-// serves returns whether a check or scenario with certain requirements serves
-// the selection: it has one that is selected or, if a rule judges something
-// that is selected, any that is not skipped by name. A rule may see what it
-// judges in whatever is exchanged.
-func (s Selection) serves(catalogue []schema.Requirement, p wire.Party) func(requirements []string) bool {
-	rules := ruleNames()
-	chosen, excluded := make(map[string]bool), make(map[string]bool)
-	ruled := false
-	for _, q := range catalogue {
-		chosen[q.ID], excluded[q.ID] = binds(q, p) && s.Includes(q), s.Excludes(q)
-		ruled = ruled || chosen[q.ID] && len(rules[q.ID]) > 0
-	}
-	return func(requirements []string) bool {
-		return slices.ContainsFunc(requirements, func(id string) bool { return chosen[id] || ruled && !excluded[id] })
-	}
+// broad reports whether levels are selected, which says nothing of what they are about.
+func (s Selection) broad() bool {
+	return len(s.Select) == 0 || slices.ContainsFunc(s.Select, schema.IsLevel)
 }

@@ -54,11 +54,7 @@ func TestSelectionOfRules(t *testing.T) {
 		{"schema.complete-result", []string{"roots"}, result.Pass},
 	} {
 		t.Run(tt.id+" without "+strings.Join(tt.skip, ","), func(t *testing.T) {
-			run, _, err := suites.Server(t.Context(), suites.Options{
-				Dialer:    &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(serverOptions()).RunStdio}},
-				Settings:  check.Settings{CallTools: check.CallAll, Purposes: purposes},
-				Selection: suites.Selection{Select: []string{tt.id}, Skip: tt.skip},
-			})
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(serverOptions()).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}, Skip: tt.skip}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,12 +78,7 @@ func TestSelectionIsWatched(t *testing.T) {
 		{"tools.list.callable", true},
 	} {
 		watch := new(watcher)
-		_, _, err := suites.Server(t.Context(), suites.Options{
-			Dialer:    &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}},
-			Settings:  check.Settings{CallTools: check.CallAll, Purposes: purposes},
-			Selection: suites.Selection{Select: []string{tt.id}},
-			Progress:  watch,
-		})
+		_, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}}, Progress: watch})
 		if err != nil {
 			t.Fatal(err)
 		}

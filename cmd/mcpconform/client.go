@@ -76,7 +76,8 @@ connects, and the run ends with Ctrl-C.`,
 			} else {
 				o.Progress = f.reports.progress()
 			}
-			run, trace, err := suites.Client(cmd.Context(), o)
+			o.Ginkgo = true
+			run, trace, err := suites.Run(cmd.Context(), o.ClientScenarios, o.Options)
 			if err != nil {
 				return err
 			}
@@ -177,16 +178,23 @@ func (f *clientFlags) listScenarios(w io.Writer) error {
 	return err
 }
 
-func (f *clientFlags) options(args []string) (suites.ClientOptions, error) {
+// clientRun is what a run of a client needs.
+type clientRun struct {
+	suites.Options
+	suites.ClientScenarios
+}
+
+func (f *clientFlags) options(args []string) (clientRun, error) {
 	scripts, err := readScripts(f.scripts, wire.Client)
 	if err != nil {
-		return suites.ClientOptions{}, err
+		return clientRun{}, err
 	}
-	o := suites.ClientOptions{
-		Transport: f.transport, Selection: f.selection, Scenarios: f.scenarios, Scripts: scripts,
-		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict, Authorizes: f.authorizes,
-		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
-		Redactor: newRedactor(nil, args),
+	o := clientRun{
+		Options: suites.Options{
+			Selection: f.selection, Scripts: scripts, Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
+			Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args}, Redactor: newRedactor(nil, args),
+		},
+		ClientScenarios: suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes},
 	}
 	if f.timeout <= 0 {
 		return o, errors.New("--timeout has to be longer than nothing")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/config"
 )
@@ -109,7 +108,7 @@ func (f *runFlags) discover(ctx context.Context, h *httpFlags, command []string)
 	return found, o.Redactor, nil
 }
 
-func prepare(ctx context.Context, o suites.Options) (*check.Target, error) {
+func prepare(ctx context.Context, o serverRun) (*check.Target, error) {
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(wire.DefaultLimits)
 	}

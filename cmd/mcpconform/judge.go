@@ -23,7 +23,7 @@ func judgeCommand() *cobra.Command {
 		Use:   "judge TRACE",
 		Short: "Judge a recorded trace (see --trace)",
 		Args:  one("one TRACE, as --trace writes it"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			party := wire.Party(role)
 			if party != wire.Client && party != wire.Server {
 				return fmt.Errorf("--role is %q; it takes server or client", role)
@@ -51,7 +51,8 @@ func judgeCommand() *cobra.Command {
 			}
 			redactor := newRedactor(nil, nil)
 			keepSecret(redactor, trace)
-			run, err := suites.Recorded(trace, party, suites.Options{
+			run, _, err := suites.Run(cmd.Context(), suites.Recording{Party: party}, suites.Options{
+				Ginkgo: true, Trace: trace,
 				Selection: selection, Expected: entries, Strict: strict, Tool: result.Tool{Name: "mcpconform", Version: version()},
 				Target: result.Target{Command: []string{"(trace " + args[0] + ")"}}, Redactor: redactor,
 			})

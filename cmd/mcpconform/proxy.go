@@ -101,7 +101,7 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	o := suites.Options{
-		Selection: f.selection, Expected: f.entries, Strict: f.strict, Limits: wire.DefaultLimits,
+		Ginkgo: true, Selection: f.selection, Expected: f.entries, Strict: f.strict, Limits: wire.DefaultLimits,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}
 	switch {
@@ -119,7 +119,7 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		fmt.Fprintln(f.stderr, "mcpconform: "+o.Redactor.String(err.Error()))
 	}
-	return f.judge(parties, o)
+	return f.judge(context.WithoutCancel(ctx), parties, o)
 }
 
 func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []string) error {
@@ -199,10 +199,10 @@ func found(at string, r *transport.Redactor) string {
 }
 
 // judge reports on each party and returns the worst exit code.
-func (f *proxyFlags) judge(parties []wire.Party, o suites.Options) error {
+func (f *proxyFlags) judge(ctx context.Context, parties []wire.Party, o suites.Options) error {
 	worst := exitConformant
 	for i, party := range parties {
-		run, err := suites.Recorded(o.Trace, party, o)
+		run, _, err := suites.Run(ctx, suites.Recording{Party: party}, o)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func inPart(t *testing.T, path string) {
 			}
 			l.End()
 			for _, party := range []wire.Party{wire.Server, wire.Client} {
-				run, err := suites.Recorded(part, party, suites.Options{})
+				run, _, err := suites.Run(t.Context(), suites.Recording{Party: party}, suites.Options{Trace: part})
 				if err != nil {
 					t.Fatal(err)
 				}

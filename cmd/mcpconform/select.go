@@ -16,6 +16,7 @@ func registerSelection(cmd *cobra.Command, s *suites.Selection) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&s.Select, "select", nil, "only these requirements: `id`, glob, page or level, repeatable")
 	flags.StringSliceVar(&s.Skip, "skip", nil, "not these requirements: `id`, glob, page or level, repeatable")
+	flags.StringVar(&s.LabelFilter, "label-filter", "", "only what matches the `EXPRESSION` of Ginkgo's label filters, such as 'level: containsAny {MUST, SHOULD}'")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		// As by a script whose variable is empty: it would choose everything.
 		for name, values := range map[string][]string{"select": s.Select, "skip": s.Skip} {

@@ -83,8 +83,8 @@ func serverCommand() *cobra.Command {
 			}
 			progress := f.reports.progress()
 			o.Progress = progress
-			o.Framework = suites.Ginkgo
-			run, trace, err := suites.Server(cmd.Context(), o)
+			o.Ginkgo = true
+			run, trace, err := suites.Run(cmd.Context(), o.ServerChecks, o.Options)
 			stop()
 			if err != nil {
 				return err
@@ -97,40 +97,48 @@ func serverCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *runFlags) options() (suites.Options, error) {
+// serverRun is what a run of a server needs.
+type serverRun struct {
+	suites.Options
+	suites.ServerChecks
+}
+
+func (f *runFlags) options() (serverRun, error) {
 	mode := check.CallMode(f.call)
 	if mode != check.CallNone && mode != check.CallSafe && mode != check.CallAll {
-		return suites.Options{}, fmt.Errorf("--call-tools is %q; it takes none, safe or all", f.call)
+		return serverRun{}, fmt.Errorf("--call-tools is %q; it takes none, safe or all", f.call)
 	}
 	if f.timeout <= 0 {
-		return suites.Options{}, errors.New("--timeout has to be longer than nothing")
+		return serverRun{}, errors.New("--timeout has to be longer than nothing")
 	}
 	if f.parallel < 0 {
-		return suites.Options{}, errors.New("--parallel is less than nothing; 0 leaves it to mcpconform")
+		return serverRun{}, errors.New("--parallel is less than nothing; 0 leaves it to mcpconform")
 	}
 	scripts, err := readScripts(f.scripts, wire.Server)
 	if err != nil {
-		return suites.Options{}, err
+		return serverRun{}, err
 	}
 	if _, err := concerned(f.selection, []wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
-		return suites.Options{}, err
+		return serverRun{}, err
 	}
 	redactor := newRedactor(nil, nil)
 	redactor.Add(f.config.secrets...)
-	return suites.Options{
-		Selection: f.selection, Redactor: redactor, Scripts: scripts,
-		Settings: check.Settings{
+	return serverRun{
+		Options: suites.Options{
+			Selection: f.selection, Redactor: redactor, Scripts: scripts,
+			Expected: f.config.expected, Limits: f.config.limits,
+			Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
+			Tool: result.Tool{Name: "mcpconform", Version: version()},
+		},
+		ServerChecks: suites.ServerChecks{Settings: check.Settings{
 			CallTools: mode, Purposes: f.config.purposes, Authorization: f.config.authorization,
 			Secrets: f.config.secrets, Personal: f.config.personal,
 			TrustedOrigins: f.config.origins, Public: f.config.public,
-		},
-		Expected: f.config.expected, Limits: f.config.limits,
-		Timeout: f.timeout, Parallel: f.parallel, Strict: f.strict,
-		Tool: result.Tool{Name: "mcpconform", Version: version()},
+		}},
 	}, nil
 }
 
-func (f *runFlags) target(o *suites.Options, args []string) error {
+func (f *runFlags) target(o *serverRun, args []string) error {
 	if len(args) == 0 {
 		reference := server.New(server.Options{})
 		o.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "the embedded reference server", Run: reference.RunStdio}}

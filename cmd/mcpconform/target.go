@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites"
 )
 
 // httpFlags name a server that is reached over HTTP.
@@ -98,7 +97,7 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 // target makes the server of the flags the run's target. The function that it
 // returns stops what was started. A server that cannot be reached is no error
 // here: the run reports it.
-func (f *httpFlags) target(ctx context.Context, o *suites.Options, args []string, command transport.Command) (stop func(), err error) {
+func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, command transport.Command) (stop func(), err error) {
 	e, err := f.endpoint(args, o.Timeout)
 	if err != nil {
 		return nil, err

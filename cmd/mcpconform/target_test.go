@@ -45,7 +45,7 @@ func TestDetectedTransport(t *testing.T) {
 		s := httptest.NewServer(handler)
 		t.Cleanup(s.Close)
 		t.Cleanup(handler.Close)
-		var o suites.Options
+		var o serverRun
 		f := httpFlags{url: s.URL + path, transport: "auto"}
 		stop, err := f.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
@@ -74,12 +74,12 @@ func TestUnreachableServers(t *testing.T) {
 		{httpFlags{url: gone.URL + "/sse", transport: "sse"}, "connection refused"},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo these are the last words; exit 7"}, "these are the last words"},
 	} {
-		var o suites.Options
+		var o serverRun
 		stop, err := tt.flags.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, trace, err := suites.Server(t.Context(), o)
+		run, trace, err := suites.Run(t.Context(), o.ServerChecks, o.Options)
 		stop()
 		if err != nil {
 			t.Fatal(err)
@@ -117,14 +117,14 @@ func TestRefusedInitialize(t *testing.T) {
 		s := httptest.NewServer(handler)
 		t.Cleanup(s.Close)
 		t.Cleanup(handler.Close)
-		var o suites.Options
+		var o serverRun
 		f := httpFlags{url: s.URL + server.PathMCP, transport: "auto"}
 		stop, err := f.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Selection = suites.Selection{Select: []string{id}}
-		run, _, err := suites.Server(t.Context(), o)
+		run, _, err := suites.Run(t.Context(), o.ServerChecks, o.Options)
 		stop()
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 // Check provokes a target and says what must follow.
@@ -68,6 +69,10 @@ const (
 	None                  // no session at all: for what lies before one
 )
 
+var sessionNames = [...]string{"shared", "own", "fresh", "raw", "none"}
+
+func (s Session) String() string { return sessionNames[s] }
+
 // Verdict of one check.
 type Verdict uint8
 
@@ -86,27 +91,47 @@ func (v Verdict) String() string { return verdictNames[v] }
 
 // Outcome of one check.
 type Outcome struct {
-	Check     *Check
-	Verdict   Verdict
-	Reason    string // of skipped, inconclusive and broken
-	Findings  []Finding
-	Exercised []string // requirements that were exercised, one entry each time
-	Notes     []Note
+	Check   *Check
+	Verdict Verdict
+	Reason  string // of skipped, inconclusive and broken
+	// Record is what the check recorded, and what follows from its verdict for
+	// the requirements that it is about.
+	Record ledger.Record
 }
 
-// Finding is one violation that a check saw.
-type Finding struct {
-	Requirement string
-	Message     string
-	// Mild findings warn, whatever the level of the requirement.
-	Mild     bool
-	Evidence []*wire.Event
+// settled returns the outcome with what follows from its verdict recorded.
+func (o Outcome) settled() Outcome {
+	r := o.recorder()
+	for _, id := range o.Check.Requirements {
+		switch o.Verdict {
+		case Passed:
+			r.Pass(id, wire.Server)
+		case Skipped:
+			r.Skip(id, wire.Server, o.Reason)
+		case Inconclusive:
+			r.Inconclusive(id, wire.Server, o.Reason)
+		case Broken:
+			r.Error(id, wire.Server, o.Reason)
+		}
+	}
+	o.Record = r.Record
+	return o
 }
 
-// Note is an observation on a requirement that no verdict depends on.
-type Note struct {
-	Requirement string
-	Message     string
+// recorder returns what records for the check in addition to what it has.
+func (o Outcome) recorder() *ledger.Recorder {
+	r := ledger.NewRecorder(o.Check.Name)
+	if o.Record != nil {
+		r.Record = o.Record
+	}
+	return r
+}
+
+// note remarks something on the first requirement of the check.
+func (o *Outcome) note(text string) {
+	r := o.recorder()
+	r.Note(o.Check.Requirements[0], wire.Server, text)
+	o.Record = r.Record
 }
 
 // Applies reports whether the check makes sense on a transport.
@@ -116,3 +141,11 @@ func (c *Check) Applies(transport string) bool {
 
 // takesLong reports whether a check is begun before others, which use the time.
 func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.Purposes, "slow") }
+
+// options returns those of a session for the check alone.
+func (c *Check) options() client.Options {
+	if c.Needs.Session == Shared {
+		return Capable()
+	}
+	return c.Needs.Options
+}

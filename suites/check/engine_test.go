@@ -3,7 +3,6 @@ package check_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 func engine(timeout time.Duration) *check.Engine {
@@ -73,17 +73,20 @@ func TestOutcomes(t *testing.T) {
 	} {
 		o := run(t, check.Check{Needs: c.needs, Body: c.body})
 		said := o.Reason
-		if len(o.Findings) > 0 {
-			said = o.Findings[0].Message
-			if len(o.Findings[0].Evidence) == 0 {
+		if len(o.Record.Findings()) > 0 {
+			said = o.Record.Findings()[0].Message
+			if len(o.Record.Findings()[0].Evidence) == 0 {
 				t.Errorf("%s: a finding without evidence", c.name)
 			}
 		}
 		if o.Verdict != c.verdict || !strings.Contains(said, c.reason) {
 			t.Errorf("%s: %v, %q; want %v, %q", c.name, o.Verdict, said, c.verdict, c.reason)
 		}
-		if exercised := slices.Equal(o.Exercised, []string{"a.first", "a.second"}); exercised != (c.verdict == check.Passed) {
-			t.Errorf("%s: exercised %q", c.name, o.Exercised)
+		for _, id := range []string{"a.first", "a.second"} {
+			seen := o.Record[ledger.Key{Requirement: id, Party: wire.Server}]
+			if met := seen != nil && seen.Exercised > 0 && len(seen.Findings) == 0; met != (c.verdict == check.Passed) {
+				t.Errorf("%s: %s is exercised: %v", c.name, id, met)
+			}
 		}
 	}
 }
@@ -124,8 +127,8 @@ func TestAgainAlone(t *testing.T) {
 	if o := futures[0].Await(); o.Verdict != check.Passed || runs.Load() != 2 {
 		t.Errorf("%v after %d runs: %q", o.Verdict, runs.Load(), o.Reason)
 	}
-	if o := futures[1].Await(); o.Verdict != check.Failed || len(o.Findings) != 1 {
-		t.Errorf("%v: %+v", o.Verdict, o.Findings)
+	if o := futures[1].Await(); o.Verdict != check.Failed || len(o.Record.Findings()) != 1 {
+		t.Errorf("%v: %+v", o.Verdict, o.Record.Findings())
 	}
 	if err := e.Alive(t.Context()); err != nil {
 		t.Error(err)
@@ -166,7 +169,7 @@ func TestOneSession(t *testing.T) {
 				Body:  func(t *check.T) { t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(match.HaveResult()) },
 			}
 			if o := e.Start(t.Context(), []*check.Check{experiment}, nil)[0].Await(); o.Verdict != c.verdict {
-				t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Findings)
+				t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Record.Findings())
 			}
 			e.Finish(t.Context())
 			goleak.VerifyNone(t)
@@ -193,7 +196,7 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	for _, f := range e.Start(ctx, checks, nil) {
 		if o := f.Await(); o.Verdict != check.Inconclusive {
-			t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Findings)
+			t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Record.Findings())
 		}
 	}
 	e.Finish(ctx)

@@ -114,7 +114,7 @@ func TestSilentAfterHandshake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := start(t)
 			_, err := e.Prepare(t.Context())
-			var silent *check.SilentError
+			var silent *check.UnresponsiveError
 			if !errors.As(err, &silent) || !strings.Contains(err.Error(), "after the handshake: there was no answer to tools/list, ping,") {
 				t.Errorf("Prepare: %v", err)
 			}
@@ -157,11 +157,11 @@ func TestFallsSilent(t *testing.T) {
 			checks, begun := pings(many)
 			for _, f := range e.Start(t.Context(), checks, nil) {
 				if o := f.Await(); o.Verdict != check.Inconclusive || !strings.Contains(o.Reason, "answers no request any more: there was no answer to ") {
-					t.Errorf("%s is %v: %q %+v", o.Check.Name, o.Verdict, o.Reason, o.Findings)
+					t.Errorf("%s is %v: %q %+v", o.Check.Name, o.Verdict, o.Reason, o.Record.Findings())
 				}
 			}
 			e.Finish(t.Context())
-			if e.Silent() == nil {
+			if e.GivenUp() == nil {
 				t.Error("the engine has not noticed")
 			}
 			// The first of each session, those repeated alone, those begun meanwhile.
@@ -187,8 +187,8 @@ func TestUnansweredIsNotSilent(t *testing.T) {
 			t.Errorf("%s is %v: %s", o.Check.Name, o.Verdict, o.Reason)
 		}
 	}
-	if e.Silent() != nil || begun.Load() < 12 {
-		t.Errorf("%v after %d checks", e.Silent(), begun.Load())
+	if e.GivenUp() != nil || begun.Load() < 12 {
+		t.Errorf("%v after %d checks", e.GivenUp(), begun.Load())
 	}
 	e.Finish(t.Context())
 	goleak.VerifyNone(t)
@@ -250,7 +250,7 @@ func TestDesertedCheckIsRepeated(t *testing.T) {
 		}
 	}}
 	if o := e.Start(t.Context(), []*check.Check{blames}, nil)[0].Await(); o.Verdict != check.Passed || runs.Load() != 2 {
-		t.Errorf("%v after %d runs: %+v", o.Verdict, runs.Load(), o.Findings)
+		t.Errorf("%v after %d runs: %+v", o.Verdict, runs.Load(), o.Record.Findings())
 	}
 	e.Finish(t.Context())
 }

@@ -76,7 +76,7 @@ func TestBehindTool(t *testing.T) {
 				},
 			}
 			if o := e.Start(t.Context(), []*check.Check{behind}, nil)[0].Await(); o.Verdict != c.verdict {
-				t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Findings)
+				t.Errorf("%v: %q %+v", o.Verdict, o.Reason, o.Record.Findings())
 			}
 			e.Finish(t.Context())
 			goleak.VerifyNone(t)

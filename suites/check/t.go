@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 // T is what the body of a check works with. Its methods that can fail end the
@@ -29,8 +31,14 @@ type T struct {
 	// What Send sent since the last Fence and no answer is due to.
 	unawaited []*wire.Event
 	outcome   Outcome
+	rec       *ledger.Recorder
 	noAnswer  bool // the check ended because an answer did not come
 	about     string
+}
+
+func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
+	rec := ledger.NewRecorder(c.Name)
+	return &T{Context: ctx, Session: s, Target: e.target, engine: e, check: c, rec: rec, outcome: Outcome{Check: c, Record: rec.Record}}
 }
 
 // stop unwinds the body of a check that has come to its verdict.
@@ -41,7 +49,7 @@ const maxEvidence = 12
 
 // Note remarks something on the check's first requirement.
 func (t *T) Note(format string, args ...any) {
-	t.outcome.Notes = append(t.outcome.Notes, Note{t.check.Requirements[0], fmt.Sprintf(format, args...)})
+	t.rec.Note(t.check.Requirements[0], wire.Server, fmt.Sprintf(format, args...))
 }
 
 // Show adds events to the evidence of a later failure.
@@ -57,31 +65,35 @@ func (t *T) Show(events ...*wire.Event) {
 }
 
 // Exercised counts a requirement beside those of the check.
-func (t *T) Exercised(ids ...string) { t.outcome.Exercised = append(t.outcome.Exercised, ids...) }
+func (t *T) Exercised(ids ...string) {
+	for _, id := range ids {
+		t.rec.Pass(id, wire.Server)
+	}
+}
 
 // Violation records that a requirement is broken and lets the body go on.
 // Without events the evidence is what the check saw so far.
 func (t *T) Violation(id, message string, events ...*wire.Event) {
-	t.finding(Finding{Requirement: id, Message: message}, events)
+	t.outcome.Verdict = Failed
+	t.rec.Fail(id, wire.Server, message, t.proof(events)...)
 }
 
 // Warning records a finding that only warns, whatever the requirement's level.
 func (t *T) Warning(id, message string, events ...*wire.Event) {
-	t.finding(Finding{Requirement: id, Message: message, Mild: true}, events)
+	t.outcome.Verdict = Failed
+	t.rec.Warn(id, wire.Server, message, t.proof(events)...)
 }
 
-func (t *T) finding(f Finding, events []*wire.Event) {
+// proof returns the evidence of a finding: there is none without.
+func (t *T) proof(events []*wire.Event) []*wire.Event {
 	if len(events) == 0 {
-		events = append(events, t.evidence...)
+		events = t.evidence
 	}
 	if len(events) == 0 && t.Session != nil {
-		// No finding without evidence: what happened last, then.
 		all := t.Session.Log().Events()
-		events = append(events, all[max(0, len(all)-maxEvidence/2):]...)
+		events = all[max(0, len(all)-maxEvidence/2):]
 	}
-	f.Evidence = events
-	t.outcome.Verdict = Failed
-	t.outcome.Findings = append(t.outcome.Findings, f)
+	return events
 }
 
 // About names the requirement that a failure from here on breaks. Without it,
@@ -110,6 +122,18 @@ func (t *T) end(v Verdict, reason string) {
 		t.outcome.Verdict, t.outcome.Reason = v, reason
 	}
 	panic(stop{})
+}
+
+// body runs the check's body to its verdict; a panic is a fault of the harness.
+func (t *T) body() {
+	defer func() {
+		switch r := recover().(type) {
+		case nil, stop:
+		default:
+			t.outcome.Verdict, t.outcome.Reason = Broken, fmt.Sprintf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	t.check.Body(t)
 }
 
 // Must ends the body with a failure when err says that the server did not

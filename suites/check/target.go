@@ -28,7 +28,7 @@ type Target struct {
 	Observed map[string]Call
 
 	plain   string          // see [client.Options]
-	refusal *answered       // to whatever it is asked, or nil
+	refusal *refusal        // to whatever it is asked, or nil
 	given   map[string]Call // by purpose, what the user named
 }
 
@@ -64,7 +64,7 @@ const (
 )
 
 // discover reads the lists of the declared capabilities. The error is a
-// *SilentError: the target answers none of them, nor a ping.
+// *UnresponsiveError: the target answers none of them, nor a ping.
 func (t *Target) discover(ctx context.Context, s *client.Session) error {
 	t.Lists = make(map[string]*List)
 	for _, l := range listMembers {
@@ -78,7 +78,7 @@ func (t *Target) discover(ctx context.Context, s *client.Session) error {
 		}
 		// The rest of the lists would cost a time limit each.
 		err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
-		if silent := (*SilentError)(nil); errors.As(err, &silent) {
+		if silent := (*UnresponsiveError)(nil); errors.As(err, &silent) {
 			silent.Unanswered = append([]string{l.method}, silent.Unanswered...)
 			return silent
 		}

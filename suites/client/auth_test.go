@@ -260,16 +260,13 @@ func TestAuthorizationFaultsAreCaught(t *testing.T) {
 // authorized launches the reference client with a fault at a protected server.
 func authorized(t *testing.T, scenario string, fault func(*reference.Standalone)) *result.Run {
 	t.Helper()
-	return conduct(t, suites.ClientOptions{
-		Scenarios: []string{client.Door, scenario}, Timeout: 20 * time.Second, Authorizes: true,
-		Launch: inProcess(func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
-			if p.Scenario == scenario || scenario == client.Door {
-				fault(&c)
-			}
-			return c.Run(ctx)
-		}),
-	})
+	return conduct(t, suites.ClientScenarios{Scenarios: []string{client.Door, scenario}, Authorizes: true, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+		c := reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
+		if p.Scenario == scenario || scenario == client.Door {
+			fault(&c)
+		}
+		return c.Run(ctx)
+	})}, suites.Options{Timeout: 20 * time.Second})
 }
 
 // tokenFault is a client that shows its token in another way.
@@ -333,9 +330,7 @@ func TestTokenFaultsAreCaught(t *testing.T) {
 func TestUnauthorizedClients(t *testing.T) {
 	run := func(t *testing.T, authorizes bool, visit func(ctx context.Context, p client.Place) error) map[string]result.Verdict {
 		t.Helper()
-		r := conduct(t, suites.ClientOptions{
-			Scenarios: []string{client.Door, "auth/lapsed", "auth/root"}, Timeout: 20 * time.Second, Authorizes: authorizes, Launch: inProcess(visit),
-		})
+		r := conduct(t, suites.ClientScenarios{Scenarios: []string{client.Door, "auth/lapsed", "auth/root"}, Authorizes: authorizes, Launch: inProcess(visit)}, suites.Options{Timeout: 20 * time.Second})
 		return verdicts(r)
 	}
 	knock := func(ctx context.Context, p client.Place) error { return simple(ctx, p.URL) }
@@ -397,14 +392,11 @@ func TestNoTokenIsShown(t *testing.T) {
 			}).response(r, resp)
 		},
 	}
-	run, trace, err := suites.Client(t.Context(), suites.ClientOptions{
-		Scenarios: []string{client.Door, "auth/refresh", "auth/no-registration"}, Timeout: 20 * time.Second,
-		Launch: inProcess(func(ctx context.Context, p client.Place) error {
-			return reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{
-				ID: p.ClientID, Secret: p.ClientSecret, Transport: spy,
-			}}.Run(ctx)
-		}),
-	})
+	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{client.Door, "auth/refresh", "auth/no-registration"}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+		return reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{
+			ID: p.ClientID, Secret: p.ClientSecret, Transport: spy,
+		}}.Run(ctx)
+	})}, suites.Options{Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

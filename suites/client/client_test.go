@@ -69,11 +69,11 @@ const answerTime = 3 * time.Second
 // tells only on a machine that is very busy.
 const calmTime = 20 * time.Second
 
-func conduct(t *testing.T, o suites.ClientOptions) *result.Run {
+func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	run, trace, err := suites.Client(ctx, o)
+	run, trace, err := suites.Run(ctx, s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,7 @@ func TestReferenceClient(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := conduct(t, suites.ClientOptions{
-				Transport: name, Timeout: 20 * time.Second,
-				Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() },
-			})
+			run := conduct(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }}, suites.Options{Timeout: 20 * time.Second})
 			clean(t, run)
 			if run.Target.Name != "mcpconform" {
 				t.Errorf("the target is %+v", run.Target)
@@ -147,11 +144,7 @@ func TestReferenceClientAsProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := conduct(t, suites.ClientOptions{
-		Transport: transport.NameStdio, Timeout: 30 * time.Second, Bridge: []string{self},
-		Scenarios: []string{"stdio/stubborn", "stdio/shutdown", "stdio/stderr", "stdio/exits-early", "stdio/framing"},
-		Launch:    client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch,
-	})
+	run := conduct(t, suites.ClientScenarios{Transport: transport.NameStdio, Bridge: []string{self}, Scenarios: []string{"stdio/stubborn", "stdio/shutdown", "stdio/stderr", "stdio/exits-early", "stdio/framing"}, Launch: client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch}, suites.Options{Timeout: 30 * time.Second})
 	clean(t, run)
 	for _, q := range run.Requirements {
 		if strings.HasPrefix(q.ID, "lifecycle.shutdown.stdio-") && q.Party == "client" && q.Verdict != result.Pass {
@@ -179,18 +172,15 @@ func TestBrokenOff(t *testing.T) {
 	}{{"once", 1, result.Pass}, {"always", 1000, result.Warn}} {
 		t.Run(test.name, func(t *testing.T) {
 			var plays atomic.Int32
-			run := conduct(t, suites.ClientOptions{
-				Transport: transport.NameHTTP, Timeout: 20 * time.Second, Scenarios: []string{scenario},
-				Launch: inProcess(func(ctx context.Context, p client.Place) error {
-					if p.Scenario == scenario && int(plays.Add(1)) <= test.times {
-						if err := postsInitialize(ctx, p.URL, nil); err != nil {
-							return err
-						}
-						return errors.New("no patience")
+			run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+				if p.Scenario == scenario && int(plays.Add(1)) <= test.times {
+					if err := postsInitialize(ctx, p.URL, nil); err != nil {
+						return err
 					}
-					return simple(ctx, p.URL)
-				}),
-			})
+					return errors.New("no patience")
+				}
+				return simple(ctx, p.URL)
+			})}, suites.Options{Timeout: 20 * time.Second})
 			q := requirement(t, run, id)
 			if q.Verdict != test.want {
 				t.Errorf("%s is %s after %d plays: %s %+v", id, q.Verdict, plays.Load(), q.Reason, q.Findings)
@@ -212,9 +202,7 @@ func requirement(t *testing.T, run *result.Run, id string) result.Requirement {
 }
 
 func TestIdleClientIsNotConformant(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{
-		Launch: inProcess(func(context.Context, client.Place) error { return nil }), Timeout: 20 * time.Second,
-	})
+	run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(context.Context, client.Place) error { return nil })}, suites.Options{Timeout: 20 * time.Second})
 	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "never sent initialize") {
 		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
 	}
@@ -255,7 +243,7 @@ func TestHangingClient(t *testing.T) {
 			t.Parallel()
 			const limit = 4 * time.Second
 			var launched, here, most atomic.Int64
-			run := conduct(t, suites.ClientOptions{Timeout: limit, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Place) error {
 				launched.Add(1)
 				defer here.Add(-1)
 				for n := here.Add(1); ; {
@@ -264,7 +252,7 @@ func TestHangingClient(t *testing.T) {
 					}
 				}
 				return test.run(ctx, p)
-			})})
+			})}, suites.Options{Timeout: limit})
 			if test.reason != "" && (run.Verdict != result.Incomplete || !strings.Contains(run.Reason, test.reason)) {
 				t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
 			}
@@ -290,35 +278,32 @@ func TestServe(t *testing.T) {
 			visitors, leave := context.WithCancel(t.Context())
 			defer leave()
 			var open sync.WaitGroup
-			run, _, err := suites.Client(ctx, suites.ClientOptions{
-				Transport: over, Timeout: 2 * time.Second, Bridge: []string{"bridge"},
-				Announce: func(places []client.Place) {
-					var done sync.WaitGroup
-					for i, p := range places {
-						done.Add(1)
-						open.Go(func() {
-							visited := sync.OnceFunc(done.Done)
-							defer visited()
-							if i%5 == 4 {
-								return // left alone
+			run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Announce: func(places []client.Place) {
+				var done sync.WaitGroup
+				for i, p := range places {
+					done.Add(1)
+					open.Go(func() {
+						visited := sync.OnceFunc(done.Done)
+						defer visited()
+						if i%5 == 4 {
+							return // left alone
+						}
+						c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+						if over == transport.NameStdio {
+							c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+						}
+						if i%5 == 3 {
+							c.Extra = func(ctx context.Context, _ *reference.Session) {
+								visited() // and stays
+								<-ctx.Done()
 							}
-							c := reference.Standalone{URL: p.URL, Timeout: answerTime}
-							if over == transport.NameStdio {
-								c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
-							}
-							if i%5 == 3 {
-								c.Extra = func(ctx context.Context, _ *reference.Session) {
-									visited() // and stays
-									<-ctx.Done()
-								}
-							}
-							_ = c.Run(visitors)
-						})
-					}
-					done.Wait()
-					stop()
-				},
-			})
+						}
+						_ = c.Run(visitors)
+					})
+				}
+				done.Wait()
+				stop()
+			}}, suites.Options{Timeout: 2 * time.Second})
 			leave()
 			open.Wait()
 			if err != nil {
@@ -331,7 +316,7 @@ func TestServe(t *testing.T) {
 
 func TestServeNobody(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	run, _, err := suites.Client(ctx, suites.ClientOptions{Announce: func([]client.Place) { stop() }})
+	run, _, err := suites.Run(ctx, suites.ClientScenarios{Announce: func([]client.Place) { stop() }}, suites.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +326,7 @@ func TestServeNobody(t *testing.T) {
 }
 
 func TestClientThatCannotBeStarted(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{Launch: client.Command{Args: []string{filepath.Join(t.TempDir(), "none")}}.Launch})
+	run := conduct(t, suites.ClientScenarios{Launch: client.Command{Args: []string{filepath.Join(t.TempDir(), "none")}}.Launch}, suites.Options{})
 	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "cannot be started") {
 		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
 	}
@@ -670,7 +655,7 @@ func TestFaultsAreCaught(t *testing.T) {
 			if scenario == "" {
 				scenario = client.Baseline
 			}
-			run := conduct(t, suites.ClientOptions{Launch: launch, Scenarios: []string{scenario}, Timeout: 40 * time.Second})
+			run := conduct(t, suites.ClientScenarios{Launch: launch, Scenarios: []string{scenario}}, suites.Options{Timeout: 40 * time.Second})
 			for _, h := range run.Harness {
 				t.Errorf("mcpconform itself: %s %v", h.Message, h.Evidence)
 			}
@@ -684,23 +669,20 @@ func TestFaultsAreCaught(t *testing.T) {
 // TestClientThatNeedsOptionalMembers: a client that takes every tool for one
 // with a description.
 func TestClientThatNeedsOptionalMembers(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{
-		Launch: inProcess(func(ctx context.Context, p client.Place) error {
-			described := true
-			c := reference.Standalone{URL: p.URL, Timeout: calmTime, Extra: func(ctx context.Context, s *reference.Session) {
-				x, err := s.Call(ctx, "tools/list", nil)
-				if err != nil {
-					return
-				}
-				_, described = wire.At(x.Result()["tools"].([]any)[0], "description").(string)
-			}}
-			if err := c.Run(ctx); err != nil || described {
-				return err
+	run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Place) error {
+		described := true
+		c := reference.Standalone{URL: p.URL, Timeout: calmTime, Extra: func(ctx context.Context, s *reference.Session) {
+			x, err := s.Call(ctx, "tools/list", nil)
+			if err != nil {
+				return
 			}
-			return errors.New("a tool has no description")
-		}),
-		Scenarios: []string{"exchange/bare"}, Timeout: 40 * time.Second,
-	})
+			_, described = wire.At(x.Result()["tools"].([]any)[0], "description").(string)
+		}}
+		if err := c.Run(ctx); err != nil || described {
+			return err
+		}
+		return errors.New("a tool has no description")
+	}), Scenarios: []string{"exchange/bare"}}, suites.Options{Timeout: 40 * time.Second})
 	want := map[string]result.Verdict{"schema.optional-members": result.Warn}
 	if diff := cmp.Diff(want, verdicts(run)); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
@@ -780,7 +762,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			run := conduct(t, suites.ClientOptions{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}, Timeout: 40 * time.Second})
+			run := conduct(t, suites.ClientScenarios{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}}, suites.Options{Timeout: 40 * time.Second})
 			want := test.want
 			if want == nil {
 				want = map[string]result.Verdict{}
@@ -853,18 +835,15 @@ func TestClientThatLooksFirst(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clean(t, conduct(t, suites.ClientOptions{
-				Transport: name, Timeout: 20 * time.Second,
-				Launch: func(p client.Place) (transport.Process, error) {
-					client := suites.ReferenceClient(p, answerTime)
-					whole := client.Run
-					client.Run = func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-						looks(ctx, p)
-						return whole(ctx, stdin, stdout, stderr)
-					}
-					return client.Launch()
-				},
-			}))
+			clean(t, conduct(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) {
+				client := suites.ReferenceClient(p, answerTime)
+				whole := client.Run
+				client.Run = func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+					looks(ctx, p)
+					return whole(ctx, stdin, stdout, stderr)
+				}
+				return client.Launch()
+			}}, suites.Options{Timeout: 20 * time.Second}))
 		})
 	}
 }

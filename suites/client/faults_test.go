@@ -25,10 +25,7 @@ func TestFaultyServers(t *testing.T) {
 	}
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, func(t *testing.T) {
-			run := conduct(t, suites.ClientOptions{
-				Transport: over, Timeout: 20 * time.Second, Scenarios: []string{pattern},
-				Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() },
-			})
+			run := conduct(t, suites.ClientScenarios{Transport: over, Scenarios: []string{pattern}, Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }}, suites.Options{Timeout: 20 * time.Second})
 			for _, q := range run.Requirements {
 				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
 					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
@@ -80,14 +77,11 @@ func readOn(ctx context.Context, url string) error {
 // A person would give up a list that never ends, and no program has to. Whoever
 // reads on until it is stopped has cost one limit, and is not blamed.
 func TestEndlessLists(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{
-		Transport: transport.NameHTTP, Timeout: 5 * time.Second, Scenarios: []string{"faults/*-list", "lists/endless"},
-		Launch: func(p client.Place) (transport.Process, error) {
-			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				return readOn(ctx, p.URL)
-			}}.Launch()
-		},
-	})
+	run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{"faults/*-list", "lists/endless"}, Launch: func(p client.Place) (transport.Process, error) {
+		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+			return readOn(ctx, p.URL)
+		}}.Launch()
+	}}, suites.Options{Timeout: 5 * time.Second})
 	for _, q := range run.Requirements {
 		if q.Verdict == result.Fail || q.Verdict == result.Warn {
 			t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)

@@ -240,7 +240,7 @@ func (t *T) judgeComplaints(id string, code int64) {
 			}
 		}
 	}
-	if _, ok := t.Answered("after"); ok && len(t.at(id).Findings) == 0 {
+	if _, ok := t.Answered("after"); ok && !t.broke(id) {
 		t.Exercised(id) // to say nothing is tolerated
 	}
 }

@@ -52,7 +52,8 @@ func TestInterop(t *testing.T) {
 					slots <- struct{}{}
 					defer func() { <-slots }()
 					rows.add(key, known.Try(t, key, func() *result.Run {
-						run := conduct(t, launching(t, targets, bridge, name, over))
+						scenarios, options := launching(t, targets, bridge, name, over)
+						run := conduct(t, scenarios, options)
 						t.Log(interop.Summary(run))
 						if *interopReports != "" {
 							writeRun(t, filepath.Join(*interopReports, strings.ReplaceAll(key, " ", "-")+".json"), run)
@@ -84,14 +85,11 @@ func writeRun(t *testing.T, path string, run *result.Run) {
 	}
 }
 
-func launching(t *testing.T, targets *interop.Targets, bridge, name, over string) suites.ClientOptions {
+func launching(t *testing.T, targets *interop.Targets, bridge, name, over string) (suites.ClientScenarios, suites.Options) {
 	t.Helper()
 	target := targets.Show(t, name, over, []string{"-url", "{url}"}, []string{"{command}"})
 	c := client.Command{Args: target.Command, Env: target.Environ(), Given: slices.Collect(maps.Keys(target.Env))}
-	return suites.ClientOptions{
-		Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}, Timeout: 30 * time.Second, Parallel: 1,
-		Target: result.Target{Command: target.Command},
-	}
+	return suites.ClientScenarios{Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}}, suites.Options{Timeout: 30 * time.Second, Parallel: 1, Target: result.Target{Command: target.Command}}
 }
 
 // table is the one in docs/clients.md, between two marks.

@@ -55,24 +55,21 @@ func faultyRun(ctx context.Context, f mockclient.Fault, limit time.Duration) (*r
 	if err != nil {
 		return nil, err
 	}
-	o := suites.ClientOptions{
-		Transport: f.Transport(), Scenarios: []string{f.Scenario}, Timeout: limit, Bridge: []string{self},
-		Launch: func(p client.Place) (transport.Process, error) {
-			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, Act: p.Act}
-				if p.Transport == transport.NameStdio {
-					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
-				}
-				f.Apply(&c)
-				return c.Run(ctx)
-			}}.Launch()
-		},
-	}
+	s := suites.ClientScenarios{Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Launch: func(p client.Place) (transport.Process, error) {
+		return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+			c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, Act: p.Act}
+			if p.Transport == transport.NameStdio {
+				c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+			}
+			f.Apply(&c)
+			return c.Run(ctx)
+		}}.Launch()
+	}}
 	if strings.HasPrefix(f.Scenario, "stdio/") {
 		// Signals can be sent to a process only.
-		o.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch
+		s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch
 	}
-	run, _, err := suites.Client(ctx, o)
+	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: limit})
 	return run, err
 }
 
@@ -98,12 +95,12 @@ func TestEveryRequirementIsProved(t *testing.T) {
 	}
 	passed := make(map[string]bool)
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
-		o := suites.ClientOptions{Transport: over, Timeout: 20 * time.Second, Bridge: []string{self}}
-		o.Launch = func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }
+		s := suites.ClientScenarios{Transport: over, Bridge: []string{self}}
+		s.Launch = func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }
 		if over == transport.NameStdio {
-			o.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch
+			s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch
 		}
-		for _, q := range conduct(t, o).Requirements {
+		for _, q := range conduct(t, s, suites.Options{Timeout: 20 * time.Second}).Requirements {
 			passed[q.ID] = passed[q.ID] || q.Verdict == result.Pass
 		}
 	}

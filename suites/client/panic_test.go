@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -16,8 +16,8 @@ func TestScenarioThatPanics(t *testing.T) {
 		_ = t.Conversations[7]
 	}}, Conversations: []*judge.Conversation{}}
 	play.judge()
-	all := play.Outcomes()
-	if len(all) != 1 || all[0].Verdict != check.Broken || !strings.Contains(all[0].Reason, "panic: runtime error") {
-		t.Errorf("the outcomes are %+v", all)
+	record := play.Record()
+	if e := record.At(id, wire.Client); len(record) != 1 || !strings.Contains(e.Error, "panic: runtime error") {
+		t.Errorf("the record is %+v", record)
 	}
 }

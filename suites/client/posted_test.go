@@ -62,14 +62,11 @@ func postsElsewhere(ctx context.Context, server string) error {
 }
 
 func TestPostedElsewhere(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{
-		Transport: transport.NameSSE, Timeout: 10 * time.Second, Scenarios: []string{"sse/session"},
-		Launch: func(p client.Place) (transport.Process, error) {
-			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				return postsElsewhere(ctx, p.URL)
-			}}.Launch()
-		},
-	})
+	run := conduct(t, suites.ClientScenarios{Transport: transport.NameSSE, Scenarios: []string{"sse/session"}, Launch: func(p client.Place) (transport.Process, error) {
+		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+			return postsElsewhere(ctx, p.URL)
+		}}.Launch()
+	}}, suites.Options{Timeout: 10 * time.Second})
 	if run.Verdict != result.NotConformant {
 		t.Errorf("the run is %s: %s", run.Verdict, run.Reason)
 	}
@@ -80,14 +77,11 @@ func TestPostedElsewhere(t *testing.T) {
 
 // A client that no ordinary server takes in has shown nothing.
 func TestNeverTakenIn(t *testing.T) {
-	run := conduct(t, suites.ClientOptions{
-		Transport: transport.NameHTTP, Timeout: 10 * time.Second, Scenarios: []string{client.Baseline},
-		Launch: func(p client.Place) (transport.Process, error) {
-			return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				return postsInitialize(ctx, p.URL, http.Header{"Mcp-Session-Id": {"of-another-day"}})
-			}}.Launch()
-		},
-	})
+	run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{client.Baseline}, Launch: func(p client.Place) (transport.Process, error) {
+		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+			return postsInitialize(ctx, p.URL, http.Header{"Mcp-Session-Id": {"of-another-day"}})
+		}}.Launch()
+	}}, suites.Options{Timeout: 10 * time.Second})
 	if want := "no initialize of the client got a result"; run.Verdict != result.Incomplete || !strings.HasPrefix(run.Reason, want) {
 		t.Errorf("the run is %s: %q; want incomplete: %q", run.Verdict, run.Reason, want)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -226,8 +225,7 @@ func (t *T) judge() {
 	defer func() {
 		if p := recover(); p != nil {
 			for _, id := range t.Scenario.Requirements {
-				o := t.at(id)
-				o.Verdict, o.Reason = check.Broken, fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
+				t.recorder().Error(id, wire.Client, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
 			}
 		}
 	}()
@@ -235,14 +233,7 @@ func (t *T) judge() {
 }
 
 // accused reports whether the scenario has found something.
-func (t *T) accused() bool {
-	for _, o := range t.outcomes {
-		if len(o.Findings) > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (t *T) accused() bool { return len(t.recorder().Record.Findings()) > 0 }
 
 // logs returns the connections of the scenario, those of an earlier play aside.
 func (t *T) logs(trace *wire.Trace) []*wire.Log {

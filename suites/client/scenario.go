@@ -13,7 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -116,35 +116,24 @@ type T struct {
 	// Authorizes says that the client is meant to seek authorization.
 	Authorizes bool
 
-	after    int // connections that the trace held when the play began
-	order    []string
-	outcomes map[string]*check.Outcome
+	after int // connections that the trace held when the play began
+	rec   *ledger.Recorder
 }
 
-// Outcomes returns one outcome for each requirement of the scenario and each
-// other one that it has found something about.
-func (t *T) Outcomes() []check.Outcome {
+// SourcePrefix stands before the name of a scenario where it is the source of
+// findings.
+const SourcePrefix = "scenario: "
+
+// Record returns what the scenario recorded, with a reason for each of its
+// requirements of which it told nothing.
+func (t *T) Record() ledger.Record {
+	r := t.recorder()
 	for _, id := range t.Scenario.Requirements {
-		o := t.at(id)
-		if len(o.Exercised) == 0 && len(o.Findings) == 0 && o.Reason == "" {
-			o.Reason = t.untold()
+		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" && len(e.Inconclusive) == 0 {
+			r.Inconclusive(id, wire.Client, t.untold())
 		}
 	}
-	var all []check.Outcome
-	for _, id := range t.order {
-		o := *t.outcomes[id]
-		switch {
-		case o.Verdict == check.Skipped, o.Verdict == check.Broken:
-		case len(o.Findings) > 0:
-			o.Verdict = check.Failed
-		case len(o.Exercised) > 0:
-			o.Verdict = check.Passed
-		default:
-			o.Verdict = check.Inconclusive
-		}
-		all = append(all, o)
-	}
-	return all
+	return r.Record
 }
 
 // untold says why a scenario has told nothing.
@@ -160,65 +149,51 @@ func (t *T) untold() string {
 	return "the client did nothing in scenario " + t.Scenario.Name + " that would tell"
 }
 
-func (t *T) at(id string) *check.Outcome {
-	if t.outcomes == nil {
-		t.outcomes = make(map[string]*check.Outcome)
+func (t *T) recorder() *ledger.Recorder {
+	if t.rec == nil {
+		t.rec = ledger.NewRecorder(SourcePrefix + t.Scenario.Name)
 	}
-	o := t.outcomes[id]
-	if o == nil {
-		o = &check.Outcome{Check: &check.Check{Name: "scenario: " + t.Scenario.Name, Requirements: []string{id}}}
-		t.outcomes[id] = o
-		t.order = append(t.order, id)
-	}
-	return o
+	return t.rec
 }
+
+// broke reports whether the client was found to break a requirement.
+func (t *T) broke(id string) bool { return len(t.recorder().Record.At(id, wire.Client).Findings) > 0 }
 
 // Exercised counts that the client met a requirement.
 func (t *T) Exercised(ids ...string) {
 	for _, id := range ids {
-		o := t.at(id)
-		o.Exercised = append(o.Exercised, id)
+		t.recorder().Pass(id, wire.Client)
 	}
 }
 
 // Violation records that the client broke a requirement. The events are the
 // proof, oldest first.
 func (t *T) Violation(id, message string, events ...*wire.Event) {
-	t.at(id).Findings = append(t.at(id).Findings, check.Finding{Requirement: id, Message: message, Evidence: present(events)})
+	t.recorder().Fail(id, wire.Client, message, events...)
 }
 
 // Warning records a violation that only warns, whatever the level.
 func (t *T) Warning(id, message string, events ...*wire.Event) {
-	t.at(id).Findings = append(t.at(id).Findings, check.Finding{
-		Requirement: id, Message: message, Mild: true, Evidence: present(events),
-	})
-}
-
-func present(events []*wire.Event) []*wire.Event {
-	return slices.DeleteFunc(slices.Clone(events), func(e *wire.Event) bool { return e == nil })
+	t.recorder().Warn(id, wire.Client, message, events...)
 }
 
 // Inconclusive says why the scenario cannot tell whether requirements are met.
 func (t *T) Inconclusive(reason string, ids ...string) {
 	for _, id := range ids {
-		t.at(id).Reason = reason
+		t.recorder().Inconclusive(id, wire.Client, reason)
 	}
 }
 
 // Skip says why requirements do not apply to the client.
 func (t *T) Skip(reason string, ids ...string) {
 	for _, id := range ids {
-		t.at(id).Verdict, t.at(id).Reason = check.Skipped, reason
+		t.recorder().Skip(id, wire.Client, reason)
 	}
 }
 
 // Check is Exercised or Violation, as the condition says.
 func (t *T) Check(ok bool, id, message string, events ...*wire.Event) {
-	if ok {
-		t.Exercised(id)
-	} else {
-		t.Violation(id, message, events...)
-	}
+	t.recorder().Check(ok, id, wire.Client, message, events...)
 }
 
 // Handshake returns the first conversation in which initialize was answered

@@ -37,16 +37,12 @@ func TestScripts(t *testing.T) {
 	scripts := scripttest.Read(t, clientScripts, wire.Client)
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, func(t *testing.T) {
-			run := conduct(t, suites.ClientOptions{
-				Transport: over, Scripts: scripts, Selection: suites.Selection{Select: []string{"script", "ping.response-prompt"}},
-				Scenarios: func() (names []string) {
-					for _, s := range scripts {
-						names = append(names, client.ScriptPrefix+s.Name)
-					}
-					return names
-				}(),
-				Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, calmTime).Launch() },
-			})
+			run := conduct(t, suites.ClientScenarios{Transport: over, Scenarios: func() (names []string) {
+				for _, s := range scripts {
+					names = append(names, client.ScriptPrefix+s.Name)
+				}
+				return names
+			}(), Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, calmTime).Launch() }}, suites.Options{Scripts: scripts, Selection: suites.Selection{Select: []string{"script", "ping.response-prompt"}}})
 			scripttest.Compare(t, run, clientScripts)
 			if q := requirement(t, run, "ping.response-prompt"); q.Verdict != result.Pass || !strings.Contains(strings.Join(q.Checks, " "), "script/serves") {
 				t.Errorf("the requirement that a script serves is %s, by %q", q.Verdict, q.Checks)

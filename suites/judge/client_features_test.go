@@ -71,15 +71,15 @@ func (c askCase) run(t *testing.T) {
 		version = "2025-06-18"
 	}
 	key := judge.Key{Requirement: c.id, Party: c.party}
-	if seen := talk(t, version, caps, c.good)[key]; seen == nil || seen.Exercised == 0 || len(seen.Violations) > 0 {
+	if seen := talk(t, version, caps, c.good)[key]; seen == nil || seen.Exercised == 0 || len(seen.Findings) > 0 {
 		t.Errorf("the good conversation gives %+v", seen)
 	}
 	seen := talk(t, version, caps, c.bad)[key]
-	if seen == nil || len(seen.Violations) == 0 {
+	if seen == nil || len(seen.Findings) == 0 {
 		t.Fatalf("the bad conversation gives %+v", seen)
 	}
-	if seen.Violations[0].Mild != c.mild || len(seen.Violations[0].Evidence) == 0 {
-		t.Errorf("the violation is %+v", seen.Violations[0])
+	if seen.Findings[0].WarnOnly != c.mild || len(seen.Findings[0].Evidence) == 0 {
+		t.Errorf("the violation is %+v", seen.Findings[0])
 	}
 }
 
@@ -149,10 +149,10 @@ func TestSampling(t *testing.T) {
 		},
 	})
 	declared := judge.Key{Requirement: "sampling.capability.declared", Party: wire.Client}
-	if seen := talk(t, "2025-06-18", `{}`, nested)[declared]; seen == nil || len(seen.Violations) == 0 {
+	if seen := talk(t, "2025-06-18", `{}`, nested)[declared]; seen == nil || len(seen.Findings) == 0 {
 		t.Error("a generation without the capability is no violation")
 	}
-	if seen := talk(t, "2025-06-18", allOfClient, nested)[declared]; seen == nil || len(seen.Violations) > 0 {
+	if seen := talk(t, "2025-06-18", allOfClient, nested)[declared]; seen == nil || len(seen.Findings) > 0 {
 		t.Error("a generation with the capability is a violation")
 	}
 	key := judge.Key{Requirement: "sampling.request.nested", Party: wire.Client}
@@ -187,10 +187,10 @@ func TestRoots(t *testing.T) {
 		{id: "roots.error.unsupported", party: wire.Client, caps: `{}`, good: ask("roots/list", `{}`, "-32601"), bad: ask("roots/list", `{}`, "-32603")},
 	})
 	key := judge.Key{Requirement: "roots.capability.declared", Party: wire.Client}
-	if seen := talk(t, "2025-06-18", `{}`, one)[key]; seen == nil || len(seen.Violations) == 0 {
+	if seen := talk(t, "2025-06-18", `{}`, one)[key]; seen == nil || len(seen.Findings) == 0 {
 		t.Error("roots without the capability are no violation")
 	}
-	if seen := talk(t, "2025-06-18", allOfClient, one)[key]; seen == nil || len(seen.Violations) > 0 {
+	if seen := talk(t, "2025-06-18", allOfClient, one)[key]; seen == nil || len(seen.Findings) > 0 {
 		t.Error("roots with the capability are a violation")
 	}
 }
@@ -244,7 +244,7 @@ func TestElicitation(t *testing.T) {
 	})
 	for caps, broken := range map[string]bool{`{}`: true, allOfClient: false} {
 		seen := talk(t, "2025-06-18", caps, text)[judge.Key{Requirement: "elicitation.capability.declared", Party: wire.Client}]
-		if seen == nil || len(seen.Violations) > 0 != broken {
+		if seen == nil || len(seen.Findings) > 0 != broken {
 			t.Errorf("with %s: %+v", caps, seen)
 		}
 	}
@@ -276,10 +276,10 @@ func subscribed(result string) string {
 func TestHandshakeVersion(t *testing.T) {
 	key := judge.Key{Requirement: "lifecycle.init.result-version", Party: wire.Server}
 	const ask = `> {"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n"
-	if seen := judge.Judge([]*wire.Log{record(t, ask+`< {"jsonrpc":"2.0","id":"i","result":{"capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)})[key]; seen == nil || len(seen.Violations) != 1 {
+	if seen := judge.Judge([]*wire.Log{record(t, ask+`< {"jsonrpc":"2.0","id":"i","result":{"capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)})[key]; seen == nil || len(seen.Findings) != 1 {
 		t.Errorf("a result without version gives %+v", seen)
 	}
-	if seen := talk(t, "2025-06-18", `{}`, "")[key]; seen == nil || seen.Exercised != 1 || len(seen.Violations) > 0 {
+	if seen := talk(t, "2025-06-18", `{}`, "")[key]; seen == nil || seen.Exercised != 1 || len(seen.Findings) > 0 {
 		t.Errorf("a result with version gives %+v", seen)
 	}
 }

@@ -74,14 +74,14 @@ func runFeatureCases(t *testing.T, cases []featureCase) {
 			good := judge.Judge([]*wire.Log{conversation(t, c.good)})[k]
 			if good == nil || good.Exercised == 0 {
 				t.Error("the good conversation does not exercise it")
-			} else if len(good.Violations) > 0 {
-				t.Errorf("the good conversation breaks it: %s", good.Violations[0].Message)
+			} else if len(good.Findings) > 0 {
+				t.Errorf("the good conversation breaks it: %s", good.Findings[0].Message)
 			}
 			bad := judge.Judge([]*wire.Log{conversation(t, c.bad)})[k]
 			switch {
-			case c.silent && bad != nil && (bad.Exercised > 0 || len(bad.Violations) > 0):
+			case c.silent && bad != nil && (bad.Exercised > 0 || len(bad.Findings) > 0):
 				t.Errorf("the other conversation shows something: %+v", bad)
-			case !c.silent && (bad == nil || len(bad.Violations) == 0):
+			case !c.silent && (bad == nil || len(bad.Findings) == 0):
 				t.Error("the bad conversation does not break it")
 			}
 		})
@@ -192,7 +192,7 @@ func TestISO8601(t *testing.T) {
 	} {
 		l := conversation(t, annotated(fmt.Sprintf(`"lastModified":%q`, text)))
 		seen := judge.Judge([]*wire.Log{l})[judge.Key{Requirement: id, Party: wire.Server}]
-		if seen == nil || (len(seen.Violations) == 0) != ok {
+		if seen == nil || (len(seen.Findings) == 0) != ok {
 			t.Errorf("%q: accepted is %v, want %v", text, !ok, ok)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -166,7 +167,7 @@ func (tr *transcript) add(e wire.Event) error {
 func found(r judge.Report, mild bool) []string {
 	var list []string
 	for k, seen := range r {
-		if slices.ContainsFunc(seen.Violations, func(v judge.Violation) bool { return v.Mild == mild }) {
+		if slices.ContainsFunc(seen.Findings, func(v ledger.Finding) bool { return v.WarnOnly == mild }) {
 			list = append(list, k.Requirement+" "+string(k.Party))
 		}
 	}
@@ -203,13 +204,13 @@ func TestConversations(t *testing.T) {
 					seen := report[judge.Key{Requirement: id, Party: wire.Party(party)}]
 					if seen == nil || seen.Exercised == 0 {
 						t.Errorf("%s is not exercised", m)
-					} else if len(seen.Violations) > 0 {
-						t.Errorf("%s is broken: %s", m, seen.Violations[0].Message)
+					} else if len(seen.Findings) > 0 {
+						t.Errorf("%s is broken: %s", m, seen.Findings[0].Message)
 					}
 				}
 				for k, seen := range report {
-					for _, v := range seen.Violations {
-						if v.Rule == "" || v.Message == "" || len(v.Evidence) == 0 || slices.Contains(v.Evidence, nil) {
+					for _, v := range seen.Findings {
+						if v.Source == "" || v.Message == "" || len(v.Evidence) == 0 || slices.Contains(v.Evidence, nil) {
 							t.Errorf("%s: violation %+v", k.Requirement, v)
 						}
 						if !slices.IsSortedFunc(v.Evidence, func(a, b *wire.Event) int { return a.Seq - b.Seq }) {
@@ -294,8 +295,8 @@ func TestConversationsCoverTheRules(t *testing.T) {
 		for _, tr := range transcripts(t, file) {
 			report := judge.Judge([]*wire.Log{tr.log})
 			for k, seen := range report {
-				met[k.Requirement] = met[k.Requirement] || seen.Exercised > 0 && len(seen.Violations) == 0
-				broken[k.Requirement] = broken[k.Requirement] || len(seen.Violations) > 0
+				met[k.Requirement] = met[k.Requirement] || seen.Exercised > 0 && len(seen.Findings) == 0
+				broken[k.Requirement] = broken[k.Requirement] || len(seen.Findings) > 0
 			}
 		}
 	}

@@ -558,14 +558,14 @@ func replay(s *httpScript, id, raw string) {
 // expectSeen wants a requirement to be met, or to be broken.
 func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool) {
 	t.Helper()
-	seen := Judge([]*wire.Log{l})[Key{id, p}]
+	seen := Judge([]*wire.Log{l})[Key{Requirement: id, Party: p}]
 	switch {
 	case seen == nil || seen.Exercised == 0:
 		t.Errorf("%s is not exercised", id)
-	case broken && len(seen.Violations) == 0:
+	case broken && len(seen.Findings) == 0:
 		t.Errorf("%s: the violation is not seen", id)
-	case !broken && len(seen.Violations) > 0:
-		t.Errorf("%s is found broken: %s", id, seen.Violations[0].Message)
+	case !broken && len(seen.Findings) > 0:
+		t.Errorf("%s is found broken: %s", id, seen.Findings[0].Message)
 	}
 }
 
@@ -592,8 +592,8 @@ func TestVersionHeaderNotDue(t *testing.T) {
 			}
 			s.head(s.ask(http.MethodDelete, mcp, "", without(later(), headerVersion)), 204, nil)
 			n := 0
-			if seen := Judge([]*wire.Log{s.log})[Key{"http.client.version-header", wire.Client}]; seen != nil {
-				n = len(seen.Violations)
+			if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.client.version-header", Party: wire.Client}]; seen != nil {
+				n = len(seen.Findings)
 			}
 			if n != test.violations {
 				t.Errorf("%d violations, want %d", n, test.violations)
@@ -629,8 +629,8 @@ func TestRefusedAnswer(t *testing.T) {
 			s := newHTTPScript(t, "http").handshake()
 			s.stream(callSix, c.open, append([]string{"", serverAsk}, c.after...)...).post(clientSay, later(), 400, "", "")
 			warned := 0
-			if seen := Judge([]*wire.Log{s.log})[Key{"http.server.response-202", wire.Server}]; seen != nil {
-				warned = len(seen.Violations)
+			if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil {
+				warned = len(seen.Findings)
 			}
 			if warned != c.want {
 				t.Errorf("%d warnings, not %d", warned, c.want)
@@ -640,8 +640,8 @@ func TestRefusedAnswer(t *testing.T) {
 	t.Run("without its session id", func(t *testing.T) {
 		s := newHTTPScript(t, "http").handshake()
 		s.stream(callSix, true, "", serverAsk).post(clientSay, without(later(), headerSession), 400, "", "")
-		if seen := Judge([]*wire.Log{s.log})[Key{"http.server.response-202", wire.Server}]; seen != nil && len(seen.Violations) > 0 {
-			t.Errorf("it is warned of: %v", seen.Violations)
+		if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
+			t.Errorf("it is warned of: %v", seen.Findings)
 		}
 	})
 	t.Run("after the call in which it has asked was cancelled", func(t *testing.T) {
@@ -651,8 +651,8 @@ func TestRefusedAnswer(t *testing.T) {
 		s.event(get, "", serverAsk)
 		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
 		s.post(clientSay, later(), 400, "", "")
-		if seen := Judge([]*wire.Log{s.log})[Key{"http.server.response-202", wire.Server}]; seen != nil && len(seen.Violations) > 0 {
-			t.Errorf("it is warned of: %v", seen.Violations)
+		if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
+			t.Errorf("it is warned of: %v", seen.Findings)
 		}
 	})
 }
@@ -672,8 +672,8 @@ func TestCancelledPost(t *testing.T) {
 		} else {
 			s.body(x, told)
 		}
-		seen := Judge([]*wire.Log{s.log})[Key{"cancellation.no-response", wire.Server}]
-		if found := seen != nil && len(seen.Violations) > 0; found != stream {
+		seen := Judge([]*wire.Log{s.log})[Key{Requirement: "cancellation.no-response", Party: wire.Server}]
+		if found := seen != nil && len(seen.Findings) > 0; found != stream {
 			t.Errorf("%s: %+v", kind, seen)
 		}
 	}
@@ -795,8 +795,8 @@ func TestCancelledRequestNeverCame(t *testing.T) {
 	for cancelled, broken := range map[string]bool{`"s1"`: false, `6`: true, `"6"`: true} {
 		s := newHTTPScript(t, "http").handshake()
 		s.stream(callSix, false, "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+cancelled+`}}`, "", doneSix)
-		seen := Judge([]*wire.Log{s.log})[Key{id, wire.Server}]
-		if found := seen != nil && len(seen.Violations) > 0; found != broken || !broken && len(seen.Notes) == 0 {
+		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
+		if found := seen != nil && len(seen.Findings) > 0; found != broken || !broken && len(seen.Notes) == 0 {
 			t.Errorf("a server cancels %s: %+v", cancelled, seen)
 		}
 	}
@@ -820,8 +820,8 @@ func TestSSESecondClient(t *testing.T) {
 				e.At = time.Duration(10*i+n) * time.Second
 			}
 		}
-		seen := Judge([]*wire.Log{first.log, second.log})[Key{"sse.server.sse-endpoint", wire.Server}]
-		if found := seen != nil && len(seen.Violations) > 0; found != gone {
+		seen := Judge([]*wire.Log{first.log, second.log})[Key{Requirement: "sse.server.sse-endpoint", Party: wire.Server}]
+		if found := seen != nil && len(seen.Findings) > 0; found != gone {
 			t.Errorf("the first client gone: %v; found: %+v", gone, seen)
 		}
 	}
@@ -1021,11 +1021,11 @@ func TestClientsThatMay(t *testing.T) {
 				s := newHTTPScript(t, tt.transport)
 				play(s)
 				report := Judge([]*wire.Log{s.log})
-				if k := report[Key{"http.server.get-stream-or-405", wire.Server}]; k != nil && len(k.Violations) > 0 {
-					t.Errorf("the server is blamed: %s", k.Violations[0].Message)
+				if k := report[Key{Requirement: "http.server.get-stream-or-405", Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
+					t.Errorf("the server is blamed: %s", k.Findings[0].Message)
 				}
 				for _, id := range tt.ids {
-					if k := report[Key{id, wire.Client}]; broken != (k != nil && len(k.Violations) > 0) {
+					if k := report[Key{Requirement: id, Party: wire.Client}]; broken != (k != nil && len(k.Findings) > 0) {
 						t.Errorf("%s is broken: %t, want %t", id, !broken, broken)
 					}
 				}
@@ -1044,8 +1044,8 @@ func TestGetOfJSON(t *testing.T) {
 	s.post(askInit, headers("Accept", both), http.StatusMethodNotAllowed, "", "")
 	report := Judge([]*wire.Log{s.log})
 	for _, id := range []string{"lifecycle.init.first", "sse.server.sse-endpoint"} {
-		if k := report[Key{id, wire.Server}]; k != nil && len(k.Violations) > 0 {
-			t.Errorf("%s: %s", id, k.Violations[0].Message)
+		if k := report[Key{Requirement: id, Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
+			t.Errorf("%s: %s", id, k.Findings[0].Message)
 		}
 	}
 }
@@ -1104,7 +1104,7 @@ func TestCancellationOverHTTP(t *testing.T) {
 		s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: call, Raw: []byte(doneSix), SSE: &wire.SSE{}}).At += time.Minute
 		s.end(call)
 		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
-		if broken := seen != nil && len(seen.Violations) > 0; broken != c.broken {
+		if broken := seen != nil && len(seen.Findings) > 0; broken != c.broken {
 			t.Errorf("%s: broken is %v, not %v", c.name, broken, c.broken)
 		}
 	}
@@ -1142,12 +1142,12 @@ func TestStreamLeftIsNoMissingResponse(t *testing.T) {
 			s := newHTTPScript(t, "http")
 			tt.play(s.handshake())
 			seen := Judge([]*wire.Log{s.log})
-			early := seen[Key{"http.server.sse-no-early-close", wire.Server}]
-			if early == nil || len(early.Violations) == 0 {
+			early := seen[Key{Requirement: "http.server.sse-no-early-close", Party: wire.Server}]
+			if early == nil || len(early.Findings) == 0 {
 				t.Error("that the stream ended before the response is not told")
 			}
-			missing := seen[Key{"http.server.sse-response-sent", wire.Server}]
-			if got := missing != nil && len(missing.Violations) > 0; got != tt.broken {
+			missing := seen[Key{Requirement: "http.server.sse-response-sent", Party: wire.Server}]
+			if got := missing != nil && len(missing.Findings) > 0; got != tt.broken {
 				t.Errorf("a missing response is told: %t, want %t", got, tt.broken)
 			}
 		})
@@ -1166,8 +1166,8 @@ func TestEndedSession(t *testing.T) {
 			s.post(pingFive, later(), 404, "", "")
 		}
 		for _, id := range []string{"http.server.get-stream-or-405", "http.server.sse-no-early-close", "http.server.sse-response-sent"} {
-			k := Judge([]*wire.Log{s.log})[Key{id, wire.Server}]
-			if broken := k != nil && len(k.Violations) > 0; broken != serves {
+			k := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
+			if broken := k != nil && len(k.Findings) > 0; broken != serves {
 				t.Errorf("%s is broken: %v, and the session is served: %v", id, broken, serves)
 			}
 		}
@@ -1183,7 +1183,7 @@ func TestTooManyRequests(t *testing.T) {
 	s.post(strings.Replace(pingFive, `"id":5`, `"id":4`, 1), later(), 429, "", "").ping()
 	report := Judge([]*wire.Log{s.log})
 	for key, k := range report {
-		for _, v := range k.Violations {
+		for _, v := range k.Findings {
 			t.Errorf("%s of the %s: %s", key.Requirement, key.Party, v.Message)
 		}
 	}
@@ -1201,8 +1201,8 @@ func TestAnswerAgainWithToken(t *testing.T) {
 		s.post(clientSay, later(), 401, "", "").post(again, later("Authorization", "Bearer x"), 202, "", "")
 		s.event(call, "", doneSix)
 		s.end(call)
-		seen := Judge([]*wire.Log{s.log})[Key{id, wire.Client}]
-		if seen == nil || seen.Exercised == 0 || (len(seen.Violations) > 0) != broken {
+		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Client}]
+		if seen == nil || seen.Exercised == 0 || (len(seen.Findings) > 0) != broken {
 			t.Errorf("with %s: %+v", again, seen)
 		}
 	}

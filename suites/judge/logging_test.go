@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -60,7 +61,7 @@ func TestLogLevelAcrossStreams(t *testing.T) {
 		add(wire.Server, "post:2", `{"jsonrpc":"2.0","id":1,"result":{}}`)
 		add(wire.Server, stream, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":1}}`)
 		seen := judge.Judge([]*wire.Log{l})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
-		if got := seen != nil && len(seen.Violations) > 0; got != broken {
+		if got := seen != nil && len(seen.Findings) > 0; got != broken {
 			t.Errorf("on stream %s: broken is %v, want %v", stream, got, broken)
 		}
 	}
@@ -109,7 +110,7 @@ func TestLogLevelOfAnotherClient(t *testing.T) {
 				last = kept.At
 			}
 			seen := judge.Judge(logs)[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
-			if seen == nil || len(seen.Violations) > 0 != tt.broken || len(seen.Notes) > 0 == tt.broken {
+			if seen == nil || len(seen.Findings) > 0 != tt.broken || len(seen.Notes) > 0 == tt.broken {
 				t.Errorf("got %+v, want broken %t, or a note", seen, tt.broken)
 			}
 		})
@@ -149,10 +150,10 @@ func TestLogContents(t *testing.T) {
 			for _, id := range []string{credentials, personal} {
 				seen := report[judge.Key{Requirement: id, Party: wire.Server}]
 				if seen == nil {
-					seen = new(judge.Observed)
+					seen = new(ledger.Entry)
 				}
-				if seen.Exercised != tt.exercised[id] || len(seen.Violations) > 0 != slices.Contains(tt.broken, id) {
-					t.Errorf("%s: exercised %d times, broken: %+v; want %d, %t", id, seen.Exercised, seen.Violations, tt.exercised[id], slices.Contains(tt.broken, id))
+				if seen.Exercised != tt.exercised[id] || len(seen.Findings) > 0 != slices.Contains(tt.broken, id) {
+					t.Errorf("%s: exercised %d times, broken: %+v; want %d, %t", id, seen.Exercised, seen.Findings, tt.exercised[id], slices.Contains(tt.broken, id))
 				}
 			}
 		})

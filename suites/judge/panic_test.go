@@ -12,10 +12,10 @@ func TestRuleThatPanics(t *testing.T) {
 	const id = "base.request.id-unique"
 	report := make(Report)
 	rule := Rule{Name: "hasty", Requirements: []string{id}, Judge: func(c *Conversation, _ *Observer) { _ = c.Events[7] }}
-	rule.judge(&Conversation{}, &Observer{report: report, rule: rule.Name})
+	rule.judge(&Conversation{}, rule.observer(report, Known{}))
 	for _, party := range []wire.Party{wire.Client, wire.Server} {
-		seen := report[Key{id, party}]
-		if seen == nil || !strings.Contains(seen.Broken, "rule: hasty: panic: ") || !strings.Contains(seen.Broken, "panic_test.go") {
+		seen := report[Key{Requirement: id, Party: party}]
+		if seen == nil || !strings.Contains(seen.Error, "rule: hasty: panic: ") || !strings.Contains(seen.Error, "panic_test.go") {
 			t.Errorf("of the %s it is said: %+v", party, seen)
 		}
 	}

@@ -39,7 +39,7 @@ func bounded(t *testing.T, l *wire.Log) {
 	t.Helper()
 	kept := 0
 	for _, seen := range judge.Judge([]*wire.Log{l}) {
-		kept += len(seen.Violations)
+		kept += len(seen.Findings)
 	}
 	if kept > 200 {
 		t.Errorf("%d violations are kept", kept)

@@ -38,12 +38,7 @@ func featurePurposes() map[string]check.Call {
 func runFeatures(t *testing.T, o server.Options, timeout time.Duration, ids ...string) map[string]result.Requirement {
 	t.Helper()
 	reference := server.New(o)
-	run, _, err := suites.Server(t.Context(), suites.Options{
-		Dialer:    &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: reference.RunStdio}},
-		Settings:  check.Settings{CallTools: check.CallAll, Purposes: featurePurposes()},
-		Selection: suites.Selection{Select: ids},
-		Timeout:   timeout,
-	})
+	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: reference.RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: featurePurposes()}}, suites.Options{Selection: suites.Selection{Select: ids}, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
-package suites_test
+package tree
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"os/signal"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -26,12 +26,15 @@ func TestInterruptAfterGinkgo(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	ran := false
-	suites.Ginkgo([]suites.Spec{{Page: "page", Name: "spec", Run: func() (result.Verdict, string) {
-		ran = true
-		return result.Pass, ""
-	}}})
-	if !ran {
-		t.Fatal("the spec was not run")
+	outcomes := Ginkgo(t.Context(), &Suite{
+		Specs: []*Spec{{Page: "page", Name: "spec", Await: func(context.Context) Outcome {
+			ran = true
+			return Outcome{Verdict: result.Pass}
+		}}},
+		Start: func(context.Context, []*Spec) {}, Interrupt: func() {},
+	})
+	if !ran || len(outcomes) != 1 || outcomes[0].Verdict != result.Pass {
+		t.Fatalf("the spec was not run: %v", outcomes)
 	}
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {

@@ -1,9 +1,7 @@
-package suites
+package ledger
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
-	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -53,67 +50,27 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 	}
 }
 
-// A selection is served by the checks of what is selected; of what rules judge,
-// by all checks that are not skipped.
-func TestSelectionServes(t *testing.T) {
-	catalogue, err := schema.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const ruled, unruled, other = "tools.name.unique", "resources.error.not-found-code", "base.error.method-not-found"
-	for _, id := range []string{unruled, other} {
-		if len(ruleNames()[id]) > 0 {
-			t.Fatalf("a rule serves %s", id)
-		}
-	}
-	for _, tt := range []struct {
-		name      string
-		selection Selection
-		check     []string // its requirements
-		want      bool
-	}{
-		{"all", Selection{}, []string{other}, true},
-		{"what a check serves, by that check", Selection{Select: []string{unruled}}, []string{other, unruled}, true},
-		{"what a check serves, by another", Selection{Select: []string{unruled}}, []string{other}, false},
-		{"what a rule serves", Selection{Select: []string{ruled}}, []string{other}, true},
-		{"what a rule serves, by a skipped check", Selection{Select: []string{ruled}, Skip: []string{other}}, []string{other}, false},
-		{"what a rule serves, by a check skipped in part", Selection{Select: []string{ruled}, Skip: []string{other}}, []string{other, unruled}, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.selection.serves(catalogue, wire.Server)(tt.check); got != tt.want {
-				t.Errorf("got %t, want %t", got, tt.want)
-			}
-		})
-	}
-}
-
 // However much only warns or says the same, what breaks a requirement decides, and
 // each thing is shown once before any again.
 func TestBreachAmongWarnings(t *testing.T) {
 	const id = "elicitation.schema.no-advanced"
-	log := wire.NewTrace(wire.DefaultLimits).Connect("stdio", "a server")
-	message := func(from wire.Party, text string) {
-		if _, err := log.Append(wire.Event{Kind: wire.KindMessage, From: from, Stream: "pipe", Raw: []byte(text)}); err != nil {
-			t.Fatal(err)
+	r := NewRecorder("rule: elicitation")
+	for i := range 16 {
+		if i%2 == 0 {
+			r.Warn(id, wire.Server, "examples is an extension")
+		} else {
+			r.Fail(id, wire.Server, "pattern is not allowed")
 		}
 	}
-	message(wire.Client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"0"}}}`)
-	message(wire.Server, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"0"}}}`)
-	message(wire.Client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	for i, property := range slices.Concat(
-		slices.Repeat([]string{`{"type":"string","examples":["x"]}`}, 8),
-		slices.Repeat([]string{`{"type":"string","pattern":"x"}`}, 8),
-		[]string{`{"type":"string","const":"x"}`, `{"type":"string","$comment":"x"}`},
-	) {
-		message(wire.Server, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"p":%s}}}}`, i, property))
-		message(wire.Client, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"action":"cancel"}}`, i))
-	}
+	r.Fail(id, wire.Server, "const is not allowed")
+	r.Warn(id, wire.Server, "$comment is an extension")
 	catalogue, err := schema.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &evidence{role: wire.Server, transport: "stdio", report: judge.Judge([]*wire.Log{log})}
-	q := v.assemble(catalogue, Selection{Select: []string{id}})[0]
+	l := Ledger{Party: wire.Server, Transport: "stdio"}
+	l.Add(r.Record)
+	q := l.Requirements(catalogue, func(q schema.Requirement) bool { return q.ID == id })[0]
 	if q.Verdict != result.Fail || len(q.Findings) != maxFindings || q.Omitted != 18-maxFindings ||
 		!strings.Contains(q.Findings[0].Message, "pattern") || !strings.Contains(q.Findings[1].Message, "const") {
 		t.Errorf("%s with %d more than %+v", q.Verdict, q.Omitted, q.Findings)

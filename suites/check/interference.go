@@ -1,0 +1,378 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// interference is what a server may do to a check at any time, whatever the
+// check is about: refuse a request because there are too many
+// (server/tools#security-considerations), open no further session, or end one
+// (basic/transports#session-management).
+type interference struct {
+	limit *wire.Event // with which a request was refused because there were too many, or nil
+	lost  bool        // a session was ended, or not opened for want of room
+}
+
+// interference returns what kept the check, which began at a mark of its
+// session's log, from what it is about.
+func (t *T) interference(ctx context.Context, mark int) (i interference) {
+	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Passed || t.outcome.Verdict == Skipped {
+		return i
+	}
+	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return full(s) || lost(ctx, s, t.noAnswer) })
+	return i
+}
+
+// sessions returns the check's own session, if any, and those that it opened.
+func (t *T) sessions() []*client.Session {
+	return slices.DeleteFunc(append([]*client.Session{t.Session}, t.extra...), func(s *client.Session) bool { return s == nil })
+}
+
+// limited returns the response with which a request of the check was refused
+// because there were too many; nil if none was. One that was asked again does
+// not count if all went well, but one that was to be refused does.
+func (t *T) limited(mark int) *wire.Event {
+	for _, s := range t.sessions() {
+		from := 0
+		if s == t.Session {
+			from = mark
+		}
+		events := s.Log().Events()[from:]
+		for _, e := range events {
+			if client.TooMany(e) && (t.outcome.Verdict != Passed || slices.ContainsFunc(events, func(sent *wire.Event) bool {
+				return sent.Stream == e.Stream && sent.From == wire.Client && len(sent.Deliberate) > 0
+			})) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// full reports whether the server said that it has no room for a session.
+func full(s *client.Session) bool {
+	streams := make(map[string]bool) // of an initialize
+	return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool {
+		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "initialize" {
+			streams[e.Stream] = true
+		}
+		return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusServiceUnavailable && streams[e.Stream]
+	})
+}
+
+// lost reports whether the server no longer knows a session that nobody has
+// left. Where that is in doubt, as there was no answer, or a 404 that may have been
+// for a request that was wrong on purpose, a request that does nothing tells; of a
+// session that was left then, nothing can.
+func lost(ctx context.Context, s *client.Session, doubt bool) bool {
+	conn, ok := s.Conn.(*transport.HTTPConn)
+	if !ok || conn.Lost() {
+		return ok
+	}
+	notFound := false
+	leaving := "" // stream
+	for _, e := range s.Log().Events() {
+		doubt = doubt && e.Kind != wire.KindTimeout // who is silent would cost a time limit more
+		switch {
+		case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodDelete && leaving == "":
+			leaving = e.Stream
+		case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound && (leaving == "" || e.Stream == leaving):
+			notFound = true
+		}
+	}
+	if conn.Left() {
+		return notFound
+	}
+	if doubt || notFound {
+		_ = s.Fence(ctx)
+	}
+	return conn.Lost()
+}
+
+// refusal is how a request was refused.
+type refusal struct {
+	status  int // of HTTP; 0 for a JSON-RPC error
+	code    int64
+	message string // without digits, which may count or name the request
+}
+
+func (r refusal) String() string {
+	if r.status != 0 {
+		return fmt.Sprintf("HTTP status %d", r.status)
+	}
+	return fmt.Sprintf("error %d: %s", r.code, wire.Quote(r.message, 120))
+}
+
+// refusing returns how an event refuses a request, if it does.
+func refusing(e *wire.Event) (refusal, bool) {
+	switch {
+	case e == nil:
+	case e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400:
+		return refusal{status: e.HTTP.Status}, true
+	case e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse && e.Msg.Error != nil:
+		message := strings.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, e.Msg.Error.Message)
+		return refusal{code: e.Msg.Error.Code, message: message}, true
+	}
+	return refusal{}, false
+}
+
+// refused is a request of a check and how it was refused.
+type refused struct {
+	request *wire.Event
+	how     refusal
+	// beside says that another request of the check was under way at the time.
+	beside bool
+}
+
+// refusals returns what was refused among the requests that the check's findings
+// show.
+func (t *T) refusals() []refused {
+	shown := make(map[*wire.Event]bool)
+	for _, f := range t.rec.Record.Findings() {
+		for _, e := range f.Evidence {
+			shown[e] = true
+		}
+	}
+	var all []refused
+	for _, s := range t.sessions() {
+		requests := make(map[string]*wire.Event) // by id and, over HTTP, by stream
+		for _, e := range s.Log().Events() {
+			if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request {
+				requests[e.Stream], requests["id "+e.Msg.ID.Loose()] = e, e
+				continue
+			}
+			how, ok := refusing(e)
+			if !ok {
+				continue
+			}
+			key := e.Stream
+			if e.Kind == wire.KindMessage && e.Msg.ID.Usable() {
+				key = "id " + e.Msg.ID.Loose()
+			}
+			if request := requests[key]; request != nil && (shown[request] || shown[e]) {
+				all = append(all, refused{request, how, t.busy(request, e)})
+			}
+		}
+	}
+	return all
+}
+
+// busy reports whether another request of the check was under way at some time
+// between a request and its answer.
+func (t *T) busy(request, answer *wire.Event) bool {
+	for _, s := range t.sessions() {
+		sent := make(map[string]bool) // before the request was answered, and itself not before that was sent
+		for _, e := range s.Log().Events() {
+			switch {
+			case e.At > answer.At || e == request || e.Kind != wire.KindMessage:
+			case e.From == wire.Client && e.Msg.Kind == wire.Request:
+				sent[e.Msg.ID.Loose()] = true
+			case e.From == wire.Server && e.Msg.IsResponse() && e.At < request.At:
+				delete(sent, e.Msg.ID.Loose())
+			}
+		}
+		if len(sent) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// refusesAll returns how the server refuses ping and every declared list alike:
+// whatever a check is about, such a server serves nothing. It returns nil if there
+// is a difference, or if what is wrong is the client or the moment.
+func (t *Target) refusesAll(ping *client.Exchange) *refusal {
+	all, ok := howRefused(ping)
+	if !ok || len(t.Lists) == 0 || ping.Head != nil && passing(ping.Head.HTTP.Status) {
+		return nil
+	}
+	for _, l := range t.Lists {
+		if len(l.Pages) == 0 {
+			return nil
+		}
+		if this, ok := howRefused(l.Pages[0]); !ok || this != all {
+			return nil
+		}
+	}
+	return &all
+}
+
+// passing reports whether an HTTP status speaks of the client or of the moment.
+func passing(status int) bool {
+	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
+}
+
+// howRefused prefers what the answer says to the status that it came with.
+func howRefused(x *client.Exchange) (refusal, bool) {
+	if x.Response != nil {
+		return refusing(x.Response)
+	}
+	return refusing(x.Head)
+}
+
+// refusedLikeAll reports whether the findings show the refusal which the server
+// has for everything, or a request that met it, and the check is not about that.
+func (t *T) refusedLikeAll() bool {
+	all := t.Target.refusal
+	if all == nil || t.check.Needs.Served {
+		return false
+	}
+	is := func(e *wire.Event) bool {
+		how, ok := refusing(e)
+		return ok && how == *all
+	}
+	for _, f := range t.rec.Record.Findings() {
+		if slices.ContainsFunc(f.Evidence, is) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.refusals(), func(r refused) bool { return r.how == *all })
+}
+
+// concurrency is what the engine knows of a server that refuses requests while it
+// serves others, in the session or at all: nothing obliges it to serve several
+// at a time (docs/positions.md, requests-beside-others).
+type concurrency struct {
+	trying  sync.Mutex // one experiment at a time, as another would disturb it
+	limited []refusal  // that come only beside other requests
+	genuine []refusal  // that come in any case
+}
+
+// Bounds of the experiment that tells why a request was refused.
+const (
+	maxGenuine = 10 // refusals that are tried without success
+	burst      = 8  // requests at once
+	bursts     = 3
+	aloneTries = 2 * burst // a server that refuses one request in so many has no limit of this kind
+)
+
+// limitsConcurrency reports whether one of the requests, which a check sent
+// beside others of its own, was refused only because of those. That is tried out,
+// with the last one first, on which a check mostly ends.
+func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
+	refusals = slices.DeleteFunc(refusals, func(r refused) bool { return !r.beside })
+	if len(refusals) == 0 {
+		return false
+	}
+	c := &e.concurrency
+	c.trying.Lock()
+	defer c.trying.Unlock()
+	if slices.ContainsFunc(refusals, func(r refused) bool { return slices.Contains(c.limited, r.how) }) {
+		return true
+	}
+	for _, r := range slices.Backward(refusals) {
+		switch {
+		case slices.Contains(c.genuine, r.how), len(c.genuine) == maxGenuine:
+		case e.tryBurst(ctx, r):
+			c.limited = append(c.limited, r.how)
+			return true
+		default:
+			c.genuine = append(c.genuine, r.how)
+		}
+	}
+	return false
+}
+
+// tryBurst sends a request alone, one time after the other, and then many times
+// at once, while a slow tool is at work where there is one. It reports whether it
+// was refused as before, but only then.
+func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
+	limited := false
+	_ = e.open(ctx, "whether requests are refused beside others", Capable(), func(s *client.Session) error {
+		limit, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+		defer cancel()
+		params := r.request.Msg.Params
+		if wire.At(params, "_meta", "progressToken") != nil {
+			// A token is of one request alone (basic/utilities/progress#progress-flow).
+			rest := maps.Clone(params.(map[string]any))
+			delete(rest, "_meta")
+			params = rest
+		}
+		refused := func() bool {
+			x, err := s.Call(limit, r.request.Msg.Method, params, client.Deliberately(r.request.Deliberate...))
+			return err == nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool {
+				how, ok := refusing(e)
+				return ok && how == r.how
+			})
+		}
+		for range aloneTries {
+			if refused() {
+				return nil
+			}
+		}
+		slow, hasSlow := e.target.Purpose("slow")
+		for range bursts {
+			if hasSlow {
+				if _, err := s.Start(limit, "tools/call", slow.Params()); err != nil {
+					return nil
+				}
+			}
+			answers := make(chan bool, burst)
+			for range burst {
+				go func() { answers <- refused() }()
+			}
+			together := 0
+			for range burst {
+				if <-answers {
+					together++
+				}
+			}
+			if limited = together > 1; limited {
+				return nil
+			}
+		}
+		return nil
+	})
+	return limited
+}
+
+// single reports whether the server ends a session when another is opened.
+func (e *Engine) single(ctx context.Context) bool {
+	const label = "whether the server keeps several sessions"
+	single := false
+	_ = e.open(ctx, label, client.Options{}, func(first *client.Session) error {
+		if err := first.Fence(ctx); err != nil {
+			return err
+		}
+		return e.open(ctx, label, client.Options{}, func(second *client.Session) error {
+			if err := second.Fence(ctx); err != nil {
+				return err
+			}
+			_ = first.Fence(ctx)
+			single = lost(ctx, first, false) && !lost(ctx, second, false)
+			return nil
+		})
+	})
+	return single
+}
+
+// unopened reports whether the handshake was begun and got no result.
+func unopened(s *client.Session) bool {
+	begun := false
+	for _, e := range s.Log().Events() {
+		switch {
+		case e.Kind != wire.KindMessage:
+		case e.From == wire.Client && e.Msg.Method == "initialize":
+			begun = true
+		case e.From == wire.Server && e.Msg.Kind == wire.Result:
+			return false
+		}
+	}
+	return begun
+}

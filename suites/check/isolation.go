@@ -1,0 +1,390 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+)
+
+// The rule of isolation. First all checks are run at once, in shared sessions
+// where that does no harm. Whatever neither passed nor was skipped, and may owe
+// that to another check, is then run again, alone and in turn, after the target
+// was probed. The second verdict stands, and a difference is noted.
+
+// attempt is one execution of a check.
+type attempt struct {
+	outcome Outcome
+	// unanswered says that something that was due from the server did not come.
+	unanswered bool
+	interference
+	refusals []refused // of a failed check
+	several  bool      // it used more than one session
+	unopened bool      // its session was not opened for it
+}
+
+// settled reports whether another execution could not change the outcome: all
+// went well, or the server answered all there was and the check says why that
+// tells nothing.
+func (a *attempt) settled() bool {
+	switch {
+	case a.limit != nil:
+		return false
+	case a.outcome.Verdict == Passed, a.outcome.Verdict == Skipped:
+		return true
+	}
+	return a.outcome.Verdict != Failed && !a.unanswered && !a.lost
+}
+
+// Future is a check that has been started.
+type Future struct {
+	Check *Check
+	done  chan struct{}
+	last  attempt
+}
+
+// Await returns the outcome of the check. It comes in bounded time, as every
+// wait of a check is bounded.
+func (f *Future) Await() Outcome {
+	<-f.done
+	return f.last.outcome
+}
+
+// finish ends a check, in the one place where that happens.
+func (f *Future) finish(o Outcome) {
+	f.last.outcome = o.settled()
+	close(f.done)
+}
+
+// keep ends a check with the outcome that it has.
+func (f *Future) keep() { f.finish(f.last.outcome) }
+
+// giveUp ends a check about which nothing can be said any more. What it found
+// while the server answered stands.
+func (f *Future) giveUp(cause error) {
+	if f.last.mine() {
+		f.keep()
+		return
+	}
+	f.finish(Outcome{Check: f.Check, Verdict: Inconclusive, Reason: cause.Error()})
+}
+
+// phase is the first execution of all checks.
+type phase struct {
+	*Engine
+	stuck atomic.Bool // the shared session answers no request any more
+
+	mu    sync.Mutex
+	held  []*Future // had a process to themselves and got no answer: they stand unless the target has fallen silent
+	again []*Future // to be run again, alone
+}
+
+// together runs checks at the same time, and then again alone those that may owe
+// their outcome to others.
+func (e *Engine) together(ctx context.Context, shared, own []*Future) {
+	p := &phase{Engine: e}
+	wait := p.start(ctx, shared, own)
+	e.closers.Go(func() {
+		wait()
+		giveUp(p.held, e.GivenUp())
+		if len(p.again) > 0 {
+			e.inTurn(ctx, p.again)
+		}
+	})
+}
+
+// start runs the shared checks in the shared session and all others, with those
+// of the shared ones that could not be run there, without it. The function that
+// it returns waits for all of them.
+func (p *phase) start(ctx context.Context, shared, own []*Future) (wait func()) {
+	queue := make(chan *Future, len(own)+len(shared))
+	for _, long := range []bool{true, false} {
+		for _, f := range own {
+			if f.Check.takesLong() == long {
+				queue <- f
+			}
+		}
+	}
+	var sharing sync.WaitGroup
+	sharedSlots := make(chan struct{}, sharedAtOnce)
+	for _, f := range shared {
+		sharing.Go(func() {
+			sharedSlots <- struct{}{}
+			defer func() { <-sharedSlots }()
+			if !p.try(ctx, f, p.shared) {
+				queue <- f
+			}
+		})
+	}
+	p.closers.Go(func() {
+		sharing.Wait()
+		close(queue)
+	})
+	var workers sync.WaitGroup
+	for range p.Parallel {
+		workers.Go(func() {
+			w := worker{engine: p.Engine}
+			defer w.drop(ctx)
+			for f := range queue {
+				if s := w.session(ctx, f.Check); s != nil {
+					done := p.try(ctx, f, s)
+					if !done || f.last.outcome.Verdict != Passed {
+						w.drop(ctx)
+					}
+					if done {
+						continue
+					}
+				}
+				p.try(ctx, f, nil)
+			}
+		})
+	}
+	p.closers.Go(workers.Wait)
+	return workers.Wait
+}
+
+// try executes a check in a session that others use as well, or nil for one of
+// its own. It reports false if the check is to have one of its own at once.
+func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
+	switch cause := p.GivenUp(); {
+	case cause != nil:
+		f.giveUp(cause)
+		return true
+	case !p.apart() && p.isDown():
+		f.last = attempt{outcome: Outcome{Check: f.Check, Verdict: Inconclusive, Reason: errDown.Error()}, unanswered: true}
+		p.later(&p.again, f)
+		return true
+	case s != nil && s == p.shared && p.stuck.Load():
+		return false
+	}
+	if s != nil {
+		f.last = p.execute(ctx, f.Check, s)
+	} else {
+		f.last = p.alone(ctx, f.Check)
+	}
+	switch {
+	case ctx.Err() != nil, f.last.settled():
+		f.keep()
+	case !p.apart():
+		p.later(&p.again, f)
+		if f.last.unanswered {
+			if s != nil && s == p.shared && p.shared.Fence(ctx) != nil {
+				p.stuck.Store(true)
+			}
+			p.doubt(ctx, f.Check)
+		}
+	case !f.last.unanswered && s != nil:
+		p.later(&p.again, f)
+	case !f.last.unanswered:
+		p.excuse(ctx, f, nil)
+		f.keep()
+	case s == nil:
+		p.later(&p.held, f)
+		p.doubt(ctx, f.Check)
+	default:
+		// Another process is at hand.
+		if s == p.shared && p.shared.Fence(ctx) != nil {
+			p.stuck.Store(true)
+		}
+		return false
+	}
+	return true
+}
+
+func (p *phase) later(list *[]*Future, f *Future) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*list = append(*list, f)
+}
+
+// inTurn runs checks alone, one after the other.
+func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
+	if !e.apart() {
+		e.left.Store(true)
+		e.close(ctx, e.shared) // a server may serve one session at a time
+	}
+	// Those that can do with the same process follow on each other.
+	slices.SortStableFunc(checks, func(a, b *Future) int { return int(a.Check.Needs.Session) - int(b.Check.Needs.Session) })
+	w := worker{engine: e, alone: true}
+	defer w.drop(ctx)
+	var unanswered []*Future // in a row
+	for _, f := range checks {
+		first := f.last
+		e.closing.Wait()
+		if cause := e.ready(ctx); cause != nil {
+			f.giveUp(cause)
+			continue
+		}
+		if len(unanswered) >= maxUnanswered && !e.hasDied() && first.unanswered && !first.lost && first.limit == nil {
+			f.keep() // enough of them got no answer alone, either
+			continue
+		}
+		again := func() { w.execute(ctx, f) }
+		again()
+		e.excuse(ctx, f, again)
+		switch {
+		case ctx.Err() != nil:
+			f.last = first // the second execution was cut short
+			f.giveUp(errInterrupted)
+			continue
+		case f.last.unanswered:
+			unanswered = append(unanswered, f)
+			e.doubt(ctx, f.Check)
+			if cause := e.GivenUp(); cause != nil {
+				giveUp(unanswered, cause)
+				unanswered = nil
+			}
+			continue
+		case first.mine() && f.last.outcome.Verdict == Passed:
+			f.last.outcome.note("it failed while other checks were run, and passed alone: " + first.outcome.Record.Findings()[0].Message)
+		}
+		giveUp(unanswered, nil)
+		unanswered = nil
+		f.keep()
+	}
+	giveUp(unanswered, nil)
+}
+
+// giveUp ends checks for a cause, or with what they have if it is nil.
+func giveUp(checks []*Future, cause error) {
+	for _, f := range checks {
+		if cause == nil {
+			f.keep()
+		} else {
+			f.giveUp(cause)
+		}
+	}
+}
+
+// mine reports whether the attempt found something while the server answered all
+// that was asked.
+func (a *attempt) mine() bool {
+	return a.outcome.Verdict == Failed && !a.unanswered && !a.lost && a.limit == nil
+}
+
+// ready waits until the target can be tried, and returns the reason if it cannot.
+func (e *Engine) ready(ctx context.Context) error {
+	if cause := e.GivenUp(); cause != nil {
+		return cause
+	}
+	if !e.apart() {
+		if err := e.revive(ctx); err != nil {
+			return err
+		}
+	}
+	e.limits.settle(ctx)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return nil
+}
+
+// excuse settles an outcome that a check had alone: what the server may do for
+// reasons of its own is not held against it. again runs the check once more, or
+// is nil where that is of no use.
+func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
+	const tries = 3
+	for n := 1; f.last.limit != nil && again != nil; n++ {
+		if n == tries || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
+			f.last.tellsNothing("the server refuses requests because there are too many (HTTP status 429)")
+			return
+		}
+		again()
+	}
+	if f.last.outcome.Verdict != Failed || ctx.Err() != nil {
+		return
+	}
+	switch {
+	case f.last.unopened:
+		if err := e.open(ctx, "whether the server opens a further session", Capable(), nil); err != nil {
+			f.last.tellsNothing("the server opens no further session: " + err.Error())
+		}
+	case f.last.lost && f.last.several && e.single(ctx):
+		f.last.tellsNothing("the server ends a session when another is opened, and the check needs both")
+	case !f.Check.Needs.Beside && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):
+		f.last.tellsNothing("the server refuses requests while it serves others")
+	}
+}
+
+func (a *attempt) tellsNothing(reason string) {
+	a.outcome = Outcome{Check: a.outcome.Check, Verdict: Inconclusive, Reason: reason}
+}
+
+// worker keeps a session for checks that are run one after the other. Those that
+// want a session to themselves, but not one of which nothing was asked before, get
+// the same one as long as all goes well: a new process for each is what takes the
+// time.
+type worker struct {
+	engine *Engine
+	alone  bool // nothing else is run: it serves those of the shared session as well
+	kind   Session
+	used   *client.Session
+}
+
+// session returns the session for a check that can do with a used one, or nil.
+func (w *worker) session(ctx context.Context, c *Check) *client.Session {
+	kind := c.Needs.Session
+	if kind != Own && (kind != Shared || !w.alone) || w.engine.GivenUp() != nil {
+		return nil
+	}
+	if w.kind != kind {
+		w.drop(ctx)
+	}
+	if w.used == nil {
+		s, err := w.engine.connect(ctx, OwnLabel, c.options())
+		if err != nil {
+			return nil
+		}
+		if _, err := s.Initialize(ctx); err != nil {
+			w.engine.close(ctx, s)
+			return nil
+		}
+		w.used, w.kind = s, kind
+	}
+	return w.used
+}
+
+// execute runs a check alone: where each connection is a process, in one that
+// others have used before it, unless they have disturbed it.
+func (w *worker) execute(ctx context.Context, f *Future) {
+	if w.engine.apart() {
+		if s := w.session(ctx, f.Check); s != nil {
+			f.last = w.engine.execute(ctx, f.Check, s)
+			if f.last.unanswered || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
+				w.drop(ctx)
+			}
+			return
+		}
+	}
+	f.last = w.engine.alone(ctx, f.Check)
+}
+
+func (w *worker) drop(ctx context.Context) {
+	if w.used != nil {
+		w.engine.close(ctx, w.used)
+		w.used = nil
+	}
+}
+
+// apart reports whether each connection is a process of its own: then what one
+// check does to it cannot harm the others.
+func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStdio }
+
+// deserted reports whether a check that found something met nobody any more:
+// then another check may have brought the server down.
+func (t *T) deserted() bool {
+	if t.outcome.Verdict != Failed {
+		return false
+	}
+	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+		return slices.ContainsFunc(s.Log().Events(), transport.Gone)
+	})
+}
+
+// unopenedFor reports whether the check's own session was not opened.
+func (t *T) unopenedFor() bool {
+	return t.Session != nil && t.Session != t.engine.shared && unopened(t.Session)
+}

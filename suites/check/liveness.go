@@ -1,0 +1,318 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// UnresponsiveError reports a target that lives and answers the handshake, but
+// no request after it. Nothing is tried any more then: each check would cost a
+// time limit and be blamed on its own requirement.
+type UnresponsiveError struct {
+	// Since says in a clause since when.
+	Since string
+	// Unanswered are the methods of the requests that got no answer.
+	Unanswered []string
+	After      time.Duration
+}
+
+func (e *UnresponsiveError) Error() string {
+	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v", e.Since, strings.Join(e.Unanswered, ", "), e.After)
+}
+
+// liveness is what the engine knows of whether the target answers. Its lock is
+// never held while the target is asked.
+type liveness struct {
+	gone   context.Context // ended, with the cause, once nothing is tried any more
+	giveUp context.CancelCauseFunc
+
+	mu       sync.Mutex
+	asking   bool     // a check is finding out whether the target answers
+	down     bool     // it did not answer when it was last tried
+	died     bool     // that was so at some time
+	mute     bool     // it answered the handshake and nothing else then
+	dead     error    // it cannot be brought back
+	restarts int      // how often it was brought back
+	suspects []string // checks that may have brought it down
+
+	row   int           // checks without an answer since the target was last heard
+	since time.Duration // end of the first of them, in the time of the trace
+}
+
+const (
+	// maxUnanswered is how many checks in a row may stay without any answer
+	// before the target is asked whether it answers at all.
+	maxUnanswered = 3
+	// maxRestarts bounds how often a target is brought back.
+	maxRestarts = 20
+	// maxSuspects bounds how many checks are named when it cannot be.
+	maxSuspects = 5
+)
+
+func (l *liveness) begin() { l.gone, l.giveUp = context.WithCancelCause(context.Background()) }
+
+// GivenUp returns why nothing is tried any more, or nil.
+func (e *Engine) GivenUp() error {
+	if e.liveness.gone == nil || e.liveness.gone.Err() == nil {
+		return nil
+	}
+	return context.Cause(e.liveness.gone)
+}
+
+// Dead returns why the target could not be tried to the end, or nil.
+func (e *Engine) Dead() error {
+	e.liveness.mu.Lock()
+	defer e.liveness.mu.Unlock()
+	return e.liveness.dead
+}
+
+// Restarts returns how often the target was brought back.
+func (e *Engine) Restarts() int {
+	e.liveness.mu.Lock()
+	defer e.liveness.mu.Unlock()
+	return e.liveness.restarts
+}
+
+func (e *Engine) hasDied() bool {
+	e.liveness.mu.Lock()
+	defer e.liveness.mu.Unlock()
+	return e.liveness.died
+}
+
+func (e *Engine) isDown() bool {
+	e.liveness.mu.Lock()
+	defer e.liveness.mu.Unlock()
+	return e.liveness.down
+}
+
+// doubt notes that a check got no answer, and finds out whether the target
+// still lives and answers.
+func (e *Engine) doubt(ctx context.Context, c *Check) {
+	l := &e.liveness
+	heard := e.heard(e.rowSince())
+	l.mu.Lock()
+	if l.row == 0 || heard {
+		l.row, l.since = 0, time.Since(e.Trace.Start)
+	}
+	l.row++
+	silent, since := l.row >= maxUnanswered, l.since
+	if l.asking || l.down {
+		l.mu.Unlock()
+		return
+	}
+	l.asking = true
+	l.suspects = append(l.suspects, c.Name)
+	l.mu.Unlock()
+
+	// Where each connection is a process, the end of one is not that of the others.
+	died := !e.apart() && e.probe(ctx) != nil && ctx.Err() == nil
+	mute := !died && silent && e.fallenSilent(ctx, since)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asking = false
+	if silent && !mute {
+		l.row = 0
+	}
+	if died || mute {
+		l.down, l.died, l.mute = true, true, l.mute || mute
+	}
+}
+
+func (e *Engine) rowSince() time.Duration {
+	e.liveness.mu.Lock()
+	defer e.liveness.mu.Unlock()
+	return e.liveness.since
+}
+
+// fallenSilent reports whether the target answers nothing but the handshake,
+// and has not since a time of the trace. A target that cannot be brought back is
+// given up.
+func (e *Engine) fallenSilent(ctx context.Context, since time.Duration) bool {
+	var silent *UnresponsiveError
+	if !errors.As(e.ask(ctx), &silent) || e.heard(since) {
+		return false
+	}
+	if e.Restart == nil {
+		e.liveness.giveUp(silent)
+	}
+	return true
+}
+
+// probe opens a session and closes it again. The error says that the target
+// does not answer; one that refuses is alive.
+func (e *Engine) probe(ctx context.Context) error {
+	err := e.open(ctx, "whether the server is alive", client.Options{}, nil)
+	var refused *client.RefusedError
+	if errors.As(err, &refused) {
+		return nil
+	}
+	return err
+}
+
+// ask opens a session and sends a ping and what the target has answered before.
+// The error is an *UnresponsiveError when it answers neither.
+func (e *Engine) ask(ctx context.Context) error {
+	initialized := false
+	var limit time.Duration
+	err := e.open(ctx, "whether the server answers", client.Options{}, func(s *client.Session) error {
+		initialized, limit = true, s.Options.Timeout
+		return anyAnswer(ctx, s, "any more", append([]string{"ping"}, e.target.answered()...)...)
+	})
+	switch refused := (*client.RefusedError)(nil); {
+	case initialized:
+		return err
+	case errors.As(err, &refused):
+		return nil
+	case late(err):
+		return &UnresponsiveError{Since: "any more", Unanswered: []string{"initialize"}, After: max(limit, e.Timeout)}
+	}
+	return err
+}
+
+// open opens an initialised session, hands it on, and closes it again. The error
+// is that of opening it, or of what it was handed to, which may be nil.
+func (e *Engine) open(ctx context.Context, label string, o client.Options, use func(*client.Session) error) error {
+	s, err := e.connect(ctx, label, o)
+	if err != nil {
+		return err
+	}
+	defer e.close(ctx, s)
+	if _, err := s.Initialize(ctx); err != nil || use == nil {
+		return err
+	}
+	return use(s)
+}
+
+// revive makes sure that the target answers, and restarts it where that is
+// possible. The error says why it cannot be tried any more.
+func (e *Engine) revive(ctx context.Context) error {
+	if err := e.Dead(); err != nil {
+		return err
+	}
+	l := &e.liveness
+	l.mu.Lock()
+	mute, restarts := l.mute, l.restarts
+	l.mu.Unlock()
+	alive := e.probe
+	if mute {
+		alive = e.ask
+	}
+	err := alive(ctx)
+	if err == nil || ctx.Err() != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.down = false
+		return nil
+	}
+	restarted := e.Restart != nil && restarts < maxRestarts
+	if restarted {
+		problem := e.Restart(ctx)
+		if problem == nil {
+			problem = alive(ctx)
+		}
+		if problem != nil {
+			err = fmt.Errorf("it was started again without success: %w", problem)
+		}
+		restarted = problem == nil
+		restarts++
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down, l.died, l.restarts = !restarted, true, restarts
+	if !restarted {
+		suspects := l.suspects
+		if len(suspects) > maxSuspects {
+			suspects = append(suspects[:maxSuspects:maxSuspects], "others")
+		}
+		l.dead = fmt.Errorf("the server no longer answers an initialize, since %s: %w", strings.Join(suspects, ", "), err)
+	}
+	return l.dead
+}
+
+// anyAnswer sends requests without params, all at once, and returns once one is
+// answered, or with an *UnresponsiveError when none is.
+func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan error, len(methods))
+	for _, m := range methods {
+		go func() {
+			_, err := s.Call(ctx, m, nil)
+			answers <- err
+		}()
+	}
+	var problem error
+	answered := false
+	for range methods {
+		switch err := <-answers; {
+		case answered:
+		case err == nil:
+			answered = true
+			cancel()
+		case problem == nil, late(problem):
+			problem = err
+		}
+	}
+	switch {
+	case answered:
+		return nil
+	case late(problem):
+		return &UnresponsiveError{Since: since, Unanswered: methods, After: s.Options.Timeout}
+	}
+	return problem
+}
+
+// late reports whether the target had not answered, or not even taken a message,
+// when its time was up.
+func late(err error) bool {
+	var timeout *client.TimeoutError
+	return errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// answered returns a list operation that the target has answered, if any.
+func (t *Target) answered() []string {
+	for _, l := range listMembers {
+		if list := t.List(l.method); len(list.Pages) > 0 {
+			return []string{l.method}
+		}
+	}
+	return nil
+}
+
+// heard reports whether the target has answered any request but an initialize
+// since a time of the trace.
+func (e *Engine) heard(since time.Duration) bool {
+	for _, l := range e.Trace.Logs() {
+		events := l.Events()
+		for i := len(events) - 1; i >= 0 && events[i].At >= since; i-- {
+			if answers(events[:i], events[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answers reports whether an event answers a request other than initialize.
+func answers(before []*wire.Event, e *wire.Event) bool {
+	switch {
+	case e.Kind == wire.KindHTTPResponse:
+		return e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "post:")
+	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse():
+		return false
+	}
+	for _, sent := range before {
+		if sent.Kind == wire.KindMessage && sent.From == wire.Client && sent.Msg.Method == "initialize" && sent.Msg.ID.Resembles(e.Msg.ID) {
+			return false
+		}
+	}
+	return true
+}

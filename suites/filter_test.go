@@ -1,0 +1,57 @@
+package suites
+
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/tree"
+)
+
+// A selection leaves the checks of what is selected; for what rules judge, those
+// of the shared session as well, and all that are not skipped where levels are
+// selected.
+func TestSelectionIsAFilter(t *testing.T) {
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ruled, unruled, other = "tools.name.unique", "resources.error.not-found-code", "base.error.method-not-found"
+	for _, id := range []string{unruled, other} {
+		if len(ruleNames()[id]) > 0 {
+			t.Fatalf("a rule serves %s", id)
+		}
+	}
+	for _, tt := range []struct {
+		name      string
+		selection Selection
+		check     []string // its requirements
+		session   string
+		want      bool
+	}{
+		{"all", Selection{}, []string{other}, "fresh", true},
+		{"what a check serves, by that check", Selection{Select: []string{unruled}}, []string{other, unruled}, "fresh", true},
+		{"what a check serves, by another", Selection{Select: []string{unruled}}, []string{other}, "shared", false},
+		{"what a rule serves", Selection{Select: []string{ruled}}, []string{other}, "shared", true},
+		{"what a rule serves, at the price of a session", Selection{Select: []string{ruled}}, []string{other}, "fresh", false},
+		{"what a rule serves, by a check of its page", Selection{Select: []string{ruled}}, []string{"tools.error.unknown-tool-code"}, "fresh", true},
+		{"a level", Selection{Select: []string{"must"}}, []string{"tools.structured-content.text-copy"}, "fresh", true},
+		{"what a rule serves, by a skipped check", Selection{Select: []string{ruled}, Skip: []string{other}}, []string{other}, "shared", false},
+		{"what a rule serves, by a check skipped in part", Selection{Select: []string{ruled}, Skip: []string{other}}, []string{other, unruled}, "shared", true},
+		{"a label", Selection{LabelFilter: "level: containsAny MUST"}, []string{other}, "fresh", true},
+		{"another label", Selection{LabelFilter: "level: containsAny MAY"}, []string{other}, "fresh", false},
+		{"a page", Selection{LabelFilter: "page: containsAny server-tools"}, []string{"tools.error.unknown-tool-code"}, "fresh", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &run{Options: Options{Selection: tt.selection}, catalogue: catalogue}
+			r.stimulus = ServerChecks{}.begin(r)
+			filter, err := tree.ParseFilter(r.filter())
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := r.spec("a check", tt.check, tree.Label(tree.KeySession, tt.session))
+			if got := filter(spec.Labels); got != tt.want {
+				t.Errorf("got %t, want %t: %s", got, tt.want, r.filter())
+			}
+		})
+	}
+}

@@ -1,0 +1,345 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// Ledger gives each requirement its verdict from what was recorded in a run.
+type Ledger struct {
+	// Party is that of the target.
+	Party     wire.Party
+	Transport string
+	// Declared reports whether a party declared a capability; nil when no
+	// handshake took place.
+	Declared func(p wire.Party, path []string) bool
+	// Passive says that nothing was provoked: rules alone saw the exchange.
+	Passive bool
+	// Cause is why the run was not carried out to its end, or nil. Barred says
+	// that it also kept checks from being run.
+	Cause, Barred error
+	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
+	Redactor *transport.Redactor
+
+	record Record
+	served map[Key][]string // names of checks, scenarios and rules
+}
+
+// Serve notes that a check, scenario or rule serves requirements on a party.
+func (l *Ledger) Serve(source string, p wire.Party, ids ...string) {
+	if l.served == nil {
+		l.served = make(map[Key][]string)
+	}
+	for _, id := range ids {
+		k := Key{id, p}
+		if !slices.Contains(l.served[k], source) {
+			l.served[k] = append(l.served[k], source)
+		}
+	}
+}
+
+// Add adds what was recorded.
+func (l *Ledger) Add(r Record) {
+	if l.record == nil {
+		l.record = make(Record)
+	}
+	l.record.Add(r)
+}
+
+// Binds reports whether a requirement is judged on a party.
+func Binds(q schema.Requirement, p wire.Party) bool {
+	judged := q.JudgedParty()
+	return judged == schema.Both || judged == schema.Party(p)
+}
+
+// Decide gives the verdict on a requirement that follows from an entry alone,
+// with the finding or the reason that decides it. A requirement of which the
+// entry says nothing is inconclusive without a reason.
+func Decide(q schema.Requirement, e *Entry) (v result.Verdict, why string) {
+	if e == nil {
+		return result.Inconclusive, ""
+	}
+	must := q.Level == schema.Must || q.Level == schema.MustNot
+	for _, f := range e.Findings {
+		if must && !f.WarnOnly {
+			return result.Fail, f.Message
+		}
+	}
+	switch {
+	case len(e.Findings) > 0:
+		return result.Warn, e.Findings[0].Message
+	case e.Error != "":
+		return result.Error, e.Error
+	case e.Exercised > 0:
+		return result.Pass, ""
+	case len(e.Inconclusive) > 0:
+		return result.Inconclusive, e.Inconclusive[len(e.Inconclusive)-1]
+	case len(e.Skipped) > 0:
+		return result.Skip, e.Skipped[len(e.Skipped)-1]
+	}
+	return result.Inconclusive, ""
+}
+
+// Requirements gives each requirement that binds the target and is selected its
+// verdict, in the order of the catalogue.
+func (l *Ledger) Requirements(catalogue []schema.Requirement, selected func(schema.Requirement) bool) []result.Requirement {
+	var all []result.Requirement
+	for _, q := range catalogue {
+		if Binds(q, l.Party) && selected(q) {
+			all = append(all, l.requirement(q))
+		}
+	}
+	return all
+}
+
+func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
+	k := Key{q.ID, l.Party}
+	r := result.Requirement{
+		ID: q.ID, Level: string(q.Level), Party: string(q.Party), Page: q.Page, Anchor: q.Anchor,
+		Summary: q.Summary, Observable: q.Observable, Checks: l.served[k],
+	}
+	e := l.record[k]
+	r.Verdict, r.Reason = Decide(q, e)
+	if e != nil {
+		r.Exercised, r.Notes, r.Omitted = e.Exercised, e.Notes, e.Omitted
+		r.Findings = l.findings(inOrder(e.Findings))
+		if more := len(r.Findings) - maxFindings; more > 0 {
+			r.Findings = r.Findings[:maxFindings]
+			r.Omitted += more
+		}
+	}
+	switch r.Verdict {
+	case result.Fail, result.Warn:
+		r.Reason = ""
+	case result.Error:
+	default:
+		if !q.Observable {
+			r.Verdict, r.Reason = result.Skip, "not observable: "+q.How
+		} else if r.Verdict != result.Pass {
+			r.Verdict, r.Reason = l.untried(q, e)
+		}
+	}
+	return r
+}
+
+// inOrder returns findings with what decides the verdict first, and each thing
+// once before any again.
+func inOrder(findings []Finding) []Finding {
+	type saying struct {
+		message  string
+		warnOnly bool
+	}
+	said := make(map[saying]bool)
+	var ranks [4][]Finding
+	for _, f := range findings {
+		rank, s := 0, saying{f.Message, f.WarnOnly}
+		if said[s] {
+			rank++
+		}
+		if f.WarnOnly {
+			rank += 2
+		}
+		said[s] = true
+		ranks[rank] = append(ranks[rank], f)
+	}
+	return slices.Concat(ranks[:]...)
+}
+
+// untried says why a requirement that can be observed was neither met nor broken.
+func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string) {
+	if len(q.Transports) > 0 && !slices.Contains(q.Transports, l.Transport) {
+		return result.Skip, "applies to " + strings.Join(q.Transports, " and ") + " only"
+	}
+	if e == nil {
+		e = &Entry{}
+	}
+	if l.Barred != nil {
+		for _, reason := range e.Inconclusive {
+			// Some checks are run in spite of it.
+			if reason != l.Barred.Error() {
+				return result.Inconclusive, withHelp(reason, q)
+			}
+		}
+		return result.Inconclusive, l.Barred.Error()
+	}
+	if missing := l.undeclared(q); missing != "" {
+		return result.Skip, missing
+	}
+	served := len(l.served[Key{q.ID, l.Party}]) > 0
+	switch v, reason := Decide(q, e); {
+	case reason != "" && v == result.Inconclusive:
+		return v, withHelp(reason, q)
+	case reason != "":
+		return v, reason
+	case l.Passive && !served:
+		return result.Inconclusive, "it shows only when it is provoked, which a run of mcpconform " + string(l.Party) + " does"
+	case l.Passive:
+		return result.Inconclusive, "nothing in the exchange showed it"
+	case !served:
+		return result.Inconclusive, "no check of this version tries it"
+	}
+	return result.Inconclusive, withHelp("nothing in this run exercised it", q)
+}
+
+// withHelp adds what the user can configure.
+func withHelp(reason string, q schema.Requirement) string {
+	if q.Config == "" {
+		return reason
+	}
+	return reason + " (configuration that helps: " + q.Config + ")"
+}
+
+// undeclared says which capability a requirement depends on that the target
+// has not declared, or "".
+func (l *Ledger) undeclared(q schema.Requirement) string {
+	party, path, ok := strings.Cut(q.Capability, ".")
+	if !ok || l.Declared == nil || wire.Party(party) != l.Party || l.Declared(l.Party, strings.Split(path, ".")) {
+		return ""
+	}
+	return fmt.Sprintf("the %s does not declare %s", party, path)
+}
+
+// Own returns what was found in messages of mcpconform itself, which played the
+// other party. Where the target gave an id or a token twice it does not show what
+// belongs together, nor then who is at fault.
+func (l *Ledger) Own() []result.Finding {
+	for _, id := range []string{"base.request.id-unique", "progress.token.unique"} {
+		if e := l.record[Key{id, l.Party}]; l.Party == wire.Client && e != nil && len(e.Findings) > 0 {
+			return nil
+		}
+	}
+	var own []Finding
+	for _, k := range l.record.Keys() {
+		if k.Party == l.Party {
+			continue
+		}
+		for _, f := range l.record[k].Findings {
+			f.Message = k.Requirement + ": " + f.Message
+			own = append(own, f)
+		}
+	}
+	slices.SortStableFunc(own, func(a, b Finding) int { return strings.Compare(a.Message, b.Message) })
+	return l.findings(own)
+}
+
+// findings converts findings for a report. Secrets are taken out before a long
+// event is shortened, which could cut one in two.
+func (l *Ledger) findings(findings []Finding) []result.Finding {
+	var out []result.Finding
+	for _, f := range findings {
+		evidence := make([]*wire.Event, 0, len(f.Evidence))
+		for _, e := range f.Evidence {
+			if !slices.Contains(evidence, e) {
+				evidence = append(evidence, e)
+			}
+		}
+		slices.SortStableFunc(evidence, func(a, b *wire.Event) int {
+			switch {
+			case a.At != b.At:
+				return int(a.At - b.At)
+			}
+			return a.Seq - b.Seq
+		})
+		for i, e := range evidence {
+			evidence[i] = l.Redactor.Event(e)
+		}
+		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Evidence: result.NewEvents(evidence)})
+	}
+	return out
+}
+
+// Conclude fills in what the ledger says of a run: its requirements, its
+// verdict and the findings on mcpconform itself. Expected failures do not count
+// until they expire, and no secret is left in the run.
+func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selected func(schema.Requirement) bool, expectations []expected.Entry, today time.Time) {
+	run.Format, run.Role, run.Transport = result.Format, string(l.Party), l.Transport
+	run.Requirements = l.Requirements(catalogue, selected)
+	if !l.Passive {
+		run.Harness = l.Own()
+	}
+	expected.Apply(run, expectations, today)
+	run.Verdict, run.Reason = verdict(run, l.Cause)
+	l.redact(run)
+}
+
+// verdict returns the overall verdict of a run. Failures that were expected do
+// not count, and expected ones that did not come do.
+func verdict(run *result.Run, cause error) (result.Overall, string) {
+	passed, broken := 0, ""
+	for _, q := range run.Requirements {
+		switch {
+		case q.Expected != "":
+		case q.Verdict == result.Fail, q.Verdict == result.Warn && run.Strict:
+			return result.NotConformant, ""
+		case q.Verdict == result.Error:
+			broken = q.ID
+		}
+		if q.Verdict == result.Pass {
+			passed++
+		}
+	}
+	switch {
+	case cause != nil:
+		return result.Incomplete, cause.Error()
+	case expected.Stale(run):
+		return result.NotConformant, ""
+	case broken != "":
+		return result.Incomplete, "mcpconform could not tell whether " + broken + " is met"
+	case passed == 0:
+		return result.Incomplete, "nothing was exercised"
+	}
+	return result.Conformant, ""
+}
+
+// redact takes secrets out of everything in a run that the target, or the
+// network on the way to it, had a say in.
+func (l *Ledger) redact(run *result.Run) {
+	r := l.Redactor
+	clean := func(texts ...*string) {
+		for _, s := range texts {
+			*s = r.String(*s)
+		}
+	}
+	cleanAll := func(list []string) []string {
+		list = slices.Clone(list)
+		for i := range list {
+			clean(&list[i])
+		}
+		return list
+	}
+	findings := func(list []result.Finding) {
+		for i := range list {
+			clean(&list[i].Check, &list[i].Message)
+			for j := range list[i].Evidence {
+				clean(&list[i].Evidence[j].Text)
+			}
+		}
+	}
+	clean(&run.Reason, &run.Target.Name, &run.Target.Title, &run.Target.Version, &run.Target.ProtocolVersion, &run.Target.URL)
+	run.Target.Command = cleanAll(run.Target.Command)
+	if c := r.Bytes(run.Target.Capabilities); json.Valid(c) {
+		run.Target.Capabilities = c
+	} else {
+		run.Target.Capabilities = nil
+	}
+	run.Notes = cleanAll(run.Notes)
+	findings(run.Harness)
+	for i := range run.Requirements {
+		q := &run.Requirements[i]
+		clean(&q.Reason, &q.Expected)
+		q.Notes = cleanAll(q.Notes)
+		findings(q.Findings)
+	}
+	for i := range run.ExpectedFailures {
+		clean(&run.ExpectedFailures[i].Reason)
+	}
+}

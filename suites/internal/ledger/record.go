@@ -1,0 +1,216 @@
+// Package ledger keeps what checks, scenarios and rules record of requirements,
+// and makes the results of a run of it: it is the one place in which findings
+// are bounded, secrets are taken out, and verdicts are decided.
+package ledger
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Key names a requirement as it binds one party.
+type Key struct {
+	Requirement string
+	Party       wire.Party
+}
+
+// Finding is one violation of a requirement.
+type Finding struct {
+	// Source is the check, scenario or rule that found it.
+	Source  string
+	Message string
+	// WarnOnly findings warn, whatever the level of the requirement.
+	WarnOnly bool
+	// Evidence holds the events that prove it, oldest first.
+	Evidence []*wire.Event
+}
+
+// Entry is what was recorded of one requirement on one party.
+type Entry struct {
+	// Exercised counts how often the party was seen to meet or break it.
+	Exercised int
+	Findings  []Finding
+	Omitted   int // findings beyond the bound
+	Notes     []string
+	// Inconclusive and Skipped are reasons why nothing can be said, and why it
+	// does not apply.
+	Inconclusive, Skipped []string
+	// Error says how the harness failed to judge; "" if it did not.
+	Error string
+}
+
+// Record is what was recorded, by requirement and party.
+type Record map[Key]*Entry
+
+// Bounds of what is kept of one requirement.
+const (
+	maxFindings = 5
+	maxNotes    = 5
+	maxReasons  = 3
+	maxEvidence = 12 // events of one finding: a peer can make them many
+)
+
+// At returns the entry of a requirement on a party, which is made if there is none.
+func (r Record) At(id string, p wire.Party) *Entry {
+	k := Key{id, p}
+	e := r[k]
+	if e == nil {
+		e = &Entry{}
+		r[k] = e
+	}
+	return e
+}
+
+// Findings returns all findings of a record, those of one requirement together,
+// in the order of the ids.
+func (r Record) Findings() []Finding {
+	var all []Finding
+	for _, k := range r.Keys() {
+		all = append(all, r[k].Findings...)
+	}
+	return all
+}
+
+// Keys returns the keys of a record, sorted.
+func (r Record) Keys() []Key {
+	keys := make([]Key, 0, len(r))
+	for k := range r {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		switch {
+		case a.Requirement < b.Requirement, a.Requirement == b.Requirement && a.Party < b.Party:
+			return -1
+		case a == b:
+			return 0
+		}
+		return 1
+	})
+	return keys
+}
+
+// Add adds what another record holds.
+func (r Record) Add(more Record) {
+	for _, k := range more.Keys() {
+		from, to := more[k], r.At(k.Requirement, k.Party)
+		to.Exercised += from.Exercised
+		to.Omitted += from.Omitted
+		to.Findings = append(to.Findings, from.Findings...)
+		for _, n := range from.Notes {
+			to.Notes = once(to.Notes, n, maxNotes)
+		}
+		for _, reason := range from.Inconclusive {
+			to.Inconclusive = once(to.Inconclusive, reason, maxReasons)
+		}
+		for _, reason := range from.Skipped {
+			to.Skipped = once(to.Skipped, reason, maxReasons)
+		}
+		if to.Error == "" {
+			to.Error = from.Error
+		}
+	}
+}
+
+// once appends a text that is not in the list yet, up to a bound.
+func once(list []string, text string, bound int) []string {
+	if text == "" || len(list) >= bound || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// Anything declares an event as free to break any requirement.
+const Anything = "*"
+
+// Recorder records for one source: a check, a scenario or a rule.
+type Recorder struct {
+	Record Record
+	Source string
+}
+
+// NewRecorder returns a recorder with an empty record.
+func NewRecorder(source string) *Recorder { return &Recorder{Record: make(Record), Source: source} }
+
+// Pass records that a party met a requirement once.
+func (r *Recorder) Pass(id string, p wire.Party) { r.Record.At(id, p).Exercised++ }
+
+// Fail records that a party broke a requirement, which it has exercised by
+// that. The events are the proof, oldest first; nil ones are left out. What the
+// party declared as deliberate is no finding.
+func (r *Recorder) Fail(id string, p wire.Party, message string, events ...*wire.Event) {
+	r.find(id, p, Finding{Message: message, Evidence: events})
+}
+
+// Warn is Fail with a finding that only warns, whatever the level.
+func (r *Recorder) Warn(id string, p wire.Party, message string, events ...*wire.Event) {
+	r.find(id, p, Finding{Message: message, WarnOnly: true, Evidence: events})
+}
+
+// Check is Pass or Fail, as the condition says.
+func (r *Recorder) Check(ok bool, id string, p wire.Party, message string, events ...*wire.Event) {
+	if ok {
+		r.Pass(id, p)
+	} else {
+		r.Fail(id, p, message, events...)
+	}
+}
+
+// Note remarks something that no verdict depends on.
+func (r *Recorder) Note(id string, p wire.Party, text string) {
+	e := r.Record.At(id, p)
+	e.Notes = once(e.Notes, text, maxNotes)
+}
+
+// Inconclusive records why nothing can be said of a requirement that applies.
+func (r *Recorder) Inconclusive(id string, p wire.Party, reason string) {
+	e := r.Record.At(id, p)
+	e.Inconclusive = once(e.Inconclusive, reason, maxReasons)
+}
+
+// Skip records why a requirement does not apply.
+func (r *Recorder) Skip(id string, p wire.Party, reason string) {
+	e := r.Record.At(id, p)
+	e.Skipped = once(e.Skipped, reason, maxReasons)
+}
+
+// Error records that the harness failed to judge a requirement.
+func (r *Recorder) Error(id string, p wire.Party, problem string) {
+	if e := r.Record.At(id, p); e.Error == "" {
+		e.Error = r.Source + ": " + problem
+	}
+}
+
+func (r *Recorder) find(id string, p wire.Party, f Finding) {
+	f.Evidence = slices.DeleteFunc(slices.Clone(f.Evidence), func(e *wire.Event) bool { return e == nil })
+	for _, e := range f.Evidence {
+		if e.From == p && (slices.Contains(e.Deliberate, id) || slices.Contains(e.Deliberate, Anything)) {
+			return
+		}
+	}
+	f.Source, f.Evidence = r.Source, f.Evidence[:min(len(f.Evidence), maxEvidence)]
+	e := r.Record.At(id, p)
+	e.Exercised++
+	e.add(f)
+}
+
+// add keeps a finding, or counts it among the omitted. What only warns gives way
+// to what decides the verdict, and what says the same as another one to what says
+// something new.
+func (e *Entry) add(f Finding) {
+	if len(e.Findings) < maxFindings {
+		e.Findings = append(e.Findings, f)
+		return
+	}
+	e.Omitted++
+	said := func(kept []Finding, message string) bool {
+		return slices.ContainsFunc(kept, func(k Finding) bool { return k.Message == message })
+	}
+	news := !said(e.Findings, f.Message)
+	for i, k := range slices.Backward(e.Findings) {
+		if k.WarnOnly && !f.WarnOnly || k.WarnOnly == f.WarnOnly && news && said(e.Findings[:i], k.Message) {
+			e.Findings = append(slices.Delete(e.Findings, i, i+1), f)
+			return
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Package tree holds the tree of a run: one spec a check or scenario, and behind
+// them one a requirement that passive rules judge. It is built before anything
+// runs; a runner filters it, has the rest started, and takes each spec's outcome.
+package tree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// Outcome of a spec.
+type Outcome struct {
+	Verdict result.Verdict
+	// Message says in one line what decided it.
+	Message string
+	// Record is what the spec recorded.
+	Record ledger.Record
+}
+
+// Spec is a leaf of the tree.
+type Spec struct {
+	Page   string // path of the specification's page
+	Name   string
+	Labels []string
+	// Await waits for the outcome. It returns in bounded time; soon, once the
+	// context has ended.
+	Await func(ctx context.Context) Outcome
+	// Rule says that the spec is a requirement that rules judge.
+	Rule bool
+
+	once    sync.Once
+	outcome Outcome
+}
+
+// take returns the outcome of the spec, for which it waits but once.
+func (s *Spec) take(ctx context.Context) Outcome {
+	s.once.Do(func() { s.outcome = s.Await(ctx) })
+	return s.outcome
+}
+
+// Suite is a tree with what happens before and after its specs.
+type Suite struct {
+	Specs []*Spec
+	// Filter is an expression of Ginkgo's language of label filters; "" leaves all.
+	Filter string
+	// Start is told which specs the filter leaves, before any is awaited.
+	Start func(ctx context.Context, left []*Spec)
+	// Interrupt ends the run early: what is awaited comes soon then.
+	Interrupt func()
+	// Done is told of each outcome; nil for nobody.
+	Done func(*Spec, Outcome)
+}
+
+// Runner runs a suite and returns the outcomes of the specs that the filter leaves.
+type Runner func(ctx context.Context, s *Suite) []Outcome
+
+// InOrder runs a suite without a framework: spec after spec.
+func InOrder(ctx context.Context, s *Suite) []Outcome {
+	matches, err := types.ParseLabelFilter(s.Filter)
+	if err != nil {
+		panic(err) // whoever took the filter from a user has seen to it
+	}
+	var left []*Spec
+	for _, spec := range s.Specs {
+		if matches(spec.Labels) {
+			left = append(left, spec)
+		}
+	}
+	s.Start(ctx, left)
+	outcomes := make([]Outcome, len(left))
+	for i, spec := range left {
+		outcomes[i] = spec.take(ctx)
+		s.done(spec, outcomes[i])
+	}
+	return outcomes
+}
+
+func (s *Suite) done(spec *Spec, o Outcome) {
+	if s.Done != nil {
+		s.Done(spec, o)
+	}
+}
+
+// Keys of the labels, which are label sets: key, colon, value.
+const (
+	KeyID        = "id"
+	KeyLevel     = "level"
+	KeyPage      = "page"
+	KeyParty     = "party"
+	KeyTransport = "transport"
+	KeySession   = "session" // of checks and scenarios: the kind of session that they need
+)
+
+// SharedSession is the value of KeySession for checks that share one.
+const SharedSession = "shared"
+
+// Label returns a label. Slashes and blanks, which filters do not take, become
+// hyphens and nothing else does: server/tools is server-tools, MUST NOT MUST-NOT.
+func Label(key, value string) string {
+	return key + ":" + escape.Replace(value)
+}
+
+var escape = strings.NewReplacer("/", "-", " ", "-")
+
+// Labels returns the labels of a requirement on a party.
+func Labels(q schema.Requirement, party string) []string {
+	labels := []string{Label(KeyID, q.ID), Label(KeyLevel, string(q.Level)), Label(KeyPage, q.Page), Label(KeyParty, party)}
+	for _, t := range q.Transports {
+		labels = append(labels, Label(KeyTransport, t))
+	}
+	return labels
+}
+
+// ParseFilter reads an expression of Ginkgo's language of label filters.
+func ParseFilter(expression string) (func(labels []string) bool, error) {
+	f, err := types.ParseLabelFilter(expression)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a label filter: %w", expression, err)
+	}
+	return f, nil
+}
+
+// AnyOf returns a filter for specs that have one of some values under a key.
+func AnyOf(key string, values ...string) string {
+	labels := make([]string, len(values))
+	for i, v := range values {
+		labels[i] = escape.Replace(v)
+	}
+	return key + ": containsAny {" + strings.Join(labels, ", ") + "}"
+}

@@ -1,0 +1,265 @@
+package suites
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/tree"
+	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/result"
+	"github.com/mcpconform/mcpconform/suites/server"
+)
+
+// ServerChecks is the stimulus for servers: checks that send what a client may
+// send, and what it must not.
+type ServerChecks struct {
+	Dialer   transport.Dialer
+	Settings check.Settings
+	// Restart brings back a target over HTTP that has stopped to answer; nil
+	// when that is not possible.
+	Restart func(context.Context) error
+}
+
+func (s ServerChecks) begin(r *run) stimulus { return &serverRun{ServerChecks: s, run: r} }
+
+// serverRun is the stimulus while the run goes on.
+type serverRun struct {
+	ServerChecks
+	*run
+	checks  map[string]*check.Check // by name
+	engine  *check.Engine
+	target  *check.Target
+	futures map[string]*check.Future
+	cause   error
+}
+
+func (s *serverRun) party() wire.Party { return wire.Server }
+func (s *serverRun) transport() string { return s.Dialer.Transport() }
+
+func (s *serverRun) specs() ([]*tree.Spec, error) {
+	s.checks = make(map[string]*check.Check)
+	var specs []*tree.Spec
+	for _, c := range slices.Concat(server.Checks(), scriptChecks(s.Scripts)) {
+		s.checks[c.Name] = c
+		spec := s.spec(c.Name, c.Requirements, tree.Label(tree.KeySession, c.Needs.Session.String()))
+		spec.Await = func(context.Context) tree.Outcome { return s.outcome(s.futures[c.Name].Await().Record) }
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
+	s.engine = &check.Engine{
+		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart,
+	}
+	s.target, s.cause = s.engine.Prepare(ctx)
+	if s.cause != nil && ctx.Err() != nil {
+		s.cause = errInterrupted
+	}
+	if s.cause == nil {
+		s.cause = otherRevision(s.target)
+	}
+	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && s.served() && !misread(refused) {
+		s.cause = fmt.Errorf("the server opened one session, and no other after it: %w; with --transport %s none is spent on finding out the transport",
+			s.cause, s.Dialer.Transport())
+	}
+	var checks []*check.Check
+	for _, spec := range left {
+		c := s.checks[spec.Name]
+		checks = append(checks, c)
+		s.ledger.Serve(c.Name, wire.Server, c.Requirements...)
+	}
+	s.futures = make(map[string]*check.Future, len(checks))
+	for i, f := range s.engine.Start(ctx, checks, s.cause) {
+		s.futures[checks[i].Name] = f
+	}
+}
+
+func (s *serverRun) finish(ctx context.Context) {
+	if s.cause == nil && ctx.Err() == nil {
+		// The target was alive until the end; if not, the judge sees why.
+		_ = s.engine.Alive(ctx)
+	}
+	s.engine.Finish(ctx)
+	if ctx.Err() != nil && s.cause == nil {
+		s.cause = errInterrupted
+	}
+	s.known = judge.Known{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
+	s.ledger.Barred, s.ledger.Cause = s.cause, s.cause
+	if s.target.Init != nil && s.target.Init.Result() != nil {
+		s.ledger.Declared = func(_ wire.Party, path []string) bool { return declared(s.target, path) }
+	}
+	s.handshake()
+	s.describe(&s.Target)
+	if s.target.Profile != "" {
+		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+", whose tools are known to be safe to call")
+	}
+	if s.ledger.Cause == nil {
+		s.ledger.Cause = s.engine.Dead()
+	}
+	if n := s.engine.Restarts(); n > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("the server stopped answering and was started again, %d times in this run", n))
+	}
+	if s.ledger.Cause != nil {
+		if words := s.lastStderr(); words != "" {
+			s.notes = append(s.notes, "the server's last words on its stderr: "+words)
+		}
+	}
+}
+
+var errInterrupted = errors.New("the run was interrupted")
+
+var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+
+// otherRevision returns an error if the target settled on another revision,
+// by whose rules it would have to be judged.
+func otherRevision(t *check.Target) error {
+	v, ok := t.Init.Result()["protocolVersion"].(string)
+	if !ok || v == schema.Version || !revisionName.MatchString(v) {
+		return nil
+	}
+	return fmt.Errorf("the server answered with revision %s, and only %s is tested", wire.Quote(v, 40), schema.Version)
+}
+
+func declared(t *check.Target, path []string) bool {
+	v := wire.At(t.Capabilities(), path...)
+	if flag, ok := v.(bool); ok {
+		return flag
+	}
+	return v != nil
+}
+
+// handshake records what it means when the handshake itself failed.
+func (s *serverRun) handshake() {
+	var start *transport.StartError
+	var barred *check.UnauthorizedError // which is an answer
+	var stream *transport.StreamError
+	if errors.As(s.cause, &stream) && !s.saidSomething() {
+		// What is wrong with a stream that was opened, the rules tell.
+		s.unmet("sse.server.sse-endpoint")
+	}
+	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &barred) {
+		return
+	}
+	var timeout *client.TimeoutError
+	var refused *client.RefusedError
+	overHTTP := s.Dialer.Transport() != transport.NameStdio // there it was reached, else it is a StartError
+	if !errors.As(s.cause, &timeout) && !errors.As(s.cause, &refused) && !overHTTP && !s.saidSomething() {
+		return // it ended before it was there
+	}
+	if s.target.Init.Result() != nil || s.served() && !misread(refused) {
+		return // it was answered; something else is wrong
+	}
+	if refused != nil && refused.Forbidden() {
+		return // who may come in is for the server to say
+	}
+	s.unmet("lifecycle.init.answered")
+}
+
+// misread reports whether it was the params of initialize that were refused,
+// and not one session more. Nil refused nothing.
+func misread(refused *client.RefusedError) bool {
+	if refused == nil {
+		return false
+	}
+	e := refused.Exchange.Error()
+	return e != nil && e.Code == -32602
+}
+
+// unmet blames the cause of the run's end on a requirement.
+func (s *serverRun) unmet(id string) {
+	evidence := s.lastWords()
+	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) {
+		evidence = refused.Exchange.Events()
+	}
+	rec := ledger.NewRecorder("lifecycle/handshake")
+	rec.Fail(id, wire.Server, s.cause.Error(), evidence...)
+	s.ledger.Serve(rec.Source, wire.Server, id)
+	s.ledger.Add(rec.Record)
+}
+
+// served reports whether the handshake took place in some session.
+func (s *serverRun) served() bool {
+	for _, l := range s.Trace.Logs() {
+		for _, e := range l.Events() {
+			if e.Kind == wire.KindMessage && e.From == wire.Server && wire.At(e.Msg.Result, "protocolVersion") != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// saidSomething reports whether the target sent anything at all.
+func (s *serverRun) saidSomething() bool {
+	for _, l := range s.Trace.Logs() {
+		for _, e := range l.Events() {
+			if e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindHTTPResponse) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lastWords returns the beginning and the end of the shared session.
+func (s *serverRun) lastWords() []*wire.Event {
+	const most = 10
+	var events []*wire.Event
+	for _, l := range s.Trace.Logs() {
+		if l.Label == check.SharedLabel {
+			events = l.Events()
+		}
+	}
+	if len(events) <= most {
+		return events
+	}
+	return slices.Concat(events[:most/2], events[len(events)-most/2:])
+}
+
+// lastStderr returns what the target wrote last on its stderr, which often
+// says why it ended.
+func (s *serverRun) lastStderr() string {
+	const most = 5
+	var lines []string
+	for _, l := range s.Trace.Logs() {
+		for _, e := range l.Events() {
+			if e.Kind == wire.KindStderr && len(bytes.TrimSpace(e.Raw)) > 0 {
+				lines = append(lines, wire.Quote(string(bytes.TrimSpace(e.Raw)), 200))
+			}
+		}
+		if len(lines) > 0 {
+			break // the other connections tell the same
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-most):], ", ")
+}
+
+// describe adds what the target says of itself.
+func (s *serverRun) describe(t *result.Target) {
+	if s.target.Init == nil {
+		return
+	}
+	answer := s.target.Init.Result()
+	t.Name, _ = wire.At(answer, "serverInfo", "name").(string)
+	t.Title, _ = wire.At(answer, "serverInfo", "title").(string)
+	t.Version, _ = wire.At(answer, "serverInfo", "version").(string)
+	t.ProtocolVersion, _ = answer["protocolVersion"].(string)
+	if caps := answer["capabilities"]; caps != nil {
+		if raw, err := json.Marshal(caps); err == nil {
+			t.Capabilities = raw
+		}
+	}
+}
