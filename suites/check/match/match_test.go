@@ -139,6 +139,7 @@ func TestMistakes(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	x, r, e := exchange(200, result), response(200, result), message(told)
+	x.Head.Seq, x.Response.Seq = 1, 2
 	for _, tt := range []struct {
 		actual any
 		want   []*wire.Event
