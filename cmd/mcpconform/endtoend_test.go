@@ -6,11 +6,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -58,9 +60,9 @@ func conductAs(t *testing.T, command string, env []string, stdin string, args ..
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl"}
+	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json"}
 	all := []string{command}
-	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace"} {
+	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation"} {
 		all = append(all, flag, filepath.Join(dir, reports[i]))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for a run that hangs
@@ -89,6 +91,9 @@ func conductAs(t *testing.T, command string, env []string, stdin string, args ..
 	}
 	if err := json.Unmarshal([]byte(o.files["results.json"]), &o.run); err != nil || len(o.run.Requirements) == 0 {
 		t.Errorf("results.json is incomplete: %v", err)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(o.files["results.json"]))); strings.Count(o.files["statement.json"], sum) != 2 {
+		t.Errorf("the attestation is not about results.json, whose digest is %s:\n%s", sum, o.files["statement.json"])
 	}
 	return o
 }

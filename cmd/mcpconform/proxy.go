@@ -231,10 +231,10 @@ func (f *proxyFlags) reportsOn(party wire.Party, of int) reportFlags {
 	if of == 1 {
 		return reports
 	}
-	for _, path := range []*string{&reports.junit, &reports.json, &reports.markdown, &reports.html} {
-		if *path != "" && *path != "-" {
-			ext := filepath.Ext(*path)
-			*path = strings.TrimSuffix(*path, ext) + "." + string(party) + ext
+	for _, file := range reports.files() {
+		if path := *file.path; path != "" && path != "-" && file.path != &reports.trace {
+			ext := filepath.Ext(path)
+			*file.path = strings.TrimSuffix(path, ext) + "." + string(party) + ext
 		}
 	}
 	return reports

@@ -25,7 +25,10 @@ func reportCommand() *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if reports.trace != "" {
-				return errors.New("results hold no trace to write")
+				return errors.New("--trace: results hold no trace")
+			}
+			if err := reports.check(); err != nil {
+				return err
 			}
 			var runs []*result.Run
 			for _, path := range args {
@@ -61,8 +64,10 @@ func readResults(path string) (*result.Run, error) {
 // matrix shows several runs side by side. Reports of single runs make no sense
 // of them.
 func (f *reportFlags) matrix(runs []*result.Run) error {
-	if f.junit != "" || f.json != "" || f.html != "" || f.trace != "" {
-		return fmt.Errorf("several results can be rendered on the console and with --markdown only")
+	for _, file := range f.files() {
+		if *file.path != "" && file.path != &f.markdown {
+			return fmt.Errorf("--%s: several results can be rendered on the console and with --markdown only", file.flag)
+		}
 	}
 	if f.markdown != "" {
 		return writeFile(f.markdown, func(w io.Writer) error { return reporters.MatrixMarkdown(w, runs) })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,17 +18,33 @@ import (
 
 // reportFlags say which reports are written.
 type reportFlags struct {
-	junit, json, markdown, html, trace string
-	verbose, quiet                     bool
+	junit, json, markdown, html, attestation, trace string
+	verbose, quiet                                  bool
+}
+
+// reportFile is a file that a flag names; "" writes none.
+type reportFile struct {
+	flag, usage string
+	path        *string
+}
+
+// files are all that can be written.
+func (f *reportFlags) files() []reportFile {
+	return []reportFile{
+		{"junit", "write a JUnit report to `FILE`", &f.junit},
+		{"json", "write results.json to `FILE`", &f.json},
+		{"markdown", "write the checklist as Markdown to `FILE`", &f.markdown},
+		{"html", "write the report as an HTML page to `FILE`", &f.html},
+		{"attestation", "write an in-toto statement about the results of --json to `FILE`", &f.attestation},
+		{"trace", "write everything that crossed the wire to `FILE` (JSON Lines)", &f.trace},
+	}
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.junit, "junit", "", "write a JUnit report to `FILE`")
-	flags.StringVar(&f.json, "json", "", "write results.json to `FILE`")
-	flags.StringVar(&f.markdown, "markdown", "", "write the checklist as Markdown to `FILE`")
-	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to `FILE`")
-	flags.StringVar(&f.trace, "trace", "", "write everything that crossed the wire to `FILE` (JSON Lines)")
+	for _, file := range f.files() {
+		flags.StringVar(file.path, file.flag, "", file.usage)
+	}
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every requirement on the console")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
 }
@@ -45,11 +62,20 @@ func (f *reportFlags) progress() *reporters.Progress {
 // check reports the first file that cannot be written: a run is long, and it
 // would be in vain.
 func (f *reportFlags) check() error {
-	for _, r := range []struct{ flag, path string }{
-		{"trace", f.trace}, {"json", f.json}, {"junit", f.junit}, {"markdown", f.markdown}, {"html", f.html},
-	} {
-		if err := checkFile(r.path); err != nil {
-			return fmt.Errorf("--%s: %w", r.flag, err)
+	if f.attestation != "" && f.json == "" {
+		return errors.New("--attestation attests results.json; name that file with --json")
+	}
+	named := make(map[string]string)
+	for _, file := range f.files() {
+		if *file.path == "" {
+			continue
+		}
+		if other := named[*file.path]; other != "" {
+			return fmt.Errorf("--%s and --%s name the same file, %s", other, file.flag, *file.path)
+		}
+		named[*file.path] = file.flag
+		if err := checkFile(*file.path); err != nil {
+			return fmt.Errorf("--%s: %w", file.flag, err)
 		}
 	}
 	return nil
@@ -95,12 +121,14 @@ func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
 // writeTo is write with the console report elsewhere.
 func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Trace) error {
 	var failed error
+	digest := sha256.New() // of results.json
 	for _, r := range []struct {
 		path   string
 		render func(io.Writer) error
 	}{
 		{f.trace, func(w io.Writer) error { _, err := trace.WriteTo(w); return err }},
-		{f.json, func(w io.Writer) error { return reporters.JSON(w, run) }},
+		{f.json, func(w io.Writer) error { return reporters.JSON(io.MultiWriter(w, digest), run) }},
+		{f.attestation, func(w io.Writer) error { return reporters.Attestation(w, run, [sha256.Size]byte(digest.Sum(nil))) }},
 		{f.junit, func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) }},
 		{f.markdown, func(w io.Writer) error { return reporters.Checklist(w, run) }},
 		{f.html, func(w io.Writer) error { return reporters.HTML(w, run) }},

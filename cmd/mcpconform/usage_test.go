@@ -43,6 +43,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"client", "--html", "file/report.html"}, "--html: "},
 		{[]string{"judge", "--junit", ".", "file"}, "--junit: . is a folder"},
 		{[]string{"proxy", "--markdown", "file/x.md", "--", never}, "--markdown: "},
+		{[]string{"server", "--attestation", "a"}, "--attestation attests results.json"},
+		{[]string{"client", "--json", "same", "--html", "same"}, "--json and --html name the same file, same"},
 		// None is on a server, or on a client.
 		{[]string{"proxy", "--select", "ping.periodic", "--skip", "ping", "--", never}, "left to judge"},
 	} {
