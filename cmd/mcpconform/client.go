@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
-	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -216,7 +216,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 		}
 	}
 	if f.expected != "" {
-		entries, err := expected.Load(f.expected)
+		entries, err := config.LoadExpected(f.expected)
 		if err != nil {
 			return o, fmt.Errorf("--expected-failures: %w", err)
 		}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/config"
 	"github.com/mcpconform/mcpconform/suites/expected"
-	"github.com/mcpconform/mcpconform/suites/source"
 )
 
 // configFlags name the files in which a run is described, and hold what they said.
@@ -86,7 +86,7 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 	}
 	f.config.expected = c.Expected.Entries
 	if f.config.expectedFile != "" {
-		if f.config.expected, err = expected.Load(f.config.expectedFile); err != nil {
+		if f.config.expected, err = config.LoadExpected(f.config.expectedFile); err != nil {
 			return nil, fmt.Errorf("--expected-failures: %w", err)
 		}
 	}
@@ -120,7 +120,7 @@ func (f *runFlags) configureTarget(cmd *cobra.Command, h *httpFlags, args []stri
 	case len(args) > 0 || h.url != "":
 		return args, nil
 	case f.config.from != "":
-		s, err := source.Load(f.config.from, f.config.name, os.LookupEnv)
+		s, err := target.Load(f.config.from, f.config.name, os.LookupEnv)
 		if err != nil {
 			return nil, err
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/config"
 	"github.com/mcpconform/mcpconform/suites/expected"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/config"
 )
 
 func initCommand() *cobra.Command {

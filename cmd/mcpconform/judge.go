@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
@@ -45,7 +46,7 @@ func judgeCommand() *cobra.Command {
 			}
 			var entries []expected.Entry
 			if expectedFile != "" {
-				if entries, err = expected.Load(expectedFile); err != nil {
+				if entries, err = config.LoadExpected(expectedFile); err != nil {
 					return fmt.Errorf("--expected-failures: %w", err)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
@@ -88,7 +89,7 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if f.expectedFile != "" {
-		if f.entries, err = expected.Load(f.expectedFile); err != nil {
+		if f.entries, err = config.LoadExpected(f.expectedFile); err != nil {
 			return fmt.Errorf("--expected-failures: %w", err)
 		}
 	}

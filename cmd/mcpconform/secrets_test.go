@@ -18,8 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/suites/config"
 )
 
 // asEcho as first argument makes this test's binary a peer that repeats, in

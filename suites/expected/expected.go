@@ -1,15 +1,13 @@
-// Package expected reads lists of failures that are known and accepted for the
-// time being, and holds a run against them. An entry that no longer fails is
+// Package expected holds a run against failures that are known and accepted for
+// the time being. An entry that no longer fails is
 // stale and makes the run not conformant, so that a list cannot outlive its reasons.
 package expected
 
 import (
 	"path"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/internal/yamlfile"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -30,45 +28,6 @@ type Entry struct {
 	Reason string `yaml:"reason"`
 	// Expires is the last day, YYYY-MM-DD, on which it is; "" for no end.
 	Expires string `yaml:"expires"`
-}
-
-// Load reads a file of entries: a YAML list. Errors within the file give line
-// and column.
-func Load(name string) ([]Entry, error) {
-	f, err := yamlfile.Read(name)
-	if err != nil {
-		return nil, err
-	}
-	var entries []Entry
-	if err := f.Decode(&entries); err != nil {
-		return nil, err
-	}
-	return entries, Validate(entries, f)
-}
-
-// Placer gives an error its place in the file in which something stands.
-type Placer interface {
-	Errorf(path []any, format string, args ...any) error
-}
-
-// Validate returns the first fault of entries that stand in a file at a path.
-func Validate(entries []Entry, f Placer, at ...any) error {
-	for i, e := range entries {
-		place := func(member string) []any { return append(append([]any{}, at...), i, member) }
-		if e.ID == "" {
-			return f.Errorf(place("id"), "the entry names no requirement: its id is missing")
-		}
-		if _, err := path.Match(e.ID, ""); err != nil {
-			return f.Errorf(place("id"), "%q is no pattern: %s", e.ID, err)
-		}
-		if strings.TrimSpace(e.Reason) == "" {
-			return f.Errorf(place("reason"), "the entry for %s gives no reason", e.ID)
-		}
-		if _, err := time.Parse(time.DateOnly, e.Expires); e.Expires != "" && err != nil {
-			return f.Errorf(place("expires"), "%q is no date: it is written YYYY-MM-DD", e.Expires)
-		}
-	}
-	return nil
 }
 
 // Apply gives the requirements of a run that fail as expected their reason and

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/fixtures"
-	"github.com/mcpconform/mcpconform/suites/internal/yamlfile"
+	"github.com/mcpconform/mcpconform/internal/yamlfile"
 )
 
 // A Purpose is something that a check needs a tool for.

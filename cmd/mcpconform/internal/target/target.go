@@ -1,7 +1,7 @@
-// Package source finds a server in the configuration files of MCP clients:
+// Package target finds a server in the configuration files of MCP clients:
 // mcpServers files (Claude Desktop, Claude Code's .mcp.json, Cursor …), VS Code's
 // mcp.json and settings.json, and opencode.json.
-package source
+package target
 
 import (
 	"encoding/json"

@@ -19,7 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/profile"
 )
 
-const schemaFile = "../../fixtures/config/mcpconform.schema.json"
+const schemaFile = "../../../../fixtures/config/mcpconform.schema.json"
 
 const full = `
 target:

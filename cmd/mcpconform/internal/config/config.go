@@ -15,12 +15,12 @@ import (
 	"github.com/goccy/go-yaml"
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/yamlfile"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/expected"
-	"github.com/mcpconform/mcpconform/suites/internal/yamlfile"
 	"github.com/mcpconform/mcpconform/suites/profile"
-	"github.com/mcpconform/mcpconform/suites/source"
 )
 
 // DefaultFile is read from the current directory when no other file is named.
@@ -126,7 +126,7 @@ func (e *Expected) UnmarshalYAML(read func(any) error) error {
 var _ yaml.InterfaceUnmarshaler = (*Expected)(nil)
 
 // Load reads a file. Faults in it are told with line and column. Variables
-// are expanded with lookup; see source.Expand.
+// are expanded with lookup; see target.Expand.
 func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	f, err := yamlfile.Read(name)
 	if err != nil {
@@ -173,17 +173,17 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 		return f.Errorf(at("headers"), "headers are for a server over HTTP: the url is missing")
 	}
 	var err error
-	if t.URL, err = source.Expand(t.URL, lookup); err != nil {
+	if t.URL, err = target.Expand(t.URL, lookup); err != nil {
 		return f.Errorf(at("url"), "%s", err)
 	}
 	for i, word := range t.Command {
-		if t.Command[i], err = source.Expand(word, lookup); err != nil {
+		if t.Command[i], err = target.Expand(word, lookup); err != nil {
 			return f.Errorf(at("command", i), "%s", err)
 		}
 	}
 	for member, values := range map[string]map[string]string{"headers": t.Headers, "env": t.Env} {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			v, err := source.Expand(values[name], lookup)
+			v, err := target.Expand(values[name], lookup)
 			if err != nil {
 				return f.Errorf(at(member, name), "%s", err)
 			}
@@ -240,7 +240,7 @@ func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bo
 	for member, token := range map[string]*string{
 		"expired": &a.Expired, "otherAudience": &a.OtherAudience, "otherIssuer": &a.OtherIssuer, "narrow": &a.Narrow,
 	} {
-		v, err := source.Expand(*token, lookup)
+		v, err := target.Expand(*token, lookup)
 		switch {
 		case err != nil:
 			return f.Errorf(at(member), "%s", err)
@@ -304,7 +304,7 @@ func (c *Config) settleOrigins(f *yamlfile.File) error {
 func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bool)) error {
 	for member, markers := range map[string][]string{"secrets": c.Secrets, "personalData": c.Personal} {
 		for i, text := range markers {
-			v, err := source.Expand(text, lookup)
+			v, err := target.Expand(text, lookup)
 			if err != nil {
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
@@ -319,13 +319,13 @@ func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bo
 
 func (c *Config) settleExpected(f *yamlfile.File, dir string) error {
 	if c.Expected.File == "" {
-		return expected.Validate(c.Expected.Entries, f, "expectedFailures")
+		return checkExpected(c.Expected.Entries, f, "expectedFailures")
 	}
 	file := c.Expected.File
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
 	}
-	entries, err := expected.Load(file)
+	entries, err := LoadExpected(file)
 	if err != nil {
 		return fmt.Errorf("%w (named by %w)", err, f.Errorf([]any{"expectedFailures"}, "expectedFailures"))
 	}
