@@ -20,7 +20,9 @@ func checklistCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checklist",
 		Short: "List the requirements of the revision, before any run",
-		Args:  cobra.NoArgs,
+		Example: `  mcpconform checklist --select server/tools --select MUST
+  mcpconform checklist --select client,http --markdown > checklist.md`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			entries, err := chosen(selects)
 			if err != nil {
@@ -28,7 +30,7 @@ func checklistCommand() *cobra.Command {
 			}
 			switch {
 			case asJSON && asMarkdown:
-				return errors.New("--json and --markdown exclude each other")
+				return errors.New("give either --json or --markdown")
 			case asJSON:
 				return checklistJSON(cmd.OutOrStdout(), entries)
 			case asMarkdown:
@@ -37,10 +39,10 @@ func checklistCommand() *cobra.Command {
 			return checklistText(cmd.OutOrStdout(), entries)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "as Markdown")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "write Markdown")
 	cmd.Flags().StringSliceVar(&selects, "select", nil,
-		"only these: `id`, glob, page, level, party (server, client, host …) or transport (stdio, http, sse); all that are given have to fit")
+		"list only requirements that fit this: `ID`, glob, page, level, party (server, client, host …) or transport (stdio, http, sse); repeatable, and all must fit")
 	return cmd
 }
 

@@ -15,39 +15,25 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/expected"
 )
 
-// configFlags name the files in which a run is described, and hold what they said.
-type configFlags struct {
-	file, from, name, expectedFile string
-
-	purposes      map[string]check.Call
-	authorization check.Authorization
-	secrets       []string
-	origins       []string
-	public        bool
-	personal      []string
-	limits        wire.Limits
-	expected      []expected.Entry
-}
+// configFlags name the files that describe the run or its target.
+type configFlags struct{ file, from, name string }
 
 func (f *configFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.file, "config", "", "read the configuration from `FILE` (default: "+config.DefaultFile+", if there is one)")
-	flags.StringVar(&f.expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
+	cmd.Flags().StringVar(&f.file, "config", "", "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
 	f.registerSource(cmd)
 }
 
 func (f *configFlags) registerSource(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "take the target from a client's `FILE`: mcpServers, VS Code's mcp.json or opencode.json")
-	flags.StringVar(&f.name, "name", "", "which `SERVER` of the --from file")
+	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: mcpServers, VS Code's mcp.json or opencode.json")
+	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
 }
 
 // configure reads the files and fills in what no flag says. It returns the
-// command of the target, if it is one over stdio.
-func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([]string, error) {
+// command of the target, if that is a server over stdio.
+func (f *serverFlags) configure(cmd *cobra.Command, args []string) ([]string, error) {
 	c, err := f.config.load()
 	if err != nil {
 		return nil, err
@@ -60,37 +46,37 @@ func (f *runFlags) configure(cmd *cobra.Command, h *httpFlags, args []string) ([
 		f.selection.Skip = c.Skip
 	}
 	if !changed("scripts") {
-		f.scripts = c.Scripts
+		f.scripts.folders = c.Scripts
 	}
 	if c.Limits.Timeout > 0 && !changed("timeout") {
-		f.timeout = c.Limits.Timeout
+		f.limits.timeout = c.Limits.Timeout
 	}
 	if c.CallTools != "" && !changed("call-tools") {
-		f.call = string(c.CallTools)
+		f.callTools = string(c.CallTools)
 	}
 	if !changed("strict") {
-		f.strict = c.Strict
+		f.verdict.strict = c.Strict
 	}
-	f.config.purposes = c.Calls()
-	f.config.secrets, f.config.personal = c.Secrets, c.Personal
-	f.config.origins, f.config.public = c.TrustedOrigins, c.Public
-	f.config.authorization = c.Authorization.Settings()
-	f.config.authorization.Protected = f.config.authorization.Protected || f.protected
-	f.config.limits = wire.DefaultLimits
+	f.settings = check.Settings{
+		Purposes: c.Calls(), Authorization: c.Authorization.Settings(), Secrets: c.Secrets, Personal: c.Personal,
+		TrustedOrigins: c.TrustedOrigins, Public: c.Public,
+	}
+	f.settings.Authorization.Protected = f.settings.Authorization.Protected || f.protected
+	f.bytes = wire.DefaultLimits
 	if c.Limits.Message > 0 {
-		f.config.limits.Message = c.Limits.Message
+		f.bytes.Message = c.Limits.Message
 	}
 	if c.Limits.Total > 0 {
-		f.config.limits.Run = c.Limits.Total
-		f.config.limits.Total = min(f.config.limits.Total, c.Limits.Total)
+		f.bytes.Run = c.Limits.Total
+		f.bytes.Total = min(f.bytes.Total, c.Limits.Total)
 	}
-	f.config.expected = c.Expected.Entries
-	if f.config.expectedFile != "" {
-		if f.config.expected, err = config.LoadExpected(f.config.expectedFile); err != nil {
-			return nil, fmt.Errorf("--expected-failures: %w", err)
-		}
+	if f.expected, err = f.verdict.expected(); err != nil {
+		return nil, err
 	}
-	return f.configureTarget(cmd, h, args, c.Target)
+	if f.verdict.file == "" {
+		f.expected = c.Expected.Entries
+	}
+	return f.configureTarget(cmd, args, c.Target)
 }
 
 // load returns the configuration, which is empty if there is no file.
@@ -111,12 +97,13 @@ func (f *configFlags) load() (*config.Config, error) {
 
 // configureTarget takes the target from the command line or else from a
 // client's file or else from the configuration, as a whole.
-func (f *runFlags) configureTarget(cmd *cobra.Command, h *httpFlags, args []string, t config.Target) ([]string, error) {
+func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t config.Target) ([]string, error) {
+	h := &f.http
 	switch {
 	case f.config.name != "" && f.config.from == "":
-		return nil, errors.New("--name says which server of a --from file; --from is missing")
+		return nil, errors.New("--name needs --from; it names a server of that file")
 	case f.config.from != "" && (len(args) > 0 || h.url != ""):
-		return nil, errors.New("--from names the target already: neither a COMMAND nor --url can be given with it")
+		return nil, errors.New("--from names the server; neither COMMAND nor --url can be given with it")
 	case len(args) > 0 || h.url != "":
 		return args, nil
 	case f.config.from != "":
@@ -133,9 +120,9 @@ func (f *runFlags) configureTarget(cmd *cobra.Command, h *httpFlags, args []stri
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
 		env = append(env, name+"="+t.Env[name])
 	}
-	f.env = append(env, f.env...) // the last one of a name counts
-	if f.dir == "" {
-		f.dir = t.Cwd
+	f.stdio.env = append(env, f.stdio.env...) // the last one of a name counts
+	if f.stdio.dir == "" {
+		f.stdio.dir = t.Cwd
 	}
 	h.url = t.URL
 	if h.start == "" {

@@ -61,22 +61,21 @@ func serveReference(args []string) error {
 
 // configured parses a command line of `mcpconform server` and returns what
 // came of it and of the files.
-func configured(t *testing.T, args ...string) (f runFlags, h httpFlags, command []string, err error) {
+func configured(t *testing.T, args ...string) (f serverFlags, command []string, err error) {
 	t.Helper()
 	cmd := &cobra.Command{
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			command, err = f.configure(cmd, &h, args)
+			command, err = f.configure(cmd, args)
 			return err
 		},
 	}
 	f.register(cmd)
-	h.register(cmd)
 	cmd.SetArgs(append([]string{}, args...))
 	if failed := cmd.Execute(); failed != nil && err == nil {
 		t.Fatal(failed)
 	}
-	return f, h, command, err
+	return f, command, err
 }
 
 // folder makes a folder with files the current one.
@@ -112,29 +111,29 @@ expectedFailures: [{id: a, reason: b}]
 func TestConfigure(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		folder(t, nil)
-		f, h, command, err := configured(t)
-		if err != nil || len(command) > 0 || h.given() || f.timeout != 10*time.Second || f.call != "safe" {
-			t.Errorf("got %v, %v, %+v, %+v", err, command, h, f)
+		f, command, err := configured(t)
+		if err != nil || len(command) > 0 || f.http.given() || f.limits.timeout != 10*time.Second || f.callTools != "safe" {
+			t.Errorf("got %v, %v, %+v, %+v", err, command, f.http, f.limits)
 		}
 	})
 	t.Run("the default file", func(t *testing.T) {
 		folder(t, map[string]string{config.DefaultFile: stdioConfig})
-		f, _, command, err := configured(t)
+		f, command, err := configured(t)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, pair := range map[string][2]any{
 			"command":  {[]string{"./server", "-x"}, command},
-			"env":      {[]string{"A=file", "B=file"}, f.env},
-			"cwd":      {"/srv", f.dir},
-			"call":     {"none", f.call},
-			"strict":   {true, f.strict},
+			"env":      {[]string{"A=file", "B=file"}, f.stdio.env},
+			"cwd":      {"/srv", f.stdio.dir},
+			"call":     {"none", f.callTools},
+			"strict":   {true, f.verdict.strict},
 			"select":   {[]string{"tools.*"}, f.selection.Select},
 			"skip":     {[]string{"ping.*"}, f.selection.Skip},
-			"timeout":  {3 * time.Second, f.timeout},
-			"limits":   {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events, Run: wire.DefaultLimits.Run}, f.config.limits},
-			"purposes": {map[string]check.Call{"slow": {Tool: "wait"}}, f.config.purposes},
-			"expected": {[]expected.Entry{{ID: "a", Reason: "b"}}, f.config.expected},
+			"timeout":  {3 * time.Second, f.limits.timeout},
+			"limits":   {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events, Run: wire.DefaultLimits.Run}, f.bytes},
+			"purposes": {map[string]check.Call{"slow": {Tool: "wait"}}, f.settings.Purposes},
+			"expected": {[]expected.Entry{{ID: "a", Reason: "b"}}, f.expected},
 		} {
 			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 				t.Errorf("%s: %s", name, diff)
@@ -143,7 +142,7 @@ func TestConfigure(t *testing.T) {
 	})
 	t.Run("flags win", func(t *testing.T) {
 		folder(t, map[string]string{"c.yaml": stdioConfig, "e.yaml": "- {id: c, reason: d}\n"})
-		f, _, command, err := configured(t, "--config=c.yaml", "--expected-failures=e.yaml", "--call-tools=all", "--strict=false",
+		f, command, err := configured(t, "--config=c.yaml", "--expected-failures=e.yaml", "--call-tools=all", "--strict=false",
 			"--select=MUST", "--skip=MAY", "--timeout=1s", "--env=A=flag", "--cwd=/tmp")
 		if err != nil {
 			t.Fatal(err)
@@ -154,8 +153,8 @@ func TestConfigure(t *testing.T) {
 		}
 		for name, pair := range map[string][2]any{
 			"command": {[]string{"./server", "-x"}, command},
-			"env":     {[]string{"A=file", "B=file", "A=flag"}, f.env},
-			"cwd":     {"/tmp", f.dir},
+			"env":     {[]string{"A=file", "B=file", "A=flag"}, f.stdio.env},
+			"cwd":     {"/tmp", f.stdio.dir},
 			"strict":  {false, o.Strict},
 			"select":  {[]string{"MUST"}, o.Selection.Select},
 			"skip":    {[]string{"MAY"}, o.Selection.Skip},
@@ -195,13 +194,13 @@ func TestConfigure(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder(t, map[string]string{config.DefaultFile: urlConfig, "client.json": clientFile})
-			f, h, command, err := configured(t, tt.args...)
+			f, command, err := configured(t, tt.args...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for name, pair := range map[string][2]any{
-				"command": {tt.command, command}, "env": {tt.env, f.env}, "url": {tt.url, h.url}, "start": {tt.start, h.start},
-				"headers": {strings.Join(tt.headers, "\n"), strings.Join(h.headers, "\n")}, "transport": {tt.kind, h.transport},
+				"command": {tt.command, command}, "env": {tt.env, f.stdio.env}, "url": {tt.url, f.http.url}, "start": {tt.start, f.http.start},
+				"headers": {strings.Join(tt.headers, "\n"), strings.Join(f.http.headers, "\n")}, "transport": {tt.kind, f.http.transport},
 			} {
 				if a, ok := pair[1].([]string); ok && len(a) == 0 && len(pair[0].([]string)) == 0 {
 					continue
@@ -226,13 +225,13 @@ func TestConfigureFaults(t *testing.T) {
 		{"list that the default file names is not there", "expectedFailures: none.yaml\n", nil, "none.yaml"},
 		{"list that is not there", "", []string{"--expected-failures=none.yaml"}, "none.yaml"},
 		{"several servers", "", []string{"--from=client.json"}, "say which with --name: one, two"},
-		{"name without file", "", []string{"--name=one"}, "--from is missing"},
-		{"file and command", "", []string{"--from=client.json", "--name=one", "--", "./mine"}, "neither a COMMAND nor --url"},
-		{"file and url", "", []string{"--from=client.json", "--name=one", "--url=http://x"}, "neither a COMMAND nor --url"},
+		{"name without file", "", []string{"--name=one"}, "--name needs --from"},
+		{"file and command", "", []string{"--from=client.json", "--name=one", "--", "./mine"}, "neither COMMAND nor --url"},
+		{"file and url", "", []string{"--from=client.json", "--name=one", "--url=http://x"}, "neither COMMAND nor --url"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder(t, map[string]string{config.DefaultFile: tt.file, "client.json": clientFile})
-			_, _, _, err := configured(t, tt.args...)
+			_, _, err := configured(t, tt.args...)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got error %v, want %s", err, tt.want)
 			}

@@ -13,13 +13,14 @@ import (
 
 func explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain ID",
-		Short: "Explain one requirement: what it says, how it is tried, what breaks it",
-		Args:  one("the ID of one requirement; mcpconform checklist lists them"),
+		Use:     "explain ID",
+		Short:   "Explain one requirement: what it says, how it is tried, what breaks it",
+		Example: "  mcpconform explain tools.error.unknown-tool-code",
+		Args:    one("the ID of one requirement; mcpconform checklist lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, ok := schema.Lookup(args[0])
 			if !ok {
-				return fmt.Errorf("%q is no requirement; the nearest are:\n  %s", args[0], strings.Join(schema.Nearest(args[0], 5), "\n  "))
+				return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", args[0], strings.Join(schema.Nearest(args[0], 5), "\n  "))
 			}
 			return explain(cmd.OutOrStdout(), r)
 		},
@@ -60,7 +61,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 	row("level", string(r.Level))
 	row("binds", string(r.Party))
 	if r.Judged != "" {
-		row("judged on", string(r.Judged)+", which has to cope with it")
+		row("judged on", string(r.Judged)+", which must cope with it")
 	}
 	row("page", r.URL())
 	for _, s := range r.Sources {

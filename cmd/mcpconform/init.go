@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,12 +17,15 @@ import (
 )
 
 func initCommand() *cobra.Command {
-	var f runFlags
-	var h httpFlags
+	var f serverFlags
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "init [flags] [-- COMMAND [ARG...]]",
-		Short: "Write a " + config.DefaultFile + " for a server, from what it offers",
+		Short: "Write " + config.DefaultFile + " for a server, from what it offers",
+		Long: `Connects to a server and writes ` + config.DefaultFile + `, with comments that say what can be
+filled in. Secrets are not written: the file refers to environment variables.`,
+		Example: `  mcpconform init -- ./my-server --stdio
+  mcpconform init --url http://localhost:8080/mcp --config my-server.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := f.config.file
 			if file == "" {
@@ -32,20 +34,23 @@ func initCommand() *cobra.Command {
 			_, err := os.Lstat(file)
 			switch {
 			case err == nil && !force:
-				return fmt.Errorf("%s is there already; --force replaces it", file)
+				return fmt.Errorf("%s exists; --force replaces it", file)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
 			// What the target calls for goes into the file, ours does not.
-			command, err := f.configureTarget(cmd, &h, args, config.Target{})
+			command, err := f.configureTarget(cmd, args, config.Target{})
 			if err != nil {
 				return err
 			}
-			target := config.Target{Command: command, URL: h.url, Start: h.start, Cwd: f.dir, Env: named(f.env, "="), Headers: named(h.headers, ":")}
+			target := config.Target{
+				Command: command, URL: f.http.url, Start: f.http.start, Cwd: f.stdio.dir,
+				Env: named(f.stdio.env, "="), Headers: named(f.http.headers, ":"),
+			}
 			var found *check.Target
 			redactor := newRedactor(nil, nil)
-			if len(command) > 0 || h.given() {
-				if found, redactor, err = f.discover(cmd.Context(), &h, command); err != nil {
+			if len(command) > 0 || f.http.given() {
+				if found, redactor, err = f.discover(cmd, command); err != nil {
 					return err
 				}
 			}
@@ -57,14 +62,12 @@ func initCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.config.file, "config", "", "write to `FILE` instead of "+config.DefaultFile)
-	flags.BoolVar(&force, "force", false, "replace the file if there is one")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one answer may take")
-	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the target, `NAME=value` or NAME to pass ours on, repeatable")
-	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the target only PATH, HOME and what --env names")
-	flags.StringVar(&f.dir, "cwd", "", "working directory of the target")
+	flags.StringVar(&f.config.file, "config", "", "write `FILE` instead of "+config.DefaultFile)
+	flags.BoolVar(&force, "force", false, "replace the file if it exists")
+	f.limits.registerTimeout(cmd, answerTimeout, "how long one answer may take")
+	f.stdio.register(cmd, "server")
 	f.config.registerSource(cmd)
-	h.register(cmd)
+	f.http.register(cmd)
 	return cmd
 }
 
@@ -81,28 +84,20 @@ func named(texts []string, separator string) map[string]string {
 // discover learns what a target offers, and returns it with what takes secrets
 // out of it. A target that cannot be reached ends the command with the exit code
 // for that.
-func (f *runFlags) discover(ctx context.Context, h *httpFlags, command []string) (*check.Target, *transport.Redactor, error) {
-	f.call = string(check.CallSafe)
+func (f *serverFlags) discover(cmd *cobra.Command, command []string) (*check.Target, *transport.Redactor, error) {
+	f.callTools = string(check.CallSafe)
 	o, err := f.options()
 	if err != nil {
 		return nil, nil, err
 	}
-	stop := func() {}
-	if h.given() {
-		env, err := f.environment()
-		if err != nil {
-			return nil, nil, err
-		}
-		if stop, err = h.target(ctx, &o, command, transport.Command{Dir: f.dir, Env: env}); err != nil {
-			return nil, nil, err
-		}
-	} else if err := f.target(&o, command); err != nil {
+	stop, err := f.target(cmd.Context(), &o, command)
+	if err != nil {
 		return nil, nil, err
 	}
 	defer stop()
-	found, err := prepare(ctx, o)
+	found, err := prepare(cmd.Context(), o)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "mcpconform: nothing could be learned of the server: %s\n", o.Redactor.String(err.Error()))
+		fmt.Fprintf(cmd.ErrOrStderr(), "mcpconform: cannot find out what the server offers: %s\n", o.Redactor.String(err.Error()))
 		return nil, nil, exitError(exitIncomplete)
 	}
 	return found, o.Redactor, nil

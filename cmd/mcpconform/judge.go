@@ -1,78 +1,93 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
-	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
+// judgeFlags are those of the judgement of a recording.
+type judgeFlags struct {
+	reports   reportFlags
+	selection selectionFlags
+	verdict   verdictFlags
+	role      string
+}
+
 func judgeCommand() *cobra.Command {
-	var reports reportFlags
-	var role, expectedFile string
-	var strict bool
-	var selection suites.Selection
+	var f judgeFlags
 	cmd := &cobra.Command{
 		Use:   "judge TRACE",
 		Short: "Judge a recorded trace (see --trace)",
-		Args:  one("one TRACE, as --trace writes it"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			party := wire.Party(role)
-			if party != wire.Client && party != wire.Server {
-				return fmt.Errorf("--role is %q; it takes server or client", role)
-			}
-			if _, err := concerned(selection, []wire.Party{party}); err != nil {
-				return err
-			}
-			if err := reports.check(); err != nil {
-				return err
-			}
-			f, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			trace, err := wire.ReadTrace(f, wire.DefaultLimits)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			var entries []expected.Entry
-			if expectedFile != "" {
-				if entries, err = config.LoadExpected(expectedFile); err != nil {
-					return fmt.Errorf("--expected-failures: %w", err)
-				}
-			}
-			redactor := newRedactor(nil, nil)
-			keepSecret(redactor, trace)
-			run, _, err := suites.Run(cmd.Context(), suites.Recording{Party: party}, suites.Options{
-				Ginkgo: true, Trace: trace,
-				Selection: selection, Expected: entries, Strict: strict, Tool: result.Tool{Name: "mcpconform", Version: version()},
-				Target: result.Target{Command: []string{"(trace " + args[0] + ")"}}, Redactor: redactor,
-			})
-			if err != nil {
-				return err
-			}
-			return reports.write(run, trace)
-		},
+		Long: `Judges one party of a trace that --trace has written. Only the passive rules apply: nothing
+is sent, and a requirement that the recorded messages did not exercise is inconclusive.`,
+		Example: `  mcpconform server --trace trace.jsonl -- ./my-server
+  mcpconform judge trace.jsonl --role client --strict`,
+		Args: one("one TRACE, as --trace writes it"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args[0]) },
 	}
-	reports.register(cmd)
-	cmd.Flags().StringVar(&role, "role", "server", "whose conformance is judged: `server` or client")
-	registerSelection(cmd, &selection)
-	cmd.Flags().StringVar(&expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
-	cmd.Flags().BoolVar(&strict, "strict", false, "a broken SHOULD makes the target not conformant")
+	f.reports.register(cmd)
+	f.selection.register(cmd)
+	f.verdict.register(cmd)
+	cmd.Flags().StringVar(&f.role, "role", string(wire.Server), "judge this party: `server` or client")
 	return cmd
 }
 
-// keepSecret makes known the credentials in the heads of a trace, which need not
-// be one of ours.
+func (f *judgeFlags) run(ctx context.Context, file string) error {
+	party := wire.Party(f.role)
+	if party != wire.Client && party != wire.Server {
+		return fmt.Errorf("--role is %q; it takes server or client", f.role)
+	}
+	if _, err := f.selection.parties([]wire.Party{party}); err != nil {
+		return err
+	}
+	if err := f.reports.check(); err != nil {
+		return err
+	}
+	trace, err := readTrace(file)
+	if err != nil {
+		return err
+	}
+	entries, err := f.verdict.expected()
+	if err != nil {
+		return err
+	}
+	redactor := newRedactor(nil, nil)
+	keepSecret(redactor, trace)
+	run, _, err := suites.Run(ctx, suites.Recording{Party: party}, suites.Options{
+		Ginkgo: true, Trace: trace,
+		Selection: f.selection.Selection, Expected: entries, Strict: f.verdict.strict, Redactor: redactor,
+		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: []string{"(trace " + file + ")"}},
+	})
+	if err != nil {
+		return err
+	}
+	return f.reports.write(run, trace)
+}
+
+func readTrace(file string) (*wire.Trace, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	trace, err := wire.ReadTrace(f, wire.DefaultLimits)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return trace, nil
+}
+
+// keepSecret makes known the credentials in the heads of a trace, which another
+// program may have recorded.
 func keepSecret(r *transport.Redactor, trace *wire.Trace) {
 	for _, l := range trace.Logs() {
 		for _, e := range l.Events() {

@@ -51,7 +51,7 @@ func interrupt(stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	<-signals
-	fmt.Fprintln(os.Stderr, "mcpconform: interrupted; ending the run, once more to end at once")
+	fmt.Fprintln(os.Stderr, "mcpconform: interrupted; the run ends and reports; interrupt again to exit at once")
 	stop()
 	<-signals
 	transport.KillAll()

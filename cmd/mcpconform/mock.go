@@ -26,13 +26,16 @@ func mockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mock --fault ID [flags] | mock --script FILE [flags] | mock --list",
 		Short: "Serve like the reference server, but with faults, or as a script says",
-		Args:  cobra.NoArgs,
+		Example: `  mcpconform mock --list
+  mcpconform mock --fault ping.refused --http :8080
+  mcpconform mock --script conversation.md --http :8080`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				return listFaults(cmd.OutOrStdout())
 			}
 			if len(ids) == 0 && file == "" {
-				return errors.New("mock needs a --fault or a --script; --list shows the faults")
+				return errors.New("give --fault or --script; --list lists the faults")
 			}
 			o, err := faulty(ids, f.transport())
 			if err != nil {
@@ -44,9 +47,9 @@ func mockCommand() *cobra.Command {
 			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the faults with level, page and transports, and the requirements that they break")
-	cmd.Flags().StringVar(&file, "script", "", "play the script in `FILE` (docs/scripts.md); exit code 1 if it was not played to its end")
-	cmd.Flags().StringSliceVar(&ids, "fault", nil, "have the fault with this `ID`, repeatable")
+	cmd.Flags().BoolVar(&list, "list", false, "list the faults: ID, level, page, transports, broken requirement, summary")
+	cmd.Flags().StringVar(&file, "script", "", "run the script in `FILE` (docs/scripts.md); the exit code is 1 if it did not run to its end")
+	cmd.Flags().StringSliceVar(&ids, "fault", nil, "break a requirement with the fault `ID`, repeatable")
 	f.register(cmd)
 	cmd.AddCommand(mockClientCommand())
 	_ = cmd.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -62,7 +65,7 @@ func mockCommand() *cobra.Command {
 }
 
 // serveScript serves a script, tells on stderr how it goes, and ends with an exit
-// code that says whether it was played to its end.
+// code that says whether the script ran to its end.
 func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -94,26 +97,28 @@ func mockClientCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client --fault ID [flags] URL | client --fault ID [flags] -- COMMAND [ARG...] | client --list",
 		Short: "Use a server like the reference client, but with faults",
+		Example: `  mcpconform mock client --list
+  mcpconform mock client --fault ID http://localhost:8080/mcp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
 				return listClientFaults(cmd.OutOrStdout())
 			}
 			if len(ids) == 0 || len(args) == 0 {
-				return errors.New("mock client needs a --fault and a server; --list shows the faults")
+				return errors.New("give --fault and a server: its URL, or COMMAND after --; --list lists the faults")
 			}
 			var changes []func(*reference.Standalone)
 			for _, id := range ids {
 				fault, ok := mockclient.Find(id)
 				if !ok {
-					return fmt.Errorf("there is no fault %q; mock client --list shows those that there are", id)
+					return fmt.Errorf("no fault is called %q; mock client --list lists them", id)
 				}
 				changes = append(changes, fault.Apply)
 			}
 			return f.run(cmd, args, changes...)
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the faults with the requirements that they break and the scenarios in which they show")
-	cmd.Flags().StringSliceVar(&ids, "fault", nil, "have the fault with this `ID`, repeatable")
+	cmd.Flags().BoolVar(&list, "list", false, "list the faults: ID, broken requirement, scenarios that show it, summary")
+	cmd.Flags().StringSliceVar(&ids, "fault", nil, "break a requirement with the fault `ID`, repeatable")
 	f.register(cmd)
 	return cmd
 }
@@ -144,10 +149,10 @@ func faulty(ids []string, transport string) (server.Options, error) {
 	for _, id := range ids {
 		fault, ok := mockserver.Find(id)
 		if !ok {
-			return server.Options{}, fmt.Errorf("there is no fault %q; mock --list shows those that there are", id)
+			return server.Options{}, fmt.Errorf("no fault is called %q; mock --list lists them", id)
 		}
 		if !fault.Shows(transport) {
-			return server.Options{}, fmt.Errorf("the fault %s shows over %s only", id, strings.Join(fault.Transports, " and "))
+			return server.Options{}, fmt.Errorf("the fault %s can be seen only over %s", id, strings.Join(fault.Transports, " and "))
 		}
 		fault.Apply(&o)
 		o.Behaviour.Breaks = append(o.Behaviour.Breaks, fault.Requirement)

@@ -17,26 +17,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
-	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// proxyFlags are those of the proxy command alone.
+// proxyFlags are those of the proxy.
 type proxyFlags struct {
 	reports        reportFlags
+	selection      selectionFlags
+	verdict        verdictFlags
+	stdio          stdioFlags
 	http           httpFlags
 	listen, role   string
-	strict         bool
-	expectedFile   string
-	selection      suites.Selection
-	env            []string
-	cleanEnv       bool
-	dir            string
-	entries        []expected.Entry
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
@@ -48,30 +42,31 @@ func proxyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy [flags] [-- COMMAND [ARG...]]",
 		Short: "Stand between a real client and a real server, and judge both",
-		Long: `proxy passes on what a client and a server say to each other, changes nothing, and judges
-both by the passive rules.
+		Long: `Passes on what a client and a server send to each other, changes nothing, and judges both by
+the passive rules.
 
-With a COMMAND it is a server over stdio: name it in the client's configuration in the
-place of the server, whose command follows after --. With --url it listens for clients
-over HTTP and passes their requests on; Ctrl-C ends it. The report is printed on stderr;
-of two parties, files get the name of the party before their extension. A session that
-brings more than is kept goes on; what was not recorded of it is not judged.`,
+With COMMAND, it is a server over stdio: in the client's configuration, name it in the
+place of the server, and the server's own command after --. With --url, it listens for
+clients over HTTP and passes their requests on until Ctrl-C ends it.
+
+The report is printed on stderr. When both parties are judged, each has its own report
+files: the party's name stands before the extension. A session that grows beyond the limits
+of the record goes on; what was not recorded is not judged.`,
+		Example: `  mcpconform proxy --html report.html -- npx -y my-server
+  mcpconform proxy --url https://mcp.example/mcp --listen 127.0.0.1:9000 --role client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return f.run(cmd.Context(), args)
 		},
 	}
 	f.reports.register(cmd)
+	f.selection.register(cmd)
+	f.verdict.register(cmd)
+	f.stdio.register(cmd, "server")
 	f.http.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` at which clients over HTTP find the server")
-	flags.StringVar(&f.role, "role", roleBoth, "whose conformance is judged: server, client or `both`")
-	registerSelection(cmd, &f.selection)
-	flags.StringVar(&f.expectedFile, "expected-failures", "", "failures listed in `FILE` do not count, as long as they fail")
-	flags.BoolVar(&f.strict, "strict", false, "a broken SHOULD makes a party not conformant")
-	flags.StringArrayVar(&f.env, "env", nil, "environment variable of the server, `NAME=value` or NAME to pass ours on, repeatable")
-	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the server only PATH, HOME and what --env names")
-	flags.StringVar(&f.dir, "cwd", "", "working directory of the server")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "listen for clients over HTTP at `ADDRESS`")
+	flags.StringVar(&f.role, "role", roleBoth, "judge this party: server, client or `both`")
 	return cmd
 }
 
@@ -84,25 +79,22 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 	default:
 		return fmt.Errorf("--role is %q; it takes server, client or both", f.role)
 	}
-	parties, err := concerned(f.selection, parties)
+	parties, err := f.selection.parties(parties)
 	if err != nil {
 		return err
 	}
-	if f.expectedFile != "" {
-		if f.entries, err = config.LoadExpected(f.expectedFile); err != nil {
-			return fmt.Errorf("--expected-failures: %w", err)
-		}
+	entries, err := f.verdict.expected()
+	if err != nil {
+		return err
 	}
 	for _, p := range parties {
-		if reports := f.reportsOn(p, len(parties)); err == nil {
-			err = reports.check()
+		reports := f.reportsOn(p, len(parties))
+		if err := reports.check(); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
 	o := suites.Options{
-		Ginkgo: true, Selection: f.selection, Expected: f.entries, Strict: f.strict, Limits: wire.DefaultLimits,
+		Ginkgo: true, Selection: f.selection.Selection, Expected: entries, Strict: f.verdict.strict, Limits: wire.DefaultLimits,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}
 	switch {
@@ -111,7 +103,7 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 	case len(args) > 0:
 		err = f.relayStdio(ctx, &o, args)
 	default:
-		err = errors.New("no server to stand before: give a COMMAND after --, or --url")
+		err = errors.New("the server is missing; give COMMAND after --, or --url")
 	}
 	var start *transport.StartError
 	if err != nil && !errors.As(err, &start) {
@@ -124,16 +116,16 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 }
 
 func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []string) error {
-	env, err := (&runFlags{env: f.env, cleanEnv: f.cleanEnv}).environment()
+	command, err := f.stdio.command(args)
 	if err != nil {
 		return err
 	}
 	o.Trace, o.Target.Command = relayedTrace(o.Limits), slices.Clone(args)
-	o.Redactor = newRedactor(env, args)
+	o.Redactor = newRedactor(command.Env, args)
 	// A client that has gone ends what is written to it, and not this process,
 	// which has its report to write.
 	signal.Ignore(syscall.SIGPIPE)
-	d := &transport.Stdio{Launcher: transport.Command{Args: args, Dir: f.dir, Env: env}}
+	d := &transport.Stdio{Launcher: command}
 	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
 }
 
@@ -148,7 +140,7 @@ func relayedTrace(limits wire.Limits) *wire.Trace {
 // relayHTTP serves clients until the context ends.
 func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []string) error {
 	if f.http.start != "" {
-		return errors.New("--start: the proxy starts no server over HTTP; start it before")
+		return errors.New("--start: the proxy cannot start a server over HTTP; start the server first")
 	}
 	e, err := f.http.endpoint(args, 0)
 	if err != nil {
@@ -192,9 +184,9 @@ func found(at string, r *transport.Redactor) string {
 	if u, err := url.Parse(at); err == nil {
 		shown = r.URL(u)
 	}
-	text := "clients find the server at " + shown + "; Ctrl-C ends and reports"
+	text := "clients find the server at " + shown + "; Ctrl-C ends the proxy and prints the report"
 	if shown != at {
-		text += " (" + transport.Redacted + " stands for what --url has there)"
+		text += " (in the place of " + transport.Redacted + ", use what --url has there)"
 	}
 	return text
 }

@@ -222,10 +222,10 @@ func TestProxyRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "no server to stand before"},
+		{nil, "the server is missing"},
 		{[]string{"--role", "host", "--", "x"}, "it takes server, client or both"},
 		{[]string{"--url", "ftp://x"}, "must begin with http://"},
-		{[]string{"--url", "http://x", "--start", "x"}, "starts no server"},
+		{[]string{"--url", "http://x", "--start", "x"}, "cannot start a server"},
 		{[]string{"--url", "http://localhost:1", "--listen", "nowhere"}, "--listen"},
 	} {
 		cmd := newRoot()

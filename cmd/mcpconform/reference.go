@@ -6,14 +6,28 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/reference/authserver"
+	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
+
+// referenceCommand holds the reference peers as programs of their own.
+func referenceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reference", Short: "Run a reference peer by itself",
+		Example: `  mcpconform reference server --http :8080
+  mcpconform reference client http://localhost:8080/mcp`,
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(referenceServerCommand(), referenceClientCommand())
+	return cmd
+}
 
 // listenFlags choose the transport of a server that runs by itself.
 type listenFlags struct {
@@ -71,7 +85,7 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 		}
 		as.Protect(p, true)
 		// It guards nothing but what the program makes up.
-		fmt.Fprintf(stderr, "mcpconform: an access token for it is %s\n", as.Issue(origin+path, tokenLife))
+		fmt.Fprintf(stderr, "mcpconform: an access token for this server is %s\n", as.Issue(origin+path, tokenLife))
 	}
 	return server.New(o).HTTP().Serve(ctx, l)
 }
@@ -84,13 +98,13 @@ func referenceServerCommand() *cobra.Command {
 	var protected bool
 	cmd := &cobra.Command{
 		Use:   "server [flags]",
-		Short: "Serve every feature of the revision, over stdio unless told otherwise",
+		Short: "Serve every feature of the revision, over stdio unless a flag names another transport",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var o server.Options
 			if protected {
 				if f.transport() == transport.NameStdio {
-					return errors.New("--protected is for servers over HTTP: --http or --sse is missing")
+					return errors.New("--protected needs a server over HTTP: --http or --sse")
 				}
 				o.HTTP.Protection = &server.Protection{}
 			}
@@ -98,6 +112,69 @@ func referenceServerCommand() *cobra.Command {
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&protected, "protected", false, "demand access tokens, and be the authorization server that issues them to everybody")
+	cmd.Flags().BoolVar(&protected, "protected", false, "require access tokens, and be the authorization server that issues them to everybody")
+	return cmd
+}
+
+// standaloneFlags are those of a client that runs by itself.
+type standaloneFlags struct {
+	limits limitFlags
+	act    string
+	quiet  bool
+	over   string
+}
+
+func (f *standaloneFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.limits.registerTimeout(cmd, reference.DefaultTimeout, "how long one answer may take")
+	flags.StringVar(&f.act, "act", os.Getenv("MCPCONFORM_ACT"), "what to do where a person would decide (default: $MCPCONFORM_ACT)")
+	flags.StringVar(&f.over, "transport", transportAuto, "transport at the URL: auto or sse (HTTP+SSE)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
+}
+
+// run takes the client, with what changes it, to the server that the arguments name.
+func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func(*reference.Standalone)) error {
+	if err := f.limits.check(); err != nil {
+		return err
+	}
+	c := reference.Standalone{Timeout: f.limits.timeout, Act: f.act}
+	if !f.quiet {
+		c.Output = cmd.OutOrStdout()
+	}
+	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
+		if len(args) > 1 {
+			return errors.New("give either a URL alone, or a COMMAND after --")
+		}
+		c.URL, c.Legacy = args[0], f.over == transport.NameSSE
+	} else {
+		c.Launcher = transport.Command{Args: args}
+	}
+	for _, change := range changes {
+		change(&c)
+	}
+	if err := c.Run(cmd.Context()); err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcpconform: "+newRedactor(nil, args).String(err.Error()))
+		return exitError(exitNotConformant)
+	}
+	return nil
+}
+
+// referenceClientCommand runs the reference client by itself.
+func referenceClientCommand() *cobra.Command {
+	var f standaloneFlags
+	cmd := &cobra.Command{
+		Use:   "client [flags] URL | client [flags] -- COMMAND [ARG...]",
+		Short: "Use everything that a server offers, once, and disconnect",
+		Example: `  mcpconform reference client http://localhost:8080/mcp
+  mcpconform reference client -- ./my-server --stdio`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the server is missing; give its URL, or COMMAND after --")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.register(cmd)
 	return cmd
 }

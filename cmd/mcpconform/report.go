@@ -17,15 +17,17 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RESULTS.json...",
 		Short: "Render results again, or several of them side by side",
+		Example: `  mcpconform report results.json --html report.html
+  mcpconform report typescript.json python.json go.json --markdown matrix.md`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("report takes RESULTS.json files, as --json writes them")
+				return errors.New("the results are missing; give RESULTS.json files, as --json writes them")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if reports.trace != "" {
-				return errors.New("--trace: results hold no trace")
+				return errors.New("--trace: results do not contain a trace")
 			}
 			if err := reports.check(); err != nil {
 				return err
@@ -66,7 +68,7 @@ func readResults(path string) (*result.Run, error) {
 func (f *reportFlags) matrix(runs []*result.Run) error {
 	for _, file := range f.files() {
 		if *file.path != "" && file.path != &f.markdown {
-			return fmt.Errorf("--%s: several results can be rendered on the console and with --markdown only", file.flag)
+			return fmt.Errorf("--%s: several results can only be shown on the console or written with --markdown", file.flag)
 		}
 	}
 	if f.markdown != "" {

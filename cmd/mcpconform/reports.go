@@ -63,7 +63,7 @@ func (f *reportFlags) progress() *reporters.Progress {
 // would be in vain.
 func (f *reportFlags) check() error {
 	if f.attestation != "" && f.json == "" {
-		return errors.New("--attestation attests results.json; name that file with --json")
+		return errors.New("--attestation needs --json; it attests results.json")
 	}
 	named := make(map[string]string)
 	for _, file := range f.files() {
@@ -89,7 +89,7 @@ func checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("%s is a folder; it takes the name of a file", path)
+		return fmt.Errorf("%s is a folder; give the name of a file", path)
 	case err == nil && !info.Mode().IsRegular():
 		return nil // such as a pipe, which wants to be opened but once
 	case err == nil:

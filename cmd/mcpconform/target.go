@@ -16,6 +16,65 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
+// stdioFlags say how a target that is a program is launched.
+type stdioFlags struct {
+	env      []string
+	cleanEnv bool
+	dir      string
+}
+
+// register declares the flags for a party: server or client.
+func (f *stdioFlags) register(cmd *cobra.Command, party string) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the "+party+", `NAME=value`, or pass ours on, NAME; repeatable")
+	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the "+party+" only PATH, HOME and what --env names")
+	flags.StringVar(&f.dir, "cwd", "", "start the "+party+" in the folder `DIR`")
+}
+
+// command returns how the program is launched. An environment that is nil is ours.
+func (f *stdioFlags) command(args []string) (transport.Command, error) {
+	env, err := f.environment()
+	return transport.Command{Args: args, Dir: f.dir, Env: env}, err
+}
+
+func (f *stdioFlags) environment() ([]string, error) {
+	if !f.cleanEnv && len(f.env) == 0 {
+		return nil, nil
+	}
+	var env []string
+	if f.cleanEnv {
+		for _, name := range []string{"PATH", "HOME", "SystemRoot"} {
+			if v, ok := os.LookupEnv(name); ok {
+				env = append(env, name+"="+v)
+			}
+		}
+	} else {
+		env = os.Environ()
+	}
+	for _, e := range f.env {
+		name, _, given := strings.Cut(e, "=")
+		switch v, ok := os.LookupEnv(name); {
+		case given:
+			env = append(env, e)
+		case ok:
+			env = append(env, name+"="+v)
+		default:
+			return nil, fmt.Errorf("--env %s: our environment has no variable of this name; NAME=value sets one", e)
+		}
+	}
+	return env, nil
+}
+
+// given returns the names of the variables that the user has set.
+func (f *stdioFlags) given() []string {
+	var names []string
+	for _, e := range f.env {
+		name, _, _ := strings.Cut(e, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
 // httpFlags name a server that is reached over HTTP.
 type httpFlags struct {
 	url, transport string
@@ -29,21 +88,24 @@ type httpFlags struct {
 func (f *httpFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "url", "", "`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp")
-	flags.StringVar(&f.transport, "transport", "auto", "transport at the URL: auto, `http` (Streamable HTTP) or sse (HTTP+SSE)")
-	flags.StringArrayVar(&f.headers, "header", nil, "header of every HTTP request, `'Name: value'`, repeatable; not shown in reports")
-	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token that the environment variable `VAR` holds")
+	flags.StringVar(&f.transport, "transport", transportAuto, "transport at the URL: auto, `http` (Streamable HTTP) or sse (HTTP+SSE)")
+	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'Name: value'` with every HTTP request, repeatable; reports do not show it")
+	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token in the environment variable `VAR`")
 	flags.BoolVar(&f.tls.Insecure, "insecure", false, "accept any TLS certificate")
 	flags.StringVar(&f.tls.CAFile, "cacert", "", "trust the certificates in `FILE` (PEM) as well")
-	flags.StringVar(&f.tls.CertFile, "cert", "", "certificate of the client in `FILE` (PEM)")
-	flags.StringVar(&f.tls.KeyFile, "key", "", "key of the client's certificate in `FILE` (PEM)")
-	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever the URL's host")
-	flags.StringVar(&f.start, "start", "", "run the shell `COMMAND` to start the server and stop it after the run; {port} in it and in the URL is a free port")
+	flags.StringVar(&f.tls.CertFile, "cert", "", "show the client certificate in `FILE` (PEM)")
+	flags.StringVar(&f.tls.KeyFile, "key", "", "use the key in `FILE` (PEM) for the client certificate")
+	flags.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket `PATH`, whatever host the URL names")
+	flags.StringVar(&f.start, "start", "", "start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
 }
+
+// transportAuto has the transport found out.
+const transportAuto = "auto"
 
 // given reports whether any flag asks for a target over HTTP.
 func (f *httpFlags) given() bool {
 	return f.url != "" || f.start != "" || f.socket != "" || len(f.headers) > 0 || f.bearerEnv != "" ||
-		f.tls != (transport.TLSOptions{}) || f.transport != "auto" && f.transport != ""
+		f.tls != (transport.TLSOptions{}) || f.transport != transportAuto && f.transport != ""
 }
 
 // endpoint returns what the flags say of the server.
@@ -51,14 +113,14 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	e := transport.Endpoint{URL: f.url, Header: make(http.Header), Socket: f.socket, Timeout: timeout}
 	switch {
 	case len(args) > 0 && f.url == "" && f.start == "":
-		return e, errors.New("a COMMAND is a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS are for one over HTTP (--url)")
+		return e, errors.New("COMMAND starts a server over stdio; --header, --bearer-env, --transport, --unix-socket and the flags for TLS need a server over HTTP (--url)")
 	case len(args) > 0:
-		return e, errors.New("a COMMAND is a server over stdio, --url one over HTTP: only one of them can be the target (--start COMMAND starts a server over HTTP)")
+		return e, errors.New("give either COMMAND, a server over stdio, or --url, a server over HTTP; --start COMMAND starts a server over HTTP")
 	case f.url == "":
-		return e, errors.New("--url is missing: it says where the server over HTTP is")
+		return e, errors.New("--url is missing; it says where the server over HTTP is")
 	}
 	switch f.transport {
-	case "", "auto", transport.NameHTTP, transport.NameSSE:
+	case "", transportAuto, transport.NameHTTP, transport.NameSSE:
 	default:
 		return e, fmt.Errorf("--transport is %q; it takes auto, http or sse", f.transport)
 	}
@@ -73,7 +135,7 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		}
 	}
 	if f.tls.KeyFile != "" && f.tls.CertFile == "" {
-		return e, errors.New("--key is given without --cert")
+		return e, errors.New("--key needs --cert")
 	}
 	if f.tls != (transport.TLSOptions{}) {
 		config, err := f.tls.Config()

@@ -22,7 +22,7 @@ func TestHTTPFlagsThatCannotBe(t *testing.T) {
 		args  []string
 		says  string
 	}{
-		{httpFlags{url: "http://localhost/mcp"}, []string{"command"}, "only one of them"},
+		{httpFlags{url: "http://localhost/mcp"}, []string{"command"}, "give either COMMAND"},
 		{httpFlags{start: "serve"}, nil, "--url is missing"},
 		{httpFlags{url: "ftp://localhost"}, nil, "--url: "},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp"}, nil, "--url: "},

@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"client", "--html", "file/report.html"}, "--html: "},
 		{[]string{"judge", "--junit", ".", "file"}, "--junit: . is a folder"},
 		{[]string{"proxy", "--markdown", "file/x.md", "--", never}, "--markdown: "},
-		{[]string{"server", "--attestation", "a"}, "--attestation attests results.json"},
+		{[]string{"server", "--attestation", "a"}, "--attestation needs --json"},
 		{[]string{"client", "--json", "same", "--html", "same"}, "--json and --html name the same file, same"},
 		// None is on a server, or on a client.
 		{[]string{"proxy", "--select", "ping.periodic", "--skip", "ping", "--", never}, "left to judge"},
@@ -61,10 +61,10 @@ func TestUsage(t *testing.T) {
 }
 
 // A proxy judges the parties that a selection concerns.
-func TestConcerned(t *testing.T) {
+func TestSelectedParties(t *testing.T) {
 	both := []wire.Party{wire.Server, wire.Client}
 	for pattern, want := range map[string]int{"tools.name.unique": 1, "http.client.delete-session": 1, "base.json.well-formed": 2} {
-		if got, err := concerned(suites.Selection{Select: []string{pattern}}, both); err != nil || len(got) != want {
+		if got, err := (&selectionFlags{suites.Selection{Select: []string{pattern}}}).parties(both); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v, want %d parties", pattern, got, err, want)
 		}
 	}

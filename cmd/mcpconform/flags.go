@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/reference/script"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/expected"
+)
+
+// The groups of flags that several commands share. Each is declared once:
+// selectionFlags, verdictFlags, limitFlags and scriptFlags here, reportFlags in
+// reports.go, stdioFlags and httpFlags in target.go, configFlags in config.go.
+
+// selectionFlags choose the requirements that are judged.
+type selectionFlags struct{ suites.Selection }
+
+func (f *selectionFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.Select, "select", nil, "judge only these requirements: `ID`, glob, page or level, repeatable")
+	flags.StringSliceVar(&f.Skip, "skip", nil, "leave out these requirements: `ID`, glob, page or level, repeatable")
+	flags.StringVar(&f.LabelFilter, "label-filter", "", "judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		// As by a script whose variable is empty: it would choose everything.
+		for name, values := range map[string][]string{"select": f.Select, "skip": f.Skip} {
+			if flags.Changed(name) && len(values) == 0 {
+				return fmt.Errorf("--%s is empty; it takes an ID, glob, page or level", name)
+			}
+		}
+		return nil
+	}
+}
+
+// parties returns those of the parties for which the selection leaves something
+// to judge. It is an error if there is none.
+func (f *selectionFlags) parties(all []wire.Party, own ...schema.Requirement) ([]wire.Party, error) {
+	var left []wire.Party
+	var faults []error
+	for _, p := range all {
+		if err := f.Validate(p, own...); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		left = append(left, p)
+	}
+	if len(left) > 0 {
+		return left, nil
+	}
+	// What is wrong with a pattern is the same for either party.
+	if len(faults) > 1 && faults[0].Error() == faults[1].Error() {
+		faults = faults[:1]
+	}
+	return nil, fmt.Errorf("--select, --skip: %w", errors.Join(faults...))
+}
+
+// verdictFlags say which findings count.
+type verdictFlags struct {
+	strict bool
+	file   string // of expected failures
+}
+
+func (f *verdictFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "count a broken SHOULD as a failure")
+	cmd.Flags().StringVar(&f.file, "expected-failures", "", "do not count the failures that `FILE` lists, as long as they fail")
+}
+
+// expected returns what the file lists, or nil without one.
+func (f *verdictFlags) expected() ([]expected.Entry, error) {
+	if f.file == "" {
+		return nil, nil
+	}
+	entries, err := config.LoadExpected(f.file)
+	if err != nil {
+		return nil, fmt.Errorf("--expected-failures: %w", err)
+	}
+	return entries, nil
+}
+
+// limitFlags bound how long a target may take, and how much of it runs at once.
+type limitFlags struct {
+	timeout  time.Duration
+	parallel int
+}
+
+// answerTimeout is how long one answer may take unless --timeout says otherwise.
+const answerTimeout = 10 * time.Second
+
+func (f *limitFlags) registerTimeout(cmd *cobra.Command, standard time.Duration, usage string) {
+	cmd.Flags().DurationVar(&f.timeout, "timeout", standard, usage)
+}
+
+func (f *limitFlags) registerParallel(cmd *cobra.Command, usage string) {
+	cmd.Flags().IntVar(&f.parallel, "parallel", 0, usage)
+}
+
+func (f *limitFlags) check() error {
+	switch {
+	case f.timeout <= 0:
+		return errors.New("--timeout must be greater than 0")
+	case f.parallel < 0:
+		return errors.New("--parallel must be at least 0; with 0, mcpconform chooses the number")
+	}
+	return nil
+}
+
+// scriptFlags name the user's scripts.
+type scriptFlags struct{ folders []string }
+
+func (f *scriptFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.folders, "scripts", nil, "run the scripts in the folder `DIR` as well (docs/scripts.md), repeatable")
+}
+
+// read returns the scripts for a party.
+func (f *scriptFlags) read(p wire.Party) ([]*script.Script, error) {
+	var all []*script.Script
+	for _, folder := range f.folders {
+		if info, err := os.Stat(folder); err != nil {
+			return nil, fmt.Errorf("--scripts: %w", err)
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("--scripts: %s is not a folder", folder)
+		}
+		found, err := script.ReadDir(os.DirFS(folder), folder)
+		if err != nil {
+			return nil, fmt.Errorf("--scripts: %w", err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("--scripts: the folder %s has no file that ends in .md", folder)
+		}
+		all = append(all, found...)
+	}
+	if err := suites.CheckScripts(all, p); err != nil {
+		return nil, fmt.Errorf("--scripts: %w", err)
+	}
+	return all, nil
+}
