@@ -224,7 +224,7 @@ func TestConfigureFaults(t *testing.T) {
 		{"file that is not there", "", []string{"--config=none.yaml"}, "none.yaml"},
 		{"list that the default file names is not there", "expectedFailures: none.yaml\n", nil, "none.yaml"},
 		{"list that is not there", "", []string{"--expected-failures=none.yaml"}, "none.yaml"},
-		{"several servers", "", []string{"--from=client.json"}, "say which with --name: one, two"},
+		{"several servers", "", []string{"--from=client.json"}, "choose one with --name: one, two"},
 		{"name without file", "", []string{"--name=one"}, "--name needs --from"},
 		{"file and command", "", []string{"--from=client.json", "--name=one", "--", "./mine"}, "neither COMMAND nor --url"},
 		{"file and url", "", []string{"--from=client.json", "--name=one", "--url=http://x"}, "neither COMMAND nor --url"},

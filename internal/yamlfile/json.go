@@ -21,7 +21,7 @@ func JSON(v any) (any, error) {
 		return json.Number(strconv.Itoa(v)), nil
 	case float64:
 		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return nil, fmt.Errorf("%v is no number of JSON", v)
+			return nil, fmt.Errorf("%v is not a number that JSON can write", v)
 		}
 		return json.Number(strconv.FormatFloat(v, 'g', -1, 64)), nil
 	case []any:
@@ -43,5 +43,5 @@ func JSON(v any) (any, error) {
 		}
 		return object, nil
 	}
-	return nil, fmt.Errorf("a %T has no form in JSON", v)
+	return nil, fmt.Errorf("JSON cannot write a %T", v)
 }

@@ -151,7 +151,7 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	}
 	for i, folder := range c.Scripts {
 		if folder == "" {
-			return nil, f.Errorf([]any{"scripts", i}, "the folder has no name")
+			return nil, f.Errorf([]any{"scripts", i}, "the name of the folder is empty")
 		}
 		if !filepath.IsAbs(folder) {
 			c.Scripts[i] = filepath.Join(dir, folder)
@@ -164,13 +164,13 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 	at := func(member ...any) []any { return append([]any{"target"}, member...) }
 	switch {
 	case len(t.Command) > 0 && t.URL != "":
-		return f.Errorf(at("url"), "the target has a command, which is a server over stdio, and a url, which is one over HTTP: only one of them can be meant (start: starts a server over HTTP)")
+		return f.Errorf(at("url"), "give either command, a server over stdio, or url, a server over HTTP; start starts a server over HTTP")
 	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
-		return f.Errorf(at("command"), "the command names no program")
+		return f.Errorf(at("command"), "the command does not name a program")
 	case t.Start != "" && t.URL == "":
-		return f.Errorf(at("start"), "start is for a server over HTTP: the url is missing")
+		return f.Errorf(at("start"), "start needs url, the address of the server over HTTP")
 	case len(t.Headers) > 0 && t.URL == "":
-		return f.Errorf(at("headers"), "headers are for a server over HTTP: the url is missing")
+		return f.Errorf(at("headers"), "headers need url, the address of a server over HTTP")
 	}
 	var err error
 	if t.URL, err = target.Expand(t.URL, lookup); err != nil {
@@ -196,7 +196,7 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 func (c *Config) settleRun(f *yamlfile.File) error {
 	switch {
 	case c.Revision != "" && c.Revision != schema.Version:
-		return f.Errorf([]any{"revision"}, "revision %q is not known; %s is", c.Revision, schema.Version)
+		return f.Errorf([]any{"revision"}, "revision %q is not supported; %s is", c.Revision, schema.Version)
 	case c.CallTools != "" && !slices.Contains([]check.CallMode{check.CallNone, check.CallSafe, check.CallAll}, c.CallTools):
 		return f.Errorf([]any{"callTools"}, "callTools is %q; it takes none, safe or all", c.CallTools)
 	}
@@ -204,7 +204,7 @@ func (c *Config) settleRun(f *yamlfile.File) error {
 		"message": c.Limits.Message > 0, "total": c.Limits.Total > 0, "timeout": c.Limits.Timeout > 0,
 	} {
 		if at := []any{"limits", member}; f.Has(at...) && !positive {
-			return f.Errorf(at, "the limit has to be more than nothing")
+			return f.Errorf(at, "the limit must be greater than 0")
 		}
 	}
 	return nil
@@ -219,9 +219,9 @@ func (c *Config) settlePurposes(f *yamlfile.File) error {
 			for _, p := range profile.Purposes() {
 				names = append(names, p.Name)
 			}
-			return f.Errorf(at, "there is no purpose %q; the purposes are %s", name, strings.Join(names, ", "))
+			return f.Errorf(at, "no purpose is called %q; the purposes are %s", name, strings.Join(names, ", "))
 		case call.Tool == "":
-			return f.Errorf(at, "the purpose %s names no tool", name)
+			return f.Errorf(at, "the purpose %s does not name a tool", name)
 		case call.Arguments == nil:
 			continue
 		}
@@ -245,16 +245,16 @@ func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bo
 		case err != nil:
 			return f.Errorf(at(member), "%s", err)
 		case !httpguts.ValidHeaderFieldValue(v):
-			return f.Errorf(at(member), "the token has characters that no header may have")
+			return f.Errorf(at(member), "the token contains characters that are not allowed in a header")
 		}
 		*token = strings.TrimSpace(v)
 	}
 	u, err := url.Parse(a.Resource)
 	switch {
 	case a.Resource != "" && (err != nil || u.Host == ""):
-		return f.Errorf(at("resource"), "the resource is no URL with scheme and host")
+		return f.Errorf(at("resource"), "the resource is not a URL with scheme and host")
 	case a.Narrow != "" && a.NarrowRequest.Method == "":
-		return f.Errorf(at("narrow"), "narrow is a token of too little scope for a request: narrowRequest, which says for which, is missing")
+		return f.Errorf(at("narrow"), "narrow needs narrowRequest, the request for which the token's scope is too small")
 	case a.NarrowRequest.Params == nil:
 		return nil
 	}
@@ -295,7 +295,7 @@ func (c *Config) settleOrigins(f *yamlfile.File) error {
 	for i, origin := range c.TrustedOrigins {
 		if u, err := url.Parse(origin); origin != "*" && origin != "null" &&
 			(err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			return f.Errorf([]any{"trustedOrigins", i}, "%q is no origin such as https://app.example:8443, nor null, nor * for all", origin)
+			return f.Errorf([]any{"trustedOrigins", i}, "%q is not an origin such as https://app.example:8443, nor null, nor * for all", origin)
 		}
 	}
 	return nil
@@ -309,7 +309,7 @@ func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bo
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
 			if len(v) < shortestMarker {
-				return f.Errorf([]any{member, i}, "%d bytes are too short to be told from other text: at least %d are needed", len(v), shortestMarker)
+				return f.Errorf([]any{member, i}, "the text has %d bytes; it needs at least %d to be told from other text", len(v), shortestMarker)
 			}
 			markers[i] = v
 		}

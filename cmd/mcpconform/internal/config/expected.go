@@ -28,16 +28,16 @@ func checkExpected(entries []expected.Entry, f *yamlfile.File, at ...any) error 
 	for i, e := range entries {
 		place := func(member string) []any { return append(append([]any{}, at...), i, member) }
 		if e.ID == "" {
-			return f.Errorf(place("id"), "the entry names no requirement: its id is missing")
+			return f.Errorf(place("id"), "the entry does not name a requirement; its id is missing")
 		}
 		if _, err := path.Match(e.ID, ""); err != nil {
-			return f.Errorf(place("id"), "%q is no pattern: %s", e.ID, err)
+			return f.Errorf(place("id"), "%q is not a pattern: %s", e.ID, err)
 		}
 		if strings.TrimSpace(e.Reason) == "" {
-			return f.Errorf(place("reason"), "the entry for %s gives no reason", e.ID)
+			return f.Errorf(place("reason"), "the entry for %s does not give a reason", e.ID)
 		}
 		if _, err := time.Parse(time.DateOnly, e.Expires); e.Expires != "" && err != nil {
-			return f.Errorf(place("expires"), "%q is no date: it is written YYYY-MM-DD", e.Expires)
+			return f.Errorf(place("expires"), "%q is not a date; dates are written YYYY-MM-DD", e.Expires)
 		}
 	}
 	return nil

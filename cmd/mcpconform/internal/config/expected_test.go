@@ -26,12 +26,12 @@ func TestLoadExpected(t *testing.T) {
 		},
 		{"no list", "id: a\nreason: b\n", nil, ":1:3: "},
 		{"unknown member", "- id: a\n  reason: b\n  expire: 2026-01-31\n", nil, `:3:3: unknown field "expire"`},
-		{"no id", "- reason: b\n", nil, ":1:3: the entry names no requirement: its id is missing"},
-		{"no pattern", "- id: 'a['\n  reason: b\n", nil, `:1:7: "a[" is no pattern: syntax error in pattern`},
-		{"no reason", "- id: a\n  reason: b\n- id: c\n", nil, ":3:3: the entry for c gives no reason"},
-		{"blank reason", "- id: a\n  reason: ' '\n", nil, ":2:11: the entry for a gives no reason"},
-		{"no date", "- id: a\n  reason: b\n  expires: soon\n", nil, `:3:12: "soon" is no date: it is written YYYY-MM-DD`},
-		{"no such day", "- id: a\n  reason: b\n  expires: 2026-02-30\n", nil, `:3:12: "2026-02-30" is no date: it is written YYYY-MM-DD`},
+		{"no id", "- reason: b\n", nil, ":1:3: the entry does not name a requirement; its id is missing"},
+		{"no pattern", "- id: 'a['\n  reason: b\n", nil, `:1:7: "a[" is not a pattern: syntax error in pattern`},
+		{"no reason", "- id: a\n  reason: b\n- id: c\n", nil, ":3:3: the entry for c does not give a reason"},
+		{"blank reason", "- id: a\n  reason: ' '\n", nil, ":2:11: the entry for a does not give a reason"},
+		{"no date", "- id: a\n  reason: b\n  expires: soon\n", nil, `:3:12: "soon" is not a date; dates are written YYYY-MM-DD`},
+		{"no such day", "- id: a\n  reason: b\n  expires: 2026-02-30\n", nil, `:3:12: "2026-02-30" is not a date; dates are written YYYY-MM-DD`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "f.yaml")

@@ -29,15 +29,15 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	target, hidden := withoutSecrets(target, redactor)
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# yaml-language-server: $schema=%s", schemaURL)
-	p("# Configuration of mcpconform. Flags on the command line win over this file.")
+	p("# Configuration of mcpconform. Flags on the command line override this file.")
 	p("")
 	if hidden > 0 {
-		p("# Secrets are left out: set the variables ${%s1} … in their place, or name your own.", secretVariable)
+		p("# Secrets are left out: set the environment variables %s1 …, or refer to your own.", secretVariable)
 	}
 	writeTarget(p, target)
 	p("")
-	p("# Which tools may be called: none, safe (those annotated read-only, those named")
-	p("# below and those of known test servers) or all. Real tools have real effects.")
+	p("# Which tools may be called: none, safe (tools annotated as read-only, tools named")
+	p("# below and tools of known test servers) or all. Real tools have real effects.")
 	p("callTools: safe")
 	if found != nil {
 		p("")
@@ -46,27 +46,27 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("")
 	writePurposes(p, found)
 	p("")
-	p("# Failures that are accepted for the time being. An entry that fails no longer")
-	p("# has to be removed: the run says so and exits with 1.")
+	p("# Failures that are accepted for the time being. An entry that no longer fails")
+	p("# must be removed: the run says so and exits with 1.")
 	p("# expectedFailures:")
 	p("#   - id: tools.error.unknown-tool-code")
 	p("#     reason: https://example.com/issues/1")
 	p("#     expires: 2030-12-31")
 	p("")
-	p("# What must not turn up in log messages: credentials, and data of persons.")
+	p("# Texts that must not appear in log messages: credentials, and data of persons.")
 	p("# secrets: [\"${API_KEY}\"]")
 	p("# personalData: [jane.doe@example.com]")
 	p("")
-	p("# Of a server over HTTP: origins that it trusts on purpose, * for all; whether it")
+	p("# For a server over HTTP: origins that it trusts on purpose, * for all; whether it")
 	p("# is meant to be reachable from outside.")
 	p("# trustedOrigins: [\"https://app.example\"]")
 	p("# public: true")
 	p("")
 	p("# limits:")
-	p("#   timeout: 10s  # of one answer")
-	p("# select: []      # only these requirements: ids, globs, pages, levels")
+	p("#   timeout: 10s  # for one answer")
+	p("# select: []      # judge only these requirements: IDs, globs, pages, levels")
 	p("# skip: []")
-	p("# strict: true    # a broken SHOULD counts")
+	p("# strict: true    # count a broken SHOULD as a failure")
 	return redactor.Bytes(b.Bytes())
 }
 
@@ -142,7 +142,7 @@ func writeTarget(p printer, t Target) {
 func writeTools(p printer, found *check.Target) {
 	tools := found.Tools()
 	if len(tools) == 0 {
-		p("# The server lists no tools.")
+		p("# The server does not list any tools.")
 		return
 	}
 	p("# The server's tools, and whether they are called with callTools: safe:")
@@ -151,9 +151,9 @@ func writeTools(p printer, found *check.Target) {
 			p("#   and %d more", len(tools)-maxShown)
 			break
 		}
-		how := "no: it is not annotated read-only"
+		how := "no: it is not annotated as read-only"
 		if found.Settings.Allowed(tool) {
-			how = "yes: it is annotated read-only or known"
+			how = "yes: it is annotated as read-only or known"
 		}
 		p("#   %-30s %s", comment(fmt.Sprint(tool["name"])), how)
 	}
@@ -161,13 +161,13 @@ func writeTools(p printer, found *check.Target) {
 
 func writePurposes(p printer, found *check.Target) {
 	var known map[string]check.Call
-	p("# Some requirements can only be tried with a tool that does a certain thing.")
-	p("# What is named here may be called.")
+	p("# Some requirements can be tried only with a tool that does a certain thing.")
+	p("# The tools that are named here may be called.")
 	if found != nil {
 		known = found.Settings.Purposes
 		if found.Profile != "" {
 			p("# This server is known as %s;", comment(found.Profile))
-			p("# for the purposes that are marked with * there is a tool already.")
+			p("# it has a tool for each purpose that is marked with *.")
 		}
 	}
 	p("# purposes:")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
@@ -57,6 +58,39 @@ func TestInitial(t *testing.T) {
 				t.Errorf("a value is written:\n%s", text)
 			}
 		})
+	}
+}
+
+// Secrets are referred to, in the order in which they stand, whatever the server
+// calls its tools.
+func TestInitialWithoutSecrets(t *testing.T) {
+	r := transport.NewRedactor(nil, "")
+	r.Add("hunter22", "swordfish")
+	found := discovered()
+	found.Lists["tools/list"].Items[0]["name"] = "tool hunter22"
+	for _, tt := range []struct {
+		name   string
+		target Target
+		want   []string
+	}{
+		{"command", Target{Command: []string{"a", "--key=hunter22", "x swordfish y"}}, []string{`command: ["a","--key=${MCP_SECRET_1}","x ${MCP_SECRET_2} y"]`, "variables MCP_SECRET_1 …"}},
+		{
+			"url", Target{URL: "http://u:pw@localhost:{port}/mcp?a=b&hunter22", Start: "TOKEN=swordfish ./run {port}"},
+			[]string{`url: "http://${MCP_SECRET_1}@localhost:{port}/mcp?a=${MCP_SECRET_2}&${MCP_SECRET_3}"`, `start: "TOKEN=${MCP_SECRET_4} ./run {port}"`},
+		},
+		{"no URL", Target{URL: "http://localhost:{port}x/hunter22"}, []string{`url: "http://localhost:{port}x/${MCP_SECRET_1}"`}},
+	} {
+		text := string(Initial(tt.target, found, r))
+		for _, want := range append(tt.want, "#   tool REDACTED ") {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s is missing in\n%s", tt.name, want, text)
+			}
+		}
+		for _, secret := range []string{"hunter22", "swordfish"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: %s is written:\n%s", tt.name, secret, text)
+			}
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func (e expander) value(inner string) (string, error) {
 	}
 	name, fallback, optional := strings.Cut(strings.TrimPrefix(inner, "env:"), ":-")
 	if strings.Contains(name, ":") {
-		return "", fmt.Errorf("${%s} is something that only the client can fill in", inner)
+		return "", fmt.Errorf("only the client can fill in ${%s}", inner)
 	}
 	if v, ok := e.lookup(name); ok && (v != "" || !optional) {
 		return v, nil

@@ -41,11 +41,11 @@ func (e *UnnamedError) Error() string {
 	names := strings.Join(e.Servers, ", ")
 	switch {
 	case len(e.Servers) == 0:
-		return e.File + ": the file has no servers"
+		return e.File + ": the file does not name a server"
 	case e.Name == "":
-		return fmt.Sprintf("%s: the file has several servers; say which with --name: %s", e.File, names)
+		return fmt.Sprintf("%s: the file names several servers; choose one with --name: %s", e.File, names)
 	}
-	return fmt.Sprintf("%s: there is no server %q; the file has %s", e.File, e.Name, names)
+	return fmt.Sprintf("%s: no server is called %q; the file has %s", e.File, e.Name, names)
 }
 
 // Load returns the named server of a file, or with an empty name the only one.
@@ -101,7 +101,7 @@ func servers(raw []byte) (map[string]json.RawMessage, error) {
 		}
 		var entries map[string]json.RawMessage
 		if err := json.Unmarshal(value, &entries); err != nil {
-			return nil, fmt.Errorf("the member %s is no object", member)
+			return nil, fmt.Errorf("the member %s is not an object", member)
 		}
 		// VS Code's settings have the list one level below.
 		var below map[string]json.RawMessage
