@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -80,6 +81,19 @@ func newRedactor(env, args []string) *transport.Redactor {
 	r.AddEnv(env...)
 	r.AddArgs(args...)
 	return r
+}
+
+// discreet writes without secrets. Each call writes a whole text.
+type discreet struct {
+	to       io.Writer
+	redactor *transport.Redactor
+}
+
+func (d discreet) Write(p []byte) (int, error) {
+	if _, err := d.to.Write(d.redactor.Bytes(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // version returns the module version that the binary was built from.

@@ -139,7 +139,7 @@ func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func
 	}
 	c := reference.Standalone{Timeout: f.limits.timeout, Act: f.act}
 	if !f.quiet {
-		c.Output = cmd.OutOrStdout()
+		c.Output = discreet{cmd.OutOrStdout(), newRedactor(nil, args)}
 	}
 	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
 		if len(args) > 1 {

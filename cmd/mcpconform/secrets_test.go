@@ -423,6 +423,18 @@ func TestInitWritesNoSecret(t *testing.T) {
 	}
 }
 
+// TestReferenceClientShowsNoSecret has it meet a server that repeats secrets.
+func TestReferenceClientShowsNoSecret(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"reference", "client", "--", program, asEcho}, secretArguments...)...)
+	cmd.Env = append(append(os.Environ(), asCommand+"=1", "SERVICE_API_KEY="+secretEnv), secretEnvironment...)
+	said, _ := cmd.CombinedOutput() // the server refuses everything
+	outcome{files: map[string]string{"output": string(said)}}.wantHidden(t, "output")
+}
+
 // TestErrorsShowNoSecret gives secrets together with what cannot be done.
 func TestErrorsShowNoSecret(t *testing.T) {
 	program, err := os.Executable()

@@ -117,8 +117,9 @@ func secretName(name string) bool {
 // describing are the last words of names that say something of a secret, such as
 // where it is, and not what it is.
 var describing = []string{
-	"alg", "algorithm", "audience", "count", "dir", "enabled", "endpoint", "expiry", "file", "host", "issuer", "length", "limit", "method",
-	"methods", "mode", "path", "port", "provider", "scope", "scopes", "size", "sock", "socket", "timeout", "ttl", "type", "version",
+	"alg", "algorithm", "audience", "count", "dir", "domain", "enabled", "endpoint", "expiry", "file", "format", "header", "host", "issuer",
+	"length", "limit", "method", "methods", "mode", "name", "path", "port", "prefix", "provider", "realm", "scope", "scopes", "size", "sock",
+	"socket", "timeout", "ttl", "type", "user", "username", "version",
 }
 
 func nameParts(name string) []string {
@@ -132,21 +133,31 @@ func secretValue(name string) bool {
 }
 
 // random reports whether a word looks as if a generator of keys had made it,
-// such as a part of a path that only those who may use it know.
+// such as a part of a path that only those who may use it know: it is long, and
+// digits stand among its letters. In what people name, such as a model of
+// 20241022, they stand apart.
 func random(word string) bool {
 	const least, mixed = 20, 3
-	letters, digits := 0, 0
+	letters, digits, changes := 0, 0, 0
+	var before rune
 	for _, c := range word {
+		kind := '-'
 		switch {
 		case '0' <= c && c <= '9':
 			digits++
+			kind = '0'
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
 			letters++
+			kind = 'a'
 		case !strings.ContainsRune("-_+=~", c):
 			return false
 		}
+		if kind != before && kind != '-' && before != '-' && before != 0 {
+			changes++
+		}
+		before = kind
 	}
-	return letters+digits >= least && letters >= mixed && digits >= mixed
+	return letters+digits >= least && letters >= mixed && digits >= mixed && changes >= mixed
 }
 
 // Add makes further secrets known. Those shorter than six characters cannot be
