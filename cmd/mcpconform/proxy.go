@@ -163,7 +163,7 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	server := &http.Server{Handler: relay, ReadHeaderTimeout: 30 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	fmt.Fprintln(f.stderr, "mcpconform: "+found(relay.URL(l.Addr().String()), e.Redactor))
+	fmt.Fprintln(f.stderr, "mcpconform: "+invitation(relay.URL(l.Addr().String()), e.Redactor))
 	select {
 	case <-ctx.Done():
 		// First the connections: a client that stalls would hold up the relay.
@@ -177,9 +177,9 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	return err
 }
 
-// found tells where clients find the server: the address is that of the relay,
+// invitation tells where clients find the server: the address is that of the relay,
 // all else is the server's own.
-func found(at string, r *transport.Redactor) string {
+func invitation(at string, r *transport.Redactor) string {
 	shown := at
 	if u, err := url.Parse(at); err == nil {
 		shown = r.URL(u)

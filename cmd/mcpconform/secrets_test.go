@@ -435,6 +435,30 @@ func TestReferenceClientShowsNoSecret(t *testing.T) {
 	outcome{files: map[string]string{"output": string(said)}}.wantHidden(t, "output")
 }
 
+// TestMockShowsNoSecret has it tell of a client that does something else than the
+// script, with a secret that both inherit.
+func TestMockShowsNoSecret(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "script.md")
+	text := "# A call\n\n```json expect\n{\"method\": \"tools/call\", \"params\": {\"name\": \"another\"}}\n```\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "mock", "--script", file)
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), secretEnvironment...)
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":` + literal(secretInherited, asUpper) + `}}`
+	cmd.Stdin = strings.NewReader(strings.Join([]string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call, ""}, "\n"))
+	var told bytes.Buffer
+	cmd.Stderr = &told
+	_ = cmd.Run() // the script does not run to its end
+	outcome{files: map[string]string{"stderr": told.String()}}.wantHidden(t, "stderr")
+}
+
 // TestErrorsShowNoSecret gives secrets together with what cannot be done.
 func TestErrorsShowNoSecret(t *testing.T) {
 	program, err := os.Executable()
