@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,9 +28,13 @@ type Redactor struct {
 	headers map[string]bool // canonical names that the user gave
 
 	mu      sync.Mutex
-	secrets []string
-	needles *needles // of secrets; nil after a change
+	secrets map[string]bool
+	search  *search // for secrets; nil after a change
 }
+
+// search looks for secrets in texts, and in names of headers, which have lost
+// their case.
+type search struct{ texts, names *needles }
 
 // NewRedactor returns a Redactor for what a user gave: header and URL, which
 // may be empty. It knows the values of the header, of the URL's query and of
@@ -49,22 +54,28 @@ func NewRedactor(header http.Header, rawURL string) *Redactor {
 	return r
 }
 
-func (r *Redactor) known() *needles {
+// known returns the search for what is secret by now, or nil if nothing is.
+func (r *Redactor) known() *search {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.needles == nil && len(r.secrets) > 0 {
-		r.needles = newNeedles(r.secrets)
+	if r.search == nil && len(r.secrets) > 0 {
+		texts := slices.Collect(maps.Keys(r.secrets))
+		names := make([]string, len(texts))
+		for i, s := range texts {
+			names[i] = strings.ToLower(s)
+		}
+		r.search = &search{newNeedles(texts), newNeedles(names)}
 	}
-	return r.needles
+	return r.search
 }
 
 // String returns s without the known secrets.
 func (r *Redactor) String(s string) string {
 	if known := r.known(); known != nil && len(s) >= shortestCut {
-		if clean, found := replaceAll(known, s, Redacted); found {
+		if clean, found := replaceAll(known.texts, s, Redacted); found {
 			return string(clean)
 		}
 	}
@@ -74,7 +85,7 @@ func (r *Redactor) String(s string) string {
 // Bytes returns b without the known secrets: b itself when it holds none.
 func (r *Redactor) Bytes(b []byte) []byte {
 	if known := r.known(); known != nil && len(b) >= shortestCut {
-		if clean, found := replaceAll(known, b, Redacted); found {
+		if clean, found := replaceAll(known.texts, b, Redacted); found {
 			return clean
 		}
 	}
@@ -155,14 +166,8 @@ func (r *Redactor) Header(h http.Header) http.Header {
 // headerName returns a header's name unless it holds a secret, whose case has
 // changed on the way.
 func (r *Redactor) headerName(name string) string {
-	if r.known() == nil || len(name) < shortestSecret {
-		return name
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	lower := strings.ToLower(name)
-	for _, s := range r.secrets {
-		if len(s) <= len(name) && strings.Contains(lower, strings.ToLower(s)) {
+	if known := r.known(); known != nil && len(name) >= shortestSecret {
+		if _, found := replaceAll(known.names, strings.ToLower(name), Redacted); found {
 			return Redacted
 		}
 	}

@@ -165,6 +165,9 @@ func random(word string) bool {
 func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.secrets == nil {
+		r.secrets = make(map[string]bool)
+	}
 	for _, s := range secrets {
 		if s == Redacted {
 			continue
@@ -178,12 +181,12 @@ func (r *Redactor) Add(secrets ...string) {
 			}
 		}
 		for _, form := range forms {
-			if len(form) >= shortestSecret && !slices.Contains(r.secrets, form) {
-				r.secrets = append(r.secrets, form)
+			if len(form) >= shortestSecret && !r.secrets[form] {
+				r.secrets[form] = true
+				r.search = nil
 			}
 		}
 	}
-	r.needles = nil
 }
 
 // AddEnv makes known what is secret in environment variables, each of the form
@@ -279,8 +282,12 @@ func shellWords(s string) []string {
 
 // AddHead makes known what is secret in the head of a request that somebody else
 // has made: credentials in its header and, by their names or looks, in its URL,
-// which may be nil.
+// which may be nil. What a peer makes up without end is no longer added beyond
+// a bound.
 func (r *Redactor) AddHead(header http.Header, u *url.URL) {
+	if r.full() {
+		return
+	}
 	for name, values := range header {
 		if !harmless(name) && secretName(name) {
 			r.addHeader(name, values)
@@ -296,6 +303,15 @@ func (r *Redactor) AddHead(header http.Header, u *url.URL) {
 			r.addNamed(name, plain)
 		}
 	}
+}
+
+// maxLearned bounds the secrets that are taken from heads.
+const maxLearned = 1000
+
+func (r *Redactor) full() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.secrets) >= maxLearned
 }
 
 func (r *Redactor) addHeader(name string, values []string) {

@@ -21,14 +21,14 @@ func TestRedactorHeader(t *testing.T) {
 		"Authorization": {"Bearer other"}, "Proxy-Authorization": {"Basic abc"}, "Cookie": {"a=b"}, "Set-Cookie": {"a=b", "c=d"},
 		"X-Api-Key": {"k"}, "X-Auth-Token": {"t"}, "Client-Secret": {"s"}, "X-Password": {"p"}, "x-tenant": {"acme"},
 		"Accept": {"application/json"}, "Content-Type": {"text/plain"}, "Mcp-Session-Id": {"s1"}, "Mcp-Protocol-Version": {"2025-06-18"},
-		"Www-Authenticate": {`Bearer resource_metadata="https://x/"`}, "X-Echo": {"got t0ken-1 from you"},
+		"Www-Authenticate": {`Bearer resource_metadata="https://x/"`}, "X-Echo": {"got t0ken-1 from you"}, "X-T0ken-1-Too": {"a"},
 		"Location": {"https://u:p@x/y?code=1&state=2#f"},
 	})
 	want := http.Header{
 		"Authorization": {"Bearer REDACTED"}, "Proxy-Authorization": {"Basic REDACTED"}, "Cookie": {"REDACTED"}, "Set-Cookie": {"REDACTED", "REDACTED"},
 		"X-Api-Key": {"REDACTED"}, "X-Auth-Token": {"REDACTED"}, "Client-Secret": {"REDACTED"}, "X-Password": {"REDACTED"}, "X-Tenant": {"REDACTED"},
 		"Accept": {"application/json"}, "Content-Type": {"text/plain"}, "Mcp-Session-Id": {"s1"}, "Mcp-Protocol-Version": {"2025-06-18"},
-		"Www-Authenticate": {`Bearer resource_metadata="https://x/"`}, "X-Echo": {"got REDACTED from you"},
+		"Www-Authenticate": {`Bearer resource_metadata="https://x/"`}, "X-Echo": {"got REDACTED from you"}, "REDACTED": {"a"},
 		"Location": {"https://REDACTED@x/y?code=REDACTED&state=REDACTED"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -278,6 +278,20 @@ func TestRedactorKnows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A peer that makes up credentials does not fill the memory.
+func TestRedactorLearnsSoMuch(t *testing.T) {
+	r := NewRedactor(nil, "")
+	for i := range 2 * maxLearned {
+		r.AddHead(http.Header{"Authorization": {fmt.Sprintf("Bearer %08d-token", i)}}, nil)
+	}
+	if n := len(r.secrets); n < maxLearned || n > maxLearned+10 {
+		t.Errorf("%d secrets are known", n)
+	}
+	if r.Add("later-one"); r.String("later-one") != Redacted {
+		t.Error("what the user gives is not added any more")
 	}
 }
 
