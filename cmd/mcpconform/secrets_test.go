@@ -37,17 +37,17 @@ const (
 	secretQuery     = "query-s3cret"
 	secretUser      = "user-s3cret"
 	secretPath      = "9f86d081884c7d659a2feaa0c55ad015"
-	secretShort     = "named-s3cret"
+	secretNamed     = "named-s3cret"
 )
 
 func secrets() []string {
 	return []string{
-		secretEnv, secretInherited, secretArgument, secretJoined, secretHeader, secretQuery, secretUser, secretPath, secretShort,
+		secretEnv, secretInherited, secretArgument, secretJoined, secretHeader, secretQuery, secretUser, secretPath, secretNamed,
 		base64.StdEncoding.EncodeToString([]byte("me:" + secretUser)),
 	}
 }
 
-var secretEnvironment = []string{"OUR_TOKEN=" + secretInherited, "NAMED_KEY=" + secretShort}
+var secretEnvironment = []string{"OUR_TOKEN=" + secretInherited, "NAMED_KEY=" + secretNamed}
 
 // secretFlags hand secrets over as flags.
 var secretFlags = []string{"--env", "SERVICE_API_KEY=" + secretEnv, "--env", "NAMED_KEY"}
@@ -326,7 +326,7 @@ func TestNoSecretIsShown(t *testing.T) {
 // TestProxyShowsNoSecret has the proxy over HTTP between a client and a server
 // that both repeat what is secret to either of them.
 func TestProxyShowsNoSecret(t *testing.T) {
-	t.Setenv("NAMED_KEY", secretShort)
+	t.Setenv("NAMED_KEY", secretNamed)
 	t.Setenv("OUR_TOKEN", secretInherited)
 	url, flags := echoing(t)
 	dir := t.TempDir()
@@ -408,7 +408,7 @@ func TestInitWritesNoSecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			outcome{files: map[string]string{"mcpconform.yaml": string(raw), "output": said.String()}}.wantHidden(t)
-			given := map[string]string{"SERVICE_API_KEY": secretEnv, "NAMED_KEY": secretShort}
+			given := map[string]string{"SERVICE_API_KEY": secretEnv, "NAMED_KEY": secretNamed}
 			for i, v := range tt.vars {
 				given[fmt.Sprintf("MCP_SECRET_%d", i+1)] = v
 			}

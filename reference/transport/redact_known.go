@@ -67,6 +67,9 @@ func basic(user, password string) []string {
 // and stands in every initialize.
 var revisions = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
+// placeholders stand for what a shell or mcpconform fills in.
+var placeholders = regexp.MustCompile(`^(?:\$[A-Z][A-Z0-9_]*|\$\{[^{}]*\}|\$\(.*\)|\{[A-Za-z_]+\})$`)
+
 // words are values of settings, and no secrets, whatever the setting is called.
 var words = []string{
 	"bearer", "default", "development", "disable", "disabled", "enable", "enabled", "oauth2", "optional", "production",
@@ -82,7 +85,7 @@ func ordinary(value string) bool {
 		return true
 	case strings.Trim(value, "0123456789.") == "" && len(value) < 10:
 		return true
-	case strings.HasPrefix(value, "$"), strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") && !json.Valid([]byte(value)):
+	case placeholders.MatchString(value):
 		return true
 	}
 	for _, name := range []string{"HOME", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHELL", "PWD", "LANG", "TERM"} {
@@ -101,7 +104,7 @@ func ordinary(value string) bool {
 var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", "passphrase", "credential", "signature", "jwt", "bearer"}
 
 // otherWords hold a part of a secret's name by chance.
-var otherWords = strings.NewReplacer("authority", "", "author_", "", "authored", "", "keyboard", "", "keymap", "", "monkey", "", "tokenizer", "")
+var otherWords = strings.NewReplacer("authoriz", "auth", "authoris", "auth", "author", "", "keyboard", "", "keymap", "", "monkey", "", "tokenizer", "")
 
 // secretName reports whether a name says that what it names is secret.
 func secretName(name string) bool {

@@ -219,24 +219,24 @@ func TestRedactorKnows(t *testing.T) {
 	}{
 		{
 			"environment", func(r *Redactor) {
-				r.AddEnv("RUN=3f2b8c1e-5a7d-4e90-b1c2-d3e4f5a6b7c8", "OTHER=ghp_16C7e42F292c6912E7710c838347Ae178B4a", "DB_PASS=db-pass", "MY_PWD=my-pwd-1", "SIGNING_KEY=first-line-of-key\nsecond-line-of-key", "GITHUB_TOKEN=Bearer gh-token",
+				r.AddEnv("RUN=3f2b8c1e-5a7d-4e90-b1c2-d3e4f5a6b7c8", "OTHER=ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AUTHORIZATION=authorized", "PASSWORD=$ecret{pass}", "DB_PASS=db-pass", "MY_PWD=my-pwd-1", "SIGNING_KEY=first-line-of-key\nsecond-line-of-key", "GITHUB_TOKEN=Bearer gh-token",
 					`CREDENTIALS={"client_secret":"in-json","name":"plain-name","list":[{"apiKey":"in-list"}]}`, "PIPE=https://u:pipe-pass@h/x?sig=pipe-query")
 			},
 			[]string{
-				"3f2b8c1e-5a7d-4e90-b1c2-d3e4f5a6b7c8", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "db-pass", "my-pwd-1", "first-line-of-key", "second-line-of-key", "gh-token", "in-json", "in-list", "pipe-pass", "pipe-query",
+				"3f2b8c1e-5a7d-4e90-b1c2-d3e4f5a6b7c8", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "authorized", "$ecret{pass}", "db-pass", "my-pwd-1", "first-line-of-key", "second-line-of-key", "gh-token", "in-json", "in-list", "pipe-pass", "pipe-query",
 			},
 			[]string{"plain-name"},
 		},
 		{
 			"what is no secret", func(r *Redactor) {
-				r.AddEnv("AUTH_TYPE=certificate", "TOKEN_FILE=./not-there", "MAX_TOKENS=123456", "AUTH_REQUIRED=required", "API_KEY=short", "GIT_AUTHOR_NAME=Some Body",
-					"KEYBOARD=german", "KEY_OWNER=somebody", "TOKEN=${OTHER}", "SECRET_DATE=2025-06-18", "AUTH_ON=enabled", "KEY_HOME=/home/somebody", "KEY_TRUE=true")
+				r.AddEnv("AUTH_TYPE=certificate", "TOKEN_FILE=./not-there", "MAX_TOKENS=123456", "AUTH_REQUIRED=required", "API_KEY=short", "GIT_AUTHOR_NAME=Some Body", "AUTHOR=Another Body", "AUTHORITY_HINT=example",
+					"KEYBOARD=german", "KEY_OWNER=somebody", "TOKEN=${OTHER}", "OTHER_TOKEN=$THAT_TOKEN", "SECRET_DATE=2025-06-18", "AUTH_ON=enabled", "KEY_HOME=/home/somebody", "KEY_TRUE=true")
 				r.AddArgs("--max-tokens", "100000", "--auth", "required", "--key-file", "not-there.pem", "-y", "@scope/package-name", "{url}", "--token", "{token}", "--secret-mode=strictly",
 					"mcp-server-everything-2025-06-18", "claude-3-5-sonnet-20241022")
 			},
 			nil,
 			[]string{
-				"certificate", "./not-there", "123456", "required", "short", "Some Body", "german", "somebody", "${OTHER}", "2025-06-18", "enabled",
+				"certificate", "./not-there", "123456", "required", "short", "Some Body", "Another Body", "example", "german", "somebody", "${OTHER}", "$THAT_TOKEN", "2025-06-18", "enabled",
 				"/home/somebody", "true", "100000", "not-there.pem", "@scope/package-name", "{url}", "{token}", "strictly",
 				"mcp-server-everything-2025-06-18", "claude-3-5-sonnet-20241022",
 			},
