@@ -286,7 +286,7 @@ type pair struct{ event *wire.Event }
 func (p *pair) Events() []*wire.Event { return []*wire.Event{p.event} }
 
 // strayTo reports whether the client sent a result for an id that no valid
-// request has.
+// request of its own has: one may be in a batch.
 func (t *T) strayTo(id string) bool {
 	for _, c := range t.Conversations {
 		for _, stray := range c.Stray {
