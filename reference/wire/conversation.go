@@ -34,12 +34,10 @@ type Conversation struct {
 
 // side is what one party has sent so far.
 type side struct {
-	newest  map[string]*Exchange // request by id
-	oldest  map[string]*Exchange // unanswered request by id
-	loose   map[string]*Exchange // the same without regard to the id's type
-	tokens  map[string]*Exchange // newest request by progress token
-	last    *Event               // message
-	waiting int                  // requests without a response
+	requests map[string]sameID    // by id, without regard to its type
+	tokens   map[string]*Exchange // newest request by progress token
+	last     *Event               // message
+	waiting  int                  // requests without a response
 
 	// Of the requests that a response without an id may mean, how many there are
 	// and the sum of their positions among the exchanges: that of the one, when
@@ -48,6 +46,9 @@ type side struct {
 	// notified is the position of a notification that no round trip has followed; -1 for none.
 	notified int
 }
+
+// sameID holds the newest requests whose ids differ at most in their type.
+type sameID struct{ number, text, newest *Exchange }
 
 const headerLast = "Last-Event-Id" // as net/http spells it
 
@@ -79,10 +80,7 @@ func newConversation(transport string, foreign map[string]bool) *Conversation {
 		replays:      replays{resuming: make(map[string]bool), seen: make(map[string]*Event)},
 	}
 	for _, p := range []Party{Client, Server} {
-		c.sides[p] = &side{
-			newest: make(map[string]*Exchange), oldest: make(map[string]*Exchange), loose: make(map[string]*Exchange),
-			tokens: make(map[string]*Exchange), notified: -1,
-		}
+		c.sides[p] = &side{requests: make(map[string]sameID), tokens: make(map[string]*Exchange), notified: -1}
 	}
 	return c
 }
@@ -158,17 +156,8 @@ func (c *Conversation) request(e *Event) {
 		http.carried = append(http.carried, x)
 		x.Head = http.Head
 	}
-	if key := e.Msg.ID.Key(); e.Msg.ID.Usable() {
-		if other := s.newest[key]; other != nil {
-			other.later = x
-			s.settle(other)
-		}
-		if s.oldest[key] == nil {
-			s.oldest[key] = x
-		}
-		s.newest[key], s.loose[e.Msg.ID.Loose()] = x, x
-		x.settled = false
-		s.open, s.openSum = s.open+1, s.openSum+e.Seq
+	if e.Msg.ID.Usable() {
+		s.use(x)
 	}
 	if x.Token = At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
 		s.tokens[TokenKey(x.Token)] = x
@@ -177,6 +166,28 @@ func (c *Conversation) request(e *Event) {
 		c.Init = x
 		c.Capabilities[e.From], _ = At(e.Msg.Params, "capabilities").(map[string]any)
 	}
+}
+
+// use remembers a request by its id.
+func (s *side) use(x *Exchange) {
+	id := x.Request.Msg.ID
+	same := s.requests[id.Loose()]
+	before := &same.text
+	if id.number {
+		before = &same.number
+	}
+	x.oldest = x
+	if other := *before; other != nil {
+		other.later = x
+		if other.oldest != nil {
+			x.oldest = other.oldest
+		}
+		s.settle(other)
+	}
+	*before, same.newest = x, x
+	s.requests[id.Loose()] = same
+	x.settled = false
+	s.open, s.openSum = s.open+1, s.openSum+x.Request.Seq
 }
 
 // settle notes that no response without an id can mean the request any more.
@@ -190,7 +201,7 @@ func (s *side) settle(x *Exchange) {
 func (c *Conversation) response(e *Event) {
 	peer := c.sides[e.From.Peer()]
 	c.guess(peer, e)
-	x := peer.newest[e.Msg.ID.Key()]
+	x := c.Newest(e.From.Peer(), e.Msg.ID)
 	resembling := x == nil
 	if resembling {
 		// Only while that is unanswered: then an id of another type can mean it.
@@ -201,8 +212,9 @@ func (c *Conversation) response(e *Event) {
 		return
 	}
 	// Of requests with the same id, the oldest is answered first.
-	if oldest := peer.oldest[x.Request.Msg.ID.Key()]; oldest != nil {
-		x = oldest
+	if newest := x; newest.oldest != nil {
+		x = newest.oldest
+		newest.oldest = x.later
 	}
 	x.Resembling = x.Resembling || resembling
 	c.answer(x, e)
@@ -222,9 +234,7 @@ func (c *Conversation) answer(x *Exchange, e *Event) {
 	lost := last != nil && (c.SentAgain(last, e) || TooMany(c.Head(last)))
 	switch {
 	case last == nil:
-		s := c.sides[x.From()]
-		s.waiting--
-		s.oldest[x.Request.Msg.ID.Key()] = x.later
+		c.sides[x.From()].waiting--
 		x.Response = e
 	case lost && last == x.Response:
 		x.Response = e
@@ -349,7 +359,15 @@ func (c *Conversation) Carrier(e *Event) *HTTPExchange {
 }
 
 // Newest returns the last request of a party that has the id, or nil.
-func (c *Conversation) Newest(p Party, id ID) *Exchange { return c.sides[p].newest[id.Key()] }
+func (c *Conversation) Newest(p Party, id ID) *Exchange {
+	switch same := c.sides[p].requests[id.Loose()]; {
+	case id.number:
+		return same.number
+	case id.str:
+		return same.text
+	}
+	return nil
+}
 
 // Resembling returns the last request of a party whose id differs from this at
 // most in its JSON type, or nil.
@@ -357,7 +375,7 @@ func (c *Conversation) Resembling(p Party, id ID) *Exchange {
 	if !id.Usable() {
 		return nil
 	}
-	return c.sides[p].loose[id.Loose()]
+	return c.sides[p].requests[id.Loose()].newest
 }
 
 // Last returns the last message of a party, or nil.

@@ -29,6 +29,7 @@ type Exchange struct {
 	Resembling bool
 
 	later   *Exchange // the next request with the same id, or nil
+	oldest  *Exchange // of the newest request with an id: the first one with it that is unanswered, or nil
 	settled bool      // no response that names no request can mean this one
 }
 

@@ -199,8 +199,9 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if e.Msg != nil {
 		// A batch is a fault, but what it holds can still be understood.
 		for _, m := range e.Msg.Batch {
-			l.weigh(eventWeight + int64(len(m.Raw)))
-			l.add(&Event{Kind: e.Kind, From: e.From, Stream: e.Stream, Raw: m.Raw, Msg: m, Member: true, Deliberate: e.Deliberate})
+			member := &Event{Kind: e.Kind, From: e.From, Stream: e.Stream, Raw: m.Raw, Msg: m, Member: true, Deliberate: e.Deliberate}
+			l.weigh(member.size())
+			l.add(member)
 		}
 	}
 	l.wake()
@@ -238,8 +239,9 @@ func (l *Log) weigh(n int64) int64 {
 
 // What takes memory beside the peer's bytes, at least.
 const (
-	weight      = 32  // a decoded value
-	eventWeight = 256 // an event
+	weight         = 32  // a decoded value
+	eventWeight    = 256 // an event
+	exchangeWeight = 256 // what the conversation holds of a request
 )
 
 // size returns what the event weighs in memory.
@@ -247,6 +249,9 @@ func (e *Event) size() int64 {
 	n := eventWeight + len(e.Raw)
 	if e.Msg != nil {
 		n += weight * e.Msg.values
+		if e.Msg.Kind == Request {
+			n += exchangeWeight
+		}
 	}
 	if e.SSE != nil {
 		n += len(e.SSE.Event) + len(e.SSE.ID) + len(e.SSE.Retry) + len(e.SSE.Comment)
