@@ -116,15 +116,13 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 // there and not have read so far. Disconnection may come at any time
 // (basic/transports#sending-messages-to-the-server).
 func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
-	stream := x.Request.Stream
-	if c.Transport != transport.NameHTTP || x.From() != wire.Server ||
-		!slices.ContainsFunc(c.Events[:x.Request.Seq], func(e *wire.Event) bool {
-			return e.Stream == stream && e.Kind == wire.KindMessage && (e.Msg.Kind == wire.Invalid || len(e.Msg.Issues) > 0)
-		}) {
+	stream := c.Carrier(x.Request)
+	if c.Transport != transport.NameHTTP || x.From() != wire.Server || stream == nil {
 		return false
 	}
-	return slices.ContainsFunc(c.Events[x.Request.Seq:until.Seq], func(e *wire.Event) bool {
-		return e.Kind == wire.KindStreamEnd && e.From == wire.Client && e.Stream == stream
+	left := stream.End != nil && stream.End.From == wire.Client && x.Request.Seq < stream.End.Seq && stream.End.Seq < until.Seq
+	return left && slices.ContainsFunc(slices.Concat(stream.Sent, stream.Messages), func(e *wire.Event) bool {
+		return e.Seq < x.Request.Seq && e.Kind == wire.KindMessage && (e.Msg.Kind == wire.Invalid || len(e.Msg.Issues) > 0)
 	})
 }
 

@@ -327,7 +327,7 @@ func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, 
 // idEvent is an event with an id, where it was first seen.
 type idEvent struct {
 	event    *wire.Event
-	stream   string
+	stream   *wire.HTTPExchange
 	position int
 }
 
@@ -346,16 +346,14 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 		return
 	}
 	seen := make(map[string]idEvent)
-	bound := make(map[string]*wire.HTTPExchange) // by stream: the exchange that it resumes, at the end of the chain
-	carried := make(map[string]*eventStream)     // by the exchange that it began with
-	carriers := make(map[string][]*eventStream)  // by event id
-	streams := make(map[string]*wire.HTTPExchange)
+	bound := make(map[*wire.HTTPExchange]*wire.HTTPExchange) // what each resumes, at the end of the chain
+	carried := make(map[*wire.HTTPExchange]*eventStream)     // by the exchange that it began with
+	carriers := make(map[string][]*eventStream)              // by event id
 	for _, x := range c.HTTP {
-		streams[x.Stream] = x
-		carried[x.Stream] = new(eventStream)
+		carried[x] = new(eventStream)
 	}
 	for _, e := range c.Events {
-		x := streams[e.Stream]
+		x := c.Carrier(e)
 		if x == nil {
 			continue
 		}
@@ -364,16 +362,13 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 			// Any stream that broke off with this id may be meant.
 			ok := slices.ContainsFunc(carriers[last], func(s *eventStream) bool { return s.last == last || !s.ended })
 			if known, found := seen[last]; found && x.Method() == http.MethodGet {
-				bound[x.Stream] = streams[known.stream]
+				bound[x] = known.stream
 				carried[known.stream].ended = false
 			}
 			o.Check(ok, "http.client.last-event-id", wire.Client,
 				"Last-Event-ID is not the last event id that was received on a stream", x.Events()...)
 		}
-		owner := x.Stream
-		if b := bound[x.Stream]; b != nil {
-			owner = b.Stream
-		}
+		owner := cmp.Or(bound[x], x)
 		stream := carried[owner]
 		if e.Kind == wire.KindStreamEnd {
 			stream.ended = e.From == wire.Server
@@ -400,8 +395,8 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 		}
 	}
 	for _, x := range c.HTTP {
-		if b := bound[x.Stream]; b != nil && x.OK() {
-			c.judgeReplay(x, b, seen, carried[b.Stream].history, o)
+		if b := bound[x]; b != nil && x.OK() {
+			c.judgeReplay(x, b, seen, carried[b].history, o)
 		}
 	}
 }
@@ -423,7 +418,7 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[stri
 		}
 		known := seen[e.SSE.ID]
 		switch {
-		case known.stream != original.Stream:
+		case known.stream != original:
 			o.Violation(same, wire.Server, "the resumed stream brings an event of another stream", x.Request, from.event, known.event, e)
 			return
 		case known.position <= from.position:
