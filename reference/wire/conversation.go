@@ -40,8 +40,7 @@ type side struct {
 	waiting  int                  // requests without a response
 
 	// Of the requests that a response without an id may mean, how many there are
-	// and the sum of their positions among the exchanges: that of the one, when
-	// there is one.
+	// and the sum of their positions in the log: that of the one, when there is one.
 	open, openSum int
 	// notified is the position of a notification that no round trip has followed; -1 for none.
 	notified int
@@ -152,9 +151,9 @@ func (c *Conversation) request(e *Event) {
 	c.Exchanges = append(c.Exchanges, x)
 	c.of[e.Seq] = x
 	s.waiting++
-	if http := c.streams[e.Stream]; http != nil {
-		http.carried = append(http.carried, x)
-		x.Head = http.Head
+	if carrier := c.streams[e.Stream]; carrier != nil {
+		carrier.carried = append(carrier.carried, x)
+		x.Head = carrier.Head
 	}
 	if e.Msg.ID.Usable() {
 		s.use(x)
@@ -262,9 +261,9 @@ func (c *Conversation) guess(asked *side, e *Event) {
 		return
 	}
 	var x *Exchange
-	switch http := c.streams[e.Stream]; {
-	case http != nil && len(http.carried) > 0 && http.carried[0].From() != e.From:
-		x = http.carried[0]
+	switch carrier := c.streams[e.Stream]; {
+	case carrier != nil && len(carrier.carried) > 0 && carrier.carried[0].From() != e.From:
+		x = carrier.carried[0]
 	case !c.overHTTP && asked.open == 1 && asked.notified < 0:
 		x = c.of[asked.openSum]
 		asked.settle(x)
@@ -410,10 +409,9 @@ func (c *Conversation) Declared(p Party, path ...string) bool {
 	return v != nil
 }
 
-// A log is read as a conversation as far as somebody asks; the events since then
-// are read by whoever asks next.
-
-// Conversation returns the conversation so far.
+// Conversation returns the conversation so far. That of a log that has ended is
+// read once, by everybody who asks about it together; one that goes on is read
+// anew, as its conversation must not change under a reader.
 func (l *Log) Conversation() *Conversation {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -421,7 +419,6 @@ func (l *Log) Conversation() *Conversation {
 	events, ended := l.events[:len(l.events):len(l.events)], l.ended
 	l.mu.Unlock()
 	if !ended {
-		// What is still being read would change under its reader.
 		return Converse(l.Transport, events, nil)
 	}
 	l.readOn(events)
@@ -482,8 +479,8 @@ func (l *Log) Carrier(e *Event) *HTTPExchange {
 	return nil
 }
 
-// readOn reads the conversation up to the end of the events, unless it was given
-// away.
+// readOn reads what was appended since somebody asked last, unless the
+// conversation was given away.
 func (l *Log) readOn(events []*Event) {
 	if l.conversation == nil {
 		l.conversation = newConversation(l.Transport, nil)
