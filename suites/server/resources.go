@@ -294,13 +294,14 @@ func resourceUpdates(t *check.T) {
 	t.Show(e)
 	if timedOut(err) {
 		after := read()
-		if !slices.ContainsFunc(subscribed, func(uri string) bool {
+		changed := slices.IndexFunc(subscribed, func(uri string) bool {
 			return before[uri] != nil && after[uri] != nil && !reflect.DeepEqual(before[uri], after[uri])
-		}) {
+		})
+		if changed < 0 {
 			t.Inconclusive("the tool %q changed none of the resources that could be subscribed to", call.Tool)
 		}
 		needsListening(t)
-		t.Fail("a resource under subscription changed, and no notifications/resources/updated came")
+		t.Fail("the resource %s changed under its subscription, and no notifications/resources/updated came", wire.Quote(subscribed[changed], 60))
 	}
 	t.Must(err)
 	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(subscribed, uri) {
@@ -336,7 +337,7 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 	t.Show(e)
 	if timedOut(err) {
 		needsListening(t)
-		t.Fail("a resource under subscription changed again%s, and no notifications/resources/updated came", when)
+		t.Fail("the resource %s changed again under its subscription%s, and no notifications/resources/updated came", wire.Quote(uri, 60), when)
 	}
 	t.Must(err)
 }
