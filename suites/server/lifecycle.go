@@ -75,11 +75,7 @@ var lifecycleChecks = []*check.Check{
 		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
 			"experimental": map[string]any{"com.example/feature": map[string]any{"level": 1}},
 		}}},
-		Body: func(t *check.T) {
-			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
-			t.Notify("notifications/initialized", nil)
-			t.Fence()
-		},
+		Body: handshake,
 	},
 	{
 		Name:         "lifecycle/unknown-capabilities",
@@ -89,9 +85,7 @@ var lifecycleChecks = []*check.Check{
 		}}},
 		Body: func(t *check.T) {
 			// The set of capabilities is open: what the server does not know is no reason to refuse.
-			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
-			t.Notify("notifications/initialized", nil)
-			t.Fence()
+			handshake(t)
 		},
 	},
 	{
@@ -100,9 +94,7 @@ var lifecycleChecks = []*check.Check{
 		Needs:        check.Needs{Lively: true, Session: check.Raw},
 		Body: func(t *check.T) {
 			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
-			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
-			t.Notify("notifications/initialized", nil)
-			t.Fence()
+			handshake(t)
 			for _, method := range t.Target.Served() {
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 			}
@@ -200,6 +192,13 @@ var lifecycleChecks = []*check.Check{
 			t.Must(t.Session.Conn.Close(t.Context))
 		},
 	},
+}
+
+// handshake opens the session of a raw connection, in which requests are served then.
+func handshake(t *check.T) {
+	t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
+	t.Notify("notifications/initialized", nil)
+	t.Fence()
 }
 
 // capable is a client that can do everything, so that no server has a reason to
