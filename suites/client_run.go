@@ -34,6 +34,8 @@ type ClientScenarios struct {
 	// Bridge is the command that calls [client.Bridge] with two more arguments;
 	// it serves clients over stdio.
 	Bridge []string
+	// Network of the servers, for clients that run here; nil is the machine's.
+	Network client.Network
 	// Scenarios leaves out all whose names match none of the given ones, which
 	// may be patterns as in [path.Match]; the baseline is always played. The
 	// scenarios of single faults are played only when they are named.
@@ -114,7 +116,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	engine := &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes,
+		Authorizes: s.Authorizes, Network: s.Network,
 		Done: func(t *client.T) {
 			p := s.playing[t.Scenario.Name]
 			p.t = t
@@ -221,7 +223,7 @@ func endings(played []*client.T) []string {
 // ReferenceClient launches the reference client at a place, within this program.
 func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
 	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
-		c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Act: p.Act, Output: stdout,
+		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Act: p.Act, Output: stdout,
 			Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
 		if p.Transport == transport.NameStdio {
 			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,6 +26,9 @@ type Standalone struct {
 	URL string
 	// Legacy goes to HTTP+SSE at once.
 	Legacy bool
+	// Dial, unless nil, makes the connections to a server over HTTP and to its
+	// authorization servers in place of the machine's network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Launcher starts a server over stdio, when there is no URL.
 	Launcher transport.Launcher
 	// Authorizer comes by an access token for a server that wants one; nil makes one.
@@ -89,6 +93,9 @@ func (c Standalone) Run(ctx context.Context) error {
 	if c.Authorizer == nil {
 		c.Authorizer = new(Authorizer)
 	}
+	if c.Dial != nil && c.Authorizer.Transport == nil {
+		c.Authorizer.Transport = &http.Transport{DialContext: c.Dial, DisableKeepAlives: true}
+	}
 	r := &visit{Standalone: c, trace: wire.NewTrace(c.Limits), act: newAct(c.Act)}
 	err := r.connect(ctx)
 	if r.session == nil {
@@ -151,7 +158,7 @@ func (v *visit) connect(ctx context.Context) error {
 
 func (v *visit) reach(ctx context.Context) error {
 	// An answer as JSON comes with its head: the session's own limit decides.
-	endpoint := transport.Endpoint{URL: v.URL, Timeout: 2 * max(v.Timeout, DefaultTimeout)}
+	endpoint := transport.Endpoint{URL: v.URL, Dial: v.Dial, Timeout: 2 * max(v.Timeout, DefaultTimeout)}
 	if v.token != "" {
 		endpoint.Header = http.Header{"Authorization": {"Bearer " + v.token}}
 	}

@@ -29,7 +29,10 @@ type Endpoint struct {
 	Header http.Header
 	// Socket is the path of a Unix socket to connect to, whatever the URL's host.
 	Socket string
-	TLS    *tls.Config // nil for the defaults
+	// Dial, unless nil, makes the connections in place of the machine's network.
+	// They go through no proxy.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	TLS  *tls.Config // nil for the defaults
 	// Proxy chooses a proxy; nil takes it from the environment.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Timeout bounds how long a connection, and then the head of a response,
@@ -138,6 +141,9 @@ func (e Endpoint) site() (*site, error) {
 		s.transport.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
 	switch {
+	case e.Dial != nil:
+		s.transport.Proxy = nil
+		s.transport.DialContext = quietly(e.Dial)
 	case socket != "":
 		s.transport.Proxy = nil
 		s.transport.DialContext = quietly(dialUnix(dialer, socket))

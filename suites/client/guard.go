@@ -92,7 +92,7 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 	for i, so := range options {
 		origin, listener := "http://"+mine.Host, net.Listener(nil)
 		if !g.Together {
-			if listener, err = server.Listen("127.0.0.1:0"); err != nil {
+			if listener, err = e.listen(); err != nil {
 				return nil, stop, fmt.Errorf("listen as authorization server: %w", err)
 			}
 			origin = "http://" + listener.Addr().String()

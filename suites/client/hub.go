@@ -40,8 +40,8 @@ type booth struct {
 	closed bool
 }
 
-func newHub(ctx context.Context) (*hub, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func newHub(ctx context.Context, listen func() (net.Listener, error)) (*hub, error) {
+	l, err := listen()
 	if err != nil {
 		return nil, fmt.Errorf("listen for the server processes of the client: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"runtime/debug"
@@ -28,6 +29,9 @@ type Place struct {
 	Act string
 	// URL of the server, unless the transport is stdio.
 	URL string
+	// Dial reaches the server at URL when it is on no network of the machine;
+	// else it is nil.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Command starts the server over stdio.
 	Command []string
 	// Serve is that server within this program, for a client that runs here.
@@ -51,6 +55,8 @@ type Engine struct {
 	// Bridge is the command that calls [Bridge]; address and token are appended.
 	Bridge []string
 	Trace  *wire.Trace
+	// Network of the servers, for clients that run here; nil is the machine's.
+	Network Network
 	// Timeout of one scenario. Zero: DefaultTimeout.
 	Timeout time.Duration
 	// Parallel is how many clients run at a time. Zero: twice the processors.
@@ -138,7 +144,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 		e.Timeout = DefaultTimeout
 	}
 	if e.Transport == transport.NameStdio {
-		h, err := newHub(ctx)
+		h, err := newHub(ctx, e.listen)
 		if err != nil {
 			return nil, err
 		}
@@ -403,9 +409,12 @@ func (e *Engine) placeStdio(place *Place, s *Scenario, o server.Options) stage {
 
 func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Options) (stage, error) {
 	s := t.Scenario
-	l, err := server.Listen("127.0.0.1:0")
+	l, err := e.listen()
 	if err != nil {
 		return stage{}, fmt.Errorf("listen for the client: %w", err)
+	}
+	if e.Network != nil {
+		place.Dial = e.Network.Dial
 	}
 	path := s.Path
 	if path == "" {

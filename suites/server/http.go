@@ -359,6 +359,10 @@ func boundToLoopback(t *check.T) {
 	if err != nil {
 		t.Inconclusive("the addresses of this machine cannot be listed: %v", err)
 	}
+	dial := e.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: patience}).DialContext
+	}
 	tried := 0
 	for _, a := range addresses {
 		n, ok := a.(*net.IPNet)
@@ -366,8 +370,7 @@ func boundToLoopback(t *check.T) {
 			continue
 		}
 		tried++
-		dialer := net.Dialer{Timeout: patience}
-		conn, err := dialer.DialContext(t.Context, "tcp", net.JoinHostPort(n.IP.String(), port))
+		conn, err := dial(t.Context, "tcp", net.JoinHostPort(n.IP.String(), port))
 		if err == nil {
 			_ = conn.Close()
 			t.Fail("the local server accepts connections at %s, and not at the loopback interface alone", net.JoinHostPort(n.IP.String(), port))
