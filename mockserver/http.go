@@ -438,7 +438,8 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: overHTTP, Mild: true,
-		Summary: "The response to a ping is refused as no request, with 400.",
+		Collateral: []string{"cancellation.in-progress"}, // it gives up what it refused to be told
+		Summary:    "The response to a ping is refused as no request, with 400.",
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			result, ok := posted(r).Result.(object)
 			return ok && len(result) == 0
@@ -819,7 +820,8 @@ var httpFaults = []Fault{
 		ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: overHTTP,
 		Summary: "The ids of sessions are the time in nanoseconds.",
 		Apply: func(o *server.Options) {
-			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano(), 10) }
+			var n atomic.Int64 // tells sessions of the same moment apart
+			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano()+n.Add(1), 10) }
 		},
 	},
 	{

@@ -224,8 +224,9 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.long-line-cut", Requirement: "stdio.message.large", Transports: stdio,
-		Summary: "Of a line, 512 KiB are read and the rest is lost.", Collateral: []string{"base.response.id-echo"}, // an error that no id could be read for
-		Apply:   inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
+		Collateral: []string{"base.response.id-echo", "base.response.present"}, // what is left of the line has no id
+		Summary:    "Of a line, 512 KiB are read and the rest is lost.",
+		Apply:      inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
 	},
 }
 

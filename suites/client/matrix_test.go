@@ -7,13 +7,13 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
@@ -35,38 +35,47 @@ func TestKillMatrix(t *testing.T) {
 			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
 			"`go test ./suites/client -run TestKillMatrix -update`.\n",
 		Scenarios: true,
-		Limits:    []time.Duration{3 * time.Second, 20 * time.Second},
-		AtATime:   4,
 		OneOf:     brief.OneOf(),
 	}
 	for _, f := range mockclient.Catalogue() {
 		f.Scenario = cmp.Or(f.Scenario, client.Baseline)
 		m.Faults = append(m.Faults, killmatrix.Fault{
 			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario, Collateral: f.Collateral, Mild: f.Mild,
-			Run: func(ctx context.Context, limit time.Duration) (*result.Run, error) { return faultyRun(ctx, f, limit) },
+			Run:     func(ctx context.Context) (*result.Run, error) { return faultyRun(ctx, f) },
+			Process: process(f),
 		})
 	}
 	m.Test(t)
 }
 
+// process reports whether a fault shows only where the server is a process, to
+// which signals can be sent.
+func process(f mockclient.Fault) bool {
+	return f.Scenario == "stdio/shutdown" || f.Scenario == "stdio/stubborn"
+}
+
 // faultyRun plays the scenario of a fault against a client with it.
-func faultyRun(ctx context.Context, f mockclient.Fault, limit time.Duration) (*result.Run, error) {
+func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
+	const limit = 20 * time.Second
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	s := suites.ClientScenarios{Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Launch: func(p client.Place) (transport.Process, error) {
-		return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-			c := reference.Standalone{URL: p.URL, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, Act: p.Act}
-			if p.Transport == transport.NameStdio {
-				c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
-			}
-			f.Apply(&c)
-			return c.Run(ctx)
-		}}.Launch()
-	}}
-	if strings.HasPrefix(f.Scenario, "stdio/") {
-		// Signals can be sent to a process only.
+	s := suites.ClientScenarios{
+		Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Network: new(memory.Network),
+		Launch: func(p client.Place) (transport.Process, error) {
+			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, Act: p.Act}
+				if p.Transport == transport.NameStdio {
+					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+				}
+				f.Apply(&c)
+				return c.Run(ctx)
+			}}.Launch()
+		},
+	}
+	if process(f) {
+		s.Network = nil
 		s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch
 	}
 	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: limit})

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,8 +36,9 @@ type Fault struct {
 	Scenario    string // in which it shows; of a matrix with Scenarios
 	Collateral  []string
 	Mild        bool
-	// Run tries the fault with a limit of an answer.
-	Run func(ctx context.Context, limit time.Duration) (*result.Run, error)
+	// Run tries the fault, in a bubble of [synctest] unless it needs a Process.
+	Run     func(ctx context.Context) (*result.Run, error)
+	Process bool
 }
 
 func (f Fault) requirement() schema.Requirement {
@@ -59,13 +60,6 @@ type Matrix struct {
 	Head      string // of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// Limits of an answer: most faults that show by silence show at once, and
-	// those that only seem to be silent because the machine is busy get another
-	// chance.
-	Limits []time.Duration
-	// AtATime is how many faults are tried at a time, for each processor. A run
-	// spends most of its time waiting for nothing to happen.
-	AtATime int
 	// OneOf is how many faults one stands for when the rest is left out, and with
 	// that the comparison with the file. Zero leaves out none.
 	OneOf int
@@ -76,12 +70,6 @@ type kill struct {
 	by []string // checks, scenarios and rules that found it
 	// problems say why the run is not as it should be.
 	problems []string
-}
-
-// as reports whether the runs were as they should be, and the same checks caught
-// the fault as before: one of several may have had no time to.
-func (k kill) as(before []string) bool {
-	return len(k.problems) == 0 && slices.Equal(k.by, before)
 }
 
 // Test tries the faults: each must be caught, and nothing but what it breaks be
@@ -100,57 +88,59 @@ func (m *Matrix) Test(t *testing.T) {
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
-	before := caughtBy(string(written))
-	kills := make([]kill, len(m.Faults))
-	done := make([]chan struct{}, len(m.Faults))
-	for _, i := range chosen {
-		done[i] = make(chan struct{})
-	}
+	kills := make([]*kill, len(m.Faults)) // nil for those that are not tried
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	defer workers.Wait()
-	for range m.AtATime * runtime.GOMAXPROCS(0) {
+	for _, i := range chosen {
+		kills[i] = new(kill)
+		if m.Faults[i].Process {
+			// It mostly waits, beside the others.
+			workers.Go(func() { t.Run(m.Faults[i].ID, func(t *testing.T) { m.Faults[i].try(t, kills[i]) }) })
+		}
+	}
+	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for n := int(next.Add(1)) - 1; n < len(chosen); n = int(next.Add(1)) - 1 {
-				i := chosen[n]
-				kills[i] = m.try(t.Context(), m.Faults[i], before[m.Faults[i].ID])
-				close(done[i])
+				if f, k := m.Faults[chosen[n]], kills[chosen[n]]; !f.Process {
+					t.Run(f.ID, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { f.try(t, k) })
+					})
+				}
 			}
 		})
 	}
-	for _, i := range chosen {
-		t.Run(m.Faults[i].ID, func(t *testing.T) {
-			<-done[i]
-			if by := before[m.Faults[i].ID]; !kills[i].as(by) {
-				// With many runs at a time an answer may come after its short
-				// limit: what is wrong shows again with the machine to itself.
-				workers.Wait()
-				t.Logf("tried again because of %q, caught by %q", kills[i].problems, kills[i].by)
-				kills[i] = m.try(t.Context(), m.Faults[i], by)
-			}
-			for _, p := range kills[i].problems {
-				t.Error(p)
-			}
-		})
-	}
+	workers.Wait()
 	if t.Failed() || *only == "" && m.OneOf > 0 || *only != "" && !*update {
 		return
 	}
-	m.compare(t, string(written), before, kills, done)
+	m.compare(t, string(written), kills)
+}
+
+// try runs a fault and compares the run with what it announces.
+func (f Fault) try(t *testing.T, k *kill) {
+	run, err := f.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	*k = judged(f, run)
+	for _, p := range k.problems {
+		t.Error(p)
+	}
 }
 
 // compare compares the matrix with the file, or writes that. What caught those
 // that were not tried stands in the file.
-func (m *Matrix) compare(t *testing.T, written string, before map[string][]string, kills []kill, done []chan struct{}) {
+func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
+	before := caughtBy(written)
 	for i, f := range m.Faults {
-		if done[i] != nil {
+		if kills[i] != nil {
 			continue
 		}
 		by, ok := before[f.ID]
 		if !ok {
 			t.Fatalf("%s has no %s, which was not tried", m.File, f.ID)
 		}
-		kills[i].by = by
+		kills[i] = &kill{by: by}
 	}
 	text := m.text(kills)
 	if *update {
@@ -162,22 +152,6 @@ func (m *Matrix) compare(t *testing.T, written string, before map[string][]strin
 	if diff := cmp.Diff(written, string(text)); diff != "" {
 		t.Errorf("%s is out of date; run this test with -update (-file +now):\n%s", m.File, diff)
 	}
-}
-
-// try runs a fault until its run is as it should be, and what caught it before
-// does so again, or no limit is left.
-func (m *Matrix) try(ctx context.Context, f Fault, before []string) kill {
-	var k kill
-	for _, limit := range m.Limits {
-		run, err := f.Run(ctx, limit)
-		if err != nil {
-			return kill{problems: []string{err.Error()}}
-		}
-		if k = judged(f, run); k.as(before) {
-			break
-		}
-	}
-	return k
 }
 
 // judged compares a run with what the fault announces.
@@ -243,7 +217,7 @@ func Unproved(t *testing.T, file string) map[string]string {
 }
 
 // text renders the matrix in the order of the catalogue's pages.
-func (m *Matrix) text(kills []kill) []byte {
+func (m *Matrix) text(kills []*kill) []byte {
 	columns := []string{"fault", "on the wire", "requirement", "level", "caught by"}
 	if m.Scenarios {
 		columns = slices.Insert(columns, 4, "scenario")

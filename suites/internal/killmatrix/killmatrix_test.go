@@ -1,9 +1,7 @@
 package killmatrix
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,7 +16,7 @@ func TestCaughtBy(t *testing.T) {
 		{ID: "base.a", Requirement: required, Summary: "One | the other.", Scenario: "baseline"},
 		{ID: "base.b", Requirement: required, Summary: "Nothing."},
 	}}
-	kills := []kill{{by: []string{"rule: envelope", "stdio/a|b"}}, {by: []string{"base/b"}}}
+	kills := []*kill{{by: []string{"rule: envelope", "stdio/a|b"}}, {by: []string{"base/b"}}}
 	want := map[string][]string{"base.a": kills[0].by, "base.b": kills[1].by}
 	for _, m.Scenarios = range []bool{false, true} {
 		if diff := cmp.Diff(want, caughtBy(string(m.text(kills)))); diff != "" {
@@ -50,39 +48,6 @@ func TestJudged(t *testing.T) {
 		}
 		if c.found[0].Verdict == result.Fail && cmp.Diff([]string{"rule: envelope"}, k.by) != "" {
 			t.Errorf("%s: by %q", c.name, k.by)
-		}
-	}
-}
-
-// A fault that only some of what caught it before has caught is tried again, as
-// is one whose run is not as it should be.
-func TestTry(t *testing.T) {
-	finding := func(checks ...string) *result.Run {
-		q := result.Requirement{ID: required, Verdict: result.Fail}
-		for _, c := range checks {
-			q.Findings = append(q.Findings, result.Finding{Check: c})
-		}
-		return &result.Run{Requirements: []result.Requirement{q}}
-	}
-	limits := []time.Duration{1, 2, 3}
-	for _, c := range []struct {
-		name string
-		runs []*result.Run
-		want int
-	}{
-		{"as before", []*result.Run{finding("a", "b")}, 1},
-		{"one too slow", []*result.Run{finding("a"), finding("a", "b")}, 2},
-		{"not caught", []*result.Run{{}, finding("a"), finding("b", "a")}, 3},
-		{"no more", []*result.Run{finding("a"), finding("a"), finding("a")}, 3},
-	} {
-		tried := 0
-		m := Matrix{Limits: limits}
-		m.try(t.Context(), Fault{Requirement: required, Run: func(context.Context, time.Duration) (*result.Run, error) {
-			tried++
-			return c.runs[tried-1], nil
-		}}, []string{"a", "b"})
-		if tried != c.want {
-			t.Errorf("%s: tried %d times, want %d", c.name, tried, c.want)
 		}
 	}
 }
