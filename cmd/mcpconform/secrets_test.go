@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +24,9 @@ import (
 )
 
 // asEcho as first argument makes this test's binary a peer that repeats, in
-// whatever it says, all secrets that it was told: a server over stdio, or with
-// "client" next a client of what the last arguments name.
+// whatever it says, all secrets that it was told: a server over stdio, with
+// "refuse" next one that refuses initialize, or with "client" next a client of
+// what the last arguments name.
 const asEcho = "echo-all"
 
 // Secrets from every source that a target over stdio has.
@@ -139,7 +141,11 @@ func echo(args []string) error {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if reply := response(lines.Bytes()); reply != "" {
+		line := lines.Bytes()
+		if len(args) > 0 && args[0] == "refuse" {
+			line = bytes.Replace(line, []byte(`"initialize"`), []byte(`"refused"`), 1)
+		}
+		if reply := response(line); reply != "" {
 			fmt.Println(reply)
 		}
 	}
@@ -223,7 +229,7 @@ func echoing(t *testing.T) (url string, flags []string) {
 	}))
 	url = strings.Replace(s.URL, "http://", "http://me:"+secretUser+"@", 1) + "/" + secretPath + "/mcp?key=" + secretQuery
 	return url, []string{
-		"--header", "X-One: " + secretHeader, "--header", "X-Two: " + secretArgument, "--header", "Cookie: a=" + secretJoined + "; b=" + secretEnv,
+		"--header", "X-One: " + secretHeader, "--header", "X-Two: " + secretArgument, "--header", "Cookie: a=" + secretJoined,
 	}
 }
 
@@ -281,6 +287,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	target := append([]string{"--", program, asEcho}, secretArguments...)
 	client := append([]string{"--", program, asEcho, "client"}, secretArguments...)
 	url, flags := echoing(t)
+	flags = append(flags, "--header", "X-Three: "+secretEnv)
 	recorded := filepath.Join(t.TempDir(), "trace.jsonl")
 	foreign := fmt.Sprintf(`{"conn":"c1","seq":0,"t":0,"kind":"http-request","from":"client","stream":"post:1","transport":"http","method":"POST","url":%q,"header":{"Authorization":[%s],"X-Api-Key":[%s],"Cookie":[%s]}}
 {"conn":"c1","seq":1,"t":0.1,"kind":"message","from":"server","stream":"post:1","raw":%s}
@@ -349,6 +356,7 @@ func TestProxyShowsNoSecret(t *testing.T) {
 		printed.WriteString(line)
 		_, rest, _ := strings.Cut(line, "find the server at ")
 		at, _, _ := strings.Cut(rest, "/"+transport.Redacted)
+		// One secret is the client's alone.
 		err := echoClient([]string{at + "/" + secretPath + "/mcp?key=" + secretQuery + "&token=" + secretEnv})
 		interrupt()
 		_, _ = io.Copy(&printed, lines)
@@ -373,6 +381,66 @@ func TestProxyShowsNoSecret(t *testing.T) {
 	o.wantHidden(t, append(everyReport, "stderr")...)
 }
 
+// TestServeShowsNoSecret has a client that a person connects: it repeats what is
+// secret in our environment, and the announcement is read as well.
+func TestServeShowsNoSecret(t *testing.T) {
+	t.Setenv("OUR_TOKEN", secretInherited)
+	t.Setenv("NAMED_KEY", secretNamed)
+	dir := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	heard, stderr := io.Pipe()
+	cmd := newRoot()
+	cmd.SetErr(stderr)
+	args := []string{"client", "--serve", "--quiet", "--scenario", "exchange/requests", "--servers", filepath.Join(dir, "servers.json")}
+	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation"} {
+		args = append(args, flag, filepath.Join(dir, everyReport[i]))
+	}
+	cmd.SetArgs(args)
+	visited := make(chan error, 1)
+	var printed bytes.Buffer
+	go func() {
+		var err error
+		for lines := bufio.NewScanner(heard); lines.Scan(); {
+			printed.WriteString(lines.Text() + "\n")
+			if fields := strings.Fields(lines.Text()); len(fields) == 2 && fields[0] == "baseline" {
+				err = echoClient([]string{fields[1]})
+			}
+			if strings.Contains(lines.Text(), "exchange/requests") {
+				interrupt()
+			}
+		}
+		visited <- err
+	}()
+	err := cmd.ExecuteContext(ctx)
+	_ = stderr.Close()
+	if err := <-visited; err != nil {
+		t.Fatal(err)
+	}
+	if code := exitError(exitNotConformant); err != code {
+		t.Errorf("it ends with %v", err)
+	}
+	o := outcome{files: map[string]string{"stderr": printed.String()}}
+	for _, name := range append(everyReport, "servers.json") {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.files[name] = string(raw)
+	}
+	// Nothing else was handed over.
+	for name, text := range o.files {
+		for _, secret := range []string{secretInherited, secretNamed} {
+			if strings.Contains(decoded(text), secret) || strings.Contains(text, secret) {
+				t.Errorf("%s holds the secret %s", name, secret)
+			}
+		}
+	}
+	if !strings.Contains(o.files["results.json"], transport.Redacted) {
+		t.Error("results.json does not show that something was taken out")
+	}
+}
+
 // TestInitWritesNoSecret reads what init writes, fills in what it leaves open, and
 // gets the same target.
 func TestInitWritesNoSecret(t *testing.T) {
@@ -381,6 +449,7 @@ func TestInitWritesNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, flags := echoing(t)
+	flags = append(flags, "--header", "X-Three: "+secretEnv)
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -473,7 +542,8 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		{"reference", "client", "http://me:" + secretUser + "@127.0.0.1:1/" + secretPath + "/?key=" + secretQuery},
 		{"reference", "client", "--", filepath.Join(t.TempDir(), "none"), "--token", secretArgument},
 		{"client", "--serve", "--", "x", "--token=" + secretArgument},
-		{"--token=" + secretArgument}, {"server", "--token=" + secretArgument},
+		{"--token=" + secretArgument}, {"server", "--token=" + secretArgument}, {"explain", "TOKEN=" + secretArgument},
+		slices.Concat([]string{"init", "--config", filepath.Join(t.TempDir(), "new")}, secretFlags, []string{"--", program, asEcho, "refuse"}, secretArguments),
 	} {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Env = append(append(os.Environ(), asCommand+"=1"), secretEnvironment...)

@@ -70,10 +70,13 @@ var revisions = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 // placeholders stand for what a shell or mcpconform fills in.
 var placeholders = regexp.MustCompile(`^(?:\$[A-Z][A-Z0-9_]*|\$\{[^{}]*\}|\$\(.*\)|\{[A-Za-z_]+\})$`)
 
-// words are values of settings, and no secrets, whatever the setting is called.
+// words are values of settings, and words without which no message could be read:
+// they are no secrets, whatever the setting is called.
 var words = []string{
 	"bearer", "default", "development", "disable", "disabled", "enable", "enabled", "oauth2", "optional", "production",
 	"required", "streamable-http",
+	"boolean", "client", "initialize", "integer", "jsonrpc", "method", "number", "object", "params", "prompts", "resources", "result",
+	"server", "string",
 }
 
 // ordinary reports whether a value is no secret although its name may say so: a
