@@ -145,7 +145,7 @@ func TestRead(t *testing.T) {
 		{"unknown purpose", "tools: [a]\npurposes:\n  fast: {tool: a}\n", `p.yaml:3:9: there is no purpose "fast"`},
 		{"no tool", "tools: [a]\npurposes:\n  slow: {}\n", "p.yaml:3:9: the purpose names no tool"},
 		{"unknown member", "tool: [a]\n", `p.yaml:1:1: unknown field "tool"`},
-		{"not of JSON", "tools: [a]\npurposes:\n  slow: {tool: a, arguments: {n: .nan}}\n", "p.yaml:3:30: NaN is no number of JSON"},
+		{"not of JSON", "tools: [a]\npurposes:\n  slow: {tool: a, arguments: {n: .nan}}\n", "p.yaml:3:30: NaN is not a number that JSON can write"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, err := read(fs.FS(fstest.MapFS{"p.yaml": {Data: []byte(tt.text)}}))
