@@ -457,6 +457,22 @@ func (l *Log) RequestOf(e *Event) *Event {
 	return nil
 }
 
+// Requests returns, as they are now, the exchanges that a party began with requests
+// of a method.
+func (l *Log) Requests(p Party, method string) []*Exchange {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	var all []*Exchange
+	for _, x := range l.conversation.Exchanges {
+		if x.From() == p && x.Method() == method {
+			now := *x
+			all = append(all, &now)
+		}
+	}
+	return all
+}
+
 // Asked reports whether a party has made a request whose id differs from this at
 // most in its JSON type.
 func (l *Log) Asked(p Party, id ID) bool {

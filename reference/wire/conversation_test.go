@@ -298,6 +298,9 @@ func TestConversationGrows(t *testing.T) {
 			t.Errorf("event %d: it travelled in %+v", added.Seq, carrier)
 		}
 	}
+	if a := l.Requests(wire.Client, "a"); len(a) != 1 || len(a[0].Further) != 1 || len(l.Requests(wire.Server, "a")) != 0 {
+		t.Errorf("requests of the method a: %v", a)
+	}
 	if got := l.Conversation(); len(got.HTTP) != 2 || got.HTTP[0].Last != l.Events()[3] || !got.HTTP[0].Complete() || got.HTTP[1].Message() == nil {
 		t.Errorf("HTTP exchanges %+v", got.HTTP)
 	}

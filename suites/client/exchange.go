@@ -289,8 +289,8 @@ func (p *pair) Events() []*wire.Event { return []*wire.Event{p.event} }
 // request of its own has: one may be in a batch.
 func (t *T) strayTo(id string) bool {
 	for _, c := range t.Conversations {
-		for _, stray := range c.Stray {
-			if e := stray.Event; e.From == wire.Client && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == wire.StringID(id).Key() {
+		for _, e := range c.Messages {
+			if e.From == wire.Client && e.Msg.Kind == wire.Result && e.Msg.ID.Key() == wire.StringID(id).Key() {
 				return true
 			}
 		}

@@ -52,10 +52,7 @@ func LevelsSet(logs []*wire.Log) LogLevelsSet {
 		if l.Transport == transport.NameStdio || l.Transport == transport.NameOAuth {
 			continue
 		}
-		for _, x := range l.Conversation().Exchanges {
-			if x.From() != wire.Client || x.Method() != "logging/setLevel" {
-				continue
-			}
+		for _, x := range l.Requests(wire.Client, "logging/setLevel") {
 			level, _ := severity(wire.At(x.Request.Msg.Params, "level"))
 			set := levelSet{conn: l.ID, severity: level, from: x.Request.At, to: math.MaxInt64}
 			if x.Response != nil {
