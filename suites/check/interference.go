@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 // interference is what a server may do to a check at any time, whatever the
@@ -174,20 +175,26 @@ func (t *T) refusals() []refused {
 }
 
 // busy reports whether another request of the check was under way at some time
-// between a request and its answer.
+// between a request and its answer. In one log the order tells, of two the time.
 func (t *T) busy(request, answer *wire.Event) bool {
+	before := func(e, mark *wire.Event) bool {
+		if e.Conn == mark.Conn {
+			return e.Seq < mark.Seq
+		}
+		return e.At < mark.At
+	}
 	for _, s := range t.sessions() {
-		sent := make(map[string]bool) // before the request was answered, and itself not before that was sent
+		open := make(map[string]bool)
 		for _, e := range s.Log().Events() {
 			switch {
-			case e.At > answer.At || e == request || e.Kind != wire.KindMessage:
+			case e == request || e.Kind != wire.KindMessage || before(answer, e):
 			case e.From == wire.Client && e.Msg.Kind == wire.Request:
-				sent[e.Msg.ID.Loose()] = true
-			case e.From == wire.Server && e.Msg.IsResponse() && e.At < request.At:
-				delete(sent, e.Msg.ID.Loose())
+				open[e.Msg.ID.Loose()] = true
+			case e.From == wire.Server && e.Msg.IsResponse() && before(e, request):
+				delete(open, e.Msg.ID.Loose())
 			}
 		}
-		if len(sent) > 0 {
+		if len(open) > 0 {
 			return true
 		}
 	}
@@ -305,7 +312,7 @@ func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
 			params = rest
 		}
 		refused := func() bool {
-			x, err := s.Call(limit, r.request.Msg.Method, params, client.Deliberately(r.request.Deliberate...))
+			x, err := s.Call(limit, r.request.Msg.Method, params, client.Deliberately(ledger.Anything)) // out of its context
 			return err == nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool {
 				how, ok := refusing(e)
 				return ok && how == r.how
