@@ -103,6 +103,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		e.Parallel = parallelRemote
 	}
 	e.liveness.begin()
+	e.concurrency.trying = make(chan struct{}, 1)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
 	s, err := e.openShared(ctx)
 	if d, ok := e.moved(err); ok {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -256,7 +255,7 @@ func (t *T) refusedLikeAll() bool {
 // serves others, in the session or at all: nothing obliges it to serve several
 // at a time (docs/positions.md, requests-beside-others).
 type concurrency struct {
-	trying  sync.Mutex // one experiment at a time, as another would disturb it
+	trying  chan struct{} // holds an entry during an experiment, which another would disturb
 	limited []refusal  // that come only beside other requests
 	genuine []refusal  // that come in any case
 }
@@ -278,8 +277,12 @@ func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool
 		return false
 	}
 	c := &e.concurrency
-	c.trying.Lock()
-	defer c.trying.Unlock()
+	select {
+	case c.trying <- struct{}{}:
+		defer func() { <-c.trying }()
+	case <-ctx.Done():
+		return false
+	}
 	if slices.ContainsFunc(refusals, func(r refused) bool { return slices.Contains(c.limited, r.how) }) {
 		return true
 	}
