@@ -2,13 +2,12 @@ package suites_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,10 +61,7 @@ func TestProtectedServer(t *testing.T) {
 			t.Parallel()
 			o := serverOptions()
 			mockserver.Protected(&o)
-			run, err := conduct(t.Context(), over, o, 10*time.Second, transport.ReasonableExit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := conducted(t, over, o)
 			if all := found(t, run); len(all) > 0 || run.Verdict != result.Conformant {
 				t.Errorf("the verdict is %s: %v %s", run.Verdict, all, run.Reason)
 			}
@@ -79,23 +75,36 @@ func TestProtectedServer(t *testing.T) {
 // bare runs the suite against a server without any token.
 func bare(t *testing.T, o server.Options, a check.Authorization) *result.Run {
 	t.Helper()
-	dialer, stop, err := serve(t.Context(), transport.NameHTTP, o, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	dialer.(*transport.HTTP).Header = nil
-	return bareAt(t, dialer, a)
+	return bareAt(t, a, func(t *testing.T) transport.Dialer {
+		dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		dialer.(*transport.HTTP).Header = nil
+		return dialer
+	})
 }
 
-func bareAt(t *testing.T, dialer transport.Dialer, a check.Authorization) *result.Run {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}}, suites.Options{Timeout: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
+// closed returns how to reach a server that refuses everybody with a challenge.
+func closed(challenge string) func(t *testing.T) transport.Dialer {
+	return func(t *testing.T) transport.Dialer {
+		return &transport.HTTP{Endpoint: below(listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", challenge)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+		})), server.PathMCP)}
 	}
+}
+
+func bareAt(t *testing.T, a check.Authorization, open func(*testing.T) transport.Dialer) (run *result.Run) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: open(t), Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}}, suites.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 	return run
 }
 
@@ -143,12 +152,7 @@ func TestOpenServer(t *testing.T) {
 // A gateway that wants credentials of its own kind departs from the page in
 // this, and is not blamed for what lies behind it.
 func TestForeignGateway(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", `Basic realm="staff"`)
-		http.Error(w, "who are you?", http.StatusUnauthorized)
-	}))
-	defer s.Close()
-	run := bareAt(t, &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}, check.Authorization{})
+	run := bareAt(t, check.Authorization{}, closed(`Basic realm="staff"`))
 	want := map[string]result.Verdict{
 		"auth.http-conform": result.Warn, "auth.server.www-authenticate-metadata-url": result.Fail,
 		"auth.server.resource-metadata": result.Fail, "auth.server.validation-failure-challenge": result.Fail,
@@ -176,10 +180,12 @@ func TestPartlyProtectedServer(t *testing.T) {
 }
 
 // No token that serves to be accepted or refused is shown.
-func TestNoTokenIsShown(t *testing.T) {
+func TestNoTokenIsShown(t *testing.T) { synctest.Test(t, testNoTokenIsShown) }
+
+func testNoTokenIsShown(t *testing.T) {
 	o := serverOptions()
 	mockserver.Protected(&o)
-	dialer, stop, err := serve(t.Context(), transport.NameHTTP, o, 0)
+	dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,12 +215,7 @@ func TestNoTokenIsShown(t *testing.T) {
 // Metadata on a host that does not answer may be out of reach for mcpconform
 // alone: that is held against nobody.
 func TestMetadataOutOfReach(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="https://metadata.mcpconform.invalid/resource"`)
-		http.Error(w, "who are you?", http.StatusUnauthorized)
-	}))
-	defer s.Close()
-	run := bareAt(t, &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}, check.Authorization{})
+	run := bareAt(t, check.Authorization{}, closed(`Bearer error="invalid_token", resource_metadata="https://metadata.mcpconform.invalid/resource"`))
 	if all := found(t, run); len(all) > 0 || run.Verdict != result.Incomplete {
 		t.Errorf("%s: %v", run.Verdict, all)
 	}

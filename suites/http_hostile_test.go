@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +84,7 @@ func TestHostileHTTPPeers(t *testing.T) {
 // TestTargetThatDies tells a server that dies from one that fails everything,
 // and goes on where it can be brought back.
 func TestTargetThatDies(t *testing.T) {
-	t.Run("for good", func(t *testing.T) {
+	t.Run("for good", inVirtualTime(func(t *testing.T) {
 		run, killed := runMortal(t, false)
 		if !killed {
 			t.Fatal("the server was not killed")
@@ -98,8 +97,8 @@ func TestTargetThatDies(t *testing.T) {
 				t.Errorf("%s is blamed for it: %s", q.ID, killmatrix.Why(q))
 			}
 		}
-	})
-	t.Run("and is restarted", func(t *testing.T) {
+	}))
+	t.Run("and is restarted", inVirtualTime(func(t *testing.T) {
 		run, killed := runMortal(t, true)
 		if !killed {
 			t.Fatal("the server was not killed")
@@ -117,7 +116,7 @@ func TestTargetThatDies(t *testing.T) {
 		if len(run.Notes) == 0 {
 			t.Error("the report does not mention the restarts")
 		}
-	})
+	}))
 }
 
 // runMortal runs some checks against a server that goes down, as a crashed
@@ -128,7 +127,7 @@ func runMortal(t *testing.T, restarts bool) (run *result.Run, killed bool) {
 	handler := server.New(serverOptions()).HTTP()
 	down := make(chan struct{}, 1000)
 	alive := newSwitch()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	at := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := peek(r)
 		if alive.isOff() {
 			panic(http.ErrAbortHandler)
@@ -140,17 +139,16 @@ func runMortal(t *testing.T, restarts bool) (run *result.Run, killed bool) {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(s.Close)
 	t.Cleanup(handler.Close)
 	checks := suites.ServerChecks{
-		Dialer:   &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP, Timeout: 5 * time.Second}},
+		Dialer:   &transport.HTTP{Endpoint: below(at, server.PathMCP)},
 		Settings: check.Settings{CallTools: check.CallNone},
 	}
 	if restarts {
 		checks.Restart = func(context.Context) error { alive.set(true); return nil }
 	}
 	run, _, err := suites.Run(t.Context(), checks, suites.Options{
-		Selection: suites.Selection{Select: []string{selected, "ping", "base.request", "http.server.version-header-missing"}}, Timeout: 5 * time.Second,
+		Selection: suites.Selection{Select: []string{selected, "ping", "base.request", "http.server.version-header-missing"}},
 	})
 	if err != nil {
 		t.Fatal(err)

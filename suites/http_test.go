@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -79,23 +79,29 @@ func conductHTTP(t *testing.T, name string, change func(*server.Options)) *resul
 }
 
 // conductBehind runs the suite, or a selection, against a reference server with something in front.
-func conductBehind(t *testing.T, name string, o server.Options, front func(http.Handler) http.Handler, ids ...string) *result.Run {
+func conductBehind(t *testing.T, name string, o server.Options, front func(http.Handler) http.Handler, ids ...string) (run *result.Run) {
 	t.Helper()
-	handler := server.New(o).HTTP()
-	s := httptest.NewServer(front(handler))
-	t.Cleanup(s.Close)
-	t.Cleanup(handler.Close) // first: it ends the streams that s.Close waits for
-	var dialer transport.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + server.PathMCP}}
-	if name == transport.NameSSE {
-		dialer = &transport.SSE{Endpoint: transport.Endpoint{URL: s.URL + server.PathSSE}}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: ids}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		handler := server.New(o).HTTP()
+		at := listen(t, front(handler))
+		t.Cleanup(handler.Close)
+		var dialer transport.Dialer = &transport.HTTP{Endpoint: below(at, server.PathMCP)}
+		if name == transport.NameSSE {
+			dialer = &transport.SSE{Endpoint: below(at, server.PathSSE)}
+		}
+		var err error
+		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: ids}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 	return run
+}
+
+// below returns an endpoint with a path added.
+func below(at transport.Endpoint, path string) transport.Endpoint {
+	at.URL += path
+	return at
 }
 
 // A server may keep one log level for all its clients, the one that was set last.

@@ -22,7 +22,7 @@ import (
 func recorded() ([]*wire.Log, error) {
 	var logs []*wire.Log
 	for _, over := range transports {
-		dialer, stop, err := serve(context.Background(), over, serverOptions(), transport.ReasonableExit)
+		dialer, stop, err := serve(context.Background(), over, serverOptions())
 		if err != nil {
 			return nil, err
 		}

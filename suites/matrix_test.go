@@ -44,12 +44,29 @@ func serverOptions() server.Options {
 	return server.Options{Catalogue: c}
 }
 
+// inVirtualTime makes a test one in which waiting takes no time.
+func inVirtualTime(test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
+
+// conducted runs the server suites in virtual time.
+func conducted(t *testing.T, over string, o server.Options) (run *result.Run) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if run, err = conduct(t.Context(), over, o); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return run
+}
+
 // conduct runs the server suites over a transport against a server in this
 // process.
-func conduct(ctx context.Context, over string, o server.Options, timeout, exitWait time.Duration) (*result.Run, error) {
+func conduct(ctx context.Context, over string, o server.Options) (*result.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
-	dialer, stop, err := serve(ctx, over, o, exitWait)
+	dialer, stop, err := serve(ctx, over, o)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +77,7 @@ func conduct(ctx context.Context, over string, o server.Options, timeout, exitWa
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
 	}
-	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Timeout: timeout})
+	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
 	}
@@ -68,9 +85,9 @@ func conduct(ctx context.Context, over string, o server.Options, timeout, exitWa
 }
 
 // serve makes a server ready to be dialled.
-func serve(ctx context.Context, over string, o server.Options, exitWait time.Duration) (dialer transport.Dialer, stop func(), err error) {
+func serve(ctx context.Context, over string, o server.Options) (dialer transport.Dialer, stop func(), err error) {
 	if over == transport.NameStdio {
-		return &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}, ExitWait: exitWait}, func() {}, nil
+		return &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}}, func() {}, nil
 	}
 	network := new(memory.Network)
 	l, err := network.Listen()
@@ -101,6 +118,23 @@ func serve(ctx context.Context, over string, o server.Options, exitWait time.Dur
 		return &transport.SSE{Endpoint: at}, stop, nil
 	}
 	return &transport.HTTP{Endpoint: at}, stop, nil
+}
+
+// listen serves a handler until the test ends, and returns its endpoint without
+// a path.
+func listen(t *testing.T, h http.Handler) transport.Endpoint {
+	t.Helper()
+	network := new(memory.Network)
+	l, err := network.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h}
+	var served sync.WaitGroup
+	served.Go(func() { _ = s.Serve(l) })
+	t.Cleanup(served.Wait)
+	t.Cleanup(func() { _ = s.Close() })
+	return transport.Endpoint{URL: "http://" + l.Addr().String(), Dial: network.Dial}
 }
 
 // authorization is what a run is told of a protected mock server.
@@ -155,7 +189,7 @@ func faultyRun(ctx context.Context, f mockserver.Fault) (*result.Run, error) {
 	if !f.Shows(over) {
 		over = f.Transports[0]
 	}
-	return conduct(ctx, over, o, 0, 0)
+	return conduct(ctx, over, o)
 }
 
 var transports = []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
@@ -166,7 +200,7 @@ func TestReferenceServerIsClean(t *testing.T) {
 	for _, over := range transports {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
-			run := reference(t, over)
+			run := conducted(t, over, serverOptions())
 			for _, q := range run.Requirements {
 				if q.Verdict == result.Inconclusive {
 					t.Errorf("%s is inconclusive: %s", q.ID, killmatrix.Why(q))
@@ -175,18 +209,6 @@ func TestReferenceServerIsClean(t *testing.T) {
 			exonerated(t, run)
 		})
 	}
-}
-
-// reference returns the run against the server without a fault.
-func reference(t *testing.T, over string) (run *result.Run) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		var err error
-		if run, err = conduct(t.Context(), over, serverOptions(), 0, 0); err != nil {
-			t.Fatal(err)
-		}
-	})
-	return run
 }
 
 // TestEveryRequirementIsProved wants a fault for each requirement that passes
@@ -200,7 +222,7 @@ func TestEveryRequirementIsProved(t *testing.T) {
 	passed := make(map[string]bool)
 	var all []result.Requirement
 	for _, over := range transports {
-		all = append(all, reference(t, over).Requirements...)
+		all = append(all, conducted(t, over, serverOptions()).Requirements...)
 	}
 	for _, q := range all {
 		if q.Verdict != result.Pass || passed[q.ID] {

@@ -15,10 +15,7 @@ func TestServerThatServesNothing(t *testing.T) {
 	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(withoutID{w}, r) })
 	}
-	run, err := conduct(t.Context(), transport.NameHTTP, o, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := conducted(t, transport.NameHTTP, o)
 	served := []string{"ping.response-prompt", "tools.list.answered", "resources.list.answered", "prompts.list.answered"}
 	exonerated(t, run, served...)
 	for _, id := range served {

@@ -3,10 +3,9 @@ package suites_test
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/reference/script"
-	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
@@ -54,13 +53,13 @@ var userScripts = []scripttest.Case{
 func TestScripts(t *testing.T) {
 	scripts := scripttest.Read(t, userScripts, wire.Server)
 	for _, over := range transports {
-		t.Run(over, func(t *testing.T) {
-			dialer, stop, err := serve(t.Context(), over, serverOptions(), transport.ReasonableExit)
+		t.Run(over, inVirtualTime(func(t *testing.T) {
+			dialer, stop, err := serve(t.Context(), over, serverOptions())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer stop()
-			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallNone}}, suites.Options{Scripts: scripts, Selection: suites.Selection{Select: []string{"script"}}, Timeout: 2 * time.Second})
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallNone}}, suites.Options{Scripts: scripts, Selection: suites.Selection{Select: []string{"script"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +67,7 @@ func TestScripts(t *testing.T) {
 				t.Errorf("mcpconform itself: %s", h.Message)
 			}
 			scripttest.Compare(t, run, userScripts)
-		})
+		}))
 	}
 }
 
@@ -87,6 +86,18 @@ func TestCheckScripts(t *testing.T) {
 		err := suites.CheckScripts(tt.all, wire.Server)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	scripts, err := script.ReadDir(fixtures.Scripts(), "fixtures/scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := suites.CheckScripts(scripts, wire.Server); err != nil {
+		t.Error(err)
+	}
+	for _, s := range scripts {
+		if len(s.Requirements) == 0 {
+			t.Errorf("%s names no requirement", s.File)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -53,7 +54,7 @@ func TestSelectionOfRules(t *testing.T) {
 		{"tools.name.unique", nil, result.Pass},
 		{"schema.complete-result", []string{"roots"}, result.Pass},
 	} {
-		t.Run(tt.id+" without "+strings.Join(tt.skip, ","), func(t *testing.T) {
+		t.Run(tt.id+" without "+strings.Join(tt.skip, ","), inVirtualTime(func(t *testing.T) {
 			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(serverOptions()).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}, Skip: tt.skip}})
 			if err != nil {
 				t.Fatal(err)
@@ -61,12 +62,14 @@ func TestSelectionOfRules(t *testing.T) {
 			if len(run.Requirements) != 1 || run.Requirements[0].Verdict != tt.want {
 				t.Errorf("got %+v, want %s", run.Requirements, tt.want)
 			}
-		})
+		}))
 	}
 }
 
 // Who watches a run hears of what is selected alone.
-func TestSelectionIsWatched(t *testing.T) {
+func TestSelectionIsWatched(t *testing.T) { synctest.Test(t, testSelectionIsWatched) }
+
+func testSelectionIsWatched(t *testing.T) {
 	o := serverOptions()
 	fault, _ := mockserver.Find("tools.listed-but-unknown")
 	fault.Apply(&o)

@@ -54,10 +54,7 @@ func TestServersThatTakeTurns(t *testing.T) {
 			t.Parallel()
 			o := serverOptions()
 			o.Behaviour.Methods = map[string]server.Middleware{"*": busy(tt.kind)}
-			run, err := conduct(t.Context(), tt.transport, o, 0, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := conducted(t, tt.transport, o)
 			passed := exonerated(t, run, "http.server.multiple-streams")
 			if passed < 200 {
 				t.Errorf("only %d requirements passed", passed)
@@ -110,10 +107,7 @@ func TestToolThatGetsStuck(t *testing.T) {
 		<-ctx.Done()
 		return nil, &wire.Error{Code: -32603, HasCode: true, Message: "Stuck"}
 	}}
-	run, err := conduct(t.Context(), transport.NameStdio, o, time.Second, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := conducted(t, transport.NameStdio, o)
 	exonerated(t, run, "base.response.present", "lifecycle.error.missing-capability", "cancellation.late-response", "progress.none",
 		"sampling.security.validate-content", "sampling.result.stop-reason-optional",
 		"elicitation.server.handle-accept", "elicitation.server.handle-decline", "elicitation.security.validate-content")
@@ -131,10 +125,7 @@ func TestRefusalsNowAndThen(t *testing.T) {
 			}
 			return next(ctx, r)
 		}}
-		run, err := conduct(t.Context(), over, o, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := conducted(t, over, o)
 		if !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool { return q.Verdict == result.Fail }) {
 			t.Errorf("over %s no requirement fails", over)
 		}
