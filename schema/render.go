@@ -15,23 +15,25 @@ import (
 )
 
 // explain puts what the library says of a value into words. The value is
-// the one to show: numbers in it may have been replaced for the library.
-func (s *schemas) explain(err error, value any) []Violation {
+// the one to show: numbers in it may have been replaced for the library. The work is the
+// number of faults that were looked at.
+func (s *schemas) explain(err error, value any) (list []Violation, work int) {
 	var failure *jsonschema.ValidationError
 	if !errors.As(err, &failure) {
-		return nil
+		return nil, 0
 	}
-	var list []Violation
-	for _, l := range firstFew((&renderer{s, value}).leaves(failure)) {
+	r := &renderer{known: s, value: value}
+	for _, l := range firstFew(r.leaves(failure)) {
 		list = append(list, l.Violation)
 	}
-	return list
+	return list, r.work
 }
 
 // A renderer turns the library's tree of errors into leaves.
 type renderer struct {
 	known *schemas
 	value any
+	work  int
 }
 
 // leaves come in the order of their places: the tree follows the random order of
@@ -74,6 +76,7 @@ func (r *renderer) flatten(e *jsonschema.ValidationError) []leaf {
 
 func (r *renderer) end(e *jsonschema.ValidationError, errorKind jsonschema.ErrorKind) []leaf {
 	path, value := locate(r.value, e.InstanceLocation)
+	r.work++
 	return ends(errorKind, path, value)
 }
 
@@ -445,14 +448,14 @@ func merge(branches [][]leaf) []leaf {
 	if len(branches) == 1 {
 		return first
 	}
-	inAll := func(l leaf) bool {
-		for _, b := range branches {
-			if !slices.ContainsFunc(b, func(o leaf) bool { return o.Violation == l.Violation }) {
-				return false
-			}
+	// How many branches have a leaf: of a union may be as many as a peer likes.
+	shared := map[Violation]int{}
+	for _, b := range branches {
+		for _, l := range b {
+			shared[l.Violation]++
 		}
-		return true
 	}
+	inAll := func(l leaf) bool { return shared[l.Violation] == len(branches) }
 	var common []leaf
 	for _, l := range first {
 		if inAll(l) {
@@ -476,7 +479,7 @@ func merge(branches [][]leaf) []leaf {
 			return first
 		}
 		for _, w := range l.want {
-			if !slices.Contains(merged.want, w) {
+			if len(merged.want) <= maxListed && !slices.Contains(merged.want, w) {
 				merged.want = append(merged.want, w)
 			}
 		}

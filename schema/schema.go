@@ -143,5 +143,6 @@ func (r *Revision) Validate(def string, value any) []Violation {
 		return []Violation{{Message: err.Error(), Keyword: "definition"}}
 	}
 	tamed, _ := tame(value)
-	return r.known.explain(compiled.Validate(tamed), value)
+	list, _ := r.known.explain(compiled.Validate(tamed), value)
+	return list
 }

@@ -21,6 +21,7 @@ const (
 	maxPatternSize  = 2_000   // instructions of a compiled pattern
 	maxPatternsSize = 100_000 // instructions of all patterns of a schema
 	workPerJudgment = 400_000
+	costOfFault     = 16 // for putting it into words
 )
 
 // A Tool is a compiled inputSchema or outputSchema. It may be used by several
@@ -113,7 +114,7 @@ func CompileTool(document any) (tool *Tool, err error) {
 func toolSchemaError(err error, document any) error {
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
-		if list := new(schemas).explain(invalid.Err, document); len(list) > 0 {
+		if list, _ := new(schemas).explain(invalid.Err, document); len(list) > 0 {
 			return &ToolSchemaError{Violations: list, reason: "the schema is not valid in its dialect: " + list[0].String()}
 		}
 	}
@@ -130,6 +131,13 @@ func toolSchemaError(err error, document any) error {
 // violations otherwise. When a schema asks for too much work the only violation
 // has the keyword [Undecided] and says nothing about the value.
 func (t *Tool) Validate(value any) (list []Violation) {
+	work := workPerJudgment
+	return t.ValidateWithin(value, &work)
+}
+
+// ValidateWithin is like [Tool.Validate] for a caller that judges many values: it
+// takes the work from what is left of a bound, in visits of a value by a part of the schema.
+func (t *Tool) ValidateWithin(value any, work *int) (list []Violation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	undecided := func(reason string) []Violation {
@@ -139,8 +147,10 @@ func (t *Tool) Validate(value any) (list []Violation) {
 	if !ok {
 		return undecided("it is nested too deeply or is not JSON")
 	}
-	t.work = workPerJudgment
+	bound := min(*work, workPerJudgment)
+	t.work = bound
 	defer func() {
+		*work -= bound - t.work
 		switch p := recover(); p.(type) {
 		case nil:
 		case outOfWork:
@@ -149,7 +159,8 @@ func (t *Tool) Validate(value any) (list []Violation) {
 			list = undecided(fmt.Sprint("its schema could not be evaluated: ", p))
 		}
 	}()
-	list = t.known.explain(t.schema.Validate(tamed), value)
+	list, faults := t.known.explain(t.schema.Validate(tamed), value)
+	t.work -= costOfFault * faults
 	if slices.ContainsFunc(list, func(v Violation) bool { return v.Keyword == circle }) {
 		// What such a schema means is undefined.
 		return undecided("the references of its schema go in a circle")
