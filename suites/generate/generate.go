@@ -1,11 +1,14 @@
-// Package generate makes values from JSON Schemas as a peer declares them: in a
-// tool's inputSchema, in an elicitation's requestedSchema, or, by way of
-// [PromptSchema], in the arguments of a prompt. The dialect is draft 2020-12
+// Package generate makes values from JSON Schemas as a peer declares them, in a
+// tool's inputSchema or an elicitation's requestedSchema. The dialect is draft 2020-12
 // unless "$schema" says otherwise, the formats are not asserted, and nothing is
 // loaded from elsewhere.
 //
-// A schema comes from a peer and may be hostile. All work is counted in steps,
-// never by the clock: a schema beyond the bounds yields no value, and the reason.
+// It proposes values from the keywords that are easy to follow, and has each judged by the
+// compiled schema: what that finds wrong says which part to propose otherwise. A
+// keyword that it does not understand costs at most a value, never a wrong one.
+//
+// A schema comes from a peer and may be hostile. All work is counted, never
+// timed: a schema beyond the bounds yields no value, and the reason.
 //
 // Schemas are given and values are returned as decoded JSON: map[string]any,
 // []any, string, bool, nil, and for numbers [encoding/json.Number]; in a schema
@@ -14,152 +17,176 @@
 package generate
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/schema"
 )
 
-// Bounds on one call. A single judgement of a value has a bound of its own in
-// package schema.
+// Bounds on one value and on one call.
 const (
-	maxDepth = 100       // levels of a value
-	maxText  = 1 << 20   // bytes of one string
-	maxBytes = 4 << 20   // text produced, with what was discarded
-	maxSteps = 200_000   // decisions
-	maxWork  = 2_000_000 // pairs of schema and value that are judged
+	maxDepth    = 40        // levels of a value
+	maxItems    = 1000      // items of an array, members of an object
+	maxText     = 1 << 17   // characters of one string
+	maxBytes    = 1 << 20   // text of one value
+	maxSteps    = 20_000    // decisions for one value
+	maxVariants = 32        // combinations of alternatives at one place
+	maxTries    = 100       // values that are proposed
+	maxWork     = 2_000_000 // work of judging all values of a call
 )
 
 // Valid returns an instance of the schema that is as small as the schema lets it
 // be: an object has its required members and no other unless that makes it
 // invalid. A value is taken from const, default, examples or enum, in this order, and
-// else made to fit the type and its bounds. A default or example that is not of
-// the schema's format comes last.
+// else made to fit the type and its bounds. A default or example that is empty
+// in spite of a format comes last.
 //
 // If no value was found, ok is false and why says the reason in plain words,
 // preceded by the JSON pointer of the place within the value unless it is the whole.
 // This does not prove that there is none: the search is bounded and patterns, for
 // one, are not always understood.
-func Valid(schema any) (value any, ok bool, why string) {
-	return answer(produce(schema, request{}))
-}
+func Valid(schema any) (value any, ok bool, why string) { return answer(schema, size{}) }
 
 // Full is like [Valid] but gives objects their optional members and arrays an item
 // where the schema lets it, except where that would never end.
-func Full(schema any) (value any, ok bool, why string) {
-	return answer(produce(schema, request{full: true}))
-}
+func Full(schema any) (value any, ok bool, why string) { return answer(schema, size{full: true}) }
 
-func answer(value any, err error) (any, bool, string) {
+func answer(document any, s size) (value any, ok bool, why string) {
+	g, err := newGenerator(document)
 	if err != nil {
 		return nil, false, err.Error()
 	}
-	return value, true, ""
-}
-
-func produce(document any, r request) (any, error) {
-	g, err := newGenerator(document)
+	found, err := g.find(s)
 	if err != nil {
-		return nil, err
+		return nil, false, err.Error()
 	}
-	return g.first(r)
+	return found.value, true, ""
 }
 
-var errWork = errors.New("the schema asks for too much work")
-
-// first makes a value as requested or, failing that, of the other size.
-func (g *generator) first(r request) (any, error) {
-	value, err := g.run(r)
-	if err == nil || !r.full && errors.Is(err, errWork) {
-		return value, err
-	}
-	r.full = !r.full
-	if value, other := g.run(r); other == nil {
-		return value, nil
-	}
-	return nil, err
-}
-
-// run makes one value with fresh bounds and has it judged.
-func (g *generator) run(r request) (value any, err error) {
-	defer func() {
-		if e := g.stopped(recover()); e != nil {
-			value, err = nil, e
-		}
-	}()
-	g.refill()
-	value, err = g.generate(g.conj(), place{}, r)
-	if err != nil {
-		return nil, err
-	}
-	if list := g.tool.Validate(value); len(list) > 0 {
-		return nil, fmt.Errorf("the value that was made is not valid: %s", list[0])
-	}
-	return value, nil
-}
-
-// stopped turns what ended a search from within into an error.
-func (g *generator) stopped(p any) error {
-	switch p := p.(type) {
-	case nil:
-		return nil
-	case outOfWork:
-		return errWork
-	default:
-		return fmt.Errorf("the schema could not be evaluated: %v", p)
-	}
-}
-
-// A request says which value is wanted.
-type request struct {
+// A size says how much of a value is wanted.
+type size struct {
 	full bool // with optional members
 	// probe asks for a value with as many places to break as possible: a default
 	// that hides the places below it is not used.
 	probe bool
-	// vary is the number of the value within a series of different ones.
-	vary  int
-	avoid map[string]bool // keys (see key) of values not wanted
 }
 
-// below is the request for a member or an item.
-func (r request) below() request { return request{full: r.full, probe: r.probe} }
+// A generator holds one schema and the bound on the work of one call.
+type generator struct {
+	root any          // a copy, with every number as a json.Number
+	tool *schema.Tool // has the last word
+	work int          // what is left
 
-// A place is where a value belongs. It is a chain because names may be long and
-// few places are ever written out.
-type place struct {
-	up    *place
-	name  string
-	depth int
+	patterns map[string]*regexp.Regexp // compiled; nil if they cannot be
+	listed   map[*any]map[string]bool  // the keys of the values of an enum, by its first
 }
 
-func (p place) member(name string) place { return place{&p, name, p.depth + 1} }
-
-func (p place) item(i int) place { return p.member(strconv.Itoa(i)) }
-
-// pointer returns the place as a JSON pointer.
-func (p place) pointer() string {
-	tokens := make([]string, p.depth)
-	for at := &p; at.up != nil; at = at.up {
-		tokens[at.depth-1] = "/" + strings.ReplaceAll(strings.ReplaceAll(at.name, "~", "~0"), "/", "~1")
+func newGenerator(document any) (*generator, error) {
+	tool, err := schema.CompileTool(document)
+	if err != nil {
+		return nil, err
 	}
-	return strings.Join(tokens, "")
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	g := &generator{tool: tool, work: maxWork, patterns: map[string]*regexp.Regexp{}, listed: map[*any]map[string]bool{}}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return g, d.Decode(&g.root)
+}
+
+var errWork = errors.New("the schema asks for too much work")
+
+// find makes a value of a size or, failing that, of the other.
+func (g *generator) find(s size) (*proposal, error) {
+	found, err := g.search(s)
+	if err == nil || errors.Is(err, errWork) {
+		return found, err
+	}
+	other := s
+	other.full = !s.full
+	if found, otherErr := g.search(other); otherErr == nil {
+		if s.full {
+			g.grow(found, s)
+		}
+		return found, nil
+	}
+	return nil, err
+}
+
+// search proposes values until the schema accepts one. The error is that of the first.
+func (g *generator) search(s size) (*proposal, error) {
+	var first error
+	choices := map[string]int{}
+	for range maxTries {
+		p := &proposal{generator: g, size: s, choices: choices, counts: map[string]int{}, bytes: maxBytes, steps: maxSteps}
+		err := p.make()
+		if err == nil {
+			list := g.tool.ValidateWithin(p.value, &g.work)
+			if len(list) == 0 {
+				return p, nil
+			}
+			if list[0].Keyword == schema.Undecided {
+				return nil, errWork
+			}
+			err = &problem{list[0].Pointer, "the value that was made is not valid: " + list[0].Message}
+		}
+		if first == nil {
+			first = err
+		}
+		var at *problem
+		if !errors.As(err, &at) || !p.advance(at.pointer) {
+			break
+		}
+	}
+	return nil, first
+}
+
+// grow adds the optional members of the outermost object that the schema bears,
+// one after the other.
+func (g *generator) grow(found *proposal, s size) {
+	object, ok := found.value.(map[string]any)
+	if !ok {
+		return
+	}
+	root := found.places[len(found.places)-1]
+	for _, name := range optional(root.parts) {
+		if _, has := object[name]; has {
+			continue
+		}
+		p := &proposal{generator: g, size: s, choices: map[string]int{}, counts: map[string]int{}, bytes: maxBytes, steps: maxSteps}
+		parts, allowed := g.memberParts(root.parts, name)
+		member, err := p.build(parts, spot{pointer: "/" + escape(name), path: []any{name}, depth: 1, within: root.refs})
+		if !allowed || err != nil {
+			continue
+		}
+		object[name] = member
+		if len(g.tool.ValidateWithin(object, &g.work)) > 0 {
+			delete(object, name)
+			continue
+		}
+		found.places = append(p.places, found.places...)
+	}
 }
 
 // A problem is why no value was found at a place.
-type problem struct {
-	at     place
-	reason string
-}
+type problem struct{ pointer, reason string }
 
 func (p *problem) Error() string {
-	if p.at.depth == 0 {
+	if p.pointer == "" {
 		return p.reason
 	}
-	return short(p.at.pointer(), 200) + ": " + p.reason
+	return short(p.pointer, 200) + ": " + p.reason
 }
 
-func (p place) problem(format string, args ...any) error {
-	return &problem{p, fmt.Sprintf(format, args...)}
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // short cuts a text from a peer to about n bytes and makes it printable.

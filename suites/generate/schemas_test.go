@@ -70,8 +70,8 @@ var realistic = []struct {
 			"pair":{"type":"array","minItems":2,"maxItems":2,"items":[{"type":"string"},{"type":"boolean"}]},
 			"email":{"type":["string","null"],"format":"email"}},
 			"required":["limit","id","tags"],"additionalProperties":false}`,
-		valid: `{"id":"123e4567-e89b-42d3-a456-426614174000","limit":1,"tags":["exam"]}`,
-		full: `{"email":"user@example.com","id":"123e4567-e89b-42d3-a456-426614174000","level":"info","limit":1,
+		valid: `{"id":"123e4567-e89b-42d3-a456-426614174001","limit":1,"tags":["exam"]}`,
+		full: `{"email":"user@example.com","id":"123e4567-e89b-42d3-a456-426614174001","level":"info","limit":1,
 			"mode":"fast","pair":["example",false],"tags":["exam"]}`,
 		invalid: []string{
 			`missing-required: member "id" is missing`,
