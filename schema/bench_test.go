@@ -44,15 +44,26 @@ func BenchmarkValidateBroken(b *testing.B) {
 	}
 }
 
+// BenchmarkLoad reads the schema, then compiles nothing, what one message needs,
+// or all definitions.
 func BenchmarkLoad(b *testing.B) {
 	data, err := os.ReadFile(dir + "/schema.json")
 	if err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		if _, err := schema.Parse(data); err != nil {
-			b.Fatal(err)
-		}
+	value := parse(b, toolsResult)
+	for name, use := range map[string]func(*schema.Revision) bool{
+		"nothing": func(*schema.Revision) bool { return true },
+		"message": func(r *schema.Revision) bool { return r.Validate("ListToolsResult", value) == nil },
+		"all":     func(r *schema.Revision) bool { return r.Warm(b.Context()) == nil },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if r, err := schema.Parse(data); err != nil || !use(r) {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
