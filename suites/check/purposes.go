@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/suites/generate"
+	"github.com/mcpconform/mcpconform/suites/internal/values"
 	"github.com/mcpconform/mcpconform/suites/profile"
 )
 
@@ -68,7 +68,7 @@ func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bo
 			}
 		}
 	}
-	value, ok, _ := generate.Valid(tool["inputSchema"])
+	value, ok, _ := values.Valid(tool["inputSchema"])
 	arguments, isObject := value.(map[string]any)
 	return arguments, ok && isObject
 }

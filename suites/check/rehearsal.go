@@ -10,7 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/generate"
+	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
 // Bounds of the rehearsal.
@@ -263,7 +263,7 @@ func (t *Target) Purpose(name string) (Call, bool) {
 // ShortArguments returns arguments that fit the inputSchema of a tool and let it
 // take two seconds where one can tell it so.
 func ShortArguments(input any) (map[string]any, bool) {
-	value, ok, _ := generate.Valid(input)
+	value, ok, _ := values.Valid(input)
 	arguments, isObject := value.(map[string]any)
 	if !ok || !isObject {
 		return nil, false

@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/generate"
+	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
 // Form fills in a requested schema of an elicitation as far as that can be
@@ -12,7 +12,7 @@ func Form(schema any) map[string]any {
 	content := make(map[string]any)
 	properties, _ := wire.At(schema, "properties").(map[string]any)
 	for name, property := range properties {
-		value, ok, _ := generate.Full(property)
+		value, ok, _ := values.Full(property)
 		switch value.(type) {
 		case nil, []any, map[string]any:
 		default:

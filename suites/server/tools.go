@@ -15,7 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
-	"github.com/mcpconform/mcpconform/suites/generate"
+	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
 // noTool is a name that no server gives a tool.
@@ -173,7 +173,7 @@ var toolChecks = []*check.Check{
 					break
 				}
 				arguments, ok := t.Target.Arguments(tool)
-				mutations := objects(generate.Invalid(tool["inputSchema"]))
+				mutations := objects(values.Invalid(tool["inputSchema"]))
 				if !ok || len(mutations) == 0 {
 					continue
 				}
@@ -266,7 +266,7 @@ var toolChecks = []*check.Check{
 // refuses calls a tool with arguments that break its schema, and reports whether
 // it refused them. A result with isError is a refusal, and so is an error
 // (docs/positions.md, invalid-arguments).
-func refuses(t *check.T, tool map[string]any, m generate.Mutation, control ...*wire.Event) bool {
+func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wire.Event) bool {
 	x := t.Attempt(map[string]any{"name": tool["name"], "arguments": m.Value}, client.Deliberately("*"))
 	if x == nil {
 		return false
@@ -286,7 +286,7 @@ func refuses(t *check.T, tool map[string]any, m generate.Mutation, control ...*w
 // tools that have it. A tool that succeeds needs no control.
 func otherRules(t *check.T, tools []map[string]any, broken map[string]int) {
 	for _, tool := range slowLast(t, tools[:min(len(tools), maxCalled)]) {
-		for _, m := range objects(generate.Invalid(tool["inputSchema"])) {
+		for _, m := range objects(values.Invalid(tool["inputSchema"])) {
 			if broken[rule(m)] >= maxOfRule {
 				continue
 			}
@@ -309,7 +309,7 @@ func slowLast(t *check.T, tools []map[string]any) []map[string]any {
 }
 
 // rule names the rule that a mutation breaks, one for the items of arrays apart.
-func rule(m generate.Mutation) string {
+func rule(m values.Mutation) string {
 	if inArray.MatchString(m.Pointer) {
 		return m.Name + " in an array"
 	}
@@ -371,7 +371,7 @@ func least(t *check.T, tool, given map[string]any) map[string]any {
 	if err != nil || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
 		return nil
 	}
-	full, _, _ := generate.Full(tool["inputSchema"])
+	full, _, _ := values.Full(tool["inputSchema"])
 	arguments, ok := full.(map[string]any)
 	if !ok {
 		return nil
@@ -438,8 +438,8 @@ func requires(tool map[string]any) int {
 
 // objects returns the mutations that are objects still: whatever else stands
 // in arguments is refused by the schema of the request already.
-func objects(all []generate.Mutation) []generate.Mutation {
-	var kept []generate.Mutation
+func objects(all []values.Mutation) []values.Mutation {
+	var kept []values.Mutation
 	for _, m := range all {
 		if _, ok := m.Value.(map[string]any); ok {
 			kept = append(kept, m)

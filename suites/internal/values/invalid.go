@@ -1,4 +1,4 @@
-package generate
+package values
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-// Package generate makes values from JSON Schemas as a peer declares them, in a
+// Package values makes values from JSON Schemas as a peer declares them, in a
 // tool's inputSchema or an elicitation's requestedSchema. The dialect is draft 2020-12
 // unless "$schema" says otherwise, the formats are not asserted, and nothing is
 // loaded from elsewhere.
@@ -14,7 +14,7 @@
 // []any, string, bool, nil, and for numbers [encoding/json.Number]; in a schema
 // float64, int and int64 are welcome too. The same schema always gives the same
 // values.
-package generate
+package values
 
 import (
 	"bytes"
