@@ -256,8 +256,8 @@ func (t *T) refusedLikeAll() bool {
 // at a time (docs/positions.md, requests-beside-others).
 type concurrency struct {
 	trying  chan struct{} // holds an entry during an experiment, which another would disturb
-	limited []refusal  // that come only beside other requests
-	genuine []refusal  // that come in any case
+	limited []refusal     // that come only beside other requests
+	genuine []refusal     // that come in any case
 }
 
 // Bounds of the experiment that tells why a request was refused.
