@@ -86,8 +86,9 @@ type run struct {
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, but for rules
 
-	judged sync.Once
-	report ledger.Record
+	warming sync.WaitGroup // of the schema, while the target starts
+	judged  sync.Once
+	report  ledger.Record
 }
 
 // Run provokes a target, or takes what happened, judges all that crossed the wire,
@@ -251,6 +252,11 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 	if r.Progress != nil {
 		r.Progress.Start(len(r.provoking))
 	}
+	r.warming.Go(func() {
+		if revision, err := schema.Load(); err == nil {
+			_ = revision.Warm(ctx) // what is wrong with the schema shows when it is used
+		}
+	})
 	r.stimulus.start(ctx, r.provoking)
 }
 
@@ -292,6 +298,7 @@ func (r *run) judge(ctx context.Context) {
 			s.Await(ctx)
 		}
 		r.stimulus.finish(ctx)
+		r.warming.Wait()
 		r.report = judge.JudgeKnowing(r.Trace.Logs(), r.known)
 	})
 }

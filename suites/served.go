@@ -1,28 +1,40 @@
 package suites
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/server"
 )
 
 // Served returns, by requirement, the names of the checks, scenarios and rules
-// that serve it.
-func Served() map[string][]string {
-	served := ruleNames()
-	add := func(name string, ids []string) {
+// that serve it for one of the parties: rules first.
+func Served(parties ...wire.Party) map[string][]string {
+	served := make(map[string][]string)
+	add := func(name string, p wire.Party, ids ...string) {
 		for _, id := range ids {
-			if !slices.Contains(served[id], name) {
+			q, known := schema.Lookup(id)
+			if slices.Contains(parties, p) && (!known || ledger.Binds(q, p)) && !slices.Contains(served[id], name) {
 				served[id] = append(served[id], name)
 			}
 		}
 	}
+	rules := ruleNames()
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		for _, name := range rules[id] {
+			add(name, wire.Server, id)
+			add(name, wire.Client, id)
+		}
+	}
 	for _, c := range server.Checks() {
-		add(c.Name, c.Requirements)
+		add(c.Name, wire.Server, c.Requirements...)
 	}
 	for _, s := range client.Scenarios() {
-		add("scenario: "+s.Name, s.Requirements)
+		add(client.SourcePrefix+s.Name, wire.Client, s.Requirements...)
 	}
 	return served
 }

@@ -8,41 +8,54 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 )
 
 var updateUnserved = flag.Bool("update-unserved", false, "drop entries of unserved.txt that are served now")
 
 const unservedFile = "unserved.txt"
 
-// TestServed holds every observable requirement to a check, a scenario or a
-// rule. unserved.txt lists the exceptions with their reasons; it must only
-// shrink.
+// TestServed holds every observable requirement, for each party that it binds, to
+// a check or scenario, or to a rule that a fault of that party proves or that is
+// excused from it. unserved.txt lists the exceptions, party first, with their
+// reasons; it must only shrink.
 func TestServed(t *testing.T) {
 	catalogue, err := schema.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}
 	excused := readUnserved(t)
-	served := suites.Served()
 	var kept []string
-	for _, r := range catalogue {
-		reason, isExcused := excused[r.ID]
-		delete(excused, r.ID)
-		switch has := len(served[r.ID]) > 0; {
-		case !r.Observable && isExcused:
-			t.Errorf("%s is in %s, but is not observable", r.ID, unservedFile)
-		case r.Observable && !has && !isExcused:
-			t.Errorf("%s is observable, but no check, scenario or rule serves it", r.ID)
-		case has && isExcused && !*updateUnserved:
-			t.Errorf("%s is served now: take it out of %s", r.ID, unservedFile)
-		case isExcused && !has:
-			kept = append(kept, r.ID+" "+reason)
+	for _, p := range []wire.Party{wire.Server, wire.Client} {
+		served, proved := suites.Served(p), provedRules(t, p)
+		for _, r := range catalogue {
+			if judged := r.JudgedParty(); judged != schema.Both && judged != schema.Party(p) {
+				continue
+			}
+			key := string(p) + " " + r.ID
+			reason, isExcused := excused[key]
+			delete(excused, key)
+			has := slices.ContainsFunc(served[r.ID], func(name string) bool { return !strings.HasPrefix(name, "rule: ") }) ||
+				len(served[r.ID]) > 0 && proved[r.ID]
+			switch {
+			case !r.Observable && isExcused:
+				t.Errorf("%s is in %s, but is not observable", key, unservedFile)
+			case r.Observable && !has && !isExcused:
+				t.Errorf("%s is observable, but no check or scenario serves it, and no fault proves that a rule does (%s)", key, served[r.ID])
+			case has && isExcused && !*updateUnserved:
+				t.Errorf("%s is served now: take it out of %s", key, unservedFile)
+			case isExcused && !has:
+				kept = append(kept, key+" "+reason)
+			}
 		}
 	}
-	for id := range excused {
-		t.Errorf("%s: %s is no requirement", unservedFile, id)
+	for key := range excused {
+		t.Errorf("%s: %s does not name a requirement on a party", unservedFile, key)
 	}
 	if *updateUnserved {
 		if err := os.WriteFile(unservedFile, []byte(strings.Join(kept, "\n")+"\n"), 0o644); err != nil {
@@ -52,11 +65,31 @@ func TestServed(t *testing.T) {
 	t.Logf("%d exceptions", len(kept))
 }
 
+// provedRules returns the requirements that a fault of a party breaks, and those
+// that its reference peer exercises although no fault proves them.
+func provedRules(t *testing.T, p wire.Party) map[string]bool {
+	t.Helper()
+	proved, file := make(map[string]bool), "../mockserver/unproved.txt"
+	for _, f := range mockserver.Catalogue() {
+		proved[f.Requirement] = proved[f.Requirement] || p == wire.Server
+	}
+	if p == wire.Client {
+		file = "../mockserver/mockclient/unproved.txt"
+		for _, f := range mockclient.Catalogue() {
+			proved[f.Requirement] = true
+		}
+	}
+	for id := range killmatrix.Unproved(t, file) {
+		proved[id] = true
+	}
+	return proved
+}
+
 // TestServedExist holds every check, scenario and rule to requirements that exist.
 func TestServedExist(t *testing.T) {
-	for id, names := range suites.Served() {
+	for id, names := range suites.Served(wire.Server, wire.Client) {
 		if _, ok := schema.Lookup(id); !ok {
-			t.Errorf("%s serve %s, which is no requirement", strings.Join(names, ", "), id)
+			t.Errorf("%s serve %s, which is not a requirement", strings.Join(names, ", "), id)
 		}
 		if slices.Contains(names, "") {
 			t.Errorf("something without a name serves %s", id)
@@ -73,14 +106,16 @@ func readUnserved(t *testing.T) map[string]string {
 	defer f.Close()
 	excused := make(map[string]string)
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		id, reason, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if id == "" {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
 			continue
 		}
-		if reason == "" {
-			t.Errorf("%s: %s has no reason", unservedFile, id)
+		parts := strings.SplitN(line, " ", 3)
+		if len(parts) < 3 {
+			t.Errorf("%s: %q has no party, requirement and reason", unservedFile, line)
+			continue
 		}
-		excused[id] = reason
+		excused[parts[0]+" "+parts[1]] = parts[2]
 	}
 	return excused
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -67,7 +68,7 @@ func chosen(patterns []string) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	served := suites.Served()
+	served := suites.Served(wire.Server, wire.Client)
 	var out []entry
 	for _, r := range catalogue {
 		fits := true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -72,7 +73,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 	if r.Observable {
 		row("tried by", r.How)
 		row("violated by", r.Violation)
-		row("checks", strings.Join(suites.Served()[r.ID], ", "))
+		row("checks", strings.Join(suites.Served(wire.Server, wire.Client)[r.ID], ", "))
 		row("helps", r.Config)
 	} else {
 		row("not seen", r.How)
