@@ -63,15 +63,16 @@ func URL(url string, header http.Header) Server {
 	}}
 }
 
-// Handler is a server over Streamable HTTP within this program.
-func Handler(h http.Handler) Server {
+// Handler is a server over Streamable HTTP within this program, whose endpoint is
+// at a path, such as /mcp.
+func Handler(path string, h http.Handler) Server {
 	return Server{result.Target{}, func(t *testing.T) transport.Dialer {
 		s := httptest.NewServer(h)
 		t.Cleanup(func() {
 			s.CloseClientConnections()
 			s.Close()
 		})
-		return &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL}}
+		return &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL + path}}
 	}}
 }
 
