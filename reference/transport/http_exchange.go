@@ -51,9 +51,10 @@ type httpLink struct {
 	reached atomic.Bool // a connection to the server was established once
 	bearer  atomic.Pointer[string]
 	flood   sync.Once
-	closing sync.Once
-	// shutting is closed once no further exchanges are wanted.
-	shutting chan struct{}
+	closing atomic.Bool
+	// shutting is closed once no further exchanges are wanted, and shutDown once
+	// there are none.
+	shutting, shutDown chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -64,7 +65,7 @@ type httpLink struct {
 func newHTTPLink(s *site, log *wire.Log) *httpLink {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &httpLink{
-		log: log, site: s, ctx: ctx, cancel: cancel, shutting: make(chan struct{}),
+		log: log, site: s, ctx: ctx, cancel: cancel, shutting: make(chan struct{}), shutDown: make(chan struct{}),
 		counts: make(map[string]int), open: make(map[*roundTrip]struct{}),
 	}
 }
@@ -95,21 +96,24 @@ func (l *httpLink) note(text string) {
 // shut refuses further exchanges, drops those that are open, lets last have its
 // word, waits for all goroutines and completes the log.
 func (l *httpLink) shut(last func()) {
-	l.closing.Do(func() {
-		l.mu.Lock()
-		l.closed = true
-		close(l.shutting)
-		for x := range l.open {
-			x.cancel(errDropped)
-		}
-		l.mu.Unlock()
-		if last != nil {
-			last()
-		}
-		l.cancel(errDropped)
-		l.running.Wait()
-		l.log.End()
-	})
+	if l.closing.Swap(true) {
+		<-l.shutDown
+		return
+	}
+	defer close(l.shutDown)
+	l.mu.Lock()
+	l.closed = true
+	close(l.shutting)
+	for x := range l.open {
+		x.cancel(errDropped)
+	}
+	l.mu.Unlock()
+	if last != nil {
+		last()
+	}
+	l.cancel(errDropped)
+	l.running.Wait()
+	l.log.End()
 }
 
 // flooded ends everything: the log takes no more of what the peer sends.

@@ -333,7 +333,7 @@ func TestUnauthorizedClients(t *testing.T) {
 		r := conduct(t, suites.ClientScenarios{Scenarios: []string{client.Door, "auth/lapsed", "auth/root"}, Authorizes: authorizes, Launch: inProcess(visit)}, suites.Options{Timeout: 20 * time.Second})
 		return verdicts(r)
 	}
-	knock := func(ctx context.Context, p client.Place) error { return simple(ctx, p.URL) }
+	knock := func(ctx context.Context, p client.Place) error { return simple(ctx, p) }
 	// It is optional: whoever leaves it alone is not blamed, unless it is told to be able to.
 	for id, v := range run(t, false, knock) {
 		if strings.HasPrefix(id, "auth.") {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +23,7 @@ import (
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
@@ -69,9 +71,19 @@ const answerTime = 3 * time.Second
 // tells only on a machine that is very busy.
 const calmTime = 20 * time.Second
 
+// conducted conducts a run of clients that are in this program, in virtual time.
+func conducted(t *testing.T, s suites.ClientScenarios, o suites.Options) (run *result.Run) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s.Network = new(memory.Network)
+		run = conduct(t, s, o)
+	})
+	return run
+}
+
 func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.Run {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 	defer cancel()
 	run, trace, err := suites.Run(ctx, s, o)
 	if err != nil {
@@ -127,7 +139,7 @@ func TestReferenceClient(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := conduct(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }}, suites.Options{Timeout: 20 * time.Second})
+			run := conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }}, suites.Options{Timeout: 20 * time.Second})
 			clean(t, run)
 			if run.Target.Name != "mcpconform" {
 				t.Errorf("the target is %+v", run.Target)
@@ -140,6 +152,7 @@ func TestReferenceClient(t *testing.T) {
 }
 
 func TestReferenceClientAsProcess(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -172,14 +185,14 @@ func TestBrokenOff(t *testing.T) {
 	}{{"once", 1, result.Pass}, {"always", 1000, result.Warn}} {
 		t.Run(test.name, func(t *testing.T) {
 			var plays atomic.Int32
-			run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
 				if p.Scenario == scenario && int(plays.Add(1)) <= test.times {
-					if err := postsInitialize(ctx, p.URL, nil); err != nil {
+					if err := postsInitialize(ctx, p, nil); err != nil {
 						return err
 					}
 					return errors.New("no patience")
 				}
-				return simple(ctx, p.URL)
+				return simple(ctx, p)
 			})}, suites.Options{Timeout: 20 * time.Second})
 			q := requirement(t, run, id)
 			if q.Verdict != test.want {
@@ -202,7 +215,7 @@ func requirement(t *testing.T, run *result.Run, id string) result.Requirement {
 }
 
 func TestIdleClientIsNotConformant(t *testing.T) {
-	run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(context.Context, client.Place) error { return nil })}, suites.Options{Timeout: 20 * time.Second})
+	run := conducted(t, suites.ClientScenarios{Launch: inProcess(func(context.Context, client.Place) error { return nil })}, suites.Options{Timeout: 20 * time.Second})
 	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "never sent initialize") {
 		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
 	}
@@ -225,14 +238,14 @@ func TestHangingClient(t *testing.T) {
 	}{
 		{"mute", "never sent initialize", block},
 		{"after some requests", "", func(ctx context.Context, p client.Place) error {
-			if err := simple(ctx, p.URL); err != nil {
+			if err := simple(ctx, p); err != nil {
 				return err
 			}
 			return block(ctx, p)
 		}},
 		{"talking", "", func(ctx context.Context, p client.Place) error {
 			for ctx.Err() == nil {
-				if err := simple(ctx, p.URL); err != nil {
+				if err := simple(ctx, p); err != nil {
 					return block(ctx, p)
 				}
 			}
@@ -288,7 +301,7 @@ func TestServe(t *testing.T) {
 						if i%5 == 4 {
 							return // left alone
 						}
-						c := reference.Standalone{URL: p.URL, Timeout: answerTime}
+						c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
 						if over == transport.NameStdio {
 							c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 						}
@@ -643,10 +656,10 @@ func TestFaultsAreCaught(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			launch := inProcess(func(ctx context.Context, p client.Place) error { return simple(ctx, p.URL) })
+			launch := inProcess(func(ctx context.Context, p client.Place) error { return simple(ctx, p) })
 			if test.fault != nil {
 				launch = inProcess(func(ctx context.Context, p client.Place) error {
-					c := reference.Standalone{URL: p.URL, Timeout: calmTime}
+					c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 					test.fault(&c)
 					return c.Run(ctx)
 				})
@@ -655,7 +668,7 @@ func TestFaultsAreCaught(t *testing.T) {
 			if scenario == "" {
 				scenario = client.Baseline
 			}
-			run := conduct(t, suites.ClientScenarios{Launch: launch, Scenarios: []string{scenario}}, suites.Options{Timeout: 40 * time.Second})
+			run := conducted(t, suites.ClientScenarios{Launch: launch, Scenarios: []string{scenario}}, suites.Options{Timeout: 40 * time.Second})
 			for _, h := range run.Harness {
 				t.Errorf("mcpconform itself: %s %v", h.Message, h.Evidence)
 			}
@@ -669,9 +682,9 @@ func TestFaultsAreCaught(t *testing.T) {
 // TestClientThatNeedsOptionalMembers: a client that takes every tool for one
 // with a description.
 func TestClientThatNeedsOptionalMembers(t *testing.T) {
-	run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Place) error {
+	run := conducted(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Place) error {
 		described := true
-		c := reference.Standalone{URL: p.URL, Timeout: calmTime, Extra: func(ctx context.Context, s *reference.Session) {
+		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime, Extra: func(ctx context.Context, s *reference.Session) {
 			x, err := s.Call(ctx, "tools/list", nil)
 			if err != nil {
 				return
@@ -708,15 +721,15 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 		want     map[string]result.Verdict
 	}{
 		{"a ping before initialize", client.Baseline, func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			early(&c)
 			return c.Run(ctx)
 		}, nil},
 		{"a handshake and no more", client.Baseline, func(ctx context.Context, p client.Place) error {
-			return handshakeOnly(ctx, p.URL)
+			return handshakeOnly(ctx, p)
 		}, nil},
 		{"no Content-Type", client.Baseline, func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			with(func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
 				out.Header = map[string][]string{"Content-Type": nil}
 				return []transport.Outgoing{out}
@@ -725,7 +738,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 		}, nil},
 		{"two sessions with a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
 			for range 2 {
-				if err := (reference.Standalone{URL: p.URL, Timeout: calmTime}).Run(ctx); err != nil {
+				if err := (reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}).Run(ctx); err != nil {
 					return err
 				}
 			}
@@ -733,27 +746,27 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 		}, nil},
 		{"a GET to listen before initialize, and no way back to a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
 			if p.Scenario != "http/legacy-only" {
-				return reference.Standalone{URL: p.URL, Timeout: calmTime}.Run(ctx)
+				return reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}.Run(ctx)
 			}
-			stream, err := listen(ctx, p.URL)
+			stream, err := listen(ctx, p)
 			if err != nil {
 				return err
 			}
 			defer stream.Body.Close()
-			return handshakeOnly(ctx, p.URL)
+			return handshakeOnly(ctx, p)
 		}, nil},
 		{"no initialized", "capabilities/none", func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.Method == "notifications/initialized" }))(&c)
 			return c.Run(ctx)
 		}, map[string]result.Verdict{"lifecycle.init.initialized-sent": result.Fail}},
 		{"no ping answered", "exchange/notifications", func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.IsResponse() }))(&c)
 			return c.Run(ctx)
 		}, map[string]result.Verdict{"base.response.present": result.Fail}},
 		{"a failure, but none with JSON answers", "http/json-answers", func(ctx context.Context, p client.Place) error {
-			c := reference.Standalone{URL: p.URL, Timeout: calmTime}
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			if err := c.Run(ctx); err != nil || p.Scenario == "http/json-answers" {
 				return err
 			}
@@ -762,7 +775,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			run := conduct(t, suites.ClientScenarios{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}}, suites.Options{Timeout: 40 * time.Second})
+			run := conducted(t, suites.ClientScenarios{Launch: inProcess(test.launch), Scenarios: []string{test.scenario}}, suites.Options{Timeout: 40 * time.Second})
 			want := test.want
 			if want == nil {
 				want = map[string]result.Verdict{}
@@ -778,8 +791,8 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 }
 
 // handshakeOnly looks whether a server is there.
-func handshakeOnly(ctx context.Context, url string) error {
-	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: url}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "probe"))
+func handshakeOnly(ctx context.Context, p client.Place) error {
+	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "probe"))
 	if err != nil {
 		return err
 	}
@@ -791,9 +804,9 @@ func handshakeOnly(ctx context.Context, url string) error {
 
 // simple is a client that takes things as they come: it checks no version,
 // ends no session and begins none anew.
-func simple(ctx context.Context, url string) error {
+func simple(ctx context.Context, p client.Place) error {
 	trace := wire.NewTrace(wire.DefaultLimits)
-	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: url}}).Dial(ctx, trace.Connect(transport.NameHTTP, "simple"))
+	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}).Dial(ctx, trace.Connect(transport.NameHTTP, "simple"))
 	if err != nil {
 		return err
 	}
@@ -820,9 +833,9 @@ func TestClientThatLooksFirst(t *testing.T) {
 		case transport.NameStdio:
 			d = &transport.Stdio{Launcher: transport.Func{Name: p.Scenario, Run: p.Serve}}
 		case transport.NameSSE:
-			d = &transport.SSE{Endpoint: transport.Endpoint{URL: p.URL}}
+			d = &transport.SSE{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}
 		default:
-			d = &transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL}}
+			d = &transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}
 		}
 		conn, err := d.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(p.Transport, "look"))
 		if err != nil {
@@ -835,7 +848,7 @@ func TestClientThatLooksFirst(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clean(t, conduct(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) {
+			clean(t, conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) {
 				client := suites.ReferenceClient(p, answerTime)
 				whole := client.Run
 				client.Run = func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {

@@ -20,19 +20,24 @@ import (
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
 // listen opens the event stream at a URL.
-func listen(ctx context.Context, at string) (*http.Response, error) {
-	get, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+func listen(ctx context.Context, p client.Place) (*http.Response, error) {
+	get, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
 		return nil, err
 	}
 	get.Header.Set("Accept", "text/event-stream")
-	return http.DefaultClient.Do(get)
+	return reaching(p).Do(get)
+}
+
+// reaching returns a client that reaches the server of a scenario.
+func reaching(p client.Place) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: p.Dial, DisableKeepAlives: true}}
 }
 
 // postsElsewhere opens a legacy stream and posts initialize to the announced URI
 // without its query.
-func postsElsewhere(ctx context.Context, server string) error {
-	stream, err := listen(ctx, server)
+func postsElsewhere(ctx context.Context, p client.Place) error {
+	stream, err := listen(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -52,7 +57,7 @@ func postsElsewhere(ctx context.Context, server string) error {
 			return err
 		}
 		r.Header.Set("Content-Type", "application/json")
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := reaching(p).Do(r)
 		if err != nil {
 			return err
 		}
@@ -62,9 +67,9 @@ func postsElsewhere(ctx context.Context, server string) error {
 }
 
 func TestPostedElsewhere(t *testing.T) {
-	run := conduct(t, suites.ClientScenarios{Transport: transport.NameSSE, Scenarios: []string{"sse/session"}, Launch: func(p client.Place) (transport.Process, error) {
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameSSE, Scenarios: []string{"sse/session"}, Launch: func(p client.Place) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-			return postsElsewhere(ctx, p.URL)
+			return postsElsewhere(ctx, p)
 		}}.Launch()
 	}}, suites.Options{Timeout: 10 * time.Second})
 	if run.Verdict != result.NotConformant {
@@ -77,9 +82,9 @@ func TestPostedElsewhere(t *testing.T) {
 
 // A client that no ordinary server takes in has shown nothing.
 func TestNeverTakenIn(t *testing.T) {
-	run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{client.Baseline}, Launch: func(p client.Place) (transport.Process, error) {
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{client.Baseline}, Launch: func(p client.Place) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-			return postsInitialize(ctx, p.URL, http.Header{"Mcp-Session-Id": {"of-another-day"}})
+			return postsInitialize(ctx, p, http.Header{"Mcp-Session-Id": {"of-another-day"}})
 		}}.Launch()
 	}}, suites.Options{Timeout: 10 * time.Second})
 	if want := "no initialize of the client got a result"; run.Verdict != result.Incomplete || !strings.HasPrefix(run.Reason, want) {
@@ -88,15 +93,15 @@ func TestNeverTakenIn(t *testing.T) {
 }
 
 // postsInitialize sends initialize, with some more headers, and nothing else.
-func postsInitialize(ctx context.Context, server string, more http.Header) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server, strings.NewReader(initialize))
+func postsInitialize(ctx context.Context, p client.Place, more http.Header) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, strings.NewReader(initialize))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	maps.Copy(r.Header, more)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := reaching(p).Do(r)
 	if err != nil {
 		return err
 	}

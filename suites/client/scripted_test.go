@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 	scripts := scripttest.Read(t, clientScripts, wire.Client)
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, func(t *testing.T) {
-			run := conduct(t, suites.ClientScenarios{Transport: over, Scenarios: func() (names []string) {
+			run := conducted(t, suites.ClientScenarios{Transport: over, Scenarios: func() (names []string) {
 				for _, s := range scripts {
 					names = append(names, client.ScriptPrefix+s.Name)
 				}
