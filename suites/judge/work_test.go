@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -20,18 +21,30 @@ import (
 // takes is for BenchmarkFlood to tell; the test finds what never ends.
 func TestFloodsAreJudged(t *testing.T) {
 	for name, line := range floods {
-		t.Run(name, func(t *testing.T) { bounded(t, flood(t, line)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bounded(t, flood(t, line))
+		})
 	}
 }
 
 func BenchmarkFlood(b *testing.B) {
 	for _, name := range slices.Sorted(maps.Keys(floods)) {
-		b.Run(name, func(b *testing.B) { judging(b, flood(b, floods[name]), floodLines) })
+		b.Run(name, func(b *testing.B) { judging(b, flood(b, floods[name]), floodLines()) })
 	}
 }
 
+// floodLines is how many lines a flood has: enough for work that grows with
+// their square to be noticed, and fewer where the tests are to be brief.
+func floodLines() int {
+	if brief.OneOf() > 0 {
+		return 10_000
+	}
+	return 100_000
+}
+
 func flood(t testing.TB, line func(i int) string) *wire.Log {
-	return reopened(t, conversation(t, ping), floodLines, line)
+	return reopened(t, conversation(t, ping), floodLines(), line)
 }
 
 // bounded judges a log and looks at what is kept of it.
@@ -135,7 +148,10 @@ func reopened(t testing.TB, l *wire.Log, lines int, line func(int) string) *wire
 // One message can be as bad as many.
 func TestLargeMessagesAreJudged(t *testing.T) {
 	for name, lines := range largeMessages() {
-		t.Run(name, func(t *testing.T) { bounded(t, conversation(t, lines)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bounded(t, conversation(t, lines))
+		})
 	}
 }
 
@@ -149,29 +165,29 @@ func BenchmarkLargeMessage(b *testing.B) {
 func largeMessages() map[string]string {
 	many := func(item string, n int) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
 	var distinct, large, keys []string
-	for i := range floodLines / 5 {
+	for i := range floodLines() / 5 {
 		distinct = append(distinct, fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}}`, i))
 	}
 	for i := range 20 {
 		var properties []string
-		for j := range floodLines / 16 {
+		for j := range floodLines() / 16 {
 			properties = append(properties, fmt.Sprintf(`"p%d":{"type":"string","title":"%d"}`, j, i))
 		}
 		large = append(large, fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object","properties":{%s}}}`, i, strings.Join(properties, ",")))
 	}
-	for i := range floodLines {
+	for i := range floodLines() {
 		keys = append(keys, fmt.Sprintf(`"a/b/%d":1`, i))
 	}
 	return map[string]string{
 		"tools":          exchange(1, "tools/list", `{}`, `{"tools":[`+strings.Join(distinct, ",")+`]}`),
 		"large schemas":  exchange(1, "tools/list", `{}`, `{"tools":[`+strings.Join(large, ",")+`]}`),
-		"equal tools":    exchange(1, "tools/list", `{}`, `{"tools":[`+many(`{"name":"t","inputSchema":{"type":"object"}}`, floodLines/2)+`]}`),
-		"copies":         exchange(1, "tools/call", `{"name":"t"}`, `{"content":[`+many(`{"type":"text","text":"1"}`, floodLines/2)+`],"structuredContent":{"a":[`+many(`"x"`, floodLines)+`]}}`),
-		"embedded":       exchange(1, "tools/call", `{"name":"t"}`, `{"content":[`+many(`{"type":"resource","resource":{"uri":"x:y","text":""}}`, floodLines/2)+`]}`),
-		"broken content": exchange(1, "tools/call", `{"name":"t"}`, `{"content":[`+many(`{"type":"x"}`, floodLines)+`]}`),
-		"batch":          "< [" + many(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, floodLines/2) + "]\n",
+		"equal tools":    exchange(1, "tools/list", `{}`, `{"tools":[`+many(`{"name":"t","inputSchema":{"type":"object"}}`, floodLines()/2)+`]}`),
+		"copies":         exchange(1, "tools/call", `{"name":"t"}`, `{"content":[`+many(`{"type":"text","text":"1"}`, floodLines()/2)+`],"structuredContent":{"a":[`+many(`"x"`, floodLines())+`]}}`),
+		"embedded":       exchange(1, "tools/call", `{"name":"t"}`, `{"content":[`+many(`{"type":"resource","resource":{"uri":"x:y","text":""}}`, floodLines()/2)+`]}`),
+		"broken content": exchange(1, "tools/call", `{"name":"t"}`, `{"content":[`+many(`{"type":"x"}`, floodLines())+`]}`),
+		"batch":          "< [" + many(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, floodLines()/2) + "]\n",
 		"meta":           "< " + `{"jsonrpc":"2.0","id":"p","result":{"_meta":{` + strings.Join(keys, ",") + "}}}\n",
-		"duplicates":     "< " + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{` + many(`"x":1`, floodLines) + "}}}\n",
+		"duplicates":     "< " + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{` + many(`"x":1`, floodLines()) + "}}}\n",
 	}
 }
 
