@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -98,7 +98,7 @@ func closed(challenge string) func(t *testing.T) transport.Dialer {
 
 func bareAt(t *testing.T, a check.Authorization, open func(*testing.T) transport.Dialer) (run *result.Run) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var err error
 		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: open(t), Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}}, suites.Options{})
 		if err != nil {
@@ -180,7 +180,7 @@ func TestPartlyProtectedServer(t *testing.T) {
 }
 
 // No token that serves to be accepted or refused is shown.
-func TestNoTokenIsShown(t *testing.T) { synctest.Test(t, testNoTokenIsShown) }
+func TestNoTokenIsShown(t *testing.T) { virtual.Test(t, testNoTokenIsShown) }
 
 func testNoTokenIsShown(t *testing.T) {
 	o := serverOptions()

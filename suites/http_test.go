@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -20,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -81,7 +81,7 @@ func conductHTTP(t *testing.T, name string, change func(*server.Options)) *resul
 // conductBehind runs the suite, or a selection, against a reference server with something in front.
 func conductBehind(t *testing.T, name string, o server.Options, front func(http.Handler) http.Handler, ids ...string) (run *result.Run) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		handler := server.New(o).HTTP()
 		at := listen(t, front(handler))
 		t.Cleanup(handler.Close)

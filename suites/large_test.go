@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -52,7 +52,7 @@ func said(text string) map[string]any {
 // whole runs all suites with defaults, but for what may be called.
 func whole(t *testing.T, over string, o server.Options, mode check.CallMode) (run *result.Run) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		dialer, stop, err := serve(t.Context(), over, o)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mcpconform/mcpconform/mockserver"
@@ -22,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/profile"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -46,13 +46,13 @@ func serverOptions() server.Options {
 
 // inVirtualTime makes a test one in which waiting takes no time.
 func inVirtualTime(test func(*testing.T)) func(*testing.T) {
-	return func(t *testing.T) { synctest.Test(t, test) }
+	return func(t *testing.T) { virtual.Test(t, test) }
 }
 
 // conducted runs the server suites in virtual time.
 func conducted(t *testing.T, over string, o server.Options) (run *result.Run) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var err error
 		if run, err = conduct(t.Context(), over, o); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -12,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -67,7 +67,7 @@ func TestSelectionOfRules(t *testing.T) {
 }
 
 // Who watches a run hears of what is selected alone.
-func TestSelectionIsWatched(t *testing.T) { synctest.Test(t, testSelectionIsWatched) }
+func TestSelectionIsWatched(t *testing.T) { virtual.Test(t, testSelectionIsWatched) }
 
 func testSelectionIsWatched(t *testing.T) {
 	o := serverOptions()

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +27,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -74,7 +74,7 @@ const calmTime = 20 * time.Second
 // conducted conducts a run of clients that are in this program, in virtual time.
 func conducted(t *testing.T, s suites.ClientScenarios, o suites.Options) (run *result.Run) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s.Network = new(memory.Network)
 		run = conduct(t, s, o)
 	})
@@ -286,45 +286,49 @@ func TestServe(t *testing.T) {
 	for _, over := range []string{transport.NameHTTP, transport.NameStdio} {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
-			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-			defer stop()
-			visitors, leave := context.WithCancel(t.Context())
-			defer leave()
-			var open sync.WaitGroup
-			run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Announce: func(places []client.Place) {
-				var done sync.WaitGroup
-				for i, p := range places {
-					done.Add(1)
-					open.Go(func() {
-						visited := sync.OnceFunc(done.Done)
-						defer visited()
-						if i%5 == 4 {
-							return // left alone
-						}
-						c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
-						if over == transport.NameStdio {
-							c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
-						}
-						if i%5 == 3 {
-							c.Extra = func(ctx context.Context, _ *reference.Session) {
-								visited() // and stays
-								<-ctx.Done()
-							}
-						}
-						_ = c.Run(visitors)
-					})
-				}
-				done.Wait()
-				stop()
-			}}, suites.Options{Timeout: 2 * time.Second})
-			leave()
-			open.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
-			clean(t, run)
+			virtual.Test(t, func(t *testing.T) { serve(t, over) })
 		})
 	}
+}
+
+func serve(t *testing.T, over string) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	visitors, leave := context.WithCancel(t.Context())
+	defer leave()
+	var open sync.WaitGroup
+	run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Network: new(memory.Network), Announce: func(places []client.Place) {
+		var done sync.WaitGroup
+		for i, p := range places {
+			done.Add(1)
+			open.Go(func() {
+				visited := sync.OnceFunc(done.Done)
+				defer visited()
+				if i%5 == 4 {
+					return // left alone
+				}
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
+				if over == transport.NameStdio {
+					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+				}
+				if i%5 == 3 {
+					c.Extra = func(ctx context.Context, _ *reference.Session) {
+						visited() // and stays
+						<-ctx.Done()
+					}
+				}
+				_ = c.Run(visitors)
+			})
+		}
+		done.Wait()
+		stop()
+	}}, suites.Options{Timeout: 2 * time.Second})
+	leave()
+	open.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean(t, run)
 }
 
 func TestServeNobody(t *testing.T) {

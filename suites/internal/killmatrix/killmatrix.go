@@ -14,12 +14,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -36,7 +36,7 @@ type Fault struct {
 	Scenario    string // in which it shows; of a matrix with Scenarios
 	Collateral  []string
 	Mild        bool
-	// Run tries the fault, in a bubble of [synctest] unless it needs a Process.
+	// Run tries the fault, in virtual time unless it needs a Process.
 	Run     func(ctx context.Context) (*result.Run, error)
 	Process bool
 }
@@ -103,7 +103,7 @@ func (m *Matrix) Test(t *testing.T) {
 			for n := int(next.Add(1)) - 1; n < len(chosen); n = int(next.Add(1)) - 1 {
 				if f, k := m.Faults[chosen[n]], kills[chosen[n]]; !f.Process {
 					t.Run(f.ID, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { f.try(t, k) })
+						virtual.Test(t, func(t *testing.T) { f.try(t, k) })
 					})
 				}
 			}
