@@ -96,10 +96,12 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		spec.Await = func(context.Context) tree.Outcome {
 			select {
 			case <-p.done:
-				return s.outcome(p.t.Record())
-			case <-s.ended: // without it, for want of a client
+			case <-s.ended: // it may have been played last, or not at all for want of a client
+			}
+			if p.t == nil {
 				return tree.Outcome{Verdict: result.Inconclusive, Message: "the scenario was not played"}
 			}
+			return s.outcome(p.t.Record())
 		}
 		specs = append(specs, spec)
 	}
