@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -62,7 +63,51 @@ func unsupported(format string, args ...any) error {
 // outputSchema, decoded from JSON. Without "$schema" its dialect is draft
 // 2020-12. Nothing is ever loaded from elsewhere. Formats are not asserted: in
 // the default dialect they are annotations. Every error is a *[ToolSchemaError].
-func CompileTool(document any) (tool *Tool, err error) {
+// Equal schemas share a Tool, as a peer lists its tools in every session.
+func CompileTool(document any) (*Tool, error) {
+	text, err := json.Marshal(document)
+	if err != nil || len(text) > maxSharedText {
+		return compileTool(document)
+	}
+	if tool := sharedTools.get(string(text)); tool != nil {
+		return tool, nil
+	}
+	tool, err := compileTool(document)
+	if err == nil {
+		sharedTools.put(string(text), tool)
+	}
+	return tool, err
+}
+
+// Bounds of the schemas that are kept for the next time: as JSON text, and in number.
+const (
+	maxSharedText  = 8 << 10
+	maxSharedTools = 256
+)
+
+var sharedTools toolCache
+
+type toolCache struct {
+	mu    sync.Mutex
+	tools map[string]*Tool
+}
+
+func (c *toolCache) get(text string) *Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools[text]
+}
+
+func (c *toolCache) put(text string, tool *Tool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tools == nil || len(c.tools) >= maxSharedTools {
+		c.tools = make(map[string]*Tool)
+	}
+	c.tools[text] = tool
+}
+
+func compileTool(document any) (tool *Tool, err error) {
 	defer func() {
 		// The library guards its invariants with panics; a schema from a peer
 		// must not end the program.

@@ -80,6 +80,7 @@ type run struct {
 	Options
 	stimulus  stimulus
 	catalogue []schema.Requirement
+	byID      map[string]int // positions in the catalogue
 	ledger    *ledger.Ledger
 	known     judge.Known // of the target
 	notes     []string
@@ -165,11 +166,16 @@ func (r *run) spec(name string, requirements []string, more ...string) *tree.Spe
 
 // find returns a requirement, or one without an id.
 func (r *run) find(id string) schema.Requirement {
-	i := slices.IndexFunc(r.catalogue, func(q schema.Requirement) bool { return q.ID == id })
-	if i < 0 {
-		return schema.Requirement{}
+	if r.byID == nil {
+		r.byID = make(map[string]int, len(r.catalogue))
+		for i, q := range r.catalogue {
+			r.byID[q.ID] = i
+		}
 	}
-	return r.catalogue[i]
+	if i, ok := r.byID[id]; ok {
+		return r.catalogue[i]
+	}
+	return schema.Requirement{}
 }
 
 // rules returns a spec for each requirement that rules serve. The first of them
