@@ -211,13 +211,15 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	w := worker{engine: e, alone: true}
 	defer w.drop(ctx)
 	var unanswered []*Future // in a row
+	probed := false
 	for _, f := range checks {
 		first := f.last
 		e.closing.Wait()
-		if cause := e.ready(ctx); cause != nil {
+		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
 			f.giveUp(cause)
 			continue
 		}
+		probed = true
 		if len(unanswered) >= maxUnanswered && !e.hasDied() && first.unanswered && !first.lost && first.limit == nil {
 			f.keep() // enough of them got no answer alone, either
 			continue
@@ -266,11 +268,12 @@ func (a *attempt) mine() bool {
 }
 
 // ready waits until the target can be tried, and returns the reason if it cannot.
-func (e *Engine) ready(ctx context.Context) error {
+// It is probed where it is in doubt whether it lives.
+func (e *Engine) ready(ctx context.Context, doubt bool) error {
 	if cause := e.GivenUp(); cause != nil {
 		return cause
 	}
-	if !e.apart() {
+	if doubt && !e.apart() {
 		if err := e.revive(ctx); err != nil {
 			return err
 		}
@@ -347,19 +350,18 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 	return w.used
 }
 
-// execute runs a check alone: where each connection is a process, in one that
-// others have used before it, unless they have disturbed it.
+// execute runs a check alone, in a session that others have used before it
+// unless they have disturbed it.
 func (w *worker) execute(ctx context.Context, f *Future) {
-	if w.engine.apart() {
-		if s := w.session(ctx, f.Check); s != nil {
-			f.last = w.engine.execute(ctx, f.Check, s)
-			if f.last.unanswered || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
-				w.drop(ctx)
-			}
-			return
-		}
+	s := w.session(ctx, f.Check)
+	if s == nil {
+		f.last = w.engine.alone(ctx, f.Check)
+		return
 	}
-	f.last = w.engine.alone(ctx, f.Check)
+	f.last = w.engine.execute(ctx, f.Check, s)
+	if f.last.unanswered || f.last.lost || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
+		w.drop(ctx)
+	}
 }
 
 func (w *worker) drop(ctx context.Context) {
