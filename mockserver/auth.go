@@ -175,7 +175,7 @@ var authFaults = []Fault{
 		})),
 	},
 	{
-		ID: "auth.token-in-query", Requirement: "auth.server.missing-token-401", Mild: true, Transports: overHTTP,
+		ID: "auth.token-in-query", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: overHTTP,
 		Summary: "A token in the query is as good as one in the header.",
 		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
@@ -185,7 +185,7 @@ var authFaults = []Fault{
 		})),
 	},
 	{
-		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", Mild: true, Transports: overHTTP,
+		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: overHTTP,
 		Summary: "The token is the last word of the Authorization header, whatever the scheme.",
 		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if words := strings.Fields(r.Header.Get("Authorization")); len(words) > 0 {
@@ -315,7 +315,7 @@ var authFaults = []Fault{
 		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") + server.WellKnownResource }),
 	},
 	{
-		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", Mild: true, Transports: overHTTP,
+		ID: "auth.resource-root", Requirement: "auth.server.metadata-resource", WarnOnly: true, Transports: overHTTP,
 		Summary: "The resource in the metadata is the origin of the server, without its path.",
 		Apply:   resourceURI(func(uri string) string { return strings.TrimSuffix(uri, "/mcp") }),
 	},
@@ -355,7 +355,7 @@ var authFaults = []Fault{
 		Apply:   issuing(having("issuer", "https://issuer.mcpconform.invalid")),
 	},
 	{
-		ID: "auth.issuer-slash", Requirement: "auth.as.metadata", Mild: true, Transports: overHTTP,
+		ID: "auth.issuer-slash", Requirement: "auth.as.metadata", WarnOnly: true, Transports: overHTTP,
 		Summary: "The issuer in the metadata of the authorization server has a slash more.",
 		Apply:   issuing(func(document object) { document["issuer"] = document["issuer"].(string) + "/" }),
 	},
@@ -380,7 +380,7 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", Mild: true, Transports: overHTTP,
+		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", WarnOnly: true, Transports: overHTTP,
 		Summary: "The scheme has to be spelled Bearer.",
 		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if strings.HasPrefix(r.Header.Get("Authorization"), "bearer ") {
@@ -414,7 +414,7 @@ var authFaults = []Fault{
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.HasPrefix(GoodToken, token) }),
 	},
 	{
-		ID: "auth.token-other-case", Requirement: "auth.server.token-validated", Mild: true, Transports: overHTTP,
+		ID: "auth.token-other-case", Requirement: "auth.server.token-validated", WarnOnly: true, Transports: overHTTP,
 		Summary: "Tokens are compared without regard to case.",
 		Apply:   trusting(func(token string, _ *http.Request) bool { return strings.EqualFold(token, GoodToken) }),
 	},
@@ -484,7 +484,7 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.error-missing", Requirement: challengeCode, Mild: true, Transports: overHTTP,
+		ID: "auth.error-missing", Requirement: challengeCode, WarnOnly: true, Transports: overHTTP,
 		Summary: "The challenge for an invalid token has no error code.",
 		Apply: challenging(func(metadata, _ string) []string {
 			return []string{`Bearer resource_metadata="` + metadata + `"`}

@@ -88,7 +88,7 @@ var baseFaults = []Fault{
 		Apply:      logged(func(raw string) string { return strings.TrimSuffix(raw, "}") + ",}" }),
 	},
 	{
-		ID: "base.log-lone-surrogate", Requirement: "base.json.well-formed", Mild: true,
+		ID: "base.log-lone-surrogate", Requirement: "base.json.well-formed", WarnOnly: true,
 		Summary: "Log messages hold half a surrogate pair.",
 		Apply:   logged(func(raw string) string { return strings.Replace(raw, `"logger":"`, `"logger":"\ud83d`, 1) }),
 	},

@@ -101,7 +101,7 @@ var cancellationFaults = []Fault{
 		Apply:      unheeded,
 	},
 	{
-		ID: "cancellation.late-progress", Requirement: "progress.in-progress", Mild: true,
+		ID: "cancellation.late-progress", Requirement: "progress.in-progress", WarnOnly: true,
 		Summary:    "Well after the cancellation of a request, progress of it is reported once more.",
 		Collateral: []string{"cancellation.stop-processing"},
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {

@@ -32,9 +32,9 @@ type Fault struct {
 	// that say the same from another side, and those that cannot be met by a
 	// server with this fault.
 	Collateral []string
-	// Mild faults of a MUST are warned of, because the specification leaves
-	// room for them or contradicts itself.
-	Mild bool
+	// WarnOnly marks the fault of a MUST that is only warned of, because the
+	// specification leaves room for it or contradicts itself.
+	WarnOnly bool
 	// Apply adds the fault to a server's options. Several faults can be added
 	// to the same options.
 	Apply func(o *server.Options)

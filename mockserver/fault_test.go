@@ -34,8 +34,8 @@ func TestCatalogue(t *testing.T) {
 		case r.JudgedParty() == schema.Client:
 			t.Errorf("%s: %s is not judged on servers", f.ID, f.Requirement)
 		}
-		if f.Mild && f.Level() != schema.Must && f.Level() != schema.MustNot {
-			t.Errorf("%s is mild, but %s is no MUST", f.ID, f.Requirement)
+		if f.WarnOnly && f.Level() != schema.Must && f.Level() != schema.MustNot {
+			t.Errorf("%s is only warned of, but %s is not a MUST", f.ID, f.Requirement)
 		}
 		if f.Summary == "" || strings.Contains(f.Summary, "\n") || !strings.HasSuffix(f.Summary, ".") {
 			t.Errorf("%s: the summary is not one sentence: %q", f.ID, f.Summary)

@@ -437,7 +437,7 @@ var httpFaults = []Fault{
 		})),
 	},
 	{
-		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: overHTTP, Mild: true,
+		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: overHTTP, WarnOnly: true,
 		Collateral: []string{"cancellation.in-progress"}, // it gives up what it refused to be told
 		Summary:    "The response to a ping is refused as no request, with 400.",
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
@@ -883,7 +883,7 @@ var httpFaults = []Fault{
 		Apply:   replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
 	},
 	{
-		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP, Mild: true,
+		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP, WarnOnly: true,
 		Summary: "The DELETE of an ended session is answered with 204.",
 		Apply: replying(server.UnknownSession, func(r *server.Reply) {
 			if r.Request.Method == http.MethodDelete {

@@ -138,7 +138,7 @@ var lifecycleFaults = []Fault{
 		Apply:   choosing(func(asked string) string { return max(asked, server.Version) }),
 	},
 	{
-		ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", Mild: true,
+		ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
 		Summary: "A version that is not supported is refused with -32602.",
 		Apply:   refusing("initialize", server.InvalidParams, unsupported),
 	},
@@ -261,19 +261,19 @@ var lifecycleFaults = []Fault{
 		})),
 	},
 	{
-		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools", Mild: true,
+		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools", WarnOnly: true,
 		Summary:    "A server without tools refuses tools/list with -32600.",
 		Collateral: []string{"base.error.method-not-found"},
 		Apply:      all(without("tools"), refusing("*", server.InvalidRequest, ofFeature("tools/"))),
 	},
 	{
-		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts", Mild: true,
+		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts", WarnOnly: true,
 		Summary:    "A server without prompts refuses prompts/list with -32600.",
 		Collateral: []string{"base.error.method-not-found"},
 		Apply:      all(without("prompts"), refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
 	},
 	{
-		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources", Mild: true,
+		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources", WarnOnly: true,
 		Summary: "A server without resources refuses resources/list with -32600.",
 		Collateral: []string{
 			"lifecycle.capability.server-refuses-resource-subscriptions", "tools.embedded-resource.resources-capability",
@@ -282,12 +282,12 @@ var lifecycleFaults = []Fault{
 		Apply: all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
 	},
 	{
-		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions", Mild: true,
+		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions", WarnOnly: true,
 		Summary: "A server without subscriptions refuses resources/subscribe with -32600.",
 		Apply:   all(without("resources.subscribe"), refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
 	},
 	{
-		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging", Mild: true,
+		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging", WarnOnly: true,
 		Summary: "A server without logging refuses logging/setLevel with -32600.",
 		Apply:   all(without("logging"), refusing("*", server.InvalidRequest, ofFeature("logging/"))),
 	},

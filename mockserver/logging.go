@@ -28,7 +28,7 @@ var loggingFaults = []Fault{
 		Apply:   undeclared("logging"),
 	},
 	{
-		ID: "logging.set-level-only-undeclared", Requirement: "logging.capability.declared", Mild: true,
+		ID: "logging.set-level-only-undeclared", Requirement: "logging.capability.declared", WarnOnly: true,
 		Summary: "logging/setLevel is served, but logging is not declared.",
 		Apply:   all(undeclared("logging"), dropping("notifications/message")),
 	},
@@ -98,7 +98,7 @@ var loggingFaults = []Fault{
 		}),
 	},
 	{
-		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", Mild: true,
+		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", WarnOnly: true,
 		Summary: "A level that is refused puts the one in force back to info.",
 		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, problem := next(ctx, r)
@@ -164,7 +164,7 @@ var loggingFaults = []Fault{
 		Apply:   params("notifications/message", having("data", "mail sent to jane.roe@example.com")),
 	},
 	{
-		ID: "logging.set-level-members", Requirement: "schema.set-level-result", Mild: true,
+		ID: "logging.set-level-members", Requirement: "schema.set-level-result", WarnOnly: true,
 		Summary: "The result of logging/setLevel repeats the level.",
 		Apply:   results("logging/setLevel", having("level", "info")),
 	},

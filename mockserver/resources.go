@@ -70,7 +70,7 @@ var resourceFaults = []Fault{
 		Apply:   refusing("resources/templates/list", server.InternalError, always),
 	},
 	{
-		ID: "resources.templates-unknown", Requirement: "resources.templates.answered", Mild: true,
+		ID: "resources.templates-unknown", Requirement: "resources.templates.answered", WarnOnly: true,
 		Summary: "resources/templates/list is an unknown method.",
 		Apply:   refusing("resources/templates/list", server.MethodNotFound, always),
 	},
@@ -320,12 +320,12 @@ var resourceFaults = []Fault{
 		}),
 	},
 	{
-		ID: "resources.subscribe-null", Requirement: "schema.subscribe-result", Mild: true,
+		ID: "resources.subscribe-null", Requirement: "schema.subscribe-result", WarnOnly: true,
 		Summary: "The result of resources/subscribe repeats the uri.",
 		Apply:   results("resources/subscribe", having("uri", "test://static-text")),
 	},
 	{
-		ID: "resources.unsubscribe-members", Requirement: "schema.unsubscribe-result", Mild: true,
+		ID: "resources.unsubscribe-members", Requirement: "schema.unsubscribe-result", WarnOnly: true,
 		Summary: "The result of resources/unsubscribe has a member success.",
 		Apply:   results("resources/unsubscribe", having("success", true)),
 	},
