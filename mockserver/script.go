@@ -11,35 +11,35 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Played is a script that a server plays to its clients. What a client does
+// ScriptRun is a script that a server runs in the sessions of its clients. What a client does
 // that the script does not expect is served as the reference server does.
-type Played struct {
+type ScriptRun struct {
 	script *script.Script
 	report func(line string)
 
 	mu       sync.Mutex
 	finished bool
 	said     int
-	actors   []*actor
+	sessions []*sessionRun
 }
 
 // Course is how far a script has come in one session.
 type Course struct {
 	Log *wire.Log
-	// Finished says that it was played to its end.
+	// Finished says that it came to its end.
 	Finished bool
 	// GivenUp is why it was ended before, or "".
 	GivenUp string
-	// Begun says that the client has done something beyond the handshake that
-	// the script was waiting for.
+	// Begun says that the client has done something that the script was waiting
+	// for, beyond the handshake.
 	Begun bool
 	// Line of the step that was awaited, and what that is waiting for.
 	Line   int
 	Awaits string
-	// Asked is the id of the request of the script whose response that is.
+	// Asked is the id of the script's request, if a response to it is awaited.
 	Asked *wire.ID
-	// Nearest is the latest message that might have been it, and Mismatch how
-	// that differs.
+	// Nearest is the latest message that might have been meant, and Mismatch how
+	// it differs.
 	Nearest  *wire.Message
 	Mismatch string
 }
@@ -47,20 +47,20 @@ type Course struct {
 // maxSaid bounds what is reported of clients that do something else for ever.
 const maxSaid = 1000
 
-// PlayScript makes a server play a script in each session, beginning with the
-// first message. How it goes is reported a line at a time.
-func PlayScript(o *server.Options, s *script.Script, report func(line string)) (*Played, error) {
+// RunScript makes a server run a script in each session, from the first message
+// on, and reports its progress a line at a time.
+func RunScript(o *server.Options, s *script.Script, report func(line string)) (*ScriptRun, error) {
 	if line := s.Line(script.Never); line > 0 {
-		return nil, &script.Error{File: s.File, Line: line, Message: "never is for scripts that are played to servers"}
+		return nil, &script.Error{File: s.File, Line: line, Message: "never is for scripts that test servers"}
 	}
-	p := &Played{script: s, report: report}
+	p := &ScriptRun{script: s, report: report}
 	receiving(func(session *server.Session, m *wire.Message, next func()) {
-		if m.Kind == wire.Request || !p.actor(session).take(m, nil) {
+		if m.Kind == wire.Request || !p.of(session).take(m, nil) {
 			next()
 		}
 	})(o)
 	wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		a := p.actor(r.Session)
+		a := p.of(r.Session)
 		if !a.take(r.Message, r) {
 			return next(ctx, r)
 		}
@@ -73,13 +73,13 @@ func PlayScript(o *server.Options, s *script.Script, report func(line string)) (
 	})(o)
 	sending(func(out *server.Outgoing) []*server.Outgoing {
 		if out.Answers != nil {
-			p.actor(out.Session).replace(out)
+			p.of(out.Session).replace(out)
 		}
 		return []*server.Outgoing{out}
 	})(o)
 	before := o.Behaviour.Connected
 	o.Behaviour.Connected = func(ctx context.Context, session *server.Session) {
-		a := p.actor(session)
+		a := p.of(session)
 		a.begin()
 		if before != nil {
 			before(ctx, session)
@@ -90,29 +90,29 @@ func PlayScript(o *server.Options, s *script.Script, report func(line string)) (
 	return p, nil
 }
 
-// maxActors bounds the sessions of which the course is told.
-const maxActors = 1000
+// maxSessions bounds the sessions whose course is kept.
+const maxSessions = 1000
 
-// Courses tells how far the script has come in each session, oldest first.
-func (p *Played) Courses() []Course {
+// Courses returns how far the script has come in each session, oldest first.
+func (p *ScriptRun) Courses() []Course {
 	p.mu.Lock()
-	actors := slices.Clone(p.actors)
+	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
 	var all []Course
-	for _, a := range actors {
+	for _, a := range sessions {
 		all = append(all, a.course())
 	}
 	return all
 }
 
-// Finished reports whether the script was played to its end in any session.
-func (p *Played) Finished() bool {
+// Finished reports whether the script came to its end in any session.
+func (p *ScriptRun) Finished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.finished
 }
 
-func (p *Played) say(line int, format string, args ...any) {
+func (p *ScriptRun) say(line int, format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.said++; p.said > maxSaid {
@@ -121,27 +121,27 @@ func (p *Played) say(line int, format string, args ...any) {
 	p.report(fmt.Sprintf("%s:%d: %s", p.script.File, line, fmt.Sprintf(format, args...)))
 }
 
-type actorKey struct{ script *Played }
+type sessionKey struct{ script *ScriptRun }
 
-// actor returns what plays the script in a session.
-func (p *Played) actor(s *server.Session) *actor {
-	return s.Value(actorKey{p}, func() any {
-		a := &actor{
-			played: p, session: s, steps: p.script.Steps, bound: make(script.Bindings),
+// of returns the run of the script in a session.
+func (p *ScriptRun) of(s *server.Session) *sessionRun {
+	return s.Value(sessionKey{p}, func() any {
+		a := &sessionRun{
+			run: p, session: s, steps: p.script.Steps, bound: make(script.Bindings),
 			taken: make(map[*server.Request]*openRequest), asked: make(map[string]wire.ID),
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if len(p.actors) < maxActors {
-			p.actors = append(p.actors, a)
+		if len(p.sessions) < maxSessions {
+			p.sessions = append(p.sessions, a)
 		}
 		return a
-	}).(*actor)
+	}).(*sessionRun)
 }
 
-// actor plays a script in one session.
-type actor struct {
-	played  *Played
+// sessionRun is a script that is run in one session.
+type sessionRun struct {
+	run     *ScriptRun
 	session *server.Session
 
 	mu    sync.Mutex
@@ -155,7 +155,7 @@ type actor struct {
 	asked  map[string]wire.ID // by name
 	sent   int
 	over   bool
-	// What the course tells beside that.
+	// Further members of the course.
 	finished, begun bool
 	givenUp         string
 	nearest         *wire.Message
@@ -170,15 +170,15 @@ type openRequest struct {
 }
 
 // begin sends what the script sends before anything has come.
-func (a *actor) begin() {
+func (a *sessionRun) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.advance()
 }
 
 // take offers a message to the script and reports whether the script was
-// waiting for it. The request is nil for what is none.
-func (a *actor) take(m *wire.Message, r *server.Request) bool {
+// waiting for it. r is nil if the message is not a request.
+func (a *sessionRun) take(m *wire.Message, r *server.Request) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.steps) == 0 {
@@ -211,8 +211,8 @@ func (a *actor) take(m *wire.Message, r *server.Request) bool {
 	return true
 }
 
-// course tells how far the script has come.
-func (a *actor) course() Course {
+// course returns how far the script has come.
+func (a *sessionRun) course() Course {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := Course{
@@ -238,16 +238,16 @@ func (a *actor) course() Course {
 
 // awaited returns the id of the request of the script that has a name: the
 // latest for "".
-func (a *actor) awaited(name string) wire.ID {
+func (a *sessionRun) awaited(name string) wire.ID {
 	if name == "" {
 		return a.ours
 	}
 	return a.asked[name]
 }
 
-// fits compares a message with what is expected. A response has to be that to
+// fits compares a message with what is expected. A response has to answer
 // a request of the script.
-func (a *actor) fits(pattern any, of string, m *wire.Message, line int) bool {
+func (a *sessionRun) fits(pattern any, of string, m *wire.Message, line int) bool {
 	if script.IsResponse(pattern) {
 		if !m.IsResponse() || !m.ID.Resembles(a.awaited(of)) {
 			return false
@@ -258,13 +258,13 @@ func (a *actor) fits(pattern any, of string, m *wire.Message, line int) bool {
 	mismatch := a.bound.Match(pattern, m.Value)
 	if mismatch != nil && (m.IsResponse() || wire.At(pattern, "method") == m.Method) {
 		a.nearest, a.mismatch = m, mismatch.String()
-		a.played.say(line, "what came is not what is expected: %s", mismatch)
+		a.run.say(line, "the message that came is not the expected one: %s", mismatch)
 	}
 	return mismatch == nil
 }
 
 // choose returns the arm of a branch that a message belongs to, or nil.
-func (a *actor) choose(step script.Step, m *wire.Message) *script.Arm {
+func (a *sessionRun) choose(step script.Step, m *wire.Message) *script.Arm {
 	for i := range step.Arms {
 		arm := &step.Arms[i]
 		switch {
@@ -283,21 +283,21 @@ func (a *actor) choose(step script.Step, m *wire.Message) *script.Arm {
 }
 
 // advance sends what the script sends next, until something is to come.
-func (a *actor) advance() {
+func (a *sessionRun) advance() {
 	for len(a.steps) > 0 {
 		step := a.steps[0]
 		switch step.Kind {
 		case script.Send:
 			if err := a.send(step); err != nil {
-				a.played.say(step.Line, "%s; the script ends here", err)
-				a.steps, a.over, a.givenUp = nil, true, fmt.Sprintf("%s:%d: %s", a.played.script.File, step.Line, err)
+				a.run.say(step.Line, "%s; the script ends here", err)
+				a.steps, a.over, a.givenUp = nil, true, fmt.Sprintf("%s:%d: %s", a.run.script.File, step.Line, err)
 				a.abandon()
 				return
 			}
 		case script.Text:
 			a.deliver(&server.Outgoing{Kind: wire.Notification, Raw: []byte(step.Text)})
 		case script.GiveUp:
-			a.played.say(step.Line, "%s", step.Text)
+			a.run.say(step.Line, "%s", step.Text)
 			a.steps, a.over, a.givenUp = nil, true, step.Text
 			return
 		default:
@@ -307,15 +307,15 @@ func (a *actor) advance() {
 	}
 	if !a.over {
 		a.over, a.finished = true, true
-		a.played.mu.Lock()
-		a.played.finished = true
-		a.played.mu.Unlock()
-		a.played.say(a.played.script.Steps[0].Line, "the script was played to its end")
+		a.run.mu.Lock()
+		a.run.finished = true
+		a.run.mu.Unlock()
+		a.run.say(a.run.script.Steps[0].Line, "the script came to its end")
 	}
 }
 
-// abandon refuses what the script has taken and cannot answer any more.
-func (a *actor) abandon() {
+// abandon refuses the requests that the script has taken and can no longer answer.
+func (a *sessionRun) abandon() {
 	for r, o := range a.taken {
 		if o.answer == nil {
 			o.answer = refusal(wire.At(r.Message.Value, "id"), server.InternalError, "The script has ended")
@@ -324,7 +324,7 @@ func (a *actor) abandon() {
 	}
 }
 
-func (a *actor) send(step script.Step) error {
+func (a *sessionRun) send(step script.Step) error {
 	value, err := a.bound.Expand(step.Value)
 	if err != nil {
 		return err
@@ -360,7 +360,7 @@ func (a *actor) send(step script.Step) error {
 }
 
 // deliver sends a message on the stream of the latest request, if that is open.
-func (a *actor) deliver(out *server.Outgoing) {
+func (a *sessionRun) deliver(out *server.Outgoing) {
 	out.Session, out.Deliberate = a.session, []string{"*"}
 	if a.latest != nil && a.latest.answer == nil {
 		out.To = a.latest.request
@@ -369,7 +369,7 @@ func (a *actor) deliver(out *server.Outgoing) {
 }
 
 // waiting returns the taken request with an id that was not answered yet, or nil.
-func (a *actor) waiting(id wire.ID) *openRequest {
+func (a *sessionRun) waiting(id wire.ID) *openRequest {
 	for r, o := range a.taken {
 		if o.answer == nil && r.ID.Key() == id.Key() {
 			return o
@@ -379,20 +379,20 @@ func (a *actor) waiting(id wire.ID) *openRequest {
 }
 
 // await waits until the script answers a request that it has taken.
-func (a *actor) await(ctx context.Context, r *server.Request) (any, *wire.Error) {
+func (a *sessionRun) await(ctx context.Context, r *server.Request) (any, *wire.Error) {
 	a.mu.Lock()
 	answered := a.taken[r].answered
 	a.mu.Unlock()
 	select {
 	case <-answered:
-		return object{}, nil // what is sent for it is put in place later
+		return object{}, nil // replace puts the script's answer in its place
 	case <-ctx.Done():
 		return server.NoAnswer, nil
 	}
 }
 
 // replace puts the script's answer in the place of the server's.
-func (a *actor) replace(out *server.Outgoing) {
+func (a *sessionRun) replace(out *server.Outgoing) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o := a.taken[out.Answers]; o != nil && o.answer != nil {
@@ -401,11 +401,11 @@ func (a *actor) replace(out *server.Outgoing) {
 	}
 }
 
-// end tells what the script was waiting for when its session ended.
-func (a *actor) end() {
+// end reports what the script was waiting for when its session ended.
+func (a *sessionRun) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.over && len(a.steps) > 0 {
-		a.played.say(a.steps[0].Line, "the session ended before this came")
+		a.run.say(a.steps[0].Line, "the session ended before this came")
 	}
 }

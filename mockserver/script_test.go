@@ -57,7 +57,7 @@ const confirming = `# A tool that asks
 
 // play starts a server that plays a script and returns a session with it, whose
 // client answers elicitations with an action.
-func play(t *testing.T, over, text, action string) (*client.Session, *mockserver.Played, func() []string) {
+func runScript(t *testing.T, over, text, action string) (*client.Session, *mockserver.ScriptRun, func() []string) {
 	t.Helper()
 	s, err := script.Parse("order.md", []byte(strings.ReplaceAll(text, "|", "```")))
 	if err != nil {
@@ -66,7 +66,7 @@ func play(t *testing.T, over, text, action string) (*client.Session, *mockserver
 	var mu sync.Mutex
 	var lines []string
 	var o server.Options
-	played, err := mockserver.PlayScript(&o, s, func(line string) {
+	run, err := mockserver.RunScript(&o, s, func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines = append(lines, line)
@@ -98,21 +98,21 @@ func play(t *testing.T, over, text, action string) (*client.Session, *mockserver
 		}},
 	})
 	t.Cleanup(func() { _ = session.Close(context.Background()) })
-	return session, played, func() []string {
+	return session, run, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return lines
 	}
 }
 
-func TestPlayScript(t *testing.T) {
+func TestRunScript(t *testing.T) {
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP} {
 		for action, want := range map[string]string{
 			"accept":  `{"id":7,"jsonrpc":"2.0","result":{"content":[{"text":"ordered tea","type":"text"}]}}`,
 			"decline": `{"error":{"code":-32000,"message":"not confirmed"},"id":7,"jsonrpc":"2.0"}`,
 		} {
 			t.Run(over+" "+action, func(t *testing.T) {
-				s, played, lines := play(t, over, confirming, action)
+				s, run, lines := runScript(t, over, confirming, action)
 				if _, err := s.Initialize(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +131,7 @@ func TestPlayScript(t *testing.T) {
 				if diff := cmp.Diff(want, string(x.Response.Msg.Raw)); diff != "" {
 					t.Error(diff)
 				}
-				if played.Finished() {
+				if run.Finished() {
 					t.Error("the script is finished before its last step")
 				}
 				if err := s.Notify(t.Context(), "notifications/done", nil); err != nil {
@@ -140,12 +140,12 @@ func TestPlayScript(t *testing.T) {
 				if err := s.Fence(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if !played.Finished() {
+				if !run.Finished() {
 					t.Errorf("the script is not finished: %q", lines())
 				}
 				want := []string{
-					`order.md:3: what came is not what is expected: /params/arguments/item is missing`,
-					"order.md:3: the script was played to its end",
+					`order.md:3: the message that came is not the expected one: /params/arguments/item is missing`,
+					"order.md:3: the script came to its end",
 				}
 				if diff := cmp.Diff(want, lines()); diff != "" {
 					t.Error(diff)
@@ -157,11 +157,11 @@ func TestPlayScript(t *testing.T) {
 
 // A script may answer the handshake itself, and send what is no message. A
 // client that leaves early leaves it unfinished.
-func TestPlayScriptHandshake(t *testing.T) {
+func TestRunScriptHandshake(t *testing.T) {
 	const text = "|json expect\n{\"method\": \"initialize\"}\n|\n|text send\nnoise\n|\n" +
 		"|json send\n{\"result\": {\"protocolVersion\": \"1999-01-01\", \"capabilities\": {\"tools\": {}}, \"serverInfo\": {\"name\": \"scripted\", \"version\": \"1\"}}}\n|\n" +
 		"|json expect\n{\"method\": \"tools/list\"}\n|\n|json send\n{\"id\": \"${id}\", \"result\": {\"tools\": 7}}\n|\n|json expect\n{\"method\": \"resources/list\"}\n|\n"
-	s, played, lines := play(t, transport.NameStdio, text, "")
+	s, run, lines := runScript(t, transport.NameStdio, text, "")
 	x, err := s.Initialize(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -180,21 +180,21 @@ func TestPlayScriptHandshake(t *testing.T) {
 		t.Error("the text was not sent")
 	}
 	_ = s.Close(context.Background())
-	if diff := cmp.Diff([]string{"order.md:16: the session ended before this came"}, lines()); diff != "" || played.Finished() {
-		t.Errorf("finished %t: %s", played.Finished(), diff)
+	if diff := cmp.Diff([]string{"order.md:16: the session ended before this came"}, lines()); diff != "" || run.Finished() {
+		t.Errorf("finished %t: %s", run.Finished(), diff)
 	}
 }
 
-func TestPlayScriptFaults(t *testing.T) {
+func TestRunScriptFaults(t *testing.T) {
 	s, err := script.Parse("f.md", []byte(strings.ReplaceAll("|json expect\n{\"method\": \"ping\"}\n|\n|json never\n{}\n|\n", "|", "```")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mockserver.PlayScript(new(server.Options), s, func(string) {}); err == nil || !strings.HasPrefix(err.Error(), "f.md:4: never is for scripts") {
+	if _, err := mockserver.RunScript(new(server.Options), s, func(string) {}); err == nil || !strings.HasPrefix(err.Error(), "f.md:4: never is for scripts") {
 		t.Errorf("got %v", err)
 	}
 	// What refers to nothing ends the script, and not the server.
-	session, _, lines := play(t, transport.NameStdio, "|json expect\n{\"method\": \"ping\"}\n|\n|json send\n{\"id\": \"${id}\", \"result\": {\"a\": \"${b}\"}}\n|\n", "")
+	session, _, lines := runScript(t, transport.NameStdio, "|json expect\n{\"method\": \"ping\"}\n|\n|json send\n{\"id\": \"${id}\", \"result\": {\"a\": \"${b}\"}}\n|\n", "")
 	if x, err := session.Call(t.Context(), "ping", nil); err != nil || x.Error() == nil || x.Error().Code != server.InternalError {
 		t.Errorf("the request that the script took and cannot answer got %+v, %v", x.Response, err)
 	}

@@ -76,14 +76,14 @@ func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file stri
 		return err
 	}
 	stderr, redactor := cmd.ErrOrStderr(), newRedactor(nil, nil)
-	played, err := mockserver.PlayScript(&o, s, func(line string) { fmt.Fprintln(stderr, "mcpconform: "+redactor.String(line)) })
+	run, err := mockserver.RunScript(&o, s, func(line string) { fmt.Fprintln(stderr, "mcpconform: "+redactor.String(line)) })
 	if err != nil {
 		return err
 	}
 	if err := f.serve(cmd.Context(), o, stderr); err != nil {
 		return err
 	}
-	if !played.Finished() {
+	if !run.Finished() {
 		return exitError(exitNotConformant)
 	}
 	return nil

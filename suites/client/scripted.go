@@ -19,16 +19,16 @@ const ScriptPrefix = "script/"
 // client breaks when it does something else than the script expects. The error
 // is that of a script that cannot be played to clients.
 func Played(s *script.Script, requirements ...string) (*Scenario, error) {
-	if _, err := mockserver.PlayScript(new(server.Options), s, func(string) {}); err != nil {
+	if _, err := mockserver.RunScript(new(server.Options), s, func(string) {}); err != nil {
 		return nil, err
 	}
-	var played *mockserver.Played
+	var played *mockserver.ScriptRun
 	return &Scenario{
 		Name: ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
 		Options: func(*Play) server.Options {
 			var o server.Options
 			// The same has gone well above.
-			played, _ = mockserver.PlayScript(&o, s, func(string) {})
+			played, _ = mockserver.RunScript(&o, s, func(string) {})
 			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 			return o
 		},
