@@ -45,10 +45,10 @@ func protecting(change func(p *server.Protection)) apply {
 	return all(Protected, func(o *server.Options) { change(o.HTTP.Protection) })
 }
 
-// guarding is a protected server with a further fault.
-func guarding(changes ...apply) apply { return all(append([]apply{Protected}, changes...)...) }
+// protectedWith is a protected server with further faults.
+func protectedWith(changes ...apply) apply { return all(append([]apply{Protected}, changes...)...) }
 
-// trusting takes tokens for good that are not.
+// trusting accepts invalid tokens.
 func trusting(fits func(token string, r *http.Request) bool) apply {
 	return judging(func(token string, r *http.Request, d *server.Denial) *server.Denial {
 		if d != nil && fits(token, r) {
@@ -99,7 +99,7 @@ const issuerMetadata = "/.well-known/oauth-authorization-server"
 
 // issuing serves other metadata of the authorization server.
 func issuing(change func(document object)) apply {
-	return guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	return protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.URL.Path != issuerMetadata {
 			next.ServeHTTP(w, r)
 			return
@@ -116,8 +116,7 @@ func issuing(change func(document object)) apply {
 	}))
 }
 
-// bearing reports whether a request shows any token, which is none of a
-// challenge's business.
+// bearing reports whether a request shows a token, valid or not.
 func bearing(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 
 // jwt returns the header of a JWT, or nil.
@@ -137,13 +136,13 @@ func jwt(token string) object {
 	return header
 }
 
-// openSession lets requests of a session pass that fit, whatever their token.
+// openSession lets those requests of a session pass that fit, whatever their token.
 func openSession(fits func(r *http.Request) bool) apply {
 	open := func(r *server.Reply) bool { return r.Request.Header.Get(sessionHeader) != "" && fits(r.Request) }
-	return guarding(passing(server.Unauthorized, open))
+	return protectedWith(passing(server.Unauthorized, open))
 }
 
-// The requirements that a server cannot meet whose challenge is wrong.
+// The requirements that a server with a wrong challenge cannot meet.
 const (
 	challengeURL  = "auth.server.www-authenticate-metadata-url"
 	challengeCode = "auth.server.validation-failure-challenge"
@@ -154,7 +153,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.missing-token-403", Requirement: "auth.server.missing-token-401", Transports: overHTTP,
 		Summary: "Requests without a token are refused with HTTP status 403.",
-		Apply: guarding(replying(server.Unauthorized, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
 			if !bearing(r.Request) {
 				r.Status = http.StatusForbidden
 			}
@@ -167,7 +166,7 @@ var authFaults = []Fault{
 			"http.server.notification-202", "http.server.response-202", "http.server.accepted-no-body", "http.server.get-stream-or-405",
 			"auth.server.validates-first", "http.server.unacceptable-error-status", "base.response.id-echo",
 		},
-		Apply: guarding(replying(server.Unauthorized, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
 			if !bearing(r.Request) {
 				r.Status = http.StatusOK
 				r.Header.Del("Www-Authenticate")
@@ -177,7 +176,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.token-in-query", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: overHTTP,
 		Summary: "A token in the query is as good as one in the header.",
-		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
@@ -187,7 +186,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.any-scheme", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: overHTTP,
 		Summary: "The token is the last word of the Authorization header, whatever the scheme.",
-		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if words := strings.Fields(r.Header.Get("Authorization")); len(words) > 0 {
 				r.Header.Set("Authorization", "Bearer "+words[len(words)-1])
 			}
@@ -205,7 +204,7 @@ var authFaults = []Fault{
 		ID: "auth.get-without-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
 		Summary:    "The 401 answer to a GET has no WWW-Authenticate header.",
 		Collateral: []string{challengeURL},
-		Apply: guarding(replying(server.Unauthorized, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.Unauthorized, func(r *server.Reply) {
 			if r.Request.Method == http.MethodGet {
 				r.Header.Del("Www-Authenticate")
 			}
@@ -252,7 +251,7 @@ var authFaults = []Fault{
 		ID: "auth.no-metadata", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
 		Summary:    "There are no resource metadata.",
 		Collateral: []string{challengeURL},
-		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusNotFound, []byte("not found")
 		})),
 	},
@@ -260,7 +259,7 @@ var authFaults = []Fault{
 		ID: "auth.metadata-html", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
 		Summary:    "The resource metadata are text/html.",
 		Collateral: []string{challengeURL},
-		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Header.Set("Content-Type", "text/html")
 		})),
 	},
@@ -268,15 +267,15 @@ var authFaults = []Fault{
 		ID: "auth.metadata-array", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
 		Summary:    "The resource metadata are an array.",
 		Collateral: []string{challengeURL},
-		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
 			r.Body = slices.Concat([]byte("["), r.Body, []byte("]"))
 		})),
 	},
 	{
 		ID: "auth.metadata-guarded", Requirement: "auth.server.resource-metadata", Transports: overHTTP,
-		Summary:    "The resource metadata are for those only who have a token.",
+		Summary:    "The resource metadata can only be read with a token.",
 		Collateral: []string{challengeURL},
-		Apply: guarding(replying(server.ResourceMetadata, func(r *server.Reply) {
+		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
 			if !bearing(r.Request) {
 				r.Status, r.Body = http.StatusUnauthorized, []byte("{}")
 			}
@@ -347,7 +346,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.issuer-no-metadata", Requirement: "auth.as.metadata", Transports: overHTTP,
 		Summary: "The authorization server publishes no metadata.",
-		Apply:   guarding(refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.URL.Path == issuerMetadata })),
+		Apply:   protectedWith(refusingHTTP(http.StatusNotFound, func(r *http.Request) bool { return r.URL.Path == issuerMetadata })),
 	},
 	{
 		ID: "auth.issuer-other", Requirement: "auth.as.metadata", Transports: overHTTP,
@@ -382,7 +381,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", WarnOnly: true, Transports: overHTTP,
 		Summary: "The scheme has to be spelled Bearer.",
-		Apply: guarding(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if strings.HasPrefix(r.Header.Get("Authorization"), "bearer ") {
 				r.Header.Set("Authorization", "Bearer none")
 			}
@@ -515,16 +514,16 @@ var authFaults = []Fault{
 	{
 		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: overHTTP,
 		Summary: "An Authorization header without a token ends in HTTP status 500.",
-		Apply:   guarding(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
+		Apply:   protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
 	},
 	{
 		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: overHTTP,
 		Summary: "A request with an Authorization header without a token is served.",
-		Apply:   guarding(passing(server.MalformedToken, func(*server.Reply) bool { return true })),
+		Apply:   protectedWith(passing(server.MalformedToken, func(*server.Reply) bool { return true })),
 	},
 	{
 		ID: "auth.session-is-enough", Requirement: "auth.server.validates-first", Transports: overHTTP,
-		Summary: "Within a session, nobody asks for a token any more.",
+		Summary: "Within a session, no token is needed.",
 		Apply:   openSession(func(*http.Request) bool { return true }),
 	},
 	{
@@ -540,7 +539,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: overHTTP,
 		Summary: "The 401 answer to an initialize holds the result.",
-		Apply: guarding(passing(server.Unauthorized, func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
+		Apply: protectedWith(passing(server.Unauthorized, func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
 			replying(server.AnsweredJSON, func(r *server.Reply) {
 				scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
 				if posted(r.Request).Method == "initialize" && !(strings.EqualFold(scheme, "Bearer") && token == GoodToken) {

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// unknownMethod fits requests of methods that begin like no method of MCP.
+// unknownMethod fits requests of methods that do not begin like a method of MCP.
 func unknownMethod(r *server.Request) bool { return strings.HasPrefix(r.Method, "mcpconform/") }
 
 // unknownRef fits completions for a type of reference that does not exist.
@@ -23,7 +23,7 @@ func unknownRef(r *server.Request) bool {
 	return ok && kind != "ref/prompt" && kind != "ref/resource"
 }
 
-// logged changes the text of log messages, of which no check awaits any.
+// logged changes the text of log messages; no check awaits one.
 func logged(change func(raw string) string) apply {
 	return messages("notifications/message", func(out *server.Outgoing) { out.Raw = []byte(change(text(out.Message))) })
 }
@@ -208,7 +208,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
-		Summary: "JSON that is no request is refused with -32603.",
+		Summary: "JSON that is not a request is refused with -32603.",
 		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
 			if problem := out.Problem(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
 				problem["code"] = server.InternalError
@@ -649,8 +649,8 @@ func parseErrors(change func(out *server.Outgoing)) apply {
 	})
 }
 
-// refError changes the error for a reference of unknown type, whose form no
-// check looks at.
+// refError changes the error for a reference of unknown type; no check looks at
+// the form of that error.
 func refError(change func(out *server.Outgoing, problem object)) apply {
 	return problems("completion/complete", func(out *server.Outgoing, problem object) {
 		if unknownRef(out.Answers) {

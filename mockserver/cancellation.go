@@ -69,7 +69,7 @@ var cancellationFaults = []Fault{
 	},
 	{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
-		Summary: "After the cancellation of a slow call no other one is answered in the session.",
+		Summary: "After the cancellation of a slow call no other call is answered in the session.",
 		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 			if locked.Load() {
@@ -155,7 +155,7 @@ var cancellationFaults = []Fault{
 					withdrawn(out.Session).Store(string(id), true)
 				}
 			}),
-			deafenedBy(func(s *server.Session, m *wire.Message) bool {
+			unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
 				_, known := withdrawn(s).Load(m.ID.String())
 				return m.IsResponse() && known
 			}),

@@ -40,7 +40,7 @@ func asking(name string, schema object) apply {
 
 // hangingOn leaves everything unanswered once a result of the client fits.
 func hangingOn(fits func(result object) bool) apply {
-	return deafenedBy(func(_ *server.Session, m *wire.Message) bool {
+	return unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 		result, ok := m.Result.(object)
 		return ok && m.Kind == wire.Result && fits(result)
 	})
@@ -148,7 +148,7 @@ var clientFaults = []Fault{
 		ID: "sampling.error-data-text", Requirement: "base.error.data-free",
 		Summary:    "After an error of the client whose data is a text nothing is answered any more.",
 		Collateral: []string{"base.response.present"},
-		Apply: deafenedBy(func(_ *server.Session, m *wire.Message) bool {
+		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 			data, _ := wire.At(m.Value, "error", "data").(string)
 			return m.Kind == wire.ErrorResponse && data != ""
 		}),
@@ -215,7 +215,7 @@ var clientFaults = []Fault{
 		ID: "roots.error-unexpected", Requirement: "roots.server.unavailable",
 		Collateral: []string{"base.response.present"},
 		Summary:    "After an error for an answer to roots/list nothing is answered any more.",
-		Apply: deafenedBy(func(_ *server.Session, m *wire.Message) bool {
+		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
 			return m.Error != nil && m.Error.Message == "The roots are not available."
 		}),
 	},

@@ -116,7 +116,7 @@ var completionFaults = []Fault{
 	},
 	{
 		ID: "completion.value-unchecked", Requirement: "completion.security.validate-inputs",
-		Summary: "A value that is no string gets a result.",
+		Summary: "A value that is not a string gets a result.",
 		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isArray := wire.At(r.Params, "argument", "value").(list)
 			return isArray

@@ -124,7 +124,7 @@ func ahead(data string) apply {
 }
 
 // strayRef reports whether a request is the completion of a reference of
-// unknown type, of which the answer hardly matters.
+// unknown type, whose answer hardly matters.
 func strayRef(r *http.Request) bool {
 	kind, ok := wire.At(posted(r).Params, "ref", "type").(string)
 	return ok && kind != "ref/prompt" && kind != "ref/resource"
@@ -169,7 +169,7 @@ func fragile(fits func(r *http.Request) bool) apply {
 				return
 			}
 			next.ServeHTTP(w, r)
-			// Of an answer that tells its length the client may have had enough before the server has.
+			// Where an answer tells its length, the client may have hung up rightly before the server is done.
 			stream := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 			if fits(r) && stream && r.Context().Err() != nil {
 				broken.Store(id, true)
@@ -438,8 +438,8 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.response-refused", Requirement: "http.server.response-202", Transports: overHTTP, WarnOnly: true,
-		Collateral: []string{"cancellation.in-progress"}, // it gives up what it refused to be told
-		Summary:    "The response to a ping is refused as no request, with 400.",
+		Collateral: []string{"cancellation.in-progress"}, // it cancels the request whose response it refused
+		Summary:    "The response to a ping is refused with 400, as if only requests may be posted.",
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			result, ok := posted(r).Result.(object)
 			return ok && len(result) == 0
@@ -608,7 +608,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.bad-body-accepted", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
-		Summary: "A body that is no message is answered with 200 and nothing else.",
+		Summary: "A body that is not a message is answered with 200 and nothing else.",
 		Apply: replying(server.BadMessage, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, nil
 			r.Header.Del("Content-Type")
@@ -622,7 +622,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.large-body-cut", Requirement: "http.message.large", Transports: overHTTP,
-		Summary: "Of a body, 512 KiB are read and the rest is lost.",
+		Summary: "Only the first 512 KiB of a body are read.",
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			r.Body = io.NopCloser(io.LimitReader(r.Body, 512<<10))
 			next.ServeHTTP(w, r)
@@ -683,7 +683,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.broadcast-update", Requirement: "http.server.no-broadcast", Transports: overHTTP,
-		Summary: "That a resource was updated comes on the stream of the call that did it and on the listening stream.",
+		Summary: "The update of a resource is announced on the stream of the call that made it and on the listening stream.",
 		Apply: sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
 			sent := []*server.Outgoing{out}
 			for _, r := range out.Session.Running() {
@@ -805,7 +805,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP,
-		Summary: "Of the answers of two clients to requests of the server with the same id, the first one counts for both.",
+		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers,
 	},
 	{
@@ -870,7 +870,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.initialize-needs-session", Requirement: "http.server.initialize-without-session", Transports: overHTTP,
-		Summary:    "An initialize of a client without capabilities is refused for want of a session id.",
+		Summary:    "An initialize of a client without capabilities is refused because it has no session id.",
 		Collateral: []string{"base.support.other-components"},
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			declared, _ := wire.At(posted(r).Params, "capabilities").(object)
@@ -913,7 +913,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP,
-		Summary: "MCP-Protocol-Version may hold anything that is no version.",
+		Summary: "MCP-Protocol-Version may hold anything that is not a version.",
 		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
 			return len(r.Request.Header.Get(versionHeader)) != len("2025-06-18")
 		}),
@@ -1020,7 +1020,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE,
-		Summary: "Of the answers of two clients to requests of the server with the same id, the first one counts for both.",
+		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers,
 	},
 	{

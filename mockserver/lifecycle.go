@@ -165,7 +165,7 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.never-ready", Requirement: "tools.list.answered",
-		Summary:    "The server takes no client for initialized, and refuses every request.",
+		Summary:    "The server takes every client for uninitialized, and refuses every request.",
 		Collateral: []string{"resources.list.answered", "prompts.list.answered", "ping.response-prompt"},
 		Apply:      refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.Method != "initialize" }),
 	},
@@ -208,7 +208,7 @@ var lifecycleFaults = []Fault{
 		Summary:    "After a call that needs sampling, nothing is answered to a client that lacks it.",
 		Collateral: []string{"base.response.present"},
 
-		Apply: deafenedBy(func(s *server.Session, m *wire.Message) bool {
+		Apply: unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
 			return m.Method == "tools/call" && wire.At(m.Params, "name") == "test_sampling" && !s.ClientHas("sampling")
 		}),
 	},
@@ -327,30 +327,30 @@ func lingering(fits func(s *server.Session) bool) apply {
 	return func(o *server.Options) { o.Behaviour.Stdio.Linger = fits }
 }
 
-// undeclaredAll are the requirements that a server breaks whose capabilities
-// are lost on the way, and which serves them all the same.
+// undeclaredAll are the requirements that a server breaks if its capabilities
+// are lost on the way and it serves them all the same.
 var undeclaredAll = []string{
 	"tools.capability.declared", "prompts.capability.declared", "resources.capability.declared",
 	"logging.capability.declared", "completion.capability.declared", "completion.error.unsupported-code",
 	"lifecycle.capability.server-refuses-resource-subscriptions",
 }
 
-// ofFeature fits requests whose method begins like this.
+// ofFeature fits requests whose method has a prefix.
 func ofFeature(prefix string) func(r *server.Request) bool {
 	return func(r *server.Request) bool { return strings.HasPrefix(r.Method, prefix) }
 }
 
-// deafenedBy leaves everything unanswered from the first message on that fits.
-func deafenedBy(fits func(s *server.Session, m *wire.Message) bool) apply {
+// unresponsiveAfter leaves everything unanswered from the first message that fits on.
+func unresponsiveAfter(fits func(s *server.Session, m *wire.Message) bool) apply {
 	return receiving(func(s *server.Session, m *wire.Message, next func()) {
-		deaf := s.Value(deafKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+		unresponsive := s.Value(unresponsiveKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 		if fits(s, m) {
-			deaf.Store(true)
+			unresponsive.Store(true)
 		}
-		if !deaf.Load() {
+		if !unresponsive.Load() {
 			next()
 		}
 	})
 }
 
-type deafKey struct{}
+type unresponsiveKey struct{}

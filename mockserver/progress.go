@@ -71,7 +71,7 @@ var progressFaults = []Fault{
 	},
 	{
 		ID: "progress.after-refusal", Requirement: "progress.stop",
-		Summary: "A call that is refused is said to be complete after that.",
+		Summary: "After a call was refused, progress reports it as complete.",
 		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
 			if !ok || out.Problem() == nil {
@@ -118,7 +118,7 @@ var progressFaults = []Fault{
 	},
 	{
 		ID: "progress.of-client-needed", Requirement: "progress.none",
-		Summary: "A sampling request that the client answers without progress before makes the tool fail.",
+		Summary: "A sampling request that the client answers without reporting progress makes the tool fail.",
 		Apply:   all(noting, judgingProgress(func(reports list) bool { return len(reports) == 0 })),
 	},
 	{

@@ -51,7 +51,7 @@ var promptFaults = []Fault{
 	},
 	{
 		ID: "prompts.change-announced-once", Requirement: "prompts.list-changed.sent",
-		Summary: "Of the changes of the list, only the first one in a session is announced.",
+		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/prompts/list_changed"),
 	},
 	{
@@ -72,7 +72,7 @@ var promptFaults = []Fault{
 	},
 	{
 		ID: "prompts.inherited-name", Requirement: "prompts.error.invalid-name-code",
-		Summary: "A prompt that has the name of a member of each JavaScript object is refused with -32603.",
+		Summary: "A prompt with the name of a member that every JavaScript object has is refused with -32603.",
 		Apply:   refusing("prompts/get", server.InternalError, calling("toString")),
 	},
 	{
@@ -108,7 +108,7 @@ var promptFaults = []Fault{
 	},
 	{
 		ID: "prompts.argument-types-unchecked", Requirement: "prompts.arguments.validated",
-		Summary: "Arguments that are no strings are accepted.",
+		Summary: "Arguments that are not strings are accepted.",
 		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
 			given, _ := r.Params["arguments"].(object)
 			for _, v := range given {

@@ -115,7 +115,7 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.change-announced-once", Requirement: "resources.list-changed.sent",
-		Summary: "Of the changes of the list, only the first one in a session is announced.",
+		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/resources/list_changed"),
 	},
 	{
@@ -135,7 +135,7 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.update-announced-once", Requirement: "resources.updated.sent",
-		Summary: "Of the changes of a resource under subscription, only the first one is announced.",
+		Summary: "Only the first change of a resource under subscription is announced.",
 		Apply:   firstOnly("notifications/resources/updated"),
 	},
 	{
@@ -256,7 +256,7 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.no-uri-internal", Requirement: "resources.error.not-found-code",
-		Summary: "Reading what is no URI is refused with -32603.",
+		Summary: "Reading something that is not a URI is refused with -32603.",
 		Apply: refusing("resources/read", server.InternalError, func(r *server.Request) bool {
 			uri, ok := r.Params["uri"].(string)
 			return ok && !strings.Contains(uri, ":")

@@ -140,7 +140,7 @@ var stdioFaults = []Fault{
 		Collateral: []string{"base.error.parse-survive", "base.response.present"},
 		Apply: all(
 			func(o *server.Options) { o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(wire.NotJSON) } },
-			deafenedBy(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.NotJSON) }),
+			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.NotJSON) }),
 		),
 	},
 	{
@@ -187,7 +187,7 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.first-line-only", Requirement: "stdio.message.several-per-write", Transports: stdio,
-		Summary: "Of each read of stdin only the first line is served.",
+		Summary: "Only the first line of each read of stdin is served.",
 		Apply:   chunks(firstLine),
 	},
 	{
@@ -225,7 +225,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.long-line-cut", Requirement: "stdio.message.large", Transports: stdio,
 		Collateral: []string{"base.response.id-echo", "base.response.present"}, // what is left of the line has no id
-		Summary:    "Of a line, 512 KiB are read and the rest is lost.",
+		Summary:    "Only the first 512 KiB of a line are read.",
 		Apply:      inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
 	},
 }

@@ -219,17 +219,17 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.change-unannounced-when-added", Requirement: "tools.list-changed.sent",
-		Summary: "A tool that adds one does not say that the list has changed; the one that removes it does.",
+		Summary: "A tool that adds another one does not announce the change of the list; the tool that removes it does.",
 		Apply:   addingSilently(),
 	},
 	{
 		ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent",
-		Summary: "Of the changes of the list, only the first one in a session is announced.",
+		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/tools/list_changed"),
 	},
 	{
 		ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
-		Summary: "That a tool was added is announced, and that it was removed is not.",
+		Summary: "The addition of a tool is announced, its removal is not.",
 		Apply: sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {
 			n := out.Session.Value(changesKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
 			if n.Add(1)%2 == 0 {
@@ -382,12 +382,12 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.inherited-name-code", Requirement: "tools.error.unknown-tool-code",
-		Summary: "The call of a tool that has the name of a member of each JavaScript object is refused with -32603.",
+		Summary: "The call of a tool with the name of a member that every JavaScript object has is refused with -32603.",
 		Apply:   refusing("tools/call", server.InternalError, calling("constructor")),
 	},
 	{
 		ID: "tools.inherited-name-result", Requirement: "tools.error.unknown-tool-protocol-error",
-		Summary: "The call of a tool that has the name of a member of each JavaScript object gets a result.",
+		Summary: "The call of a tool with the name of a member that every JavaScript object has gets a result.",
 		Apply:   answering("tools/call", object{"content": textOf("[object Undefined]")}, calling("toString")),
 	},
 	{
@@ -418,7 +418,7 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.enum-unchecked", Requirement: "tools.security.validate-inputs",
-		Summary: "A string that is none of those in the enumeration of the input schema is accepted.",
+		Summary: "A string that is not in the enumeration of the input schema is accepted.",
 		Apply:   unchecked("mode", "enum"),
 	},
 	{
