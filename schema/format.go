@@ -28,8 +28,8 @@ func isPercent(s string, i int) bool {
 }
 
 // checkURI follows the grammar of RFC 3986, section 3, without the details of
-// IP literals. A relative reference is no URI, nor is text with characters
-// outside ASCII, which a URI carries percent-encoded.
+// IP literals. Neither a relative reference nor text with characters
+// outside ASCII is a URI, which carries those percent-encoded.
 func checkURI(s string) string {
 	const not = "not a URI: "
 	scheme, rest, found := strings.Cut(s, ":")

@@ -34,7 +34,7 @@ func CheckPattern(pattern string) error {
 		return err
 	}
 	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Errorf("%q is no pattern: %w", pattern, err)
+		return fmt.Errorf("%q is not a pattern: %w", pattern, err)
 	}
 	if slices.ContainsFunc(c.entries, func(r Requirement) bool { return r.Matches(pattern) }) {
 		return nil
@@ -42,5 +42,5 @@ func CheckPattern(pattern string) error {
 	if strings.ContainsAny(pattern, "*?[") {
 		return fmt.Errorf("%q matches no requirement id", pattern)
 	}
-	return fmt.Errorf("%q is no requirement id, page or level; the nearest ids are %s", pattern, strings.Join(Nearest(pattern, 3), ", "))
+	return fmt.Errorf("%q is not a requirement id, page or level; the nearest ids are %s", pattern, strings.Join(Nearest(pattern, 3), ", "))
 }

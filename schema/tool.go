@@ -26,7 +26,7 @@ const (
 )
 
 // A Tool is a compiled inputSchema or outputSchema. It may be used by several
-// goroutines at once; their validations take turns.
+// goroutines at once; their validations run one after another.
 type Tool struct {
 	// Unchecked lists the regular expressions that were taken as matching
 	// everything: valid perhaps in ECMA-262, as JSON Schema has them, but with

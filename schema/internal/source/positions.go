@@ -17,8 +17,8 @@ const positionsHead = `# Positions
 
 At some places the specification, revision %[1]s, can be read in more than one
 way, contradicts itself or leaves open what happens. This is how mcpconform
-judges there, and why. Who reads a place differently is welcome to open an issue
-that names the id.
+judges there, and why. If you read a place differently, please open an issue that
+names the id.
 `
 
 // DescribePositions renders the positions as Markdown. It fails if one of them

@@ -148,7 +148,7 @@ var faults = []struct {
 	{"personal data of nothing", "personalData: ['${NONE:-}']\n", ":1:16: the text has 0 bytes", false},
 	{"secret that is not set", "secrets: ['${NONE}']\n", ":1:11: the environment variable NONE is not set", false},
 	{"folder without a name", "scripts: [a, '']\n", ":1:14: the name of the folder is empty", true},
-	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is no pattern`, false},
+	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is not a pattern`, false},
 	{"entry without reason", "expectedFailures:\n  - id: a\n", ":2:5: the entry for a does not give a reason", true},
 	{"unknown member of an entry", "expectedFailures:\n  - id: a\n    reason: b\n    why: c\n", `:4:5: unknown field "why"`, true},
 	{"fault in the other file", "expectedFailures: bad.yaml\n", "bad.yaml:1:3: the entry for a.b does not give a reason (named by ", false},
