@@ -27,9 +27,9 @@ type ClientScenarios struct {
 	// Launch starts the client under test for one scenario. Its error means
 	// that the client cannot be started at all.
 	Launch func(p client.Place) (transport.Process, error)
-	// Announce makes the run one of clients that a person connects: it is told
-	// where the server of each scenario is, in place of Launch, and the run goes
-	// on until its context ends.
+	// Announce, in place of Launch, is for clients that a person connects: it is
+	// told where the server of each scenario is, and the run goes on until its
+	// context ends.
 	Announce func([]client.Place)
 	// Bridge is the command that calls [client.Bridge] with two more arguments;
 	// it serves clients over stdio.
@@ -37,11 +37,11 @@ type ClientScenarios struct {
 	// Network of the servers, for clients that run here; nil is the machine's.
 	Network client.Network
 	// Scenarios leaves out all whose names match none of the given ones, which
-	// may be patterns as in [path.Match]; the baseline is always played. The
-	// scenarios of single faults are played only when they are named.
+	// may be patterns as in [path.Match]; the baseline always runs. The
+	// scenarios of single faults run only when they are named.
 	Scenarios []string
 	// Authorizes says that the client is meant to seek authorization where a
-	// server wants it: that it does not is then held against it.
+	// server wants it; a client that does not then fails.
 	Authorizes bool
 }
 
@@ -49,24 +49,24 @@ func (s ClientScenarios) begin(r *run) stimulus {
 	if s.Transport == "" {
 		s.Transport = transport.NameHTTP
 	}
-	return &clientRun{ClientScenarios: s, run: r, playing: make(map[string]*playing), ended: make(chan struct{})}
+	return &clientRun{ClientScenarios: s, run: r, runs: make(map[string]*scenarioRun), ended: make(chan struct{})}
 }
 
 // clientRun is the stimulus while the run goes on.
 type clientRun struct {
 	ClientScenarios
 	*run
-	all     []*client.Scenario
-	playing map[string]*playing // by scenario
+	all  []*client.Scenario
+	runs map[string]*scenarioRun // by scenario
 
-	ended  chan struct{} // closed when all have been played; then these are known:
-	played []*client.T
-	err    error // of the launch
+	ended    chan struct{} // closed when all scenarios have ended; then these are known:
+	finished []*client.T
+	err      error // of the launch
 }
 
-// playing is a scenario in the run.
-type playing struct {
-	done chan struct{} // closed when it was played and judged
+// scenarioRun is one scenario in the run.
+type scenarioRun struct {
+	done chan struct{} // closed when it was run and judged
 	t    *client.T     // known then
 }
 
@@ -91,15 +91,15 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		}
 		s.all = append(s.all, scenario)
 		spec := s.spec(scenario.Name, scenario.Requirements, tree.Label(tree.KeySession, "scenario"))
-		p := &playing{done: make(chan struct{})}
-		s.playing[scenario.Name] = p
+		p := &scenarioRun{done: make(chan struct{})}
+		s.runs[scenario.Name] = p
 		spec.Await = func(context.Context) tree.Outcome {
 			select {
 			case <-p.done:
-			case <-s.ended: // it may have been played last, or not at all for want of a client
+			case <-s.ended: // it may have been the last one, or none was run because there was no client
 			}
 			if p.t == nil {
-				return tree.Outcome{Verdict: result.Inconclusive, Message: "the scenario was not played"}
+				return tree.Outcome{Verdict: result.Inconclusive, Message: "the scenario was not run"}
 			}
 			return s.outcome(p.t.Record())
 		}
@@ -108,7 +108,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 	return specs, nil
 }
 
-// start plays the scenarios that are left and, in any case, the baseline.
+// start runs the scenarios that are left and, in any case, the baseline.
 func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	scenarios := slices.DeleteFunc(slices.Clone(s.all), func(c *client.Scenario) bool {
 		return c.Name != client.Baseline && !slices.ContainsFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
@@ -120,7 +120,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
 		Authorizes: s.Authorizes, Network: s.Network,
 		Done: func(t *client.T) {
-			p := s.playing[t.Scenario.Name]
+			p := s.runs[t.Scenario.Name]
 			p.t = t
 			close(p.done)
 		},
@@ -128,9 +128,9 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	go func() {
 		defer close(s.ended)
 		if s.Announce != nil {
-			s.played, s.err = engine.Serve(ctx, scenarios, s.Announce)
+			s.finished, s.err = engine.Serve(ctx, scenarios, s.Announce)
 		} else {
-			s.played, s.err = engine.Run(ctx, scenarios)
+			s.finished, s.err = engine.Run(ctx, scenarios)
 		}
 	}()
 }
@@ -138,19 +138,19 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 func (s *clientRun) finish(ctx context.Context) {
 	<-s.ended
 	if s.Announce != nil {
-		ctx = context.WithoutCancel(ctx) // its end is no interruption
+		ctx = context.WithoutCancel(ctx) // its end is not an interruption
 	}
-	cause := clientCause(ctx, s.err, s.played, s.Announce != nil)
+	cause := clientCause(ctx, s.err, s.finished, s.Announce != nil)
 	s.ledger.Cause, s.ledger.Barred = cause, cause
-	if c := introduced(s.played); c != nil {
+	if c := introduced(s.finished); c != nil {
 		describeClient(&s.Target, c)
 		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 	}
-	s.notes = append(s.notes, endings(s.played)...)
+	s.notes = append(s.notes, endings(s.finished)...)
 }
 
-// clientCause says why a run tells nothing, or nil.
-func clientCause(ctx context.Context, err error, played []*client.T, announced bool) error {
+// clientCause returns why nothing can be said of the client, or nil.
+func clientCause(ctx context.Context, err error, finished []*client.T, announced bool) error {
 	switch {
 	case err != nil && announced:
 		return fmt.Errorf("the servers cannot be started: %w", err)
@@ -160,7 +160,7 @@ func clientCause(ctx context.Context, err error, played []*client.T, announced b
 		return errInterrupted
 	}
 	reason := "the client never sent initialize"
-	for _, t := range played {
+	for _, t := range finished {
 		for _, c := range t.Conversations {
 			switch {
 			case c.Handshaken():
@@ -170,9 +170,9 @@ func clientCause(ctx context.Context, err error, played []*client.T, announced b
 			}
 		}
 	}
-	if len(played) > 0 {
-		if said := lastLine(played[0].Ending.Output); said != "" {
-			reason += "; its last words: " + wire.Quote(said, 200)
+	if len(finished) > 0 {
+		if said := lastLine(finished[0].Ending.Output); said != "" {
+			reason += "; the end of its output: " + wire.Quote(said, 200)
 		}
 	}
 	return errors.New(reason)
@@ -185,8 +185,8 @@ func lastLine(text string) string {
 
 // introduced returns the first conversation in which the client has said who
 // it is, or nil.
-func introduced(played []*client.T) *judge.Conversation {
-	for _, t := range played {
+func introduced(finished []*client.T) *judge.Conversation {
+	for _, t := range finished {
 		if c := t.Handshake(); c != nil {
 			return c
 		}
@@ -207,11 +207,10 @@ func describeClient(t *result.Target, c *judge.Conversation) {
 	}
 }
 
-// endings remarks on scenarios that the client did not live through like the
-// baseline.
-func endings(played []*client.T) []string {
+// endings returns notes on the scenarios in which the client had to be stopped.
+func endings(finished []*client.T) []string {
 	var late []string
-	for _, t := range played {
+	for _, t := range finished {
 		if t.Ending.Late && !t.Scenario.Patient {
 			late = append(late, t.Scenario.Name)
 		}

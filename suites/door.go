@@ -36,8 +36,8 @@ func Command(program string, args ...string) Server {
 }
 
 // InProcess is a server within this program that speaks the stdio transport over
-// pipes: one JSON-RPC message a line. serve is called for each connection, at the
-// same time, and is to return once in has ended; until then ctx is not cancelled.
+// pipes: one JSON-RPC message a line. serve is called once a connection, several
+// at the same time, and has to return once in has ended; until then ctx is not cancelled.
 func InProcess(serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error) Server {
 	return Server{result.Target{Command: []string{"(in process)"}}, func(*testing.T) transport.Dialer {
 		return &transport.Stdio{Launcher: piped("server", serve)}
@@ -90,9 +90,9 @@ func ClientCommand(program string, args ...string) Client {
 	return Client{result.Target{Command: command}, transport.NameHTTP, client.Command{Args: command}.Launch}
 }
 
-// ClientOverHTTP is a client within this program. connect is called for each
-// scenario, at the same time, with the URL of its server: it connects, uses what is
-// there, disconnects and returns. An error stands for a failed process.
+// ClientOverHTTP is a client within this program. connect is called once a
+// scenario, several at the same time, with the URL of the server: it connects, uses
+// what is there, disconnects and returns. An error stands for a failed process.
 func ClientOverHTTP(connect func(ctx context.Context, url string) error) Client {
 	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameHTTP, func(p client.Place) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
@@ -168,18 +168,18 @@ func Purpose(name, tool string, arguments map[string]any) Option {
 	}
 }
 
-// Scenarios plays to a client only those of the names or globs, beside the baseline.
+// Scenarios runs only the scenarios of these names or globs, beside the baseline.
 func Scenarios(names ...string) Option {
 	return func(s *suite) { s.scenarios = append(s.scenarios, names...) }
 }
 
 // ExpectFailure lets a requirement, or those that a glob matches, fail for a
-// reason. It fails the test once they no longer do.
+// reason. The test fails once they no longer fail.
 func ExpectFailure(id, reason string) Option {
 	return func(s *suite) { s.Expected = append(s.Expected, expected.Entry{ID: id, Reason: reason}) }
 }
 
-// Watch hands the results on, for a report by package reporters.
+// Watch passes the results on, for a report by package reporters.
 func Watch(see func(*result.Run)) Option {
 	return func(s *suite) { s.watch = append(s.watch, see) }
 }
@@ -245,7 +245,7 @@ func report(t *testing.T, s *suite, stimulus Stimulus) {
 	}
 	for _, e := range run.ExpectedFailures {
 		if e.Status == expected.Passed || e.Status == expected.Unmatched {
-			t.Errorf("%s does not fail any more, which was expected because of %s: remove the expectation", e.ID, e.Reason)
+			t.Errorf("%s no longer fails, although a failure was expected because of %s: remove the expectation", e.ID, e.Reason)
 		}
 	}
 	if run.Verdict == result.Incomplete {

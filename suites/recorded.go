@@ -9,9 +9,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// Recording is no stimulus but what happened already: the trace of the options,
-// of which one party is judged. Only the passive rules can say anything of it:
-// what they did not see is inconclusive.
+// Recording is what happened earlier: the trace of the options, in which one party
+// is judged. Only the passive rules judge it: what they do not see is inconclusive.
 type Recording struct {
 	Party wire.Party
 }
@@ -39,7 +38,7 @@ func (s *recordedRun) transport() string {
 	return name
 }
 
-// finish learns from the trace what else a run knows of its target.
+// finish learns from the trace what another run knows of its target.
 func (s *recordedRun) finish(context.Context) {
 	s.ledger.Passive = true
 	for _, l := range s.Trace.Logs() {
@@ -54,7 +53,7 @@ func (s *recordedRun) finish(context.Context) {
 			s.lasted = max(s.lasted, c.Events[n-1].At)
 		}
 		if l.Stopped() {
-			s.notes = append(s.notes, "what followed on the connection "+l.ID+" was more than is kept: it was not judged")
+			s.notes = append(s.notes, "more crossed the connection "+l.ID+" than is kept: the rest was not judged")
 		}
 	}
 }

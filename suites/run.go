@@ -32,17 +32,17 @@ type Options struct {
 	Strict   bool
 	// Expected are the failures that do not count, for the time being.
 	Expected []expected.Entry
-	// Scripts of the user, which are played beside what is built in.
+	// Scripts of the user, which run beside the built-in checks or scenarios.
 	Scripts []*script.Script
 	Limits  wire.Limits // zero for the defaults
 	// Trace to record to, which may hold what went before; nil makes one.
 	Trace *wire.Trace
 	// Redactor takes secrets out of the report and of the trace as it is
-	// written; nil for none but what the harness finds out.
+	// written; with nil, only those that the harness finds out itself.
 	Redactor *transport.Redactor
 	Tool     result.Tool
 	Target   result.Target // command or URL, for the report
-	// Progress is told of each check or scenario that ends; nil for nobody.
+	// Progress is told of each check or scenario that ends; nil for none.
 	Progress Progress
 	// Ginkgo runs the specs as a Ginkgo suite, of which a process can run one.
 	Ginkgo bool
@@ -56,8 +56,8 @@ type Progress interface {
 	Stop()
 }
 
-// Stimulus provokes a target: [ServerChecks], [ClientScenarios] or, as what
-// happened already, a [Recording].
+// Stimulus provokes a target: [ServerChecks], [ClientScenarios] or a [Recording]
+// of what happened earlier.
 type Stimulus interface {
 	begin(r *run) stimulus
 }
@@ -85,17 +85,17 @@ type run struct {
 	known     judge.Known // of the target
 	notes     []string
 	lasted    time.Duration // of a recording
-	provoking []*tree.Spec  // specs that the filter leaves, but for rules
+	provoking []*tree.Spec  // specs that the filter leaves, without rules
 
 	warming sync.WaitGroup // of the schema, while the target starts
 	judged  sync.Once
 	report  ledger.Record
 }
 
-// Run provokes a target, or takes what happened, judges all that crossed the wire,
-// and gives each selected requirement its verdict. The run is complete in every
-// case: what could not be tried is inconclusive and says why. The error is one of
-// the options.
+// Run provokes a target, or takes a recording, judges all that crossed the wire, and
+// gives each selected requirement its verdict. The run is complete in every case:
+// a requirement that could not be tried is inconclusive and says why. An error
+// means that the options are wrong.
 func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, error) {
 	catalogue, err := schema.Catalogue()
 	if err != nil {
@@ -107,7 +107,7 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(o.Limits)
 	}
-	o.Trace.Redact = o.Redactor.Event // those that a header's name gives away also without one
+	o.Trace.Redact = o.Redactor.Event // a nil one still finds the secrets in known headers
 	r := &run{Options: o}
 	r.stimulus = s.begin(r)
 	r.catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, r.stimulus.party()))
@@ -272,10 +272,9 @@ func (r *run) done(s *tree.Spec, o tree.Outcome) {
 	}
 }
 
-// outcome gives a record a verdict as to what is selected: that of the
-// requirement which fared worst.
+// outcome gives a record the worst verdict of the selected requirements in it.
 func (r *run) outcome(record ledger.Record) tree.Outcome {
-	o := tree.Outcome{Verdict: result.Skip, Message: "it found nothing of what is selected", Record: record}
+	o := tree.Outcome{Verdict: result.Skip, Message: "it said nothing about the selected requirements", Record: record}
 	best := 0
 	for _, k := range record.Keys() {
 		q := r.find(k.Requirement)
@@ -294,7 +293,7 @@ func (r *run) outcome(record ledger.Record) tree.Outcome {
 	return o
 }
 
-// weights are the verdicts of which one decides over those before it.
+// weights are the verdicts; each outweighs those before it.
 var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, result.Warn, result.Error, result.Fail}
 
 // judge ends the exchange and applies the rules to all of it, once.
@@ -311,7 +310,7 @@ func (r *run) judge(ctx context.Context) {
 
 // conclude makes the result of the run.
 func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run {
-	r.judge(ctx) // with nothing selected but checks
+	r.judge(ctx) // if no rule was selected
 	for _, o := range outcomes[:len(r.provoking)] {
 		r.ledger.Add(o.Record)
 	}

@@ -77,7 +77,7 @@ func TestCheckScripts(t *testing.T) {
 		want string
 	}{
 		{"good", []*script.Script{{Name: "a", File: "a.md"}, {Name: "b", File: "b.md", Requirements: []string{"ping.response-empty"}}}, ""},
-		{"same id", []*script.Script{{Name: "a/b", File: "a/b.md"}, {Name: "a.b", File: "a.b.md"}}, "a.b.md: its id script.a.b is that of a/b.md"},
+		{"same id", []*script.Script{{Name: "a/b", File: "a/b.md"}, {Name: "a.b", File: "a.b.md"}}, "a.b.md: a/b.md has the same id script.a.b"},
 		{"unknown", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"ping.response-emptys"}}}, "a.md: there is no requirement ping.response-emptys; the nearest are ping.response-empty"},
 		{"unobservable", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"ping.periodic"}}}, "a.md: the requirement ping.periodic cannot be observed"},
 		{"of clients", []*script.Script{{Name: "a", File: "a.md", Requirements: []string{"lifecycle.shutdown.stdio-close-stdin"}}}, "is not judged on servers"},

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/server"
 )
 
-// OwnRequirements returns the requirements on a party that scripts state of
-// their own: those of scripts that name none of the catalogue.
+// OwnRequirements returns the requirements on a party that scripts state
+// themselves: those of scripts that name no requirement of the catalogue.
 func OwnRequirements(scripts []*script.Script, p wire.Party) []schema.Requirement {
 	var own []schema.Requirement
 	for _, s := range scripts {
@@ -25,21 +25,21 @@ func OwnRequirements(scripts []*script.Script, p wire.Party) []schema.Requiremen
 			own = append(own, schema.Requirement{
 				ID: scriptID(s), Level: schema.Level(cmp.Or(s.Level, string(schema.Must))), Party: schema.Party(p),
 				Page: path.Dir(path.Join(result.ScriptPages, s.Name)), Summary: s.Title, Transports: s.Transports,
-				Observable: true, How: "Play " + s.File + ".", Violation: "The " + string(p) + " does something else.",
+				Observable: true, How: "Run " + s.File + ".", Violation: "The " + string(p) + " does something else.",
 			})
 		}
 	}
 	return own
 }
 
-// CheckScripts returns what is wrong with scripts for a party as a whole:
-// requirements that the catalogue does not have or that are not judged on it, and
-// two of the same name.
+// CheckScripts returns the first mistake of a set of scripts for a party:
+// requirements that the catalogue does not have or that are not judged on the
+// party, or two scripts of the same name.
 func CheckScripts(scripts []*script.Script, p wire.Party) error {
 	files := make(map[string]string)
 	for _, s := range scripts {
 		if other, taken := files[scriptID(s)]; taken {
-			return fmt.Errorf("%s: its id %s is that of %s", s.File, scriptID(s), other)
+			return fmt.Errorf("%s: %s has the same id %s", s.File, other, scriptID(s))
 		}
 		files[scriptID(s)] = s.File
 		for _, id := range s.Requirements {
@@ -88,16 +88,16 @@ func scriptChecks(scripts []*script.Script) []*check.Check {
 	return checks
 }
 
-// ScriptScenarios returns the scenarios that play scripts to clients. The error
-// is that of a script that cannot be played to them.
+// ScriptScenarios returns the scenarios that run scripts against clients. The error
+// is that of a script that cannot run against them.
 func ScriptScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
 	var scenarios []*client.Scenario
 	for _, s := range scripts {
-		played, err := client.Played(s, serves(s)...)
+		scenario, err := client.Played(s, serves(s)...)
 		if err != nil {
 			return nil, err
 		}
-		scenarios = append(scenarios, played)
+		scenarios = append(scenarios, scenario)
 	}
 	return scenarios, nil
 }

@@ -24,8 +24,8 @@ type Selection struct {
 }
 
 // Validate reports the first pattern that matches nothing, and a selection that
-// leaves nothing of what is judged on a party. Own are the requirements beside
-// those of the catalogue.
+// leaves no requirement on a party. own are the requirements beside those of the
+// catalogue.
 func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
 	if err := s.compile(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
 	}
 	catalogue = append(catalogue, own...)
 	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return ledger.Binds(r, p) && s.Includes(r, p) }) {
-		return fmt.Errorf("no requirement on a %s is left to judge: selected is %s, skipped %s",
+		return fmt.Errorf("no requirement on a %s is left to judge: selected: %s; skipped: %s",
 			p, listed(s.Select, "everything"), listed(s.Skip, "nothing"))
 	}
 	return nil
@@ -82,7 +82,7 @@ func (s *Selection) compile() (err error) {
 // Excludes reports whether a requirement is skipped by name.
 func (s Selection) Excludes(r schema.Requirement) bool { return slices.ContainsFunc(s.Skip, r.Matches) }
 
-// broad reports whether levels are selected, which says nothing of what they are about.
+// broad reports whether the selection may be about anything: it names a level, or nothing.
 func (s Selection) broad() bool {
 	return len(s.Select) == 0 || slices.ContainsFunc(s.Select, schema.IsLevel)
 }

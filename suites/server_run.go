@@ -27,8 +27,8 @@ import (
 type ServerChecks struct {
 	Dialer   transport.Dialer
 	Settings check.Settings
-	// Restart brings back a target over HTTP that has stopped to answer; nil
-	// when that is not possible.
+	// Restart brings back a target over HTTP that no longer answers; nil
+	// if that is not possible.
 	Restart func(context.Context) error
 }
 
@@ -72,7 +72,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 		s.cause = otherRevision(s.target)
 	}
 	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && s.served() && !misread(refused) {
-		s.cause = fmt.Errorf("the server opened one session, and no other after it: %w; with --transport %s none is spent on finding out the transport",
+		s.cause = fmt.Errorf("the server opened one session and then refused another: %w; with --transport %s no session is needed to find out the transport",
 			s.cause, s.Dialer.Transport())
 	}
 	var checks []*check.Check
@@ -104,7 +104,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	s.handshake()
 	s.describe(&s.Target)
 	if s.target.Profile != "" {
-		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+", whose tools are known to be safe to call")
+		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+"; its tools are known to be safe to call")
 	}
 	if s.ledger.Cause == nil {
 		s.ledger.Cause = s.engine.Dead()
@@ -114,7 +114,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	if s.ledger.Cause != nil {
 		if words := s.lastStderr(); words != "" {
-			s.notes = append(s.notes, "the server's last words on its stderr: "+words)
+			s.notes = append(s.notes, "the end of the server's stderr: "+words)
 		}
 	}
 }
@@ -123,14 +123,14 @@ var errInterrupted = errors.New("the run was interrupted")
 
 var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
-// otherRevision returns an error if the target settled on another revision,
-// by whose rules it would have to be judged.
+// otherRevision returns an error if the target settled on another revision: its
+// rules are not known here.
 func otherRevision(t *check.Target) error {
 	v, ok := t.Init.Result()["protocolVersion"].(string)
 	if !ok || v == schema.Version || !revisionName.MatchString(v) {
 		return nil
 	}
-	return fmt.Errorf("the server answered with revision %s, and only %s is tested", wire.Quote(v, 40), schema.Version)
+	return fmt.Errorf("the server answered with revision %s, but only %s is tested", wire.Quote(v, 40), schema.Version)
 }
 
 func declared(t *check.Target, path []string) bool {
@@ -144,18 +144,18 @@ func declared(t *check.Target, path []string) bool {
 // handshake records what it means when the handshake itself failed.
 func (s *serverRun) handshake() {
 	var start *transport.StartError
-	var barred *check.UnauthorizedError // which is an answer
+	var unauthorized *check.UnauthorizedError // which is an answer
 	var stream *transport.StreamError
 	if errors.As(s.cause, &stream) && !s.saidSomething() {
-		// What is wrong with a stream that was opened, the rules tell.
+		// The rules tell what is wrong with a stream that was opened.
 		s.unmet("sse.server.sse-endpoint")
 	}
-	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &barred) {
+	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &unauthorized) {
 		return
 	}
 	var timeout *client.TimeoutError
 	var refused *client.RefusedError
-	overHTTP := s.Dialer.Transport() != transport.NameStdio // there it was reached, else it is a StartError
+	overHTTP := s.Dialer.Transport() != transport.NameStdio // over HTTP it was reached, else the cause is a StartError
 	if !errors.As(s.cause, &timeout) && !errors.As(s.cause, &refused) && !overHTTP && !s.saidSomething() {
 		return // it ended before it was there
 	}
@@ -163,13 +163,13 @@ func (s *serverRun) handshake() {
 		return // it was answered; something else is wrong
 	}
 	if refused != nil && refused.Forbidden() {
-		return // who may come in is for the server to say
+		return // the server decides who may connect
 	}
 	s.unmet("lifecycle.init.answered")
 }
 
-// misread reports whether it was the params of initialize that were refused,
-// and not one session more. Nil refused nothing.
+// misread reports whether the params of initialize were refused, rather than one
+// more session. refused may be nil.
 func misread(refused *client.RefusedError) bool {
 	if refused == nil {
 		return false
@@ -178,9 +178,9 @@ func misread(refused *client.RefusedError) bool {
 	return e != nil && e.Code == -32602
 }
 
-// unmet blames the cause of the run's end on a requirement.
+// unmet records that the cause of the run's end broke a requirement.
 func (s *serverRun) unmet(id string) {
-	evidence := s.lastWords()
+	evidence := s.handshakeEvents()
 	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) {
 		evidence = refused.Exchange.Events()
 	}
@@ -214,8 +214,8 @@ func (s *serverRun) saidSomething() bool {
 	return false
 }
 
-// lastWords returns the beginning and the end of the shared session.
-func (s *serverRun) lastWords() []*wire.Event {
+// handshakeEvents returns the beginning and the end of the shared session.
+func (s *serverRun) handshakeEvents() []*wire.Event {
 	const most = 10
 	var events []*wire.Event
 	for _, l := range s.Trace.Logs() {
@@ -241,13 +241,13 @@ func (s *serverRun) lastStderr() string {
 			}
 		}
 		if len(lines) > 0 {
-			break // the other connections tell the same
+			break // the other connections show the same
 		}
 	}
 	return strings.Join(lines[max(0, len(lines)-most):], ", ")
 }
 
-// describe adds what the target says of itself.
+// describe adds what the target says about itself.
 func (s *serverRun) describe(t *result.Target) {
 	if s.target.Init == nil {
 		return

@@ -1,6 +1,6 @@
-// Package expected holds a run against failures that are known and accepted for
-// the time being. An entry that no longer fails is
-// stale and makes the run not conformant, so that a list cannot outlive its reasons.
+// Package expected compares a run with the failures that are known and accepted for
+// the time being. An entry that no longer fails is stale and makes the run not
+// conformant, so that a list cannot outlive its reasons.
 package expected
 
 import (
@@ -31,8 +31,8 @@ type Entry struct {
 }
 
 // Apply gives the requirements of a run that fail as expected their reason and
-// tells in the run what became of each entry. The verdict of the run is the
-// caller's to find again. What only warns is covered like what fails.
+// tells in the run what became of each entry. The caller has to decide the verdict
+// of the run again. Warnings are covered like failures.
 func Apply(run *result.Run, entries []Entry, today time.Time) {
 	day := today.Format(time.DateOnly)
 	for _, e := range entries {
@@ -81,7 +81,7 @@ func judge(run *result.Run, e Entry) string {
 func (e Entry) elsewhere() bool {
 	catalogue, err := schema.Catalogue()
 	if err != nil {
-		return true // nothing is known, so nothing is held against it
+		return true // an entry is not stale because the catalogue cannot be read
 	}
 	for _, r := range catalogue {
 		if e.matches(r.ID) {
