@@ -97,8 +97,8 @@ var (
 
 func known(p string) bool { return slices.Contains(parties, p) || slices.Contains(transports, p) }
 
-// fit reports whether a pattern fits a requirement. A party also finds what
-// binds both sides; a page whose name is that of a party is given in full.
+// fit reports whether a pattern fits a requirement. A party also fits a requirement
+// on both sides; a page that is called like a party has to be given in full.
 func fit(p string, r schema.Requirement) bool {
 	switch {
 	case slices.Contains(parties, p):
@@ -116,14 +116,14 @@ func checklistJSON(w io.Writer, entries []entry) error {
 	return enc.Encode(map[string]any{"format": 1, "revision": schema.Version, "requirements": entries})
 }
 
-// byPage calls visit for each run of entries of one page.
-func byPage(entries []entry, visit func(page string, entries []entry) error) error {
+// byPage calls write for the entries of each page.
+func byPage(entries []entry, write func(page string, entries []entry) error) error {
 	for first := 0; first < len(entries); {
 		last := first
 		for last < len(entries) && entries[last].Page == entries[first].Page {
 			last++
 		}
-		if err := visit(entries[first].Page, entries[first:last]); err != nil {
+		if err := write(entries[first].Page, entries[first:last]); err != nil {
 			return err
 		}
 		first = last

@@ -102,7 +102,7 @@ and Ctrl-C ends the run.`,
 // announce tells a person where the scenarios are and what to do.
 func (f *clientFlags) announce(w io.Writer, places []client.Place) {
 	named := make(map[string]client.Place, len(places))
-	var acts []client.Place
+	var actions []client.Place
 	fmt.Fprintln(w, "Connect the client to these servers, all of them or those that matter, and use what they offer: list, call, read.")
 	fmt.Fprintln(w, "Then disconnect the client, or leave it connected, and press Ctrl-C here to get the report.")
 	fmt.Fprintln(w)
@@ -117,12 +117,12 @@ func (f *clientFlags) announce(w io.Writer, places []client.Place) {
 			fmt.Fprintf(w, "  %-30s client id %s, client secret %s\n", "", p.ClientID, p.ClientSecret)
 		}
 		if p.Act != "" {
-			acts = append(acts, p)
+			actions = append(actions, p)
 		}
 	}
-	if len(acts) > 0 {
+	if len(actions) > 0 {
 		fmt.Fprintln(w, "\nIn some scenarios you have to act, in this order, where the client asks you or lets you:")
-		for _, p := range acts {
+		for _, p := range actions {
 			fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, p.Act)
 		}
 	}

@@ -29,7 +29,7 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.Skip, "skip", nil, "leave out these requirements: `ID`, glob, page or level, repeatable")
 	flags.StringVar(&f.LabelFilter, "label-filter", "", "judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		// As by a script whose variable is empty: it would choose everything.
+		// A script whose variable is empty passes that: it would choose everything.
 		for name, values := range map[string][]string{"select": f.Select, "skip": f.Skip} {
 			if flags.Changed(name) && len(values) == 0 {
 				return fmt.Errorf("--%s is empty; it takes an ID, glob, page or level", name)
@@ -39,8 +39,8 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 	}
 }
 
-// parties returns those of the parties for which the selection leaves something
-// to judge. It is an error if there is none.
+// parties returns those of the parties for which the selection leaves a requirement
+// to judge. It fails if there is none.
 func (f *selectionFlags) parties(all []wire.Party, own ...schema.Requirement) ([]wire.Party, error) {
 	var left []wire.Party
 	var faults []error
@@ -54,7 +54,7 @@ func (f *selectionFlags) parties(all []wire.Party, own ...schema.Requirement) ([
 	if len(left) > 0 {
 		return left, nil
 	}
-	// What is wrong with a pattern is the same for either party.
+	// A mistake in a pattern is the same for either party.
 	if len(faults) > 1 && faults[0].Error() == faults[1].Error() {
 		faults = faults[:1]
 	}

@@ -38,7 +38,7 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
-			// What the target calls for goes into the file, ours does not.
+			// The file describes the given target only, not the defaults of this program.
 			command, err := f.configureTarget(cmd, args, config.Target{})
 			if err != nil {
 				return err

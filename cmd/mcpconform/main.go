@@ -25,7 +25,7 @@ const (
 	exitIncomplete    = 3
 )
 
-// exitError carries the exit code of a command that has said what it had to.
+// exitError carries the exit code of a command that has printed its message.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -71,10 +71,9 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// newRedactor returns a Redactor that knows what is secret in our environment,
-// which whatever is launched inherits, and in what it is given: further
-// variables, as NAME=value, and arguments. Nothing that a command prints or
-// writes may repeat it.
+// newRedactor returns a Redactor that knows the secrets of our environment, which
+// each launched program inherits, and of the given variables (NAME=value) and
+// arguments. Nothing that a command prints or writes may repeat them.
 func newRedactor(env, args []string) *transport.Redactor {
 	r := transport.NewRedactor(nil, "")
 	r.AddEnv(os.Environ()...)

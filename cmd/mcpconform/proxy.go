@@ -122,8 +122,8 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	}
 	o.Trace, o.Target.Command = relayedTrace(o.Limits), slices.Clone(args)
 	o.Redactor = newRedactor(command.Env, args)
-	// A client that has gone ends what is written to it, and not this process,
-	// which has its report to write.
+	// Writing to a client that has gone must not end this process, which has its
+	// report to write.
 	signal.Ignore(syscall.SIGPIPE)
 	d := &transport.Stdio{Launcher: command}
 	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
@@ -217,8 +217,8 @@ func (f *proxyFlags) judge(ctx context.Context, parties []wire.Party, o suites.O
 	return nil
 }
 
-// reportsOn returns the flags for one of so many parties: the reports of two
-// bear the name of the party, but for the trace.
+// reportsOn returns the flags for one of the parties: with two parties, the names
+// of all reports but the trace have the party in them.
 func (f *proxyFlags) reportsOn(party wire.Party, of int) reportFlags {
 	reports := f.reports
 	if of == 1 {

@@ -63,7 +63,7 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 		case errors.As(err, &exit):
 			return exitError(exit.Code)
 		case err != nil && ctx.Err() != nil:
-			return nil // it was told to end
+			return nil // the context ended it
 		}
 		return err
 	case transport.NameHTTP:
@@ -84,13 +84,13 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 			return err
 		}
 		as.Protect(p, true)
-		// It guards nothing but what the program makes up.
+		// The token may be printed: it protects only data that the program makes up.
 		fmt.Fprintf(stderr, "mcpconform: an access token for this server is %s\n", as.Issue(origin+path, tokenLife))
 	}
 	return server.New(o).HTTP().Serve(ctx, l)
 }
 
-// tokenLife is how long the token is good with which a protected server begins.
+// tokenLife is how long the first token of a protected server is valid.
 const tokenLife = 24 * time.Hour
 
 func referenceServerCommand() *cobra.Command {

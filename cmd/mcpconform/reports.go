@@ -59,8 +59,8 @@ func (f *reportFlags) progress() *reporters.Progress {
 	})
 }
 
-// check reports the first file that cannot be written: a run is long, and it
-// would be in vain.
+// check reports the first file that cannot be written, before the run, which may
+// take long.
 func (f *reportFlags) check() error {
 	if f.attestation != "" && f.json == "" {
 		return errors.New("--attestation needs --json; it attests results.json")
@@ -91,7 +91,7 @@ func checkFile(path string) error {
 	case err == nil && info.IsDir():
 		return fmt.Errorf("%s is a folder; give the name of a file", path)
 	case err == nil && !info.Mode().IsRegular():
-		return nil // such as a pipe, which wants to be opened but once
+		return nil // such as a pipe, which can be opened only once
 	case err == nil:
 		return openable(path, os.O_WRONLY)
 	}
@@ -112,8 +112,8 @@ func openable(path string, flag int) error {
 	return f.Close()
 }
 
-// write writes all reports and returns the exit code of the run. A report that
-// cannot be written does not keep the others from it.
+// write writes all reports and returns the exit code of the run. If one cannot be
+// written, the others still are.
 func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
 	return f.writeTo(os.Stdout, run, trace)
 }
@@ -179,8 +179,8 @@ func writeFile(path string, render func(io.Writer) error) error {
 	if err = errors.Join(err, file.Close()); err == nil {
 		return nil
 	}
-	// Half a report could be taken for a whole one. What is no file, such as a
-	// pipe, is not ours to remove.
+	// Half a report could be taken for a whole one. A pipe and the like are left
+	// alone.
 	if info, failed := os.Lstat(path); failed == nil && info.Mode().IsRegular() {
 		_ = os.Remove(path)
 	}
