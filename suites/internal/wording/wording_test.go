@@ -22,8 +22,11 @@ import (
 // root of the repository, seen from here.
 const root = "../../.."
 
-// unread names the directories that are not looked at yet, with those below them. It shrinks to nothing.
+// unread names the folders, with all in them, and files that are not looked at yet. It has to shrink to nothing.
 var unread = []string{
+	"docs/clients.md",
+	"docs/configuration.md",
+	"docs/kill-matrix-clients.md",
 	"mockserver/mockclient",
 	"reference",
 	"suites/client",
@@ -87,13 +90,14 @@ func TestTexts(t *testing.T) {
 			return err
 		}
 		if d.IsDir() {
-			if d.Name() == "testdata" || name != "." && strings.HasPrefix(d.Name(), ".") && name != ".ci" || slices.Contains(unread, name) {
+			hidden := strings.HasPrefix(d.Name(), ".") && name != "." && name != ".ci"
+			if hidden || d.Name() == "testdata" || slices.Contains(unread, name) {
 				return fs.SkipDir
 			}
 			return nil
 		}
 		read := readers[path.Ext(name)]
-		if read == nil || strings.HasSuffix(name, "_test.go") {
+		if read == nil || strings.HasSuffix(name, "_test.go") || slices.Contains(unread, name) {
 			return nil
 		}
 		source, err := fs.ReadFile(os.DirFS(root), name)
