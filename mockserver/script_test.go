@@ -155,7 +155,7 @@ func TestRunScript(t *testing.T) {
 	}
 }
 
-// A script may answer the handshake itself, and send what is no message. A
+// A script may answer the handshake itself, and send what is not a message. A
 // client that leaves early leaves it unfinished.
 func TestRunScriptHandshake(t *testing.T) {
 	const text = "|json expect\n{\"method\": \"initialize\"}\n|\n|text send\nnoise\n|\n" +

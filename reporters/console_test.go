@@ -92,7 +92,7 @@ func TestColorEnabled(t *testing.T) {
 		env  map[string]string
 		want bool
 	}{
-		{nil, false}, // a buffer is no terminal
+		{nil, false}, // a buffer is not a terminal
 		{map[string]string{"CLICOLOR_FORCE": "1"}, true},
 		{map[string]string{"CLICOLOR_FORCE": "0"}, false},
 		{map[string]string{"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, false},

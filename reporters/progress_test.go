@@ -106,7 +106,7 @@ func TestProgressFitsTheWidth(t *testing.T) {
 
 func TestProgressLines(t *testing.T) {
 	var b bytes.Buffer
-	p := NewProgress(&b, ProgressOptions{}) // a buffer is no terminal
+	p := NewProgress(&b, ProgressOptions{}) // a buffer is not a terminal
 	p.Done("early", result.Fail, "not started")
 	p.Start(3)
 	p.Phase("server/tools")

@@ -28,7 +28,7 @@ const (
 // line returns s as one line of printable characters. Bytes that are not UTF-8
 // and characters that are not printed as themselves (controls, formats,
 // bidirectional overrides, separators, noncharacters) are written as escapes.
-// Of more than limit bytes the middle is left out.
+// Where s is longer than limit bytes, the middle is left out.
 func line(s string, limit int) string {
 	if len(s) <= limit {
 		return clean(s)

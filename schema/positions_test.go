@@ -58,7 +58,7 @@ func positionFaults(p schema.Position) []string {
 		}
 	}
 	check(kebab.MatchString(p.ID), "the id is malformed")
-	check(p.Title != "" && p.Title == strings.TrimSpace(p.Title) && !strings.HasSuffix(p.Title, "."), "the title is no heading")
+	check(p.Title != "" && p.Title == strings.TrimSpace(p.Title) && !strings.HasSuffix(p.Title, "."), "the title is not a heading")
 	check(len(p.Requirements) > 0, "it names no requirement")
 	seen := map[string]bool{}
 	for _, id := range p.Requirements {
@@ -68,7 +68,7 @@ func positionFaults(p schema.Position) []string {
 		seen[id] = true
 	}
 	for name, text := range map[string]string{"ambiguity": p.Ambiguity, "position": p.Position, "reason": p.Reason} {
-		check(strings.HasSuffix(text, ".") && text == strings.TrimSpace(text), "the "+name+" is no sentence")
+		check(strings.HasSuffix(text, ".") && text == strings.TrimSpace(text), "the "+name+" is not a sentence")
 	}
 	return list
 }

@@ -386,7 +386,7 @@ func oneOf(keyword string, want []string) string {
 
 // reduce picks, from the leaves of the failed branches of a union judged at the
 // given depth, those that tell what is wrong. A branch whose type does not fit or
-// whose constant differs in a direct member was not meant. Of the others the one that
+// whose constant differs in a direct member was not meant. Among the others, the one that
 // misses the fewest members and then has the fewest leaves is closest; what
 // several equally close ones agree on is kept and where they differ in one
 // point each, this point becomes one leaf that names all alternatives.

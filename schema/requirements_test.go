@@ -86,7 +86,7 @@ func faults(r schema.Requirement) []string {
 		check(!slices.Contains(r.Transports[:i], transport), "the transport "+transport+" occurs twice")
 	}
 	check(r.Capability == "" || capabilityPattern.MatchString(r.Capability), "the capability is malformed")
-	check(sentence(r.Summary), "the summary is no sentence")
+	check(sentence(r.Summary), "the summary is not a sentence")
 	check(utf8.RuneCountInString(r.Summary) <= 200, "the summary is longer than 200 characters")
 	check(strings.TrimSpace(r.How) != "", "it does not say how it is tried or why it is not")
 	check(!r.Observable || strings.TrimSpace(r.Violation) != "", "it is observable, but does not say what a violation is")

@@ -161,7 +161,7 @@ func TestToolOutOfWork(t *testing.T) {
 			t.Errorf("%s: got %d violations, first %v; want one that is undecided", name, len(got), got[:min(1, len(got))])
 		}
 	}
-	// Of a long list of errors only the first are looked for.
+	// Only the first of a long list of errors are looked for.
 	for _, text := range []string{
 		`{"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}`,
 		`{"items": {"type": "string"}, "unevaluatedItems": false}`,

@@ -25,7 +25,7 @@ import (
 // shook is a script that answers initialize and goes on.
 const shook = `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'; `
 
-// Targets that are no servers, or broken ones, as shell scripts.
+// Targets that are broken servers, or not servers at all, as shell scripts.
 var hostile = []struct {
 	name    string
 	args    []string // in place of a script
@@ -120,8 +120,8 @@ func applies(id string) bool {
 	return len(q.Transports) == 0 || strings.Contains(strings.Join(q.Transports, " "), "stdio")
 }
 
-// complete checks that each requirement on a server has a verdict, and one that
-// says why it is no pass.
+// complete checks that each requirement on a server has a verdict, and a reason
+// unless that is pass.
 func complete(t *testing.T, run *result.Run) {
 	t.Helper()
 	catalogue, err := schema.Catalogue()

@@ -23,7 +23,7 @@ import (
 // hostilePatience is the limit of one answer with which hostile peers are met.
 const hostilePatience = 150 * time.Millisecond
 
-// TestHostileHTTPPeers meets peers that are no MCP servers: each run ends, has a
+// TestHostileHTTPPeers meets peers that are not MCP servers: each run ends, has a
 // full report, says what is wrong and blames the peer unless nobody was there.
 func TestHostileHTTPPeers(t *testing.T) {
 	for _, tt := range []struct {

@@ -77,7 +77,7 @@ func TestNothingIsDeleted(t *testing.T) {
 		calls.tool("delete_everything", map[string]any{}, said("gone")),
 		calls.tool("delete_files", annotated(map[string]any{"destructiveHint": true}), said("gone")),
 		calls.tool("remove", annotated(map[string]any{"readOnlyHint": false, "idempotentHint": true}), said("gone")),
-		// What is no true is no promise.
+		// Only readOnlyHint: true promises anything.
 		calls.tool("drop_table", annotated(map[string]any{"destructiveHint": false, "openWorldHint": false, "title": "readOnlyHint: true"}), said("gone")),
 		// Names by which checks guess what a tool is for, and names of known fixtures.
 		calls.tool("sample_and_delete", map[string]any{}, said("gone")),

@@ -23,7 +23,7 @@ const (
 	hostileMemory = 512 << 20
 )
 
-// listen serves each connection of a peer that is no proper server, and returns
+// listen serves each connection of a peer that is not a proper server, and returns
 // its address.
 func listen(t *testing.T, serve func(c net.Conn)) string {
 	t.Helper()
@@ -143,7 +143,7 @@ var hanging = []string{
 	"comments without end", "comments now and then", "length too long", "no endpoint", "endless comments",
 }
 
-// TestHostilePeers runs the command against peers that are no MCP servers. In
+// TestHostilePeers runs the command against peers that are not MCP servers. In
 // each case it ends, says what is wrong, writes every report and takes little
 // memory; the target is blamed if it was there.
 func TestHostilePeers(t *testing.T) {

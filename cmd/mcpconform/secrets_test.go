@@ -549,7 +549,7 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		cmd.Env = append(append(os.Environ(), asCommand+"=1"), secretEnvironment...)
 		said, err := cmd.CombinedOutput()
 		if err == nil {
-			t.Errorf("%q is no error", args)
+			t.Errorf("%q is not an error", args)
 		}
 		outcome{files: map[string]string{args[0]: string(said)}}.wantHidden(t)
 	}

@@ -157,8 +157,8 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 }
 
 // target makes the server of the flags the run's target. The function that it
-// returns stops what was started. A server that cannot be reached is no error
-// here: the run reports it.
+// returns stops what was started. A server that cannot be reached is not an
+// error here: the run reports it.
 func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, command transport.Command) (stop func(), err error) {
 	e, err := f.endpoint(args, o.Timeout)
 	if err != nil {

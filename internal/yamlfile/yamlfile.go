@@ -47,7 +47,7 @@ type File struct {
 }
 
 // Read reads and parses the file at a path. The error wraps fs.ErrNotExist if
-// there is none, and is an *Error if it is no YAML.
+// there is none, and is an *Error if it is not YAML.
 func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
