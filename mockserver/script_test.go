@@ -55,7 +55,7 @@ const confirming = `# A tool that asks
 |
 `
 
-// play starts a server that plays a script and returns a session with it, whose
+// runScript starts a server that runs a script and returns a session with it, whose
 // client answers elicitations with an action.
 func runScript(t *testing.T, over, text, action string) (*client.Session, *mockserver.ScriptRun, func() []string) {
 	t.Helper()

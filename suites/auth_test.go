@@ -108,8 +108,7 @@ func bareAt(t *testing.T, a check.Authorization, open func(*testing.T) transport
 	return run
 }
 
-// Without a token the run says what is missing, and judges what lies before
-// the door.
+// Without a token the run says what is missing, and judges what it can.
 func TestProtectedServerWithoutToken(t *testing.T) {
 	o := serverOptions()
 	mockserver.Protected(&o)

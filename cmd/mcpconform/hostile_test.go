@@ -122,15 +122,15 @@ func bomb(t *testing.T) string {
 	return strings.Repeat(member.String(), 1<<10)
 }
 
-var turns = make(map[string]int) // by the name of the test
+var runs = make(map[string]int) // by the name of the test
 
-// thinned tells of one case after the other whether to leave it out. Under the
+// thinned returns a function that says of each case whether to leave it out. Under the
 // race detector, with which each run of the command takes seconds, that is two
 // of three; with -count, the next run of the test tries others.
 func thinned(t *testing.T) (leaveOut func() bool) {
 	t.Helper()
-	n := turns[t.Name()]
-	turns[t.Name()]++
+	n := runs[t.Name()]
+	runs[t.Name()]++
 	return func() bool {
 		n++
 		return raceDetector && n%3 != 0
