@@ -100,7 +100,7 @@ func bareAt(t *testing.T, a check.Authorization, open func(*testing.T) transport
 	t.Helper()
 	virtual.Test(t, func(t *testing.T) {
 		var err error
-		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: open(t), Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: a}}, suites.Options{})
+		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: open(t), Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles, Authorization: a}}, suites.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func testNoTokenIsShown(t *testing.T) {
 	at := dialer.(*transport.HTTP)
 	at.Redactor = transport.NewRedactor(at.Header, at.URL)
 	at.Redactor.Add(authorization.Tokens()...)
-	run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: at, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes, Authorization: authorization}}, suites.Options{Redactor: at.Redactor, Selection: suites.Selection{Select: []string{authPage}}, Timeout: 5 * time.Second})
+	run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: at, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles, Authorization: authorization}}, suites.Options{Redactor: at.Redactor, Selection: suites.Selection{Select: []string{authPage}}, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

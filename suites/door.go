@@ -154,17 +154,17 @@ func Strict() Option { return func(s *suite) { s.Strict = true } }
 func Timeout(d time.Duration) Option { return func(s *suite) { s.Timeout = d } }
 
 // CallAllTools allows calls of all tools of a server: without it only those that
-// are annotated read-only, or named by Purpose, are called.
+// are annotated read-only, or named by ToolRole, are called.
 func CallAllTools() Option { return func(s *suite) { s.settings.CallTools = check.CallAll } }
 
-// Purpose names a tool of a server, with arguments, for something that can be
-// tried only with a tool that does it: docs/configuration.md lists the purposes.
-func Purpose(name, tool string, arguments map[string]any) Option {
+// ToolRole names a tool of a server, with arguments, for something that can be
+// tried only with a tool that does it: docs/configuration.md lists the tool roles.
+func ToolRole(name, tool string, arguments map[string]any) Option {
 	return func(s *suite) {
-		if s.settings.Purposes == nil {
-			s.settings.Purposes = make(map[string]check.Call)
+		if s.settings.ToolRoles == nil {
+			s.settings.ToolRoles = make(map[string]check.Call)
 		}
-		s.settings.Purposes[name] = check.Call{Tool: tool, Arguments: arguments}
+		s.settings.ToolRoles[name] = check.Call{Tool: tool, Arguments: arguments}
 	}
 }
 

@@ -90,7 +90,7 @@ func conductBehind(t *testing.T, name string, o server.Options, front func(http.
 			dialer = &transport.SSE{Endpoint: below(at, server.PathSSE)}
 		}
 		var err error
-		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: ids}})
+		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{Selection: suites.Selection{Select: ids}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func conduct(ctx context.Context, over string, o server.Options) (*result.Run, e
 	}
 	defer stop()
 	settings := check.Settings{
-		CallTools: check.CallAll, Purposes: purposes, Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
+		CallTools: check.CallAll, ToolRoles: roles, Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
 	}
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
@@ -151,10 +151,10 @@ var referenceProfile = func() profile.Profile {
 	return profiles[i]
 }()
 
-var purposes = func() map[string]check.Call {
+var roles = func() map[string]check.Call {
 	calls := make(map[string]check.Call)
-	for purpose, call := range referenceProfile.Purposes {
-		calls[purpose] = check.Call(call)
+	for role, call := range referenceProfile.ToolRoles {
+		calls[role] = check.Call(call)
 	}
 	// Long enough to tell a cancelled call from one that goes on.
 	calls["slow"] = check.Call{Tool: "slow", Arguments: map[string]any{"seconds": 1}}

@@ -55,7 +55,7 @@ func TestSelectionOfRules(t *testing.T) {
 		{"schema.complete-result", []string{"roots"}, result.Pass},
 	} {
 		t.Run(tt.id+" without "+strings.Join(tt.skip, ","), inVirtualTime(func(t *testing.T) {
-			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(serverOptions()).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}, Skip: tt.skip}})
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(serverOptions()).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}, Skip: tt.skip}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func testSelectionIsWatched(t *testing.T) {
 		{"tools.list.callable", true},
 	} {
 		watch := new(watcher)
-		_, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: purposes}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}}, Progress: watch})
+		_, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "mock server", Run: server.New(o).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{Selection: suites.Selection{Select: []string{tt.id}}, Progress: watch})
 		if err != nil {
 			t.Fatal(err)
 		}

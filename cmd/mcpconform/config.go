@@ -58,7 +58,7 @@ func (f *serverFlags) configure(cmd *cobra.Command, args []string) ([]string, er
 		f.verdict.strict = c.Strict
 	}
 	f.settings = check.Settings{
-		Purposes: c.Calls(), Authorization: c.Authorization.Settings(), Secrets: c.Secrets, Personal: c.Personal,
+		ToolRoles: c.Calls(), Authorization: c.Authorization.Settings(), Secrets: c.Secrets, Personal: c.Personal,
 		TrustedOrigins: c.TrustedOrigins, Public: c.Public,
 	}
 	f.settings.Authorization.Protected = f.settings.Authorization.Protected || f.protected

@@ -101,7 +101,7 @@ personalData: [jane.doe@example.com]
 trustedOrigins: ["null"]
 public: true
 limits: {message: 99, timeout: 3s}
-purposes: {slow: {tool: wait}}
+toolRoles: {slow: {tool: wait}}
 expectedFailures: [{id: a, reason: b}]
 `
 	urlConfig  = "target: {url: 'http://localhost/mcp', headers: {A: file, B: file}, start: ./run}\n"
@@ -123,17 +123,17 @@ func TestConfigure(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, pair := range map[string][2]any{
-			"command":  {[]string{"./server", "-x"}, command},
-			"env":      {[]string{"A=file", "B=file"}, f.stdio.env},
-			"cwd":      {"/srv", f.stdio.dir},
-			"call":     {"none", f.callTools},
-			"strict":   {true, f.verdict.strict},
-			"select":   {[]string{"tools.*"}, f.selection.Select},
-			"skip":     {[]string{"ping.*"}, f.selection.Skip},
-			"timeout":  {3 * time.Second, f.limits.timeout},
-			"limits":   {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events, Run: wire.DefaultLimits.Run}, f.bytes},
-			"purposes": {map[string]check.Call{"slow": {Tool: "wait"}}, f.settings.Purposes},
-			"expected": {[]expected.Entry{{ID: "a", Reason: "b"}}, f.expected},
+			"command":   {[]string{"./server", "-x"}, command},
+			"env":       {[]string{"A=file", "B=file"}, f.stdio.env},
+			"cwd":       {"/srv", f.stdio.dir},
+			"call":      {"none", f.callTools},
+			"strict":    {true, f.verdict.strict},
+			"select":    {[]string{"tools.*"}, f.selection.Select},
+			"skip":      {[]string{"ping.*"}, f.selection.Skip},
+			"timeout":   {3 * time.Second, f.limits.timeout},
+			"limits":    {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events, Run: wire.DefaultLimits.Run}, f.bytes},
+			"toolRoles": {map[string]check.Call{"slow": {Tool: "wait"}}, f.settings.ToolRoles},
+			"expected":  {[]expected.Entry{{ID: "a", Reason: "b"}}, f.expected},
 		} {
 			if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 				t.Errorf("%s: %s", name, diff)
@@ -160,7 +160,7 @@ func TestConfigure(t *testing.T) {
 			"skip":    {[]string{"MAY"}, o.Selection.Skip},
 			"timeout": {time.Second, o.Timeout},
 			"settings": {check.Settings{
-				CallTools: check.CallAll, Purposes: map[string]check.Call{"slow": {Tool: "wait"}},
+				CallTools: check.CallAll, ToolRoles: map[string]check.Call{"slow": {Tool: "wait"}},
 				Secrets: []string{"hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},
 				TrustedOrigins: []string{"null"}, Public: true,
 			}, o.Settings},

@@ -37,8 +37,8 @@ type Needs struct {
 	// Unauthorized checks are run even if the server lets nobody in, as no good
 	// access token is at hand.
 	Unauthorized bool
-	// Purposes that calls of the check serve, as far as there are tools for them.
-	Purposes []string
+	// ToolRoles are the roles in which the check calls tools, as far as there are tools for them.
+	ToolRoles []string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
 	// Long says that the check waits, on some servers, for what never comes.
@@ -140,7 +140,7 @@ func (c *Check) Applies(transport string) bool {
 }
 
 // takesLong reports whether a check is begun before others, which use the time.
-func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.Purposes, "slow") }
+func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
 
 // options returns those of a session for the check alone.
 func (c *Check) options() client.Options {

@@ -25,7 +25,7 @@ type Engine struct {
 	// Zero: twice the number of processors where each is a process, else
 	// parallelRemote.
 	Parallel int
-	// Settings say what may be called and for which purpose.
+	// Settings say what may be called and for which role.
 	Settings Settings
 	// Restart brings back a target that all connections share and that has
 	// stopped to answer. Nil: that is not possible.

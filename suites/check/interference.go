@@ -326,7 +326,7 @@ func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
 				return nil
 			}
 		}
-		slow, hasSlow := e.target.Purpose("slow")
+		slow, hasSlow := e.target.ToolFor("slow")
 		for range bursts {
 			if hasSlow {
 				if _, err := s.Start(limit, "tools/call", slow.Params()); err != nil {

@@ -28,7 +28,7 @@ const rehearsalToken = "mcpconform-rehearsal"
 
 const updated = "notifications/resources/updated"
 
-// observed are the purposes that show when a tool is called, with what is seen
+// observed are the tool roles that show when a tool is called, with what is seen
 // of a tool that serves them: the more, the better it does.
 var observed = map[string]func(o *observation) int{
 	"sampling":         func(o *observation) int { return o.methods["sampling/createMessage"] },
@@ -61,21 +61,21 @@ type observation struct {
 }
 
 // rehearse calls, once and one after the other, the tools that may be called,
-// if checks need calls that serve purposes for which nobody named a tool. What
+// if checks need calls that serve roles for which nobody named a tool. What
 // a tool is called says less of what it does than what happens. All calls
 // together take no longer than one answer may take.
 func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	t := e.target
-	wanted := func(purpose string) bool {
-		_, known := t.Settings.Purposes[purpose]
+	wanted := func(role string) bool {
+		_, known := t.Settings.ToolRoles[role]
 		return !known && slices.ContainsFunc(checks, func(c *Check) bool {
-			return e.inapplicable(c) == "" && slices.Contains(c.Needs.Purposes, purpose)
+			return e.inapplicable(c) == "" && slices.Contains(c.Needs.ToolRoles, role)
 		})
 	}
 	var missing []string
-	for purpose := range observed {
-		if wanted(purpose) {
-			missing = append(missing, purpose)
+	for role := range observed {
+		if wanted(role) {
+			missing = append(missing, role)
 		}
 	}
 	tools := t.Callable()
@@ -128,9 +128,9 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 				delete(o.methods, updated)
 			}
 		}
-		for _, purpose := range missing {
-			if n := observed[purpose](o); n > best[purpose] {
-				best[purpose], t.Observed[purpose] = n, call
+		for _, role := range missing {
+			if n := observed[role](o); n > best[role] {
+				best[role], t.Observed[role] = n, call
 			}
 		}
 		if o.took > 0 && o.took < quickest {
@@ -138,7 +138,7 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 		}
 	}
 	for _, w := range silent {
-		if _, known := t.Observed[w.purpose]; known || !w.changed(ctx, s) {
+		if _, known := t.Observed[w.role]; known || !w.changed(ctx, s) {
 			continue
 		}
 		for _, call := range quick {
@@ -146,7 +146,7 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 				return
 			}
 			if w.changed(ctx, s) {
-				t.Observed[w.purpose] = call
+				t.Observed[w.role] = call
 				break
 			}
 		}
@@ -155,8 +155,8 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 
 // watched is a list that may change without a notification.
 type watched struct {
-	purpose, method string
-	offered         []string // names or URIs, sorted
+	role, method string
+	offered      []string // names or URIs, sorted
 }
 
 // watchLists reads the lists of which the server declares that it tells of
@@ -164,8 +164,8 @@ type watched struct {
 func watchLists(ctx context.Context, s *client.Session, missing []string) []*watched {
 	var lists []*watched
 	for _, feature := range []string{"tools", "resources", "prompts"} {
-		w := &watched{purpose: feature + "-change", method: feature + "/list"}
-		if slices.Contains(missing, w.purpose) && s.Capability(feature+".listChanged") {
+		w := &watched{role: feature + "-change", method: feature + "/list"}
+		if slices.Contains(missing, w.role) && s.Capability(feature+".listChanged") {
 			if list := ReadList(ctx, s, w.method); list.Err == nil {
 				w.offered = offered(list)
 				lists = append(lists, w)
@@ -250,10 +250,10 @@ func (o *observation) note(m *wire.Message) {
 	}
 }
 
-// Purpose returns the call that serves a purpose: the one that the user or a
+// ToolFor returns the call that serves a role: the one that the user or a
 // profile names or else one that was seen to do so.
-func (t *Target) Purpose(name string) (Call, bool) {
-	if call, ok := t.Settings.Purposes[name]; ok {
+func (t *Target) ToolFor(name string) (Call, bool) {
+	if call, ok := t.Settings.ToolRoles[name]; ok {
 		return call, true
 	}
 	call, ok := t.Observed[name]

@@ -51,22 +51,22 @@ func nameless() (*check.Engine, map[string]string) {
 // What tools do is learned by calling them, but only those that may be called,
 // and only if a check wants to know.
 func TestRehearsal(t *testing.T) {
-	purposes := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change", "resource-update"}
+	roles := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change", "resource-update"}
 	for _, c := range []struct {
 		name  string
 		needs check.Needs
 		mode  check.CallMode
-		want  map[string]string // names that the tools had, by purpose
+		want  map[string]string // names that the tools had, by role
 	}{
-		{"safe", check.Needs{Purposes: purposes}, check.CallSafe, map[string]string{
+		{"safe", check.Needs{ToolRoles: roles}, check.CallSafe, map[string]string{
 			"sampling": "test_sampling", "elicitation": "test_elicitation", "roots": "test_roots", "progress": "test_tool_with_progress",
 			"slow": "nap", "log": "log_levels", "log-levels": "log_levels", "resource-link": "resource_links",
 			"resource-update": "update_resource",
 		}},
-		{"some", check.Needs{Purposes: []string{"roots"}}, check.CallSafe, map[string]string{"roots": "test_roots"}},
+		{"some", check.Needs{ToolRoles: []string{"roots"}}, check.CallSafe, map[string]string{"roots": "test_roots"}},
 		{"none wanted", check.Needs{}, check.CallSafe, nil},
-		{"none that applies", check.Needs{Purposes: purposes, Transports: []string{"http"}}, check.CallSafe, nil},
-		{"none allowed", check.Needs{Purposes: purposes}, check.CallNone, nil},
+		{"none that applies", check.Needs{ToolRoles: roles, Transports: []string{"http"}}, check.CallSafe, nil},
+		{"none allowed", check.Needs{ToolRoles: roles}, check.CallNone, nil},
 	} {
 		e, had := nameless()
 		e.Settings.CallTools = c.mode
@@ -76,10 +76,10 @@ func TestRehearsal(t *testing.T) {
 		}
 		e.Start(t.Context(), []*check.Check{{Name: "a/b", Requirements: []string{"a.b"}, Needs: c.needs, Body: func(*check.T) {}}}, nil)[0].Await()
 		e.Finish(t.Context())
-		for _, purpose := range purposes {
-			call, _ := target.Purpose(purpose)
-			if got := had[call.Tool]; got != c.want[purpose] {
-				t.Errorf("%s: %s is served by %q, not %q", c.name, purpose, got, c.want[purpose])
+		for _, role := range roles {
+			call, _ := target.ToolFor(role)
+			if got := had[call.Tool]; got != c.want[role] {
+				t.Errorf("%s: %s is served by %q, not %q", c.name, role, got, c.want[role])
 			}
 		}
 	}
@@ -89,15 +89,15 @@ func TestRehearsal(t *testing.T) {
 // What is named is not looked for.
 func TestRehearsalOfNamed(t *testing.T) {
 	e, had := nameless()
-	e.Settings.Purposes = map[string]check.Call{"roots": {Tool: "tool0"}}
+	e.Settings.ToolRoles = map[string]check.Call{"roots": {Tool: "tool0"}}
 	target, err := e.Prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Purposes: []string{"roots"}}, Body: func(*check.T) {}}
+	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: []string{"roots"}}, Body: func(*check.T) {}}
 	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
 	e.Finish(t.Context())
-	if call, _ := target.Purpose("roots"); call.Tool != "tool0" || len(target.Observed) > 0 {
+	if call, _ := target.ToolFor("roots"); call.Tool != "tool0" || len(target.Observed) > 0 {
 		t.Errorf("roots is served by %q; observed: %v", had[call.Tool], target.Observed)
 	}
 	goleak.VerifyNone(t)
@@ -123,14 +123,14 @@ func TestRehearsalOfSilentChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	purposes := []string{"prompts-change", "tools-change"}
-	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Purposes: purposes}, Body: func(*check.T) {}}
+	roles := []string{"prompts-change", "tools-change"}
+	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: roles}, Body: func(*check.T) {}}
 	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
 	e.Finish(t.Context())
-	if call, _ := target.Purpose("prompts-change"); call.Tool != "tool" {
+	if call, _ := target.ToolFor("prompts-change"); call.Tool != "tool" {
 		t.Errorf("the prompts are changed by %q, not by tool", call.Tool)
 	}
-	if call, ok := target.Purpose("tools-change"); ok {
+	if call, ok := target.ToolFor("tools-change"); ok {
 		t.Errorf("the tools are changed by %q", call.Tool)
 	}
 	goleak.VerifyNone(t)

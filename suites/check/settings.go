@@ -35,9 +35,9 @@ func (c Call) Params() map[string]any {
 // Settings say what may be done with the target, and what is known of it.
 type Settings struct {
 	CallTools CallMode
-	// Purposes names, by purpose, a call that serves it: "error" for a tool
-	// that fails, "progress" for one that reports progress …
-	Purposes map[string]Call
+	// ToolRoles names, by role, a call of a tool: "error" for one that fails,
+	// "progress" for one that reports progress …
+	ToolRoles map[string]Call
 	// Secrets and Personal are texts that must not turn up in log messages:
 	// credentials that the target holds, and what identifies persons.
 	Secrets, Personal []string
@@ -83,7 +83,7 @@ func (s *Settings) Allowed(tool map[string]any) bool {
 	case CallAll:
 		return true
 	}
-	for _, c := range s.Purposes {
+	for _, c := range s.ToolRoles {
 		if c.Tool == name {
 			return true
 		}

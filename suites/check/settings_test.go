@@ -17,7 +17,7 @@ func TestAllowed(t *testing.T) {
 		{"annotated wrongly", tool("search", "true"), CallSafe, false},
 		{"not annotated", map[string]any{"name": "search"}, CallSafe, false},
 		{"named", tool("delete", false), CallSafe, false},
-		{"named for a purpose", tool("known_secrets", false), CallSafe, true},
+		{"named for a role", tool("known_secrets", false), CallSafe, true},
 		{"shows the environment", tool("get-env", true), CallSafe, false},
 		{"shows the environment, in words", tool("PrintEnv", true), CallSafe, false},
 		{"shows the environment, in camel case", tool("getEnvironment", true), CallSafe, false},
@@ -26,7 +26,7 @@ func TestAllowed(t *testing.T) {
 		{"all", tool("get-env", false), CallAll, true},
 		{"none", tool("known_secrets", true), CallNone, false},
 	} {
-		s := Settings{CallTools: tt.mode, Purposes: map[string]Call{"slow": {Tool: "known_secrets"}}}
+		s := Settings{CallTools: tt.mode, ToolRoles: map[string]Call{"slow": {Tool: "known_secrets"}}}
 		if got := s.Allowed(tt.tool); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}

@@ -24,12 +24,12 @@ type Target struct {
 	// Guarded is the method for which the server wanted authorization; "" when
 	// that was none, or the connection itself.
 	Guarded string
-	// Observed names, by purpose, calls that were seen to serve it.
+	// Observed names, by role, calls that were seen to serve it.
 	Observed map[string]Call
 
 	plain   string          // see [client.Options]
 	refusal *refusal        // to whatever it is asked, or nil
-	given   map[string]Call // by purpose, what the user named
+	given   map[string]Call // by role, what the user named
 }
 
 // List is one paginated list, read to its end or to a bound.

@@ -1,5 +1,5 @@
 // Package profile recognises known sets of fixtures by the names of a server
-// and its tools, and says which tool serves which purpose.
+// and its tools, and says which tool plays which role in checks.
 package profile
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/mcpconform/mcpconform/internal/yamlfile"
 )
 
-// A Purpose is something that a check needs a tool for.
-type Purpose struct {
+// A Role is what a check needs a tool for.
+type Role struct {
 	Name string
-	Does string // what a tool that serves it does
+	Does string // what a tool in this role does
 }
 
-// Purposes returns all purposes, those that are cheapest to serve first.
-func Purposes() []Purpose {
-	return []Purpose{
+// Roles returns all tool roles, those that are cheapest to serve first.
+func Roles() []Role {
+	return []Role{
 		{"structured", "returns structured content"},
 		{"image", "returns an image"},
 		{"audio", "returns audio"},
@@ -45,9 +45,9 @@ func Purposes() []Purpose {
 	}
 }
 
-// Known reports whether there is a purpose of that name.
-func Known(purpose string) bool {
-	return slices.ContainsFunc(Purposes(), func(p Purpose) bool { return p.Name == purpose })
+// Known reports whether there is a tool role of that name.
+func Known(role string) bool {
+	return slices.ContainsFunc(Roles(), func(r Role) bool { return r.Name == role })
 }
 
 // Call is a tool with the arguments, as decoded JSON, to call it with.
@@ -56,15 +56,15 @@ type Call struct {
 	Arguments map[string]any `yaml:"arguments"`
 }
 
-// Profile is a known set of fixtures. All tools that it names for a purpose are
+// Profile is a known set of fixtures. All tools that it names for a role are
 // safe to call: they change nothing beyond the server's own fixtures.
 type Profile struct {
 	Name string `yaml:"name"`
 	// Servers are the names (serverInfo) by which it goes; empty for any.
 	Servers []string `yaml:"servers"`
 	// Tools must all be there for a server to be recognised.
-	Tools    []string        `yaml:"tools"`
-	Purposes map[string]Call `yaml:"purposes"`
+	Tools     []string        `yaml:"tools"`
+	ToolRoles map[string]Call `yaml:"toolRoles"`
 	// Secrets and Personal are credentials and personal data that the server
 	// holds, none of them real.
 	Secrets  []string `yaml:"secrets"`
@@ -108,27 +108,27 @@ func (p *Profile) settle(f *yamlfile.File) error {
 	if len(p.Tools) == 0 {
 		return f.Errorf(nil, "the profile names no tools to know a server by")
 	}
-	for purpose, call := range p.Purposes {
+	for role, call := range p.ToolRoles {
 		switch {
-		case !Known(purpose):
-			return f.Errorf([]any{"purposes", purpose}, "there is no purpose %q", purpose)
+		case !Known(role):
+			return f.Errorf([]any{"toolRoles", role}, "%q is not a tool role", role)
 		case call.Tool == "":
-			return f.Errorf([]any{"purposes", purpose}, "the purpose names no tool")
+			return f.Errorf([]any{"toolRoles", role}, "the tool role names no tool")
 		case call.Arguments == nil:
 			continue
 		}
 		arguments, err := yamlfile.JSON(call.Arguments)
 		if err != nil {
-			return f.Errorf([]any{"purposes", purpose, "arguments"}, "%s", err)
+			return f.Errorf([]any{"toolRoles", role, "arguments"}, "%s", err)
 		}
 		call.Arguments = arguments.(map[string]any)
-		p.Purposes[purpose] = call
+		p.ToolRoles[role] = call
 	}
 	return nil
 }
 
 // Recognise returns the profile that fits a server best, cut down to the
-// purposes whose tools the server has. A profile fits better that knows the
+// roles whose tools the server has. A profile fits better that knows the
 // server's name, then one that asks for more tools. Without one, ok is false.
 func Recognise(profiles []Profile, server string, tools []string) (found Profile, ok bool) {
 	has := make(map[string]bool, len(tools))
@@ -153,11 +153,11 @@ func Recognise(profiles []Profile, server string, tools []string) (found Profile
 		return Profile{}, false
 	}
 	present := make(map[string]Call)
-	for purpose, call := range found.Purposes {
+	for role, call := range found.ToolRoles {
 		if has[call.Tool] {
-			present[purpose] = call
+			present[role] = call
 		}
 	}
-	found.Purposes = present
+	found.ToolRoles = present
 	return found, true
 }

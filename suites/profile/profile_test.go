@@ -28,13 +28,13 @@ func TestBuiltIn(t *testing.T) {
 			t.Errorf("two profiles are named %q", p.Name)
 		}
 		names[p.Name] = true
-		if len(p.Purposes) == 0 {
-			t.Errorf("%s: no purposes", p.Name)
+		if len(p.ToolRoles) == 0 {
+			t.Errorf("%s: no roles", p.Name)
 		}
 	}
 }
 
-// The reference server is known by its tools, serves every purpose, and takes
+// The reference server is known by its tools, serves every role, and takes
 // the arguments that its profile gives.
 func TestReference(t *testing.T) {
 	all, err := All()
@@ -51,10 +51,10 @@ func TestReference(t *testing.T) {
 	if !ok || p.Name != "the reference server of mcpconform" {
 		t.Fatalf("recognised %q, %t", p.Name, ok)
 	}
-	for _, purpose := range Purposes() {
-		call, ok := p.Purposes[purpose.Name]
+	for _, role := range Roles() {
+		call, ok := p.ToolRoles[role.Name]
 		if !ok {
-			t.Errorf("nothing serves %s", purpose.Name)
+			t.Errorf("nothing serves %s", role.Name)
 			continue
 		}
 		input, err := schema.CompileTool(tools[call.Tool])
@@ -66,7 +66,7 @@ func TestReference(t *testing.T) {
 			arguments = map[string]any{}
 		}
 		if list := input.Validate(arguments); len(list) > 0 {
-			t.Errorf("%s: the arguments do not fit %s: %v", purpose.Name, call.Tool, list)
+			t.Errorf("%s: the arguments do not fit %s: %v", role.Name, call.Tool, list)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestRecognise(t *testing.T) {
 		name, server string
 		tools        []string
 		want         string // profile, or "" for none
-		purposes     []string
+		roles        []string
 	}{
 		{"nothing", "everything", nil, "", nil},
 		{"a name alone", "mcp-servers/everything", []string{"echo"}, "", nil},
@@ -113,11 +113,11 @@ func TestRecognise(t *testing.T) {
 				t.Fatalf("got %q, %t", p.Name, ok)
 			}
 			var got []string
-			for purpose := range p.Purposes {
-				got = append(got, purpose)
+			for role := range p.ToolRoles {
+				got = append(got, role)
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(tt.purposes, got); diff != "" {
+			if diff := cmp.Diff(tt.roles, got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -140,19 +140,19 @@ func TestRecogniseBest(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"good", "tools: [a]\npurposes:\n  slow: {tool: a, arguments: {n: 1}}\n", ""},
+		{"good", "tools: [a]\ntoolRoles:\n  slow: {tool: a, arguments: {n: 1}}\n", ""},
 		{"no tools", "name: x\n", "p.yaml:1:1: the profile names no tools to know a server by"},
-		{"unknown purpose", "tools: [a]\npurposes:\n  fast: {tool: a}\n", `p.yaml:3:9: there is no purpose "fast"`},
-		{"no tool", "tools: [a]\npurposes:\n  slow: {}\n", "p.yaml:3:9: the purpose names no tool"},
+		{"unknown role", "tools: [a]\ntoolRoles:\n  fast: {tool: a}\n", `p.yaml:3:9: "fast" is not a tool role`},
+		{"no tool", "tools: [a]\ntoolRoles:\n  slow: {}\n", "p.yaml:3:9: the tool role names no tool"},
 		{"unknown member", "tool: [a]\n", `p.yaml:1:1: unknown field "tool"`},
-		{"not of JSON", "tools: [a]\npurposes:\n  slow: {tool: a, arguments: {n: .nan}}\n", "p.yaml:3:30: NaN is not a number that JSON can write"},
+		{"not of JSON", "tools: [a]\ntoolRoles:\n  slow: {tool: a, arguments: {n: .nan}}\n", "p.yaml:3:30: NaN is not a number that JSON can write"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all, err := read(fs.FS(fstest.MapFS{"p.yaml": {Data: []byte(tt.text)}}))
 			if tt.want == "" {
 				want := []Profile{{
 					Name: "p", Tools: []string{"a"},
-					Purposes: map[string]Call{"slow": {Tool: "a", Arguments: map[string]any{"n": json.Number("1")}}},
+					ToolRoles: map[string]Call{"slow": {Tool: "a", Arguments: map[string]any{"n": json.Number("1")}}},
 				}}
 				if diff := cmp.Diff(want, all); diff != "" || err != nil {
 					t.Errorf("%v\n%s", err, diff)

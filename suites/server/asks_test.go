@@ -18,7 +18,7 @@ import (
 // the reference server with a behaviour.
 func conductAsks(t *testing.T, b server.Behaviour, ids ...string) map[string]result.Requirement {
 	t.Helper()
-	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(server.Options{Behaviour: b}).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: map[string]check.Call{
+	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(server.Options{Behaviour: b}).RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: map[string]check.Call{
 		"slow":        {Tool: "slow", Arguments: map[string]any{"seconds": 0.5}},
 		"progress":    {Tool: "test_tool_with_progress"},
 		"sampling":    {Tool: "test_sampling", Arguments: map[string]any{"prompt": "Say hello."}},

@@ -254,7 +254,7 @@ var baseChecks = []*check.Check{
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are two: while the one is being served, so is the other.
-			call := purposed(t, "slow")
+			call := toolFor(t, "slow")
 			slow := begun(t, call, "mcpconform-number", nil)
 			t.Assume(t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.Plain(), nil))).To(HaveResult(), "beside a slow call")
 			t.Clear()
@@ -284,7 +284,7 @@ var baseChecks = []*check.Check{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{"base.request.id-space-per-side"},
 		Needs: check.Needs{
-			Session: check.Fresh, Purposes: asking, Options: client.Options{
+			Session: check.Fresh, ToolRoles: asking, Options: client.Options{
 				Capabilities: check.AllCapabilities(),
 				Answers: map[string]client.Answer{
 					createMessage: nothing, elicit: nothing, listRoots: nothing, "ping": nothing,
@@ -295,7 +295,7 @@ var baseChecks = []*check.Check{
 	},
 }
 
-// asking are the purposes of tools that make the server send a request.
+// asking are the tool roles of tools that make the server send a request.
 var asking = []string{"sampling", "elicitation", "roots", "ping"}
 
 // sameID sends a ping with the id of a request of the server that is open, before
@@ -306,17 +306,17 @@ func sameID(t *check.T) {
 		t.Expect(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil))).To(HaveResult())
 	}
 	from := 0
-	for _, purpose := range asking {
-		call, known := purposeCall(t, purpose)
+	for _, role := range asking {
+		call, known := knownTool(t, role)
 		for i := 0; known && i < 2; i++ { // the first id of the server may be one that we have had
 			var tried bool
-			if tried, from = sameIDWithin(t, call, fmt.Sprintf("mcpconform-%s-%d", purpose, i), from); tried {
+			if tried, from = sameIDWithin(t, call, fmt.Sprintf("mcpconform-%s-%d", role, i), from); tried {
 				return
 			}
 		}
 	}
 	t.Inconclusive("the server sent no request beside which one with the same id could be sent: " +
-		"name a tool for the purpose sampling, elicitation or roots in the configuration")
+		"name a tool for the role sampling, elicitation or roots in the configuration")
 }
 
 // sameIDWithin makes a call and answers whatever the server asks before its end,

@@ -99,7 +99,7 @@ var cancellationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
 			// to the first would have come. The judge tells a crossing answer from one that was made in spite of it.
-			call := purposed(t, "slow")
+			call := toolFor(t, "slow")
 			gone := begun(t, call, "mcpconform-cancelled", t.Fence) // with which the server shows that it reads on
 			// The reason is optional. Others give one.
 			for range 2 {
@@ -134,7 +134,7 @@ var cancellationChecks = []*check.Check{
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are two: a cancellation that names the one leaves the other alone.
-			call := purposed(t, "slow")
+			call := toolFor(t, "slow")
 			kept := begun(t, call, "mcpconform-kept", nil)
 			cancel(t, wire.StringID(kept.ID.String()), late)
 			t.Fence()
@@ -154,22 +154,22 @@ var cancellationChecks = []*check.Check{
 }
 
 func init() {
-	for _, purpose := range []string{"sampling", "elicitation"} {
-		cancellationChecks = append(cancellationChecks, lateResponse(purpose))
+	for _, role := range []string{"sampling", "elicitation"} {
+		cancellationChecks = append(cancellationChecks, lateResponse(role))
 	}
 }
 
-func lateResponse(purpose string) *check.Check {
+func lateResponse(role string) *check.Check {
 	return &check.Check{
-		Name:         "cancellation/late-response-" + purpose,
+		Name:         "cancellation/late-response-" + role,
 		Requirements: []string{"cancellation.late-response"},
-		Needs:        lively(byHand(purpose)),
+		Needs:        lively(byHand(role)),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
 			// cancels that, the answer comes too late.
-			call := purposed(t, purpose)
+			call := toolFor(t, role)
 			method, reply := createMessage, generation(nil)
-			if purpose == "elicitation" {
+			if role == "elicitation" {
 				method, reply = elicit, map[string]any{"action": "cancel"}
 			}
 			for i, outcome := range []map[string]any{reply, {"error": map[string]any{"code": -32603, "message": "Too late"}}} {

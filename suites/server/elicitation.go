@@ -30,7 +30,7 @@ var elicitationChecks = []*check.Check{
 		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// Data that fits the requested schema is what the server asked for: the call goes on.
-			call := purposed(t, "elicitation")
+			call := toolFor(t, "elicitation")
 			x, asked := converse(t, call, elicit, accept)
 			if len(asked) == 0 {
 				t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
@@ -58,7 +58,7 @@ var elicitationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there
 			// still. It may end in a failure of the tool, but the user's choice is no internal error of the server.
-			call := purposed(t, "elicitation")
+			call := toolFor(t, "elicitation")
 			for _, action := range []string{"decline", "cancel"} {
 				t.About("elicitation.server.handle-" + action)
 				x, asked := converse(t, call, elicit, always(map[string]any{"action": action}))
@@ -87,7 +87,7 @@ var elicitationChecks = []*check.Check{
 		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
 			// Data that does not fit: a server that works on with it has not looked at it. The fitting twin is the control.
-			call := purposed(t, "elicitation")
+			call := toolFor(t, "elicitation")
 			control, asked := converse(t, call, elicit, accept)
 			if len(asked) == 0 || !worked(control) {
 				t.Inconclusive("the tool %q did not elicit, or it fails with fitting data too", call.Tool)

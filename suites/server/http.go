@@ -21,10 +21,10 @@ import (
 // overHTTP is a session over Streamable HTTP that a check may spoil.
 var overHTTP = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}}
 
-// overHTTPCalling is one for calls that serve any of the purposes.
+// overHTTPCalling is one for calls that serve any of the tool roles.
 func overHTTPCalling(anyOf ...string) check.Needs {
 	needs := overHTTP
-	needs.Purposes = anyOf
+	needs.ToolRoles = anyOf
 	return needs
 }
 

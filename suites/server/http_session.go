@@ -141,7 +141,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-answers",
 		Requirements: []string{"http.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, Purposes: []string{"sampling"}, Lacking: calling("sampling").Lacking},
+		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, ToolRoles: []string{"sampling"}, Lacking: calling("sampling").Lacking},
 		Body:         func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
 	},
 	{
@@ -310,7 +310,7 @@ func isolated(t *check.T, id string) {
 // isolatedCalls makes the same slow call with the same id in two sessions, so
 // that both are being served at a time.
 func isolatedCalls(t *check.T, other *client.Session, id string) {
-	call, ok := purposeCall(t, "slow")
+	call, ok := knownTool(t, "slow")
 	if !ok {
 		return
 	}
@@ -369,7 +369,7 @@ func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id s
 // of another check, which is asked at the same time as well.
 func isolatedAnswers(t *check.T, id string) {
 	const attempts = 3
-	call := purposed(t, "sampling")
+	call := toolFor(t, "sampling")
 	for range attempts {
 		t.Clear()
 		if askBoth(t, call, id) {

@@ -48,7 +48,7 @@ var httpStreamChecks = []*check.Check{
 		Needs:        besideOthers(overHTTPCalling("slow")),
 		Body: func(t *check.T) {
 			// While one request is still being answered and a listening stream is open, others are served.
-			call := purposed(t, "slow")
+			call := toolFor(t, "slow")
 			slow := t.Start("tools/call", call.Params())
 			for range 2 {
 				t.Expect(t.Call(t.Plain(), nil)).To(HaveResult(), "beside another request")
@@ -59,7 +59,7 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the tool %q gives no answer: %v", call.Tool, err)
 			}
 			if done.Response != nil && done.Response.Seq < before {
-				t.Inconclusive("the tool %q answers at once: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
+				t.Inconclusive("the tool %q answers at once: name one that takes a second for the tool role %q in the configuration", call.Tool, "slow")
 			}
 		},
 	},
@@ -85,8 +85,8 @@ var httpStreamChecks = []*check.Check{
 			sent := 0
 			for range 2 {
 				further, err := t.OpenStream(transport.Request{Method: http.MethodGet})
-				for _, purpose := range noticed {
-					call, ok := t.Target.Purpose(purpose)
+				for _, role := range noticed {
+					call, ok := t.Target.ToolFor(role)
 					if !ok {
 						continue
 					}
@@ -110,7 +110,7 @@ var httpStreamChecks = []*check.Check{
 				}
 			}
 			if sent == 0 {
-				t.Inconclusive("no tool made the server send a notification: name one for the purpose log or tools-change in the configuration")
+				t.Inconclusive("no tool made the server send a notification: name one for the tool role log or tools-change in the configuration")
 			}
 		},
 	},
@@ -124,7 +124,7 @@ var httpStreamChecks = []*check.Check{
 			if !listens(t) {
 				t.Skip("the server offers no listening stream")
 			}
-			call := purposed(t, "progress")
+			call := toolFor(t, "progress")
 			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-history"))
 			t.Assume(t.Since(x.Request.Seq)).To(Carry("progress", func(e *wire.Event) bool {
 				return at(e.Msg.Params, "progressToken") == "mcpconform-history"
@@ -173,7 +173,7 @@ var httpStreamChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A stream that has brought the response has done its work.
 			requests := []transport.Request{plainRequest(t)}
-			if call, ok := purposeCall(t, "progress"); ok {
+			if call, ok := knownTool(t, "progress"); ok {
 				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
 			}
 			streams := 0
@@ -192,7 +192,7 @@ var httpStreamChecks = []*check.Check{
 				s.Close()
 			}
 			if streams == 0 {
-				t.Inconclusive("no answer came as an event stream: name a tool for the purpose %q in the configuration", "progress")
+				t.Inconclusive("no answer came as an event stream: name a tool for the role %q in the configuration", "progress")
 			}
 		},
 	},
@@ -203,9 +203,9 @@ var httpStreamChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Of two requests that run at once, the stream of one is dropped and resumed. What comes then, the judge
 			// compares with what belongs to it.
-			call, ok := purposeCall(t, "progress")
+			call, ok := knownTool(t, "progress")
 			if !ok {
-				call = purposed(t, "slow")
+				call = toolFor(t, "slow")
 			}
 			_, last := drop(t, call, true)
 			resumed := resume(t, last)
@@ -221,10 +221,10 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
 			// An event id that was never given names no stream, so that whatever has come before came on another one.
-			for _, purpose := range []string{"progress", "log"} {
-				if call, ok := t.Target.Purpose(purpose); ok {
+			for _, role := range []string{"progress", "log"} {
+				if call, ok := t.Target.ToolFor(role); ok {
 					// Whether it is answered is not the matter here.
-					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before-"+purpose))
+					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before-"+role))
 				}
 			}
 			t.Fence()
@@ -251,9 +251,9 @@ var httpStreamChecks = []*check.Check{
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
 			// The event ids of another client's stream bring nothing of it: the token and the id are told by no other call.
-			call, ok := t.Target.Purpose("progress")
+			call, ok := t.Target.ToolFor("progress")
 			if !ok {
-				call, ok = t.Target.Purpose("log")
+				call, ok = t.Target.ToolFor("log")
 			}
 			if !ok {
 				t.Inconclusive("%s", unknown("progress"))
@@ -293,14 +293,14 @@ var httpStreamChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A connection that breaks is no cancellation: the resumed stream brings the result. Of two calls, one is
 			// resumed at once, and the other one when the first is done, so that the server has seen that its client is gone.
-			call, ok := purposeCall(t, "slow")
+			call, ok := knownTool(t, "slow")
 			if !ok {
-				call = purposed(t, "progress")
+				call = toolFor(t, "progress")
 			}
 			left, first := leave(t, call)
 			dropped, last := drop(t, call, false)
 			if answer := responseIn(dropped); answer != nil {
-				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the purpose %q in the configuration", call.Tool, "slow")
+				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the tool role %q in the configuration", call.Tool, "slow")
 			}
 			answer := responseOn(t, resume(t, last))
 			switch {
@@ -318,10 +318,10 @@ var httpStreamChecks = []*check.Check{
 // resuming is for calls that wait on a resumed stream, which some servers open and
 // leave alone.
 var resuming = check.Needs{
-	Session: check.Fresh, Transports: []string{transport.NameHTTP}, Purposes: []string{"progress", "slow"}, Long: true,
+	Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"progress", "slow"}, Long: true,
 }
 
-// noticed are the purposes of calls that bring about notifications which carry
+// noticed are the tool roles of calls that bring about notifications which carry
 // nothing to tell them apart.
 var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
 
@@ -407,7 +407,7 @@ func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, 
 	t.Must(err)
 	defer dropped.Close()
 	if !check.Streams(dropped.Head.HTTP.Header) {
-		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the purpose %q in the configuration", call.Tool, "progress")
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the tool role %q in the configuration", call.Tool, "progress")
 	}
 	var kept *transport.Stream
 	if beside {

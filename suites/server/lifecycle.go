@@ -109,7 +109,7 @@ var lifecycleChecks = []*check.Check{
 			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots", "lifecycle.capability.server-uses-elicitation",
 		},
 		Needs: check.Needs{
-			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, Purposes: offers, Lacking: calling(offers...).Lacking,
+			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers, Lacking: calling(offers...).Lacking,
 		},
 		Body: func(t *check.T) {
 			// What another client can do says nothing of what this one can. It comes just before each call, so that it is
@@ -124,8 +124,8 @@ var lifecycleChecks = []*check.Check{
 				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil || x.Result() == nil {
 					t.Inconclusive("the server does not serve a second client")
 				}
-				for _, purpose := range offers {
-					if call, ok := purposeCall(t, purpose); ok {
+				for _, role := range offers {
+					if call, ok := knownTool(t, role); ok {
 						open = append(open, t.Start("tools/call", call.Params()))
 					}
 				}
@@ -181,8 +181,8 @@ var lifecycleChecks = []*check.Check{
 			if t.Session.Capability("logging") {
 				left = append(left, check.RPC{Method: "logging/setLevel", Params: map[string]any{"level": "debug"}})
 			}
-			for _, purpose := range []string{"log", "structured"} {
-				if call, ok := t.Target.Purpose(purpose); ok {
+			for _, role := range []string{"log", "structured"} {
+				if call, ok := t.Target.ToolFor(role); ok {
 					left = append(left, check.RPC{Method: "tools/call", Params: call.Params()})
 				}
 			}
@@ -296,16 +296,16 @@ const maxTempted = 20
 // that calls which take long are cancelled.
 func tempt(t *check.T) {
 	var calls []check.Call
-	for _, purpose := range offers {
-		if call, ok := purposeCall(t, purpose); ok {
+	for _, role := range offers {
+		if call, ok := knownTool(t, role); ok {
 			calls = append(calls, call)
 		}
 	}
-	slow, _ := purposeCall(t, "slow")
+	slow, _ := knownTool(t, "slow")
 	for _, tool := range callable(t) {
 		taken := func(c check.Call) bool { return c.Tool == tool["name"] }
 		if taken(slow) || slices.ContainsFunc(calls, taken) || t.Target.Known(tool) {
-			continue // it was taken for its purpose, or does nothing but wait
+			continue // it was taken for its role, or does nothing but wait
 		}
 		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
 			calls = append(calls, check.Call{Tool: tool["name"].(string), Arguments: arguments})

@@ -41,7 +41,7 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/level-in-force",
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging", Purposes: []string{"log-levels", "log"}},
+		Needs:        check.Needs{Session: check.Fresh, Server: "logging", ToolRoles: []string{"log-levels", "log"}},
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
 			call := logs(t)
@@ -141,12 +141,12 @@ func heldBack(t *check.T, call check.Call) {
 
 // logs returns the call of a tool that logs.
 func logs(t *check.T) check.Call {
-	call, ok := t.Target.Purpose("log-levels")
+	call, ok := t.Target.ToolFor("log-levels")
 	if !ok {
-		call, ok = t.Target.Purpose("log")
+		call, ok = t.Target.ToolFor("log")
 	}
 	if !ok {
-		t.Inconclusive("no tool is known to log: name one for the purpose log-levels in the configuration")
+		t.Inconclusive("no tool is known to log: name one for the tool role log-levels in the configuration")
 	}
 	return call
 }

@@ -26,7 +26,7 @@ var pingChecks = []*check.Check{
 		Needs:        calling("ping"),
 		Body: func(t *check.T) {
 			// What the server's ping looks like is for the judge to see.
-			call := purposed(t, "ping")
+			call := toolFor(t, "ping")
 			mark := t.Mark()
 			t.Attempt(call.Params())
 			t.Assume(t.Since(mark)).To(Carry("a ping", func(e *wire.Event) bool { return asks(e, "ping") }), "when the tool %q was called", call.Tool)
@@ -52,7 +52,7 @@ var pingChecks = []*check.Check{
 		Needs:        lively(calling("slow")),
 		Body: func(t *check.T) {
 			// A slow call is no reason to leave a ping waiting.
-			call := purposed(t, "slow")
+			call := toolFor(t, "slow")
 			var waited time.Duration
 			for range 3 { // what a busy machine brings about does not come every time
 				mark := t.Mark()

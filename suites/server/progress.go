@@ -60,7 +60,7 @@ var progressChecks = []*check.Check{
 		Needs:        calling("progress"),
 		Body: func(t *check.T) {
 			// A tool that reports progress, with tokens that are easily mistaken for one another. What comes back is for the judge to see.
-			call := purposed(t, "progress")
+			call := toolFor(t, "progress")
 			control := t.Call("tools/call", call.Params())
 			tokens := append([]any{"7", 7}, oddTokens...)
 			var calls []*client.Pending
@@ -90,32 +90,32 @@ var progressChecks = []*check.Check{
 }
 
 func init() {
-	for _, purpose := range []string{"sampling", "elicitation"} {
-		progressChecks = append(progressChecks, progressOfOurs(purpose), tokensOfTheirs(purpose))
+	for _, role := range []string{"sampling", "elicitation"} {
+		progressChecks = append(progressChecks, progressOfOurs(role), tokensOfTheirs(role))
 	}
 }
 
-// askedFor returns the method by which a tool of a purpose asks the client, and
+// askedFor returns the method by which a tool of a role asks the client, and
 // what it is answered with.
-func askedFor(purpose string) (method string, reply func(*wire.Event) map[string]any) {
-	if purpose == "elicitation" {
+func askedFor(role string) (method string, reply func(*wire.Event) map[string]any) {
+	if role == "elicitation" {
 		return elicit, accept
 	}
 	return createMessage, always(generation(nil))
 }
 
-func progressOfOurs(purpose string) *check.Check {
+func progressOfOurs(role string) *check.Check {
 	return &check.Check{
-		Name: "progress/of-ours-" + purpose,
+		Name: "progress/of-ours-" + role,
 		Requirements: []string{
 			"progress.none", "progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total",
 			"progress.frequency",
 		},
-		Needs: byHand(purpose),
+		Needs: byHand(role),
 		Body: func(t *check.T) {
 			// The server may ask for progress too: it then copes with none, some and a lot.
-			call := purposed(t, purpose)
-			method, reply := askedFor(purpose)
+			call := toolFor(t, role)
+			method, reply := askedFor(role)
 			seen := false
 			with := func(reports []map[string]any) *client.Exchange {
 				x, _ := converse(t, call, method, func(request *wire.Event) map[string]any {
@@ -152,16 +152,16 @@ func progressOfOurs(purpose string) *check.Check {
 	}
 }
 
-func tokensOfTheirs(purpose string) *check.Check {
+func tokensOfTheirs(role string) *check.Check {
 	return &check.Check{
-		Name:         "progress/tokens-of-theirs-" + purpose,
+		Name:         "progress/tokens-of-theirs-" + role,
 		Requirements: []string{"progress.token.unique"},
-		Needs:        byHand(purpose),
+		Needs:        byHand(role),
 		Body: func(t *check.T) {
 			// Two requests of the server that are open at a time. Whether their tokens differ is for the judge to see.
-			method, reply := askedFor(purpose)
+			method, reply := askedFor(role)
 			tokens := 0
-			for _, e := range twice(t, purposed(t, purpose), method, reply) {
+			for _, e := range twice(t, toolFor(t, role), method, reply) {
 				if at(e.Msg.Params, "_meta", "progressToken") != nil {
 					tokens++
 				}

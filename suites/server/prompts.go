@@ -151,7 +151,7 @@ var promptChecks = []*check.Check{
 	{
 		Name:         "prompts/list-changed",
 		Requirements: []string{"prompts.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "prompts.listChanged", Purposes: []string{"prompts-change"}},
+		Needs:        check.Needs{Session: check.Fresh, Server: "prompts.listChanged", ToolRoles: []string{"prompts-change"}},
 		Body:         func(t *check.T) { listChanged(t, "prompts-change", "prompts") },
 	},
 }

@@ -241,13 +241,13 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{
 			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
 		},
-		Needs: check.Needs{Session: check.Fresh, Server: "resources.subscribe", Purposes: []string{"resource-update"}},
+		Needs: check.Needs{Session: check.Fresh, Server: "resources.subscribe", ToolRoles: []string{"resource-update"}},
 		Body:  resourceUpdates,
 	},
 	{
 		Name:         "resources/list-changed",
 		Requirements: []string{"resources.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "resources.listChanged", Purposes: []string{"resources-change"}},
+		Needs:        check.Needs{Session: check.Fresh, Server: "resources.listChanged", ToolRoles: []string{"resources-change"}},
 		Body:         func(t *check.T) { listChanged(t, "resources-change", "resources") },
 	},
 }
@@ -255,7 +255,7 @@ var resourceChecks = []*check.Check{
 // resourceUpdates changes a resource before, during and after a subscription.
 // Notifications at the wrong time are seen by the judge.
 func resourceUpdates(t *check.T) {
-	call, ok := t.Target.Purpose("resource-update")
+	call, ok := t.Target.ToolFor("resource-update")
 	if !ok {
 		selfChanging(t)
 		return
@@ -366,7 +366,7 @@ func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string)
 // selfChanging subscribes to resources that nobody is known to change, in case
 // one changes by itself, and so soon that the end of the subscription shows.
 func selfChanging(t *check.T) {
-	const unknown = "no tool is known to change a resource: name one for the purpose resource-update in the configuration"
+	const unknown = "no tool is known to change a resource: name one for the tool role resource-update in the configuration"
 	mark := t.Mark()
 	update := func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/resources/updated"

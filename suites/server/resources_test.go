@@ -17,20 +17,20 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// featurePurposes are the tools of the reference server.
-func featurePurposes() map[string]check.Call {
-	purposes := make(map[string]check.Call)
-	for purpose, tool := range map[string]string{
+// featureRoles are the tools of the reference server.
+func featureRoles() map[string]check.Call {
+	roles := make(map[string]check.Call)
+	for role, tool := range map[string]string{
 		"error": "test_error_handling", "structured": "sum", "image": "test_image_content", "audio": "test_audio_content",
 		"resource-link": "resource_links", "embedded-resource": "test_embedded_resource",
 		"mixed-content": "test_multiple_content_types", "log": "test_tool_with_logging", "log-levels": "log_levels",
 		"tools-change": "toggle_tool", "resources-change": "toggle_resource", "prompts-change": "toggle_prompt",
 		"resource-update": "update_resource",
 	} {
-		purposes[purpose] = check.Call{Tool: tool}
+		roles[role] = check.Call{Tool: tool}
 	}
-	purposes["structured"] = check.Call{Tool: "sum", Arguments: map[string]any{"a": 1, "b": 2}}
-	return purposes
+	roles["structured"] = check.Call{Tool: "sum", Arguments: map[string]any{"a": 1, "b": 2}}
+	return roles
 }
 
 // runFeatures runs the checks of the server's features against a server and
@@ -38,7 +38,7 @@ func featurePurposes() map[string]check.Call {
 func runFeatures(t *testing.T, o server.Options, timeout time.Duration, ids ...string) map[string]result.Requirement {
 	t.Helper()
 	reference := server.New(o)
-	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: reference.RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, Purposes: featurePurposes()}}, suites.Options{Selection: suites.Selection{Select: ids}, Timeout: timeout})
+	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: reference.RunStdio}}, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: featureRoles()}}, suites.Options{Selection: suites.Selection{Select: ids}, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

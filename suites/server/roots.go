@@ -111,7 +111,7 @@ const spontaneous = time.Second
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
-	if call, ok := purposeCall(t, "roots"); ok {
+	if call, ok := knownTool(t, "roots"); ok {
 		// Whether the tool itself answers is its own affair.
 		x, _ := r.Call(t.Context, "tools/call", call.Params())
 		t.Show(x.Events()...)
@@ -130,7 +130,7 @@ func root(uri string, more map[string]any) map[string]any {
 // missingFolder is a path that exists nowhere.
 const missingFolder = "file:///mcpconform-no-such-folder/at/all"
 
-const noRootsAsked = "the server never asked for the roots: name a tool for the purpose \"roots\" in the configuration if one does"
+const noRootsAsked = "the server never asked for the roots: name a tool for the role \"roots\" in the configuration if one does"
 
 // client/roots
 var rootChecks = []*check.Check{
@@ -140,7 +140,7 @@ var rootChecks = []*check.Check{
 			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory", "roots.server.unavailable",
 			"meta.attach.objects",
 		},
-		Needs: check.Needs{Session: check.Fresh, Purposes: []string{"roots"}},
+		Needs: check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
 		Body: func(t *check.T) {
 			// Roots of each kind, one after the other: with and without name, several, a file, a folder that is not there.
 			r := openRooted(t, root("file:///tmp", nil))
@@ -171,7 +171,7 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/unavailable",
 		Requirements: []string{"roots.server.unavailable"},
-		Needs:        check.Needs{Session: check.Fresh, Purposes: []string{"roots"}},
+		Needs:        check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
 		Body: func(t *check.T) {
 			// The roots go while the server uses them: its next request for them ends in an error.
 			r := openRooted(t, root("file:///tmp", nil))
@@ -195,7 +195,7 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/list-changed",
 		Requirements: []string{"roots.list-changed.refetch"},
-		Needs:        check.Needs{Session: check.Fresh, Purposes: []string{"roots"}, Long: true},
+		Needs:        check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}, Long: true},
 		Body: func(t *check.T) {
 			// A server that has fetched the roots fetches them again, at once or when it needs them next.
 			r := openRooted(t, root("file:///tmp", nil))
@@ -218,7 +218,7 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/many-changes",
 		Requirements: []string{"roots.list-changed.graceful", "meta.attach.notification"},
-		Needs:        check.Needs{Session: check.Fresh, Purposes: []string{"roots"}},
+		Needs:        check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
 		Body: func(t *check.T) {
 			// Changes in quick succession, down to no root at all.
 			r := openRooted(t, root("file:///tmp", nil))

@@ -35,7 +35,7 @@ var samplingChecks = []*check.Check{
 		Needs: byHand("sampling"),
 		Body: func(t *check.T) {
 			// What the client may choose in its answer makes no difference to whether the server can use it.
-			call := purposed(t, "sampling")
+			call := toolFor(t, "sampling")
 			ordinary := always(generation(nil))
 			control := working(t, call, createMessage, ordinary)
 			for _, v := range []struct {
@@ -65,7 +65,7 @@ var samplingChecks = []*check.Check{
 		Needs:        byHand("sampling"),
 		Body: func(t *check.T) {
 			// Content of no known kind, and data that is not base64: a server that hands it on has not looked at it.
-			call := purposed(t, "sampling")
+			call := toolFor(t, "sampling")
 			working(t, call, createMessage, always(generation(nil)))
 			const marker = "~mcpconform~unchecked~"
 			noticed := false
@@ -96,8 +96,8 @@ var samplingChecks = []*check.Check{
 // refuse answers what a server asks with errors of each kind: users may refuse,
 // and a client may be unable to ask. The call that asked gets its answer all the
 // same, whatever it says.
-func refuse(t *check.T, purpose, method string) {
-	call := purposed(t, purpose)
+func refuse(t *check.T, role, method string) {
+	call := toolFor(t, role)
 	for _, problem := range []map[string]any{
 		{"code": -1, "message": "User rejected the request"},
 		{"code": -32603, "message": "Nobody is there", "data": "a text"},

@@ -24,7 +24,7 @@ var sseChecks = []*check.Check{
 	{
 		Name:         "sse/session-answers",
 		Requirements: []string{"sse.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameSSE}, Purposes: []string{"sampling"}, Lacking: calling("sampling").Lacking},
+		Needs:        check.Needs{Transports: []string{transport.NameSSE}, ToolRoles: []string{"sampling"}, Lacking: calling("sampling").Lacking},
 		Body:         func(t *check.T) { isolatedAnswers(t, "sse.server.session-isolation") },
 	},
 	{

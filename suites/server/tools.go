@@ -201,7 +201,7 @@ var toolChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// A failure inside a tool is something the model should see.
-			call, ok := t.Target.Purpose("error")
+			call, ok := t.Target.ToolFor("error")
 			if !ok {
 				if !failed(t) {
 					t.Inconclusive("no tool is known to fail")
@@ -215,7 +215,7 @@ var toolChecks = []*check.Check{
 	{
 		Name:         "tools/list-changed",
 		Requirements: []string{"tools.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "tools.listChanged", Purposes: []string{"tools-change"}},
+		Needs:        check.Needs{Session: check.Fresh, Server: "tools.listChanged", ToolRoles: []string{"tools-change"}},
 		Body:         func(t *check.T) { listChanged(t, "tools-change", "tools") },
 	},
 	{
@@ -225,14 +225,14 @@ var toolChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The calls that the configuration names show the judge results of each kind.
 			called := 0
-			for _, purpose := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
-				if call, ok := t.Target.Purpose(purpose); ok {
+			for _, role := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
+				if call, ok := t.Target.ToolFor(role); ok {
 					t.Expect(t.Call("tools/call", call.Params())).To(HaveResult())
 					called++
 				}
 			}
 			if called == 0 {
-				t.Inconclusive("no tool is named for a kind of content: name tools for the purposes structured, image, audio, " +
+				t.Inconclusive("no tool is named for a kind of content: name tools for the roles structured, image, audio, " +
 					"resource-link, embedded-resource and mixed-content in the configuration")
 			}
 		},
@@ -240,7 +240,7 @@ var toolChecks = []*check.Check{
 	{
 		Name:         "tools/resource-links",
 		Requirements: []string{"tools.resource-link.resolvable"},
-		Needs:        check.Needs{Server: "tools", Purposes: []string{"resource-link"}},
+		Needs:        check.Needs{Server: "tools", ToolRoles: []string{"resource-link"}},
 		Body: func(t *check.T) {
 			tried := 0
 			for _, uri := range linked(t) {
@@ -257,7 +257,7 @@ var toolChecks = []*check.Check{
 				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
 			}
 			if tried == 0 {
-				t.Inconclusive("no tool returned a link that only the server can follow: name one for the purpose resource-link in the configuration")
+				t.Inconclusive("no tool returned a link that only the server can follow: name one for the tool role resource-link in the configuration")
 			}
 		},
 	},
@@ -300,7 +300,7 @@ func otherRules(t *check.T, tools []map[string]any, broken map[string]int) {
 
 // slowLast puts the tool that is known to take its time behind the others.
 func slowLast(t *check.T, tools []map[string]any) []map[string]any {
-	call, known := t.Target.Purpose("slow")
+	call, known := t.Target.ToolFor("slow")
 	i := slices.IndexFunc(tools, func(tool map[string]any) bool { return known && tool["name"] == call.Tool })
 	if i < 0 {
 		return tools
@@ -456,7 +456,7 @@ var ofClient = regexp.MustCompile(`(?i)\bclient\b|elicit|sampling|\broots\b|capa
 // configuration names, or of tools that may be called and speak of links.
 func linked(t *check.T) []string {
 	var calls []map[string]any
-	if call, ok := t.Target.Purpose("resource-link"); ok {
+	if call, ok := t.Target.ToolFor("resource-link"); ok {
 		calls = append(calls, call.Params())
 	} else {
 		for _, tool := range callable(t) {
@@ -483,11 +483,11 @@ func linked(t *check.T) []string {
 // provided that the list is another one afterwards. What is new in it is used.
 // The call is made again as long as it changes the list: what one call adds the
 // next one may remove, and that is a change as well.
-func listChanged(t *check.T, purpose, feature string) {
+func listChanged(t *check.T, role, feature string) {
 	const most = 3
-	call, ok := t.Target.Purpose(purpose)
+	call, ok := t.Target.ToolFor(role)
 	if !ok {
-		t.Inconclusive("no tool is known to change the list: name one for the purpose %s in the configuration", purpose)
+		t.Inconclusive("no tool is known to change the list: name one for the tool role %s in the configuration", role)
 	}
 	before := check.ReadList(t.Context, t.Session, feature+"/list")
 	mark := t.Mark()
@@ -560,7 +560,7 @@ func changedByOther(t *check.T, but, feature string, before *check.List) *check.
 	tools := callable(t)
 	for _, tool := range tools[:min(len(tools), maxCalled)] {
 		arguments, ok := t.Target.Arguments(tool)
-		if slow, _ := t.Target.Purpose("slow"); !ok || tool["name"] == but || tool["name"] == slow.Tool {
+		if slow, _ := t.Target.ToolFor("slow"); !ok || tool["name"] == but || tool["name"] == slow.Tool {
 			continue
 		}
 		mark := t.Mark()

@@ -32,8 +32,9 @@ type Config struct {
 	// Revision of the specification; only one is known yet.
 	Revision  string         `yaml:"revision"`
 	CallTools check.CallMode `yaml:"callTools"`
-	// Purposes names, by purpose, a call that serves it. Arguments are decoded JSON.
-	Purposes map[string]Call `yaml:"purposes"`
+	// ToolRoles names a call of a tool for each role that the server has one for.
+	// Arguments are decoded JSON.
+	ToolRoles map[string]Call `yaml:"toolRoles"`
 	// TrustedOrigins are web origins that a server over HTTP trusts on purpose:
 	// null among them, or * for all.
 	TrustedOrigins []string `yaml:"trustedOrigins"`
@@ -132,12 +133,15 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Has("purposes") {
+		return nil, f.Errorf([]any{"purposes"}, "purposes is now called toolRoles: rename it")
+	}
 	c := new(Config)
 	if err := f.Decode(c); err != nil {
 		return nil, err
 	}
 	for _, settle := range []func(*yamlfile.File) error{
-		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settlePurposes, c.settleSelection, c.settleOrigins,
+		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settleToolRoles, c.settleSelection, c.settleOrigins,
 		func(f *yamlfile.File) error { return c.settleMarkers(f, lookup) },
 		func(f *yamlfile.File) error { return c.Authorization.settle(f, lookup) },
 	} {
@@ -210,18 +214,18 @@ func (c *Config) settleRun(f *yamlfile.File) error {
 	return nil
 }
 
-func (c *Config) settlePurposes(f *yamlfile.File) error {
-	for _, name := range slices.Sorted(maps.Keys(c.Purposes)) {
-		at, call := []any{"purposes", name}, c.Purposes[name]
+func (c *Config) settleToolRoles(f *yamlfile.File) error {
+	for _, name := range slices.Sorted(maps.Keys(c.ToolRoles)) {
+		at, call := []any{"toolRoles", name}, c.ToolRoles[name]
 		switch {
 		case !profile.Known(name):
 			var names []string
-			for _, p := range profile.Purposes() {
+			for _, p := range profile.Roles() {
 				names = append(names, p.Name)
 			}
-			return f.Errorf(at, "no purpose is called %q; the purposes are %s", name, strings.Join(names, ", "))
+			return f.Errorf(at, "%q is not a tool role; the tool roles are %s", name, strings.Join(names, ", "))
 		case call.Tool == "":
-			return f.Errorf(at, "the purpose %s does not name a tool", name)
+			return f.Errorf(at, "the tool role %s does not name a tool", name)
 		case call.Arguments == nil:
 			continue
 		}
@@ -230,7 +234,7 @@ func (c *Config) settlePurposes(f *yamlfile.File) error {
 			return f.Errorf(append(at, "arguments"), "%s", err)
 		}
 		call.Arguments = arguments.(map[string]any)
-		c.Purposes[name] = call
+		c.ToolRoles[name] = call
 	}
 	return nil
 }
@@ -333,10 +337,10 @@ func (c *Config) settleExpected(f *yamlfile.File, dir string) error {
 	return nil
 }
 
-// Calls returns the purposes as the settings of a run have them.
+// Calls returns the tool roles as the settings of a run have them.
 func (c *Config) Calls() map[string]check.Call {
-	calls := make(map[string]check.Call, len(c.Purposes))
-	for name, call := range c.Purposes {
+	calls := make(map[string]check.Call, len(c.ToolRoles))
+	for name, call := range c.ToolRoles {
 		calls[name] = check.Call(call)
 	}
 	return calls

@@ -28,7 +28,7 @@ target:
   cwd: sub
 revision: "2025-06-18"
 callTools: all
-purposes:
+toolRoles:
   slow: {tool: wait, arguments: {seconds: 1, list: [a, 0.5]}}
   error: {tool: fail}
 secrets: ["${T}", hunter2hunter2]
@@ -77,7 +77,7 @@ func TestLoad(t *testing.T) {
 			Cwd: filepath.Join(dir, "sub"),
 		},
 		Revision: "2025-06-18", CallTools: check.CallAll,
-		Purposes: map[string]Call{
+		ToolRoles: map[string]Call{
 			"slow":  {Tool: "wait", Arguments: map[string]any{"seconds": json.Number("1"), "list": []any{"a", json.Number("0.5")}}},
 			"error": {Tool: "fail"},
 		},
@@ -137,9 +137,10 @@ var faults = []struct {
 	{"variable that is not set", "target:\n  env:\n    A: ${NONE}\n", ":3:8: the environment variable NONE is not set", false},
 	{"revision", "revision: '2024-11-05'\n", `:1:11: revision "2024-11-05" is not supported`, true},
 	{"callTools", "callTools: some\n", `:1:12: callTools is "some"`, true},
-	{"unknown purpose", "purposes:\n  fast: {tool: a}\n", `:2:9: no purpose is called "fast"; the purposes are structured, `, true},
-	{"purpose without tool", "purposes:\n  slow: {arguments: {}}\n", ":2:9: the purpose slow does not name a tool", true},
-	{"arguments that are no JSON", "purposes:\n  slow: {tool: a, arguments: {a: .inf}}\n", ":2:30: +Inf is not a number", false},
+	{"unknown role", "toolRoles:\n  fast: {tool: a}\n", `:2:9: "fast" is not a tool role; the tool roles are structured, `, true},
+	{"tool roles under their former name", "purposes:\n  slow: {tool: a}\n", ":2:3: purposes is now called toolRoles: rename it", true},
+	{"role without tool", "toolRoles:\n  slow: {arguments: {}}\n", ":2:9: the tool role slow does not name a tool", true},
+	{"arguments that are no JSON", "toolRoles:\n  slow: {tool: a, arguments: {a: .inf}}\n", ":2:30: +Inf is not a number", false},
 	{"limit of nothing", "limits: {message: 0}\n", ":1:19: the limit must be greater than 0", true},
 	{"timeout of nothing", "limits: {timeout: -1s}\n", ":1:19: the limit must be greater than 0", true},
 	{"timeout without unit", "limits: {timeout: 10}\n", ":1:19: ", true},
@@ -229,11 +230,11 @@ func TestSchemaMembers(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	var purposes []string
-	for _, p := range profile.Purposes() {
-		purposes = append(purposes, p.Name)
+	var roles []string
+	for _, p := range profile.Roles() {
+		roles = append(roles, p.Name)
 	}
-	slices.Sort(purposes)
+	slices.Sort(roles)
 	for _, tt := range []struct {
 		name            string
 		schema, structs []string
@@ -243,7 +244,7 @@ func TestSchemaMembers(t *testing.T) {
 		{"limits", at("properties", "limits", "properties"), tags(Limits{})},
 		{"call", at("$defs", "call", "properties"), tags(Call{})},
 		{"expected failure", at("$defs", "expectedFailure", "properties"), tags(expected.Entry{})},
-		{"purposes", at("properties", "purposes", "properties"), purposes},
+		{"toolRoles", at("properties", "toolRoles", "properties"), roles},
 	} {
 		if diff := cmp.Diff(tt.structs, tt.schema); diff != "" {
 			t.Errorf("%s (-structs +schema):\n%s", tt.name, diff)

@@ -11,7 +11,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
 		full, "", "target: {command: [a]}", "target:\n  url: http://x/mcp\n  start: serve\n", "a: &a [*a]", "<<: *x", "- ? : -\n", "--- |\n", "{[]: 1}", "!!binary x",
-		"expectedFailures: known.yaml", "expectedFailures: bad.yaml", "expectedFailures: A", "purposes: {slow: {tool: a, arguments: {x: .nan, 1: 2, y: !!timestamp 2001-01-01}}}",
+		"expectedFailures: known.yaml", "expectedFailures: bad.yaml", "expectedFailures: A", "toolRoles: {slow: {tool: a, arguments: {x: .nan, 1: 2, y: !!timestamp 2001-01-01}}}",
 		"limits: {timeout: 99999999999999h, message: 0x10, total: 1e3}",
 	} {
 		f.Add(text)

@@ -44,7 +44,7 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 		writeTools(p, found)
 	}
 	p("")
-	writePurposes(p, found)
+	writeToolRoles(p, found)
 	p("")
 	p("# Failures that are accepted for the time being. An entry that no longer fails")
 	p("# must be removed: the run says so and exits with 1.")
@@ -159,43 +159,43 @@ func writeTools(p printer, found *check.Target) {
 	}
 }
 
-func writePurposes(p printer, found *check.Target) {
+func writeToolRoles(p printer, found *check.Target) {
 	var known map[string]check.Call
 	p("# Some requirements can be tried only with a tool that does a certain thing.")
 	p("# The tools that are named here may be called.")
 	if found != nil {
-		known = found.Settings.Purposes
+		known = found.Settings.ToolRoles
 		if found.Profile != "" {
 			p("# This server is known as %s;", comment(found.Profile))
-			p("# it has a tool for each purpose that is marked with *.")
+			p("# it has a tool for each role that is marked with *.")
 		}
 	}
-	p("# purposes:")
-	for _, purpose := range profile.Purposes() {
-		if call, ok := known[purpose.Name]; ok {
-			p("#   # * a tool that %s", purpose.Does)
-			p("#   %s: {tool: %s, arguments: %s}", purpose.Name, flow(call.Tool), flow(call.Params()["arguments"]))
+	p("# toolRoles:")
+	for _, role := range profile.Roles() {
+		if call, ok := known[role.Name]; ok {
+			p("#   # * a tool that %s", role.Does)
+			p("#   %s: {tool: %s, arguments: %s}", role.Name, flow(call.Tool), flow(call.Params()["arguments"]))
 			continue
 		}
-		p("#   # a tool that %s%s", purpose.Does, candidates(purpose.Name, found))
-		p("#   %s: {tool: NAME, arguments: {}}", purpose.Name)
+		p("#   # a tool that %s%s", role.Does, candidates(role.Name, found))
+		p("#   %s: {tool: NAME, arguments: {}}", role.Name)
 	}
 }
 
-// candidates names tools that may serve a purpose, going by their names and
+// candidates names tools that may serve a role, going by their names and
 // what they declare.
-func candidates(purpose string, found *check.Target) string {
+func candidates(role string, found *check.Target) string {
 	if found == nil {
 		return ""
 	}
-	word, _, _ := strings.Cut(purpose, "-")
+	word, _, _ := strings.Cut(role, "-")
 	var names []string
 	for _, tool := range found.Tools() {
 		name, ok := tool["name"].(string)
 		if !ok || len(names) == 5 {
 			continue
 		}
-		if strings.Contains(strings.ToLower(name), word) || purpose == "structured" && tool["outputSchema"] != nil {
+		if strings.Contains(strings.ToLower(name), word) || role == "structured" && tool["outputSchema"] != nil {
 			names = append(names, comment(name))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func discovered() *check.Target {
 	return &check.Target{
 		Profile: "a known\nserver",
-		Settings: check.Settings{CallTools: check.CallSafe, Purposes: map[string]check.Call{
+		Settings: check.Settings{CallTools: check.CallSafe, ToolRoles: map[string]check.Call{
 			"error": {Tool: "fail: \"#\u0085\x7f", Arguments: map[string]any{"a": []any{"<b>"}}},
 		}},
 		Lists: map[string]*check.List{"tools/list": {Items: []map[string]any{
@@ -94,20 +94,20 @@ func TestInitialWithoutSecrets(t *testing.T) {
 	}
 }
 
-// The purposes in the comments are right once the comment signs are gone.
-func TestInitialPurposes(t *testing.T) {
-	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered(), nil)), "# purposes:\n")
+// The roles in the comments are right once the comment signs are gone.
+func TestInitialToolRoles(t *testing.T) {
+	_, rest, _ := strings.Cut(string(Initial(Target{}, discovered(), nil)), "# toolRoles:\n")
 	section, _, _ := strings.Cut(rest, "\n\n")
-	_, got, err := load(t, "purposes:\n"+strings.ReplaceAll("\n"+section, "\n#", "\n"))
+	_, got, err := load(t, "toolRoles:\n"+strings.ReplaceAll("\n"+section, "\n#", "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Call{Tool: "fail: \"#\u0085?", Arguments: map[string]any{"a": []any{"<b>"}}}
-	if diff := cmp.Diff(want, got.Purposes["error"]); diff != "" {
+	if diff := cmp.Diff(want, got.ToolRoles["error"]); diff != "" {
 		t.Error(diff)
 	}
-	if got.Purposes["slow"].Tool != "NAME" {
-		t.Errorf("slow is %+v", got.Purposes["slow"])
+	if got.ToolRoles["slow"].Tool != "NAME" {
+		t.Errorf("slow is %+v", got.ToolRoles["slow"])
 	}
 	for _, wanted := range []string{
 		"#   read                           yes: ", "structured content; perhaps erase?callTools: all?strict: true", "# This server is known as a known?server;",

@@ -27,10 +27,10 @@ func withTools() *client.Exchange {
 	return &client.Exchange{Response: &wire.Event{Msg: wire.Parse([]byte(`{"jsonrpc":"2.0","id":1,"result":{"capabilities":{"tools":{}}}}`))}}
 }
 
-func target(mode CallMode, purposes map[string]Call) *Target {
+func target(mode CallMode, roles map[string]Call) *Target {
 	return &Target{
 		Init:     withTools(),
-		Settings: Settings{CallTools: mode, Purposes: purposes},
+		Settings: Settings{CallTools: mode, ToolRoles: roles},
 		Lists:    map[string]*List{"tools/list": {Items: append([]map[string]any{{"name": 7}}, fixtureTools...)}},
 	}
 }
@@ -52,13 +52,13 @@ func TestComplete(t *testing.T) {
 			map[string]Call{"error": {Tool: "other"}, "slow": {Tool: "mine"}, "sampling": known["sampling"]}, true,
 		},
 		{"nothing may be called", target(CallNone, map[string]Call{"error": {Tool: "other"}}), map[string]Call{}, false},
-		{"unknown", &Target{Init: withTools(), Settings: Settings{Purposes: map[string]Call{"slow": {Tool: "x"}}}}, map[string]Call{"slow": {Tool: "x"}}, false},
+		{"unknown", &Target{Init: withTools(), Settings: Settings{ToolRoles: map[string]Call{"slow": {Tool: "x"}}}}, map[string]Call{"slow": {Tool: "x"}}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.target.complete(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, tt.target.Settings.Purposes); diff != "" {
+			if diff := cmp.Diff(tt.want, tt.target.Settings.ToolRoles); diff != "" {
 				t.Error(diff)
 			}
 			if (tt.target.Profile != "") != tt.profile {
@@ -102,28 +102,28 @@ func TestProfiledToolsAreSafe(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	purposes := map[string]Call{
+	roles := map[string]Call{
 		"error": {Tool: "other", Arguments: map[string]any{"n": "bad"}},
 		"slow":  {Tool: "test_sampling", Arguments: map[string]any{"prompt": "the user's"}},
 		"log":   {Tool: "test_simple_text"},
 	}
 	for _, tt := range []struct {
-		name     string
-		purposes map[string]Call
-		tool     map[string]any
-		want     map[string]any
-		ok       bool
+		name  string
+		roles map[string]Call
+		tool  map[string]any
+		want  map[string]any
+		ok    bool
 	}{
 		{"generated", nil, fixtureTools[3], map[string]any{"n": "generated"}, true},
 		{"the profile's", nil, fixtureTools[2], map[string]any{"prompt": "Say hello."}, true},
-		{"the user's before the profile's", purposes, fixtureTools[2], map[string]any{"prompt": "the user's"}, true},
-		{"not those of a failure", purposes, fixtureTools[3], map[string]any{"n": "generated"}, true},
-		{"named without arguments", purposes, fixtureTools[0], map[string]any{}, true},
+		{"the user's before the profile's", roles, fixtureTools[2], map[string]any{"prompt": "the user's"}, true},
+		{"not those of a failure", roles, fixtureTools[3], map[string]any{"n": "generated"}, true},
+		{"named without arguments", roles, fixtureTools[0], map[string]any{}, true},
 		{"a schema that nothing fits", nil, map[string]any{"name": "x", "inputSchema": false}, nil, false},
 		{"a schema of no object", nil, map[string]any{"name": "x", "inputSchema": map[string]any{"const": json.Number("1")}}, nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			target := target(CallSafe, tt.purposes)
+			target := target(CallSafe, tt.roles)
 			if err := target.complete(); err != nil {
 				t.Fatal(err)
 			}

@@ -8,17 +8,17 @@ import (
 	"github.com/mcpconform/mcpconform/suites/profile"
 )
 
-// complete adds the purposes that a built-in profile knows of the server to
+// complete adds the tool roles that a built-in profile knows of the server to
 // those that the user named, which win. When nothing may be called, or the server
 // declares no tools, there are none.
 func (t *Target) complete() error {
-	t.given = t.Settings.Purposes
-	t.Settings.Purposes = make(map[string]Call)
+	t.given = t.Settings.ToolRoles
+	t.Settings.ToolRoles = make(map[string]Call)
 	if t.Settings.CallTools == CallNone || t.Capabilities()["tools"] == nil {
 		t.given = nil
 		return nil
 	}
-	defer maps.Copy(t.Settings.Purposes, t.given)
+	defer maps.Copy(t.Settings.ToolRoles, t.given)
 	profiles, err := profile.All()
 	if err != nil {
 		return err
@@ -30,8 +30,8 @@ func (t *Target) complete() error {
 	t.Profile = known.Name
 	t.Settings.Secrets = slices.Concat(t.Settings.Secrets, known.Secrets)
 	t.Settings.Personal = slices.Concat(t.Settings.Personal, known.Personal)
-	for purpose, call := range known.Purposes {
-		t.Settings.Purposes[purpose] = Call(call)
+	for role, call := range known.ToolRoles {
+		t.Settings.ToolRoles[role] = Call(call)
 	}
 	return nil
 }
@@ -56,14 +56,14 @@ func (t *Target) toolNames() []string {
 }
 
 // Arguments returns what to call a tool with, as the server lists it: the
-// arguments that the user or a profile names for one of its purposes, else some
+// arguments that the user or a profile names for one of its roles, else some
 // that fit its inputSchema. Without any, ok is false.
 func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bool) {
 	name, _ := tool["name"].(string)
-	for _, purposes := range []map[string]Call{t.given, t.Settings.Purposes} {
-		for _, p := range profile.Purposes() {
+	for _, roles := range []map[string]Call{t.given, t.Settings.ToolRoles} {
+		for _, p := range profile.Roles() {
 			// A call that is meant to fail says little about the tool.
-			if c, named := purposes[p.Name]; named && c.Tool == name && p.Name != "error" {
+			if c, named := roles[p.Name]; named && c.Tool == name && p.Name != "error" {
 				return c.Params()["arguments"].(map[string]any), true
 			}
 		}
@@ -73,9 +73,9 @@ func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bo
 	return arguments, ok && isObject
 }
 
-// Known reports whether the user or a profile names a tool for a purpose.
+// Known reports whether the user or a profile gives a tool a role.
 func (t *Target) Known(tool map[string]any) bool {
-	for _, c := range t.Settings.Purposes {
+	for _, c := range t.Settings.ToolRoles {
 		if c.Tool == tool["name"] {
 			return true
 		}

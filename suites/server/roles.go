@@ -16,10 +16,10 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
-// purposes says, by purpose, what the names of tools have in common that serve
-// it, and what they do. Only tools that may be called are guessed at, and only
-// if none was seen to serve the purpose.
-var purposes = map[string]struct {
+// roles says of tool roles what the names of such tools have in common, and what
+// they do. Only a tool that may be called is taken for its name, and only if none
+// was seen to do what the role needs.
+var roles = map[string]struct {
 	name *regexp.Regexp
 	does string
 }{
@@ -31,26 +31,27 @@ var purposes = map[string]struct {
 	"slow":        {regexp.MustCompile(`(?i)slow|sleep|long.?running`), "take its time"},
 }
 
-// purposed returns the call that serves a purpose: the configured one, one that
-// was seen to serve it, or one of a tool whose name suggests it. It ends the body if there is none.
-func purposed(t *check.T, purpose string) check.Call {
-	if call, ok := purposeCall(t, purpose); ok {
+// toolFor returns the call for a tool role: the configured one, one that was seen
+// to do what the role needs, or one of a tool whose name suggests it. It ends the
+// body if there is none.
+func toolFor(t *check.T, role string) check.Call {
+	if call, ok := knownTool(t, role); ok {
 		return call
 	}
-	t.Inconclusive("%s", unknown(purpose))
+	t.Inconclusive("%s", unknown(role))
 	return check.Call{}
 }
 
-func unknown(purpose string) string {
-	return fmt.Sprintf("no tool that may be called is known to %s: name one for the purpose %q in the configuration", purposes[purpose].does, purpose)
+func unknown(role string) string {
+	return fmt.Sprintf("no tool that may be called is known to %s: name one for the tool role %q in the configuration", roles[role].does, role)
 }
 
-// calling is a session for calls that serve any of the purposes. Where there
-// are none, the check cannot be tried.
+// calling is a session for calls in any of the tool roles. Without such a tool the
+// check cannot be tried.
 func calling(anyOf ...string) check.Needs {
-	return check.Needs{Session: check.Fresh, Purposes: anyOf, Lacking: func(target *check.Target) string {
-		for _, purpose := range anyOf {
-			if _, ok := callFor(target, purpose); ok {
+	return check.Needs{Session: check.Fresh, ToolRoles: anyOf, Lacking: func(target *check.Target) string {
+		for _, role := range anyOf {
+			if _, ok := callFor(target, role); ok {
 				return ""
 			}
 		}
@@ -58,14 +59,14 @@ func calling(anyOf ...string) check.Needs {
 	}}
 }
 
-func purposeCall(t *check.T, purpose string) (check.Call, bool) { return callFor(t.Target, purpose) }
+func knownTool(t *check.T, role string) (check.Call, bool) { return callFor(t.Target, role) }
 
-func callFor(target *check.Target, purpose string) (check.Call, bool) {
-	if call, ok := target.Purpose(purpose); ok {
+func callFor(target *check.Target, role string) (check.Call, bool) {
+	if call, ok := target.ToolFor(role); ok {
 		return call, true
 	}
 	tools := slices.DeleteFunc(named(target.Callable()), func(tool map[string]any) bool {
-		return !purposes[purpose].name.MatchString(tool["name"].(string))
+		return !roles[role].name.MatchString(tool["name"].(string))
 	})
 	// The plainest name is likeliest to do just that.
 	slices.SortStableFunc(tools, func(a, b map[string]any) int {
@@ -93,12 +94,12 @@ func plainness(name string) int {
 	return n
 }
 
-// open leaves the requests of the server that belong to the purposes to the body
+// open leaves the requests of the server that belong to the tool roles to the body
 // of the check. A tool may ask for something else besides, and gets it.
-func open(purposes []string) client.Options {
+func open(anyOf []string) client.Options {
 	answers := check.StandardAnswers()
-	for purpose, method := range map[string]string{"sampling": createMessage, "elicitation": "elicitation/create"} {
-		if slices.Contains(purposes, purpose) {
+	for role, method := range map[string]string{"sampling": createMessage, "elicitation": "elicitation/create"} {
+		if slices.Contains(anyOf, role) {
 			answers[method] = nothing
 		}
 	}
@@ -109,7 +110,7 @@ func open(purposes []string) client.Options {
 func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
 
 // byHand is a session in which the body answers what the server asks in a call
-// that serves one of the purposes.
+// in one of the tool roles.
 func byHand(anyOf ...string) check.Needs {
 	needs := calling(anyOf...)
 	needs.Options = open(anyOf)
