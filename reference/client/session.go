@@ -36,9 +36,9 @@ type Options struct {
 	// times as long from a process that has just been started. It guards against
 	// silence and decides nothing else.
 	Timeout time.Duration
-	// Plain is the method of a request without params that the server is known
+	// NoOp is the method of a request without params that the server is known
 	// to serve; "" stands for ping.
-	Plain string
+	NoOp string
 	// Answers serve requests of the server by method. Those without an entry
 	// get error -32601, except ping.
 	Answers map[string]Answer
@@ -544,13 +544,13 @@ func call(method string, params any) map[string]any {
 	return body
 }
 
-// Plain returns the method of a request that takes no params and is served.
-func (s *Session) Plain() string { return cmp.Or(s.Options.Plain, "ping") }
+// NoOp returns the method of a request that does nothing, takes no params and is served.
+func (s *Session) NoOp() string { return cmp.Or(s.Options.NoOp, "ping") }
 
-// Fence sends a plain request and waits for its answer: whatever the server was
+// Fence sends a request that does nothing and waits for its answer: whatever the server was
 // going to send at once for an earlier message has then arrived.
 func (s *Session) Fence(ctx context.Context) error {
-	_, err := s.Call(ctx, s.Plain(), nil)
+	_, err := s.Call(ctx, s.NoOp(), nil)
 	return err
 }
 

@@ -30,9 +30,9 @@ func (e *UnauthorizedError) Error() string {
 	return what + " (HTTP status 401): give an access token (--bearer-env VAR, or target.headers in the configuration)"
 }
 
-// barred returns an *UnauthorizedError if the server has refused the shared
+// unauthorized returns an *UnauthorizedError if the server has refused the shared
 // session for want of authorization, else the error.
-func (e *Engine) barred(err error) error {
+func (e *Engine) unauthorized(err error) error {
 	for _, l := range e.Trace.Logs() {
 		if l.Label != SharedLabel {
 			continue
@@ -43,7 +43,7 @@ func (e *Engine) barred(err error) error {
 				asked[event.Stream] = event.Msg.Method
 			}
 			if event.Kind == wire.KindHTTPResponse && event.HTTP.Status == http.StatusUnauthorized && (err != nil || asked[event.Stream] != "") {
-				e.target.Guarded = asked[event.Stream]
+				e.target.Unauthorized = asked[event.Stream]
 				return &UnauthorizedError{Given: e.token() != "", Asked: asked[event.Stream]}
 			}
 		}
@@ -101,7 +101,7 @@ func (t *T) Bearing(authorization string) *transport.HTTPConn {
 	if !ok {
 		t.Skip("another transport")
 	}
-	e = t.plain(e)
+	e = t.withoutCredentials(e)
 	if authorization != "" {
 		if e.Header == nil {
 			e.Header = make(http.Header)
@@ -111,8 +111,8 @@ func (t *T) Bearing(authorization string) *transport.HTTPConn {
 	return t.dial(e, t.Target.Transport)
 }
 
-// plain returns the endpoint without credentials.
-func (t *T) plain(e transport.Endpoint) transport.Endpoint {
+// withoutCredentials returns the endpoint without credentials.
+func (t *T) withoutCredentials(e transport.Endpoint) transport.Endpoint {
 	e.Redactor = t.redactor(e)
 	e.Header = e.Header.Clone()
 	e.Header.Del("Authorization")
@@ -131,7 +131,7 @@ func (t *T) Elsewhere(rawURL string) (*transport.HTTPConn, error) {
 	if !ok {
 		t.Skip("another transport")
 	}
-	e = t.plain(e)
+	e = t.withoutCredentials(e)
 	mine, errMine := url.Parse(e.URL)
 	there, err := url.Parse(rawURL)
 	if err != nil {

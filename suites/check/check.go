@@ -43,15 +43,15 @@ type Needs struct {
 	Options client.Options
 	// Long says that the check waits, on some servers, for what never comes.
 	Long bool
-	// Beside says that the check is about requests beside others: a refusal on
+	// Concurrent says that the check is about requests beside others: a refusal on
 	// their account counts.
-	Beside bool
+	Concurrent bool
 	// Served says that the check is about a plain request being served: that the
 	// server refuses everything counts.
 	Served bool
-	// Lively says that the check is about whether the server goes on answering:
+	// Liveness says that the check is about whether the server goes on answering:
 	// that it does not counts even if the call of a tool got no answer before.
-	Lively bool
+	Liveness bool
 	// Provokes lists requirements that the check's own messages break on
 	// purpose, beside those declared on single messages.
 	Provokes []string

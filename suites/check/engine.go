@@ -69,7 +69,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 		o.Timeout = e.Timeout
 	}
 	if e.target != nil {
-		o.Plain = e.target.plain
+		o.NoOp = e.target.noOp
 	}
 	o.Limited = e.limits.wait
 	conn, err := e.Dialer.Dial(ctx, e.Trace.Connect(e.Dialer.Transport(), label))
@@ -113,13 +113,13 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	e.shared = s
 	if err != nil {
-		return e.target, e.barred(err)
+		return e.target, e.unauthorized(err)
 	}
 	if err := e.target.discover(ctx, s); err != nil {
 		e.liveness.giveUp(err)
 		return e.target, err
 	}
-	if err := e.barred(nil); err != nil {
+	if err := e.unauthorized(nil); err != nil {
 		return e.target, err
 	}
 	return e.target, e.target.complete()
@@ -152,17 +152,17 @@ func (e *Engine) moved(err error) (transport.Dialer, bool) {
 // cause, nothing is run: every check is inconclusive because of it.
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
 	if cause == nil {
-		e.target.choosePlain(ctx, e.shared)
-		e.rehearse(ctx, checks)
+		e.target.chooseNoOp(ctx, e.shared)
+		e.probeTools(ctx, checks)
 	}
 	futures := make([]*Future, len(checks))
 	var shared, own []*Future
-	var barred *UnauthorizedError
+	var unauthorized *UnauthorizedError
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{})}
 		futures[i] = f
 		switch skip := e.inapplicable(c); {
-		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, &barred)):
+		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, &unauthorized)):
 			f.finish(Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()})
 		case skip != "":
 			f.finish(Outcome{Check: c, Verdict: Skipped, Reason: skip})

@@ -136,8 +136,8 @@ func refusing(e *wire.Event) (refusal, bool) {
 type refused struct {
 	request *wire.Event
 	how     refusal
-	// beside says that another request of the check was under way at the time.
-	beside bool
+	// concurrent says that another request of the check was under way at the time.
+	concurrent bool
 }
 
 // refusals returns what was refused among the requests that the check's findings
@@ -272,7 +272,7 @@ const (
 // beside others of its own, was refused only because of those. That is tried out,
 // with the last one first, on which a check mostly ends.
 func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
-	refusals = slices.DeleteFunc(refusals, func(r refused) bool { return !r.beside })
+	refusals = slices.DeleteFunc(refusals, func(r refused) bool { return !r.concurrent })
 	if len(refusals) == 0 {
 		return false
 	}

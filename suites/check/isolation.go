@@ -307,7 +307,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		}
 	case f.last.lost && f.last.several && e.single(ctx):
 		f.last.tellsNothing("the server ends a session when another is opened, and the check needs both")
-	case !f.Check.Needs.Beside && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):
+	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses requests while it serves others")
 	}
 }

@@ -33,14 +33,14 @@ type liveness struct {
 	gone   context.Context // ended, with the cause, once nothing is tried any more
 	giveUp context.CancelCauseFunc
 
-	mu       sync.Mutex
-	asking   bool     // a check is finding out whether the target answers
-	down     bool     // it did not answer when it was last tried
-	died     bool     // that was so at some time
-	mute     bool     // it answered the handshake and nothing else then
-	dead     error    // it cannot be brought back
-	restarts int      // how often it was brought back
-	suspects []string // checks that may have brought it down
+	mu           sync.Mutex
+	asking       bool     // a check is finding out whether the target answers
+	down         bool     // it did not answer when it was last tried
+	died         bool     // that was so at some time
+	unresponsive bool     // it answered the handshake and nothing else then
+	dead         error    // it cannot be brought back
+	restarts     int      // how often it was brought back
+	suspects     []string // checks that may have brought it down
 
 	row   int           // checks without an answer since the target was last heard
 	since time.Duration // end of the first of them, in the time of the trace
@@ -113,16 +113,16 @@ func (e *Engine) doubt(ctx context.Context, c *Check) {
 
 	// Where each connection is a process, the end of one is not that of the others.
 	died := !e.apart() && e.probe(ctx) != nil && ctx.Err() == nil
-	mute := !died && silent && e.fallenSilent(ctx, since)
+	unresponsive := !died && silent && e.isUnresponsive(ctx, since)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asking = false
-	if silent && !mute {
+	if silent && !unresponsive {
 		l.row = 0
 	}
-	if died || mute {
-		l.down, l.died, l.mute = true, true, l.mute || mute
+	if died || unresponsive {
+		l.down, l.died, l.unresponsive = true, true, l.unresponsive || unresponsive
 	}
 }
 
@@ -132,10 +132,10 @@ func (e *Engine) rowSince() time.Duration {
 	return e.liveness.since
 }
 
-// fallenSilent reports whether the target answers nothing but the handshake,
-// and has not since a time of the trace. A target that cannot be brought back is
+// isUnresponsive reports whether the target answers nothing but the handshake, and
+// has answered nothing else since a time of the trace. A target that cannot be brought back is
 // given up.
-func (e *Engine) fallenSilent(ctx context.Context, since time.Duration) bool {
+func (e *Engine) isUnresponsive(ctx context.Context, since time.Duration) bool {
 	var silent *UnresponsiveError
 	if !errors.As(e.ask(ctx), &silent) || e.heard(since) {
 		return false
@@ -199,10 +199,10 @@ func (e *Engine) revive(ctx context.Context) error {
 	}
 	l := &e.liveness
 	l.mu.Lock()
-	mute, restarts := l.mute, l.restarts
+	unresponsive, restarts := l.unresponsive, l.restarts
 	l.mu.Unlock()
 	alive := e.probe
-	if mute {
+	if unresponsive {
 		alive = e.ask
 	}
 	err := alive(ctx)

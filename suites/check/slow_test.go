@@ -45,8 +45,8 @@ func resultFor(id wire.ID, result string) string {
 // tool that never ends is, which is for a check about answers to blame.
 func TestBehindTool(t *testing.T) {
 	for name, c := range map[string]struct {
-		ends, lively bool
-		verdict      check.Verdict
+		ends, liveness bool
+		verdict        check.Verdict
 	}{
 		"it ends":                           {true, true, check.Inconclusive},
 		"it never ends":                     {false, true, check.Failed},
@@ -69,7 +69,7 @@ func TestBehindTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			behind := &check.Check{
-				Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh, Lively: c.lively},
+				Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh, Liveness: c.liveness},
 				Body: func(t *check.T) {
 					t.Start("tools/call", map[string]any{"name": "x"})
 					t.Fence()

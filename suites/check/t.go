@@ -195,7 +195,7 @@ func (t *T) behindTool(cause error) bool {
 	})
 	why := ", as a tool that was called before was still at work: more --timeout may help"
 	if err != nil {
-		if t.Context.Err() != nil || t.check.Needs.Lively {
+		if t.Context.Err() != nil || t.check.Needs.Liveness {
 			return false
 		}
 		why = ", as was none to the call of a tool before"
@@ -299,11 +299,11 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 	return e
 }
 
-// Plain returns the method of a request without params that the server serves,
-// for what is about none of them: ping, unless the server has none.
-func (t *T) Plain() string { return t.Session.Plain() }
+// NoOp returns the method of a request that does nothing: ping or, if the server
+// does not serve ping, a list that it serves without params.
+func (t *T) NoOp() string { return t.Session.NoOp() }
 
-// Fence sends a plain request and waits for its answer: whatever the server was
+// Fence sends a request that does nothing and waits for its answer: whatever the server was
 // going to answer at once to an earlier message has then arrived. Over HTTP each
 // message has a stream of its own, which the request could overtake
 // (basic/transports#sending-messages-to-the-server): those of messages that are
@@ -324,7 +324,7 @@ func (t *T) Fence() {
 
 // FenceOn is Fence on another session.
 func (t *T) FenceOn(s *client.Session) {
-	x, err := s.Call(t.Context, s.Plain(), nil)
+	x, err := s.Call(t.Context, s.NoOp(), nil)
 	if err != nil {
 		t.Show(x.Events()...)
 	}

@@ -21,13 +21,13 @@ type Target struct {
 	// Profile is the name of the built-in profile that the server was recognised
 	// by, or "".
 	Profile string
-	// Guarded is the method for which the server wanted authorization; "" when
+	// Unauthorized is the method for which the server wanted authorization; "" when
 	// that was none, or the connection itself.
-	Guarded string
+	Unauthorized string
 	// Observed names, by role, calls that were seen to serve it.
 	Observed map[string]Call
 
-	plain   string          // see [client.Options]
+	noOp    string          // see [client.Options]
 	refusal *refusal        // to whatever it is asked, or nil
 	given   map[string]Call // by role, what the user named
 }
@@ -86,16 +86,16 @@ func (t *Target) discover(ctx context.Context, s *client.Session) error {
 	return nil
 }
 
-// choosePlain finds a request that is served, so that what is about something
-// else than ping does not depend on it.
-func (t *Target) choosePlain(ctx context.Context, s *client.Session) {
+// chooseNoOp finds a request that does nothing and is served, so that checks of
+// something else do not depend on ping.
+func (t *Target) chooseNoOp(ctx context.Context, s *client.Session) {
 	x, err := s.Call(ctx, "ping", nil)
 	if err == nil && (x.Result() != nil || x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized) {
 		return
 	}
 	for _, l := range listMembers {
 		if t.List(l.method).Served() {
-			t.plain, s.Options.Plain = l.method, l.method
+			t.noOp, s.Options.NoOp = l.method, l.method
 			return
 		}
 	}

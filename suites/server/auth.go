@@ -33,7 +33,7 @@ var authChecks = []*check.Check{
 			if _, token, ok := strings.Cut(t.Authorization(), " "); ok {
 				for _, header := range []string{token, "Basic " + token} {
 					t.Clear()
-					if r := knock(t, header); letIn(t, r) {
+					if r := tryAuthorization(t, header); authorized(t, r) {
 						t.Warning(missing, "a request whose Authorization header is not of the scheme Bearer was served as it ended in the token")
 						break
 					}
@@ -41,7 +41,7 @@ var authChecks = []*check.Check{
 			}
 			if url, ok := queried(t); ok {
 				t.Clear()
-				if r := knockAt(t, url, ""); letIn(t, r) {
+				if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
 					t.Warning(missing, "a request without Authorization header was served as its query held the token")
 				}
 			}
@@ -57,7 +57,7 @@ var authChecks = []*check.Check{
 			if t.Target.Transport == transport.NameHTTP {
 				t.DoOn(t.Bearing(""), transport.Request{Method: http.MethodGet, Deliberate: []string{"*"}})
 			}
-			knock(t, "Bearer "+madeUp)
+			tryAuthorization(t, "Bearer "+madeUp)
 			t.Assume(r).To(HaveHTTPStatus(http.StatusUnauthorized), "without a token")
 			at := challengeOf(r)["resource_metadata"]
 			if _, err := metadata(t, r); at == "" && err != nil {
@@ -135,7 +135,7 @@ var authChecks = []*check.Check{
 			protected(t)
 			for _, token := range []string{madeUp, unsignedJWT(t)} {
 				t.Clear()
-				r := knock(t, "Bearer "+token)
+				r := tryAuthorization(t, "Bearer "+token)
 				if t.Check("auth.server.invalid-token-401", r).To(HaveHTTPStatus(http.StatusUnauthorized), "with a made-up token") {
 					disclosed(t, "auth.server.no-data-unauthorized", r)
 					judgeFailureChallenge(t, r)
@@ -151,7 +151,7 @@ var authChecks = []*check.Check{
 			protected(t)
 			for _, header := range []string{"Bearer", "Bearer two words", `Bearer "quo,ted"`} {
 				t.Clear()
-				r := knock(t, header)
+				r := tryAuthorization(t, header)
 				t.Check("auth.server.malformed-400", r).To(HaveHTTPStatus(http.StatusBadRequest, http.StatusUnauthorized), "with the header \"Authorization: %s\"", header)
 				if r.Status == http.StatusUnauthorized {
 					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
@@ -166,11 +166,11 @@ var authChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The control of all refusals: with the token, a session begins and goes on.
 			protected(t)
-			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && letIn(t, r) {
+			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && authorized(t, r) {
 				t.Inconclusive("a session can be begun without a token, so that nothing shows whether the one that was given is valid")
 			}
 			token := control(t)
-			if r := knock(t, "bearer "+token); !letIn(t, r) {
+			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
 				// The name of a scheme knows no case: OAuth 2.1 section 5.1.1, RFC 9110 section 11.1.
 				t.Warning("auth.server.valid-token-accepted", "the token is refused where the scheme is spelled bearer: "+Describe(r))
 			}
@@ -212,7 +212,7 @@ var authChecks = []*check.Check{
 					continue
 				}
 				t.Secret(c.token)
-				if r := knock(t, "Bearer "+c.token); letIn(t, r) {
+				if r := tryAuthorization(t, "Bearer "+c.token); authorized(t, r) {
 					t.Violation(c.id, "a request with "+c.what+" was served")
 				}
 			}
@@ -220,7 +220,7 @@ var authChecks = []*check.Check{
 			// One that stands for a number may be read as such: that only warns.
 			if other := otherCase(token); other != token {
 				t.Secret(other)
-				if r := knock(t, "Bearer "+other); letIn(t, r) {
+				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
 					t.Warning("auth.server.token-validated", "a request was served whose token was the valid one with capitals for small letters and the reverse")
 				}
 			}
@@ -235,7 +235,7 @@ var authChecks = []*check.Check{
 			token := given(t, t.Target.Settings.Authorization.OtherAudience, "otherAudience")
 			control(t)
 			t.Clear()
-			if r := knock(t, "Bearer "+token); letIn(t, r) {
+			if r := tryAuthorization(t, "Bearer "+token); authorized(t, r) {
 				t.Fail("a request with a token for another resource was served")
 			}
 		},
@@ -246,7 +246,7 @@ var authChecks = []*check.Check{
 		Needs:        atTheDoor,
 		Body: func(t *check.T) {
 			protected(t)
-			r := knock(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
+			r := tryAuthorization(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
 			t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "with an expired token")
 			judgeFailureChallenge(t, r)
 		},
@@ -329,39 +329,39 @@ const madeUp = "mcpconform-made-up-4f1c2d7e9b3a"
 // has answered 401, or the user says that it is protected.
 func protected(t *check.T) *transport.Response {
 	a := t.Target.Settings.Authorization
-	r := knock(t, "")
+	r := tryAuthorization(t, "")
 	if r.Status == http.StatusUnauthorized || a.Protected || len(a.Methods) > 0 {
 		return r
 	}
-	if t.Authorization() != "" && !letIn(t, r) && letIn(t, knock(t, t.Authorization())) {
+	if t.Authorization() != "" && !authorized(t, r) && authorized(t, tryAuthorization(t, t.Authorization())) {
 		return r // it lets in whoever has a token
 	}
 	t.Skip("the server demands no authorization: it has not answered 401, and authorization.protected is not configured")
 	return nil
 }
 
-// knock makes the request that needs authorization, on a connection of its own,
+// tryAuthorization makes the request that needs authorization, on a connection of its own,
 // with an Authorization header unless it is empty.
-func knock(t *check.T, authorization string) *transport.Response {
-	return knockAt(t, "", authorization)
+func tryAuthorization(t *check.T, authorization string) *transport.Response {
+	return tryAuthorizationAt(t, "", authorization)
 }
 
-func knockAt(t *check.T, path, authorization string) *transport.Response {
+func tryAuthorizationAt(t *check.T, path, authorization string) *transport.Response {
 	conn := t.Bearing(authorization)
 	if t.Target.Transport == transport.NameSSE {
 		return t.DoOn(conn, transport.Request{Method: http.MethodGet, Path: path, Deliberate: []string{"*"}})
 	}
-	guarded := t.Target.Guarded
+	method := t.Target.Unauthorized
 	if methods := t.Target.Settings.Authorization.Methods; len(methods) > 0 {
-		guarded = methods[0]
+		method = methods[0]
 	}
 	r := begin(t, conn, path)
-	if guarded == "" || guarded == "initialize" || ResultIn(r) == nil {
+	if method == "" || method == "initialize" || ResultIn(r) == nil {
 		return r
 	}
 	t.Clear()
 	return t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 2, "method": guarded,
+		"jsonrpc": "2.0", "id": 2, "method": method,
 	})})
 }
 
@@ -380,8 +380,8 @@ func begin(t *check.T, conn *transport.HTTPConn, path string) *transport.Respons
 	return r
 }
 
-// letIn reports whether a request was served.
-func letIn(t *check.T, r *transport.Response) bool {
+// authorized reports whether a request was served.
+func authorized(t *check.T, r *transport.Response) bool {
 	if t.Target.Transport == transport.NameSSE {
 		return r.Status/100 == 2 && check.Streams(r.Header)
 	}
@@ -394,7 +394,7 @@ func control(t *check.T) string {
 	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
 		t.Inconclusive("no access token was given")
 	}
-	if r := knock(t, t.Authorization()); !letIn(t, r) {
+	if r := tryAuthorization(t, t.Authorization()); !authorized(t, r) {
 		t.Inconclusive("the server refuses the access token that was given: it answers with %s", Describe(r))
 	}
 	return token

@@ -21,7 +21,7 @@ var baseChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
 			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "20250618"} {
-				t.Expect(t.Await(t.StartID(wire.StringID(id), t.Plain(), nil))).To(HaveResult())
+				t.Expect(t.Await(t.StartID(wire.StringID(id), t.NoOp(), nil))).To(HaveResult())
 			}
 		},
 	},
@@ -33,7 +33,7 @@ var baseChecks = []*check.Check{
 			// Zero, negative and large numbers are ids like others. The largest is the largest that every reader of JSON keeps
 			// exactly.
 			for _, id := range []int64{0, -1, 1<<53 - 1} {
-				t.Expect(t.Await(t.StartID(wire.IntID(id), t.Plain(), nil))).To(HaveResult(), "with the id %d", id)
+				t.Expect(t.Await(t.StartID(wire.IntID(id), t.NoOp(), nil))).To(HaveResult(), "with the id %d", id)
 			}
 		},
 	},
@@ -63,7 +63,7 @@ var baseChecks = []*check.Check{
 			// is tolerated, as servers have to guard themselves. Of its characters, each of three bytes, one lies across the
 			// end of whatever the server reads at a time.
 			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
-			x, err := t.Session.StartRaw(t.Context, id, t.Plain(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.Plain()+`"}`))
+			x, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.NoOp()+`"}`))
 			if err != nil {
 				t.Inconclusive("a request with an id of 150000 bytes cannot be sent: %v", err)
 			}
@@ -104,8 +104,8 @@ var baseChecks = []*check.Check{
 			// JSON that is not a request, but with an id that an answer can carry. Silence is tolerated, a result is not.
 			for i, raw := range []string{
 				`{"jsonrpc":"2.0","id":"invalid-%d","method":1}`,
-				`{"jsonrpc":"1.0","id":"invalid-%d","method":"` + t.Plain() + `"}`,
-				`{"id":"invalid-%d","method":"` + t.Plain() + `"}`,
+				`{"jsonrpc":"1.0","id":"invalid-%d","method":"` + t.NoOp() + `"}`,
+				`{"id":"invalid-%d","method":"` + t.NoOp() + `"}`,
 			} {
 				id := fmt.Sprintf("invalid-%d", i)
 				mark := t.Mark()
@@ -143,14 +143,14 @@ var baseChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// ID and METHOD are not the members of a request. The same message spelled well is the control.
-			t.Assume(t.Call(t.Plain(), nil)).To(HaveResult(), "even if it is spelled well")
+			t.Assume(t.Call(t.NoOp(), nil)).To(HaveResult(), "even if it is spelled well")
 			mark := t.Mark()
-			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.Plain()+`"}`, client.Deliberately("*"))
-			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.Plain()+`"}`, client.Deliberately("*"))
+			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.NoOp()+`"}`, client.Deliberately("*"))
+			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.NoOp()+`"}`, client.Deliberately("*"))
 			// An answer without an id may be taken for that of the first one.
-			_, err := t.Session.Call(t.Context, t.Plain(), nil)
+			_, err := t.Session.Call(t.Context, t.NoOp(), nil)
 			if err == nil {
-				_, err = t.Session.Call(t.Context, t.Plain(), nil)
+				_, err = t.Session.Call(t.Context, t.NoOp(), nil)
 			}
 			t.Expect(t.Since(mark)).ToNot(resultFor("wrong-case", "wrong-case-too"), "for a message with members spelled ID, METHOD or Method")
 			if err != nil {
@@ -177,7 +177,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: what the revision does not define is no reason to refuse a request.
-			for _, method := range append([]string{t.Plain()}, t.Target.Served()...) {
+			for _, method := range append([]string{t.NoOp()}, t.Target.Served()...) {
 				t.About("base.params.omitted")
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
@@ -218,7 +218,7 @@ var baseChecks = []*check.Check{
 				{"meta.reserved.no-assumptions", map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
 			} {
 				t.About(v.id)
-				t.Expect(t.Call(t.Plain(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
+				t.Expect(t.Call(t.NoOp(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
 			}
 		},
 	},
@@ -232,9 +232,9 @@ var baseChecks = []*check.Check{
 			servesMeta(t)
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
 				t.Clear()
-				t.Expect(t.Call(t.Plain(), meta("example.com/text", text))).To(HaveResult())
+				t.Expect(t.Call(t.NoOp(), meta("example.com/text", text))).To(HaveResult())
 				mark := t.Mark()
-				p := t.StartID(wire.StringID(text), t.Plain(), nil)
+				p := t.StartID(wire.StringID(text), t.NoOp(), nil)
 				x, err := p.Await(t.Context)
 				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
 					t.Inconclusive("text in UTF-8 is accepted, but not as an id, and nothing else of a request comes back")
@@ -256,10 +256,10 @@ var baseChecks = []*check.Check{
 			// The ids 7 and "7" are two: while the one is being served, so is the other.
 			call := toolFor(t, "slow")
 			slow := begun(t, call, "mcpconform-number", nil)
-			t.Assume(t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.Plain(), nil))).To(HaveResult(), "beside a slow call")
+			t.Assume(t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.NoOp(), nil))).To(HaveResult(), "beside a slow call")
 			t.Clear()
 			t.Show(slow.Request)
-			digits := t.StartID(wire.StringID(slow.ID.String()), t.Plain(), nil)
+			digits := t.StartID(wire.StringID(slow.ID.String()), t.NoOp(), nil)
 			t.About("base.request.string-id-served")
 			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool { return answers(e, digits) })
 			t.Must(err)
@@ -303,7 +303,7 @@ var asking = []string{"sampling", "elicitation", "roots", "ping"}
 func sameID(t *check.T) {
 	// The server's own ids do not hinder ours: low numbers are what it would use itself.
 	for id := range int64(3) {
-		t.Expect(t.Await(t.StartID(wire.IntID(id+1_000_000), t.Plain(), nil))).To(HaveResult())
+		t.Expect(t.Await(t.StartID(wire.IntID(id+1_000_000), t.NoOp(), nil))).To(HaveResult())
 	}
 	from := 0
 	for _, role := range asking {
@@ -345,10 +345,10 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 		t.Show(e)
 		if !tried && !usedByUs(t, e.Msg.ID) {
 			if !servedBeside(t, wire.StringID(id+"-beside"), func() { respond(t, e, ordinary(t, e)) }) {
-				t.Inconclusive("the server answers no %s while it waits for an answer itself", t.Plain())
+				t.Inconclusive("the server answers no %s while it waits for an answer itself", t.NoOp())
 			}
 			tried = true
-			same, err := t.StartID(e.Msg.ID, t.Plain(), nil).Await(t.Context)
+			same, err := t.StartID(e.Msg.ID, t.NoOp(), nil).Await(t.Context)
 			t.Show(same.Response)
 			if !timedOut(err) {
 				t.Must(err)
@@ -382,7 +382,7 @@ func asksAnything(e *wire.Event) bool {
 // server may do one thing after the other (docs/positions.md,
 // requests-beside-others): release lets it go on.
 func servedBeside(t *check.T, id wire.ID, release func()) bool {
-	p := t.StartID(id, t.Plain(), nil)
+	p := t.StartID(id, t.NoOp(), nil)
 	limit, stop := context.WithTimeout(t.Context, prompt)
 	defer stop()
 	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {

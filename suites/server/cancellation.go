@@ -42,7 +42,7 @@ var cancellationChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh},
 		Body: func(t *check.T) {
 			// A request that has been answered, once and once more.
-			x := t.Call(t.Plain(), nil)
+			x := t.Call(t.NoOp(), nil)
 			raw := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, x.Request.Msg.ID)
 			silent(t, raw)
 			silent(t, raw)
@@ -68,7 +68,7 @@ var cancellationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A cancellation right behind its request, and right behind the answer, over and over. Whether the request is
 			// answered is left to the race; those beside it are.
-			method := t.Plain()
+			method := t.NoOp()
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
 			}
@@ -82,7 +82,7 @@ var cancellationChecks = []*check.Check{
 				for range burst {
 					cancel(t, t.Start(method, nil).ID)
 				}
-				kept = append(kept, t.Start(t.Plain(), nil))
+				kept = append(kept, t.Start(t.NoOp(), nil))
 				answered := t.Call(method, nil)
 				cancel(t, answered.Request.Msg.ID, late)
 			}
@@ -163,7 +163,7 @@ func lateResponse(role string) *check.Check {
 	return &check.Check{
 		Name:         "cancellation/late-response-" + role,
 		Requirements: []string{"cancellation.late-response"},
-		Needs:        lively(byHand(role)),
+		Needs:        aboutLiveness(byHand(role)),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
 			// cancels that, the answer comes too late.

@@ -31,7 +31,7 @@ func meta(key string, value any) map[string]any {
 // servesMeta is the control of a check that is about what _meta may hold: a
 // server that minds it in any case is told so elsewhere.
 func servesMeta(t *check.T) {
-	t.Assume(t.Call(t.Plain(), meta("example.com/text", "text"))).To(HaveResult(), "with a plain _meta")
+	t.Assume(t.Call(t.NoOp(), meta("example.com/text", "text"))).To(HaveResult(), "with a plain _meta")
 }
 
 // resultFor matches messages one of which is a result with one of the ids.

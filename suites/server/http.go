@@ -30,7 +30,7 @@ func overHTTPCalling(anyOf ...string) check.Needs {
 
 // besideOthers is for a check that is about requests beside others.
 func besideOthers(needs check.Needs) check.Needs {
-	needs.Beside = true
+	needs.Concurrent = true
 	return needs
 }
 
@@ -156,7 +156,7 @@ var httpChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean refusal is tolerated, as servers have to guard themselves.
-			r := t.Do(transport.Request{Body: largeRequest(t.Session.NextID(), t.Plain())})
+			r := t.Do(transport.Request{Body: largeRequest(t.Session.NextID(), t.NoOp())})
 			switch {
 			case ResultIn(r) != nil:
 			case r.Status != http.StatusRequestEntityTooLarge && ErrorIn(r) != nil && unread(ErrorIn(r).Msg.Error):

@@ -283,7 +283,7 @@ func isolated(t *check.T, id string) {
 	}
 	for i := range 5 {
 		same := wire.StringID(fmt.Sprintf("mcpconform-same-%d", i))
-		right, err := t.Session.StartID(t.Context, same, t.Plain(), nil)
+		right, err := t.Session.StartID(t.Context, same, t.NoOp(), nil)
 		t.Must(err)
 		wrong, err := other.StartID(t.Context, same, "mcpconform/no-such-method", nil, client.Deliberately("lifecycle.capability.experimental-gated"))
 		t.Must(err)

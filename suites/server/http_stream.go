@@ -51,7 +51,7 @@ var httpStreamChecks = []*check.Check{
 			call := toolFor(t, "slow")
 			slow := t.Start("tools/call", call.Params())
 			for range 2 {
-				t.Expect(t.Call(t.Plain(), nil)).To(HaveResult(), "beside another request")
+				t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult(), "beside another request")
 			}
 			before := t.Mark()
 			done, err := slow.Await(t.Context)

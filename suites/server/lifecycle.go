@@ -60,7 +60,7 @@ var lifecycleChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Raw, Options: capable},
 		Body: func(t *check.T) {
 			// Pings are allowed while initialize is unanswered: both are sent at once.
-			if t.Plain() != "ping" {
+			if t.NoOp() != "ping" {
 				t.Inconclusive("the server serves no pings in a session either")
 			}
 			init := t.Start("initialize", t.Session.InitializeParams())
@@ -91,7 +91,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/no-capabilities",
 		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
-		Needs:        check.Needs{Lively: true, Session: check.Raw},
+		Needs:        check.Needs{Liveness: true, Session: check.Raw},
 		Body: func(t *check.T) {
 			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
 			handshake(t)
@@ -151,7 +151,7 @@ var lifecycleChecks = []*check.Check{
 				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
 			}
 			// Over HTTP, with the older version in the header.
-			t.Expect(t.Call(t.Plain(), nil)).To(HaveResult(), "in a session of the older revision on which the server agreed")
+			t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult(), "in a session of the older revision on which the server agreed")
 			tempt(t)
 			t.Fence()
 		},
@@ -344,7 +344,7 @@ func init() {
 		lifecycleChecks = append(lifecycleChecks, &check.Check{
 			Name:         "lifecycle/" + offer + "-alone",
 			Requirements: undeclared,
-			Needs: check.Needs{Session: check.Fresh, Lively: true, Options: client.Options{
+			Needs: check.Needs{Session: check.Fresh, Liveness: true, Options: client.Options{
 				Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer),
 			}},
 			Body: func(t *check.T) {

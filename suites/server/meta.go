@@ -19,7 +19,7 @@ var metaChecks = []*check.Check{
 			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			mark := t.Mark()
 			t.Notify("notifications/initialized", map[string]any{"_meta": anyMeta})
-			gone := t.Start(t.Plain(), nil)
+			gone := t.Start(t.NoOp(), nil)
 			t.Notify("notifications/cancelled", map[string]any{"requestId": 0, "_meta": anyMeta}, late)
 			t.Await(gone)
 			t.Fence()

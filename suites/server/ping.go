@@ -49,7 +49,7 @@ var pingChecks = []*check.Check{
 	{
 		Name:         "ping/while-busy",
 		Requirements: []string{"ping.response-prompt"},
-		Needs:        lively(calling("slow")),
+		Needs:        aboutLiveness(calling("slow")),
 		Body: func(t *check.T) {
 			// A slow call is no reason to leave a ping waiting.
 			call := toolFor(t, "slow")

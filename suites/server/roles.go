@@ -117,9 +117,9 @@ func byHand(anyOf ...string) check.Needs {
 	return needs
 }
 
-// lively returns needs of a check that is about whether the server goes on answering.
-func lively(n check.Needs) check.Needs {
-	n.Lively = true
+// aboutLiveness returns needs of a check that is about whether the server goes on answering.
+func aboutLiveness(n check.Needs) check.Needs {
+	n.Liveness = true
 	return n
 }
 

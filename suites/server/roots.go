@@ -161,7 +161,7 @@ var rootChecks = []*check.Check{
 				t.About(v.id)
 				r.change(t, v.roots...)
 				r.use(t)
-				if _, err := r.Call(t.Context, t.Plain(), nil); err != nil {
+				if _, err := r.Call(t.Context, t.NoOp(), nil); err != nil {
 					t.Violation(v.id, "after roots/list was answered with "+quote(v.roots)+": "+err.Error())
 					return
 				}

@@ -51,7 +51,7 @@ func Scripted(s *script.Script, requirements ...string) *check.Check {
 				}
 			}
 			p := &scriptPlayer{
-				t: t, script: s, from: t.Mark(), bound: script.Bindings{"plain": t.Plain()},
+				t: t, script: s, from: t.Mark(), bound: script.Bindings{"plain": t.NoOp()},
 				taken: make(map[*wire.Event]bool), named: make(map[string]*scriptRequest),
 			}
 			p.play(s.Steps)

@@ -80,7 +80,7 @@ var stdioChecks = []*check.Check{
 			// A pipe has no message boundaries: the pieces of a line may arrive one by one, those of a character as well.
 			const text = "naïve — 次 🎉"
 			framed(t, t.Session.NextID(), bytewise)
-			if whole, err := t.Session.StartID(t.Context, wire.StringID(text), t.Plain(), nil); err == nil {
+			if whole, err := t.Session.StartID(t.Context, wire.StringID(text), t.NoOp(), nil); err == nil {
 				if x, err := whole.Await(t.Context); err == nil && x.Result() != nil {
 					framed(t, wire.StringID(text+" again"), bytewise)
 				}
@@ -126,7 +126,7 @@ var stdioChecks = []*check.Check{
 			// U+2028, U+2029 and U+0085 are line ends elsewhere, but not here. The first two are not escaped only in raw JSON.
 			servesMeta(t)
 			text := json.RawMessage("\"a\u2028b\u2029c\u0085d\"")
-			t.Expect(t.Call(t.Plain(), meta("example.com/text", text))).To(HaveResult())
+			t.Expect(t.Call(t.NoOp(), meta("example.com/text", text))).To(HaveResult())
 		},
 	},
 	{
@@ -136,7 +136,7 @@ var stdioChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean error is tolerated, as servers have to guard themselves.
 			id := t.Session.NextID()
-			p, err := t.Session.StartRaw(t.Context, id, t.Plain(), largeRequest(id, t.Plain()))
+			p, err := t.Session.StartRaw(t.Context, id, t.NoOp(), largeRequest(id, t.NoOp()))
 			t.Must(err)
 			x := t.Await(p)
 			if unread(x.Error()) {
@@ -182,7 +182,7 @@ func stdioConn(t *check.T) *transport.StdioConn {
 
 // plainRaw returns a request that is served.
 func plainRaw(t *check.T, id wire.ID) []byte {
-	return []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + t.Plain() + `"}`)
+	return []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + t.NoOp() + `"}`)
 }
 
 // framed sends a plain request in the given writes and wants it answered.
@@ -207,7 +207,7 @@ func bytewise(raw []byte) [][]byte {
 // answered waits for the response with an id, which is to be a result. What says
 // of a line that it is no message has none.
 func answered(t *check.T, mark int, id wire.ID) {
-	e, err := t.Session.AwaitEvent(t.Context, mark, "result of "+t.Plain(), func(e *wire.Event) bool {
+	e, err := t.Session.AwaitEvent(t.Context, mark, "result of "+t.NoOp(), func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(id)
 	})
 	t.Must(err)

@@ -13,18 +13,18 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
-// Bounds of the rehearsal.
+// Bounds of the probe of tools.
 const (
-	maxRehearsed = 20 // tools
-	maxWatched   = 20 // resources
+	maxProbed  = 20 // tools
+	maxWatched = 20 // resources
 	// slowest and quickest are how long a call takes that something can be done
 	// beside it.
 	quickest = 700 * time.Millisecond
 	slowest  = 4 * time.Second
 )
 
-// rehearsalToken is the progress token of a rehearsed call.
-const rehearsalToken = "mcpconform-rehearsal"
+// probeToken is the progress token of the calls that probe tools.
+const probeToken = "mcpconform-probe"
 
 const updated = "notifications/resources/updated"
 
@@ -60,11 +60,11 @@ type observation struct {
 	links    int            // to resources, in the result
 }
 
-// rehearse calls, once and one after the other, the tools that may be called,
-// if checks need calls that serve roles for which nobody named a tool. What
-// a tool is called says less of what it does than what happens. All calls
-// together take no longer than one answer may take.
-func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
+// probeTools calls, once and one after the other, the tools that may be called, if
+// checks need tools in roles for which nobody named one: what happens then says
+// more of what a tool does than its name. All calls together take no longer than
+// one answer may take.
+func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	t := e.target
 	wanted := func(role string) bool {
 		_, known := t.Settings.ToolRoles[role]
@@ -82,7 +82,7 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
 		return
 	}
-	s, err := e.connect(ctx, "rehearsal", Capable())
+	s, err := e.connect(ctx, "probe of tools", Capable())
 	if err != nil {
 		return // the checks say what is wrong
 	}
@@ -108,7 +108,7 @@ func (e *Engine) rehearse(ctx context.Context, checks []*Check) {
 	t.Observed = make(map[string]Call)
 	best := make(map[string]int)
 	var quick []Call
-	for _, tool := range tools[:min(len(tools), maxRehearsed)] {
+	for _, tool := range tools[:min(len(tools), maxProbed)] {
 		name, ok := tool["name"].(string)
 		arguments, fits := t.Arguments(tool)
 		if !t.Known(tool) {
@@ -202,7 +202,7 @@ func offered(list *List) []string {
 // is cancelled; an error says that the session is of no more use.
 func observe(ctx context.Context, s *client.Session, call Call) (*observation, error) {
 	params := call.Params()
-	params["_meta"] = map[string]any{"progressToken": rehearsalToken}
+	params["_meta"] = map[string]any{"progressToken": probeToken}
 	p, err := s.Start(ctx, "tools/call", params)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (o *observation) note(m *wire.Message) {
 	o.methods[m.Method]++
 	switch m.Method {
 	case "notifications/progress":
-		if wire.At(m.Params, "progressToken") == rehearsalToken {
+		if wire.At(m.Params, "progressToken") == probeToken {
 			o.progress++
 		}
 	case "notifications/message":

@@ -50,7 +50,7 @@ func nameless() (*check.Engine, map[string]string) {
 
 // What tools do is learned by calling them, but only those that may be called,
 // and only if a check wants to know.
-func TestRehearsal(t *testing.T) {
+func TestProbeTools(t *testing.T) {
 	roles := []string{"sampling", "elicitation", "roots", "progress", "slow", "log", "log-levels", "resource-link", "tools-change", "resource-update"}
 	for _, c := range []struct {
 		name  string
@@ -87,7 +87,7 @@ func TestRehearsal(t *testing.T) {
 }
 
 // What is named is not looked for.
-func TestRehearsalOfNamed(t *testing.T) {
+func TestProbeToolsNamed(t *testing.T) {
 	e, had := nameless()
 	e.Settings.ToolRoles = map[string]check.Call{"roots": {Tool: "tool0"}}
 	target, err := e.Prepare(t.Context())
@@ -104,7 +104,7 @@ func TestRehearsalOfNamed(t *testing.T) {
 }
 
 // A tool that changes a list is found even if the server does not tell of it.
-func TestRehearsalOfSilentChange(t *testing.T) {
+func TestProbeToolsChangeUnannounced(t *testing.T) {
 	catalogue := server.DefaultCatalogue()
 	for _, tool := range catalogue.Tools {
 		if annotations, ok := tool.Definition["annotations"].(map[string]any); ok {
