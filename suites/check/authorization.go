@@ -31,20 +31,23 @@ func (e *UnauthorizedError) Error() string {
 }
 
 // unauthorized returns an *UnauthorizedError if the server has refused the shared
-// session for want of authorization, else the error.
+// session because it lacks authorization, else the error.
 func (e *Engine) unauthorized(err error) error {
 	for _, l := range e.Trace.Logs() {
 		if l.Label != SharedLabel {
 			continue
 		}
-		asked := make(map[string]string) // method by stream
 		for _, event := range l.Events() {
-			if event.Kind == wire.KindMessage && event.From == wire.Client && event.Msg.Kind == wire.Request {
-				asked[event.Stream] = event.Msg.Method
+			if event.Kind != wire.KindHTTPResponse || event.HTTP.Status != http.StatusUnauthorized {
+				continue
 			}
-			if event.Kind == wire.KindHTTPResponse && event.HTTP.Status == http.StatusUnauthorized && (err != nil || asked[event.Stream] != "") {
-				e.target.Unauthorized = asked[event.Stream]
-				return &UnauthorizedError{Given: e.token() != "", Asked: asked[event.Stream]}
+			asked := ""
+			if request := posted(l, event); request != nil {
+				asked = request.Msg.Method
+			}
+			if err != nil || asked != "" {
+				e.target.Unauthorized = asked
+				return &UnauthorizedError{Given: e.token() != "", Asked: asked}
 			}
 		}
 	}

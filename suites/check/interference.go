@@ -48,11 +48,8 @@ func (t *T) limited(mark int) *wire.Event {
 		if s == t.Session {
 			from = mark
 		}
-		events := s.Log().Events()[from:]
-		for _, e := range events {
-			if client.TooMany(e) && (t.outcome.Verdict != Passed || slices.ContainsFunc(events, func(sent *wire.Event) bool {
-				return sent.Stream == e.Stream && sent.From == wire.Client && len(sent.Deliberate) > 0
-			})) {
+		for _, e := range s.Log().Events()[from:] {
+			if wire.TooMany(e) && (t.outcome.Verdict != Passed || deliberate(s.Log().Carrier(e))) {
 				return e
 			}
 		}
@@ -60,14 +57,15 @@ func (t *T) limited(mark int) *wire.Event {
 	return nil
 }
 
+// deliberate reports whether an HTTP exchange holds what breaks a requirement on purpose.
+func deliberate(x *wire.HTTPExchange) bool {
+	return x != nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool { return len(e.Deliberate) > 0 })
+}
+
 // full reports whether the server said that it has no room for a session.
 func full(s *client.Session) bool {
-	streams := make(map[string]bool) // of an initialize
-	return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool {
-		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "initialize" {
-			streams[e.Stream] = true
-		}
-		return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusServiceUnavailable && streams[e.Stream]
+	return slices.ContainsFunc(s.Log().Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool {
+		return x.Head != nil && x.Head.HTTP.Status == http.StatusServiceUnavailable
 	})
 }
 
@@ -151,26 +149,30 @@ func (t *T) refusals() []refused {
 	}
 	var all []refused
 	for _, s := range t.sessions() {
-		requests := make(map[string]*wire.Event) // by id and, over HTTP, by stream
 		for _, e := range s.Log().Events() {
-			if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request {
-				requests[e.Stream], requests["id "+e.Msg.ID.Loose()] = e, e
-				continue
-			}
 			how, ok := refusing(e)
 			if !ok {
 				continue
 			}
-			key := e.Stream
-			if e.Kind == wire.KindMessage && e.Msg.ID.Usable() {
-				key = "id " + e.Msg.ID.Loose()
+			request := posted(s.Log(), e)
+			if e.Kind == wire.KindMessage {
+				request = s.Log().RequestOf(e)
 			}
-			if request := requests[key]; request != nil && (shown[request] || shown[e]) {
+			if request != nil && (shown[request] || shown[e]) {
 				all = append(all, refused{request, how, t.busy(request, e)})
 			}
 		}
 	}
 	return all
+}
+
+// posted returns the request that travelled in the HTTP exchange of an event, or nil.
+func posted(l *wire.Log, e *wire.Event) *wire.Event {
+	x := l.Carrier(e)
+	if x == nil || x.Message() == nil || x.Message().Msg.Kind != wire.Request {
+		return nil
+	}
+	return x.Message()
 }
 
 // busy reports whether another request of the check was under way at some time
@@ -182,22 +184,12 @@ func (t *T) busy(request, answer *wire.Event) bool {
 		}
 		return e.At < mark.At
 	}
-	for _, s := range t.sessions() {
-		open := make(map[string]bool)
-		for _, e := range s.Log().Events() {
-			switch {
-			case e == request || e.Kind != wire.KindMessage || before(answer, e):
-			case e.From == wire.Client && e.Msg.Kind == wire.Request:
-				open[e.Msg.ID.Loose()] = true
-			case e.From == wire.Server && e.Msg.IsResponse() && before(e, request):
-				delete(open, e.Msg.ID.Loose())
-			}
-		}
-		if len(open) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+		return slices.ContainsFunc(s.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
+			return x.From() == wire.Client && x.Request != request && !before(answer, x.Request) &&
+				(x.Response == nil || !before(x.Response, request))
+		})
+	})
 }
 
 // refusesAll returns how the server refuses ping and every declared list alike:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -291,9 +292,11 @@ func (t *Target) answered() []string {
 // since a time of the trace.
 func (e *Engine) heard(since time.Duration) bool {
 	for _, l := range e.Trace.Logs() {
-		events := l.Events()
-		for i := len(events) - 1; i >= 0 && events[i].At >= since; i-- {
-			if answers(events[:i], events[i]) {
+		for _, e := range slices.Backward(l.Events()) {
+			if e.At < since {
+				break
+			}
+			if answers(l, e) {
 				return true
 			}
 		}
@@ -302,17 +305,13 @@ func (e *Engine) heard(since time.Duration) bool {
 }
 
 // answers reports whether an event answers a request other than initialize.
-func answers(before []*wire.Event, e *wire.Event) bool {
+func answers(l *wire.Log, e *wire.Event) bool {
 	switch {
 	case e.Kind == wire.KindHTTPResponse:
 		return e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "post:")
 	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse():
 		return false
 	}
-	for _, sent := range before {
-		if sent.Kind == wire.KindMessage && sent.From == wire.Client && sent.Msg.Method == "initialize" && sent.Msg.ID.Resembles(e.Msg.ID) {
-			return false
-		}
-	}
-	return true
+	request := l.RequestOf(e)
+	return request == nil || request.Msg.Method != "initialize"
 }

@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime/debug"
-	"strings"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -172,22 +173,14 @@ func (t *T) Must(err error) {
 // not come in time: a server may do one thing after the other. If it has got stuck,
 // that is for the checks that are about answers.
 func (t *T) behindTool(cause error) bool {
-	open := make(map[string]bool)
 	events := t.Session.Log().Events()
 	late := len(events) // where time was up
 	for late > 0 && events[late-1].Kind != wire.KindTimeout {
 		late--
 	}
-	for _, e := range events[:late] {
-		switch {
-		case e.Kind != wire.KindMessage:
-		case e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.Method == "tools/call":
-			open[e.Msg.ID.Key()] = true
-		case e.From == wire.Server && e.Msg.IsResponse():
-			delete(open, e.Msg.ID.Key())
-		}
-	}
-	if len(open) == 0 {
+	if !slices.ContainsFunc(t.Session.Log().Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
+		return x.Request.Seq < late && (x.Response == nil || x.Response.Seq > late)
+	}) {
 		return false
 	}
 	_, err := t.Session.AwaitEvent(t.Context, late, "answer to a tool that was called", func(e *wire.Event) bool {
@@ -336,13 +329,15 @@ func (t *T) Mark() int { return t.Session.Log().Len() }
 
 // Since returns the messages that the server sent after a mark.
 func (t *T) Since(mark int) []*wire.Event {
+	log := t.Session.Log()
+	// Whatever the body of a GET stream that was refused says does not count.
+	declined := func(e *wire.Event) bool {
+		x := log.Carrier(e)
+		return x != nil && x.Method() == http.MethodGet && x.Status() >= 400
+	}
 	var from []*wire.Event
-	declined := "" // a GET stream that was refused, for whatever its body says
-	for _, e := range t.Session.Log().Events() {
-		if e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "get:") {
-			declined = e.Stream
-		}
-		if e.Seq >= mark && e.Kind == wire.KindMessage && e.From == wire.Server && (declined == "" || e.Stream != declined) {
+	for _, e := range log.Events()[mark:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Server && !declined(e) {
 			from = append(from, e)
 		}
 	}
@@ -354,28 +349,15 @@ func (t *T) Logs() []*wire.Log { return t.engine.Trace.Logs() }
 
 // Stray reports whether a response belongs to no request of the session.
 func (t *T) Stray(e *wire.Event) bool {
-	for _, sent := range t.Session.Log().Events()[:e.Seq] {
-		if sent.Kind == wire.KindMessage && sent.From == wire.Client && sent.Msg.Kind == wire.Request &&
-			sent.Msg.ID.Resembles(e.Msg.ID) {
-			return false
-		}
-	}
-	return true
+	return !t.Session.Log().Asked(wire.Client, e.Msg.ID)
 }
 
 // Refused reports whether a message is the body of the HTTP error that refused
 // what was sent: that may be a JSON-RPC error without an id
 // (basic/transports#sending-messages-to-the-server).
 func (t *T) Refused(sent, e *wire.Event) bool {
-	if sent.Stream != e.Stream {
-		return false
-	}
-	for _, head := range t.Session.Log().Events()[:e.Seq] {
-		if head.Kind == wire.KindHTTPResponse && head.Stream == e.Stream {
-			return head.HTTP.Status >= 400
-		}
-	}
-	return false
+	x := t.Session.Log().Carrier(e)
+	return x != nil && x.Stream == sent.Stream && x.Status() >= 400
 }
 
 // Open opens a further initialised session, which is closed with the check.

@@ -70,7 +70,7 @@ var baseChecks = []*check.Check{
 			limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 			defer stop()
 			e, err := t.Session.Log().Await(limit, x.Request.Seq+1, func(e *wire.Event) bool {
-				return answers(e, x) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind != wire.Notification &&
+				return x.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind != wire.Notification &&
 					(!e.Msg.ID.Usable() || resembles(e, id))
 			})
 			if err != nil {
@@ -261,7 +261,10 @@ var baseChecks = []*check.Check{
 			t.Show(slow.Request)
 			digits := t.StartID(wire.StringID(slow.ID.String()), t.NoOp(), nil)
 			t.About("base.request.string-id-served")
-			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool { return answers(e, digits) })
+			// By its id alone: a number is the id of the other request.
+			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(digits.ID)
+			})
 			t.Must(err)
 			t.Show(e)
 			isPing := at(e.Msg.Result, "content") == nil
@@ -395,9 +398,7 @@ func servedBeside(t *check.T, id wire.ID, release func()) bool {
 
 // usedByUs reports whether a request of ours has had an id.
 func usedByUs(t *check.T, id wire.ID) bool {
-	return slices.ContainsFunc(t.Session.Log().Events(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request && e.Msg.ID.Resembles(id)
-	})
+	return t.Session.Log().Asked(wire.Client, id)
 }
 
 // worksApart reports whether a call works in a session of its own.

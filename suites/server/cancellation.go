@@ -121,7 +121,7 @@ var cancellationChecks = []*check.Check{
 			began, ended := control.Request.At, t.Session.Log().Events()[t.Mark()-1].At
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
 			defer stop()
-			answer := func(e *wire.Event) bool { return answers(e, gone) || answers(e, text) }
+			answer := func(e *wire.Event) bool { return gone.Answers(e) || text.Answers(e) }
 			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
 				t.Inconclusive("the cancelled request was answered; whether that was too late, the rule on cancelled requests says")
 			}
@@ -194,7 +194,7 @@ func underWay(t *check.T, s *client.Session, p *client.Pending) {
 	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
 	defer stop()
 	_, _ = s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
-		return answers(e, p) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/progress"
+		return p.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/progress"
 	})
 }
 
@@ -215,7 +215,7 @@ func begun(t *check.T, call check.Call, token string, step func()) *client.Pendi
 // finished reports whether a request was answered by now.
 func finished(t *check.T, p *client.Pending) bool {
 	for _, e := range t.Since(p.Request.Seq) {
-		if answers(e, p) {
+		if p.Answers(e) {
 			return true
 		}
 	}
@@ -242,7 +242,7 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending) {
 		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 	}
 	t.Must(err)
-	if !answers(e, p) {
+	if !p.Answers(e) {
 		t.Inconclusive("the slow tool gives no answer: %s", cmp.Or(e.Note, "its exchange ended without one"))
 	}
 }

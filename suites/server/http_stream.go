@@ -463,9 +463,7 @@ func endsLater(t *check.T, left *transport.Stream, first string) {
 	case answer != nil && answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
 		t.Show(answer)
 		t.Fail("the request whose connection was dropped was answered as cancelled")
-	case answer == nil && len(resumed.Response().Messages) > 0 && !slices.ContainsFunc(t.Session.Log().Events(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(left.Request().Msg.ID)
-	}):
+	case answer == nil && len(resumed.Response().Messages) > 0 && t.Session.Log().Exchange(left.Request()).Response == nil:
 		t.Show(resumed.Response().Messages...)
 		t.Fail("the request whose connection was dropped was never answered: its stream, resumed later, brings what came before and no response")
 	}

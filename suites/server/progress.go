@@ -179,7 +179,7 @@ func tokensOfTheirs(role string) *check.Check {
 func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) map[string]any) []*wire.Event {
 	mark := t.Mark()
 	calls := []*client.Pending{t.Start("tools/call", call.Params()), t.Start("tools/call", call.Params())}
-	over := func(e *wire.Event) bool { return answers(e, calls[0]) || answers(e, calls[1]) }
+	over := func(e *wire.Event) bool { return calls[0].Answers(e) || calls[1].Answers(e) }
 	var open []*wire.Event
 	limit, cancel := context.WithTimeout(t.Context, spontaneous)
 	defer cancel()

@@ -141,7 +141,7 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 			return &client.Exchange{Request: p.Request}, asked
 		}
 		t.Show(e)
-		if answers(e, p) {
+		if p.Answers(e) {
 			return &client.Exchange{Request: p.Request, Response: e}, asked
 		}
 		from = e.Seq + 1
@@ -167,15 +167,10 @@ func respond(t *check.T, request *wire.Event, outcome map[string]any, opts ...cl
 	t.Send(string(client.Marshal(message)), opts...)
 }
 
-// answers reports whether an event is the response to a request.
-func answers(e *wire.Event, p *client.Pending) bool {
-	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(p.ID)
-}
-
 // over reports whether an event is the response to a request or the end of the
 // HTTP exchange that should have brought it.
 func over(e *wire.Event, p *client.Pending) bool {
-	return answers(e, p) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
+	return p.Answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 }
 
 // asks reports whether an event is a request of the server.

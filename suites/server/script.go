@@ -196,10 +196,8 @@ func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Ev
 
 // admitted ends the script if a request was refused for want of authorization.
 func (p *scriptPlayer) admitted(r *scriptRequest) {
-	for _, head := range p.t.Session.Log().Events()[r.event.Seq:] {
-		if head.Kind == wire.KindHTTPResponse && head.Stream == r.event.Stream {
-			p.t.Admitted(head, r.method)
-		}
+	if x := p.t.Session.Log().Carrier(r.event); x != nil && x.Head != nil {
+		p.t.Admitted(x.Head, r.method)
 	}
 }
 
