@@ -33,13 +33,13 @@ var userScripts = []scripttest.Case{
 		"|json send\n{\"method\": \"ping\"}\n|\n|json expect\n{\"result\": {}}\n|\n", Verdict: result.Pass, Message: ""},
 	{Name: "silence", Text: "|json send\n{\"method\": \"notifications/mcpconform\"}\n|\n|json never\n{}\n|\n", Verdict: result.Pass, Message: ""},
 	{Name: "unexpected", Text: "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json never\n{\"method\": \"notifications/message\"}\n|\n",
-		Verdict: result.Fail, Message: "s/unexpected.md:4: a message came that must not: "},
+		Verdict: result.Fail, Message: "s/unexpected.md:4: a message came that must not come: "},
 	{Name: "branch", Text: "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|json send\n{\"method\": \"no\"}\n|\n" +
 		"|json when\n{\"result\": {}}\n|\n|json send\n{\"method\": \"tools/list\"}\n|\n|- end\n|\n|json expect\n{\"result\": {\"tools\": \"${array}\"}}\n|\n", Verdict: result.Pass, Message: ""},
 	{Name: "otherwise", Text: "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- otherwise\n|\n|json send\n{\"method\": \"no\"}\n|\n|- end\n|\n" +
 		"|json expect\n{\"error\": {\"code\": -32601}}\n|\n", Verdict: result.Pass, Message: ""},
 	{Name: "no branch", Text: "|json send\n{\"method\": \"ping\"}\n|\n|json when\n{\"error\": {}}\n|\n|- end\n|\n",
-		Verdict: result.Fail, Message: "s/no branch.md:4: the response fits none of the branches: /error is missing"},
+		Verdict: result.Fail, Message: "s/no branch.md:4: the response does not fit any of the branches: /error is missing"},
 	{Name: "never comes", Text: "|json expect\n{\"method\": \"notifications/mcpconform\"}\n|\n", Verdict: result.Fail, Message: `s/never comes.md:1: no message "notifications/mcpconform" within`},
 	{Name: "nearest", Text: "|json send\n{\"method\": \"tools/call\", \"params\": {\"name\": \"test_tool_with_logging\"}}\n|\n|json expect\n{\"method\": \"notifications/message\", \"params\": {\"level\": \"debug\"}}\n|\n",
 		Verdict: result.Fail, Message: `; one came whose /params/level is "info", not "debug"`},

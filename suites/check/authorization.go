@@ -20,12 +20,12 @@ type UnauthorizedError struct {
 }
 
 func (e *UnauthorizedError) Error() string {
-	what := "the server wants authorization"
+	what := "the server demands authorization"
 	if e.Asked != "" {
 		what += " for " + e.Asked
 	}
 	if e.Given {
-		return what + " and refuses the access token that was given with HTTP status 401: give one that is valid for it (--bearer-env VAR)"
+		return what + " and refuses the given access token with HTTP status 401: give a valid one (--bearer-env VAR)"
 	}
 	return what + " (HTTP status 401): give an access token (--bearer-env VAR, or target.headers in the configuration)"
 }

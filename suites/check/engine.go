@@ -61,7 +61,7 @@ const sharedAtOnce = 16
 var (
 	errCheckTime   = errors.New("the check took too long")
 	errInterrupted = errors.New("the run was interrupted")
-	errDown        = errors.New("the server did not answer any more")
+	errDown        = errors.New("the server no longer answered")
 )
 
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
@@ -209,7 +209,7 @@ func (e *Engine) alone(ctx context.Context, c *Check) attempt {
 		}
 	}
 	if err != nil {
-		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session for it: " + err.Error()}, unanswered: true}
+		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session could be opened for the check: " + err.Error()}, unanswered: true}
 	}
 	return e.execute(ctx, c, s)
 }

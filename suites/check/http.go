@@ -120,7 +120,7 @@ func (t *T) DialSSE(more http.Header) (head *wire.Event) {
 	}
 	if head == nil {
 		t.Must(err)
-		t.Inconclusive("no head of a response came")
+		t.Inconclusive("the server did not send the head of a response")
 	}
 	return head
 }

@@ -241,7 +241,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			}
 			continue
 		case first.mine() && f.last.outcome.Verdict == Passed:
-			f.last.outcome.note("it failed while other checks were run, and passed alone: " + first.outcome.Record.Findings()[0].Message)
+			f.last.outcome.note("it failed while other checks ran, and passed alone: " + first.outcome.Record.Findings()[0].Message)
 		}
 		giveUp(unanswered, nil)
 		unanswered = nil
@@ -306,7 +306,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 			f.last.tellsNothing("the server opens no further session: " + err.Error())
 		}
 	case f.last.lost && f.last.several && e.single(ctx):
-		f.last.tellsNothing("the server ends a session when another is opened, and the check needs both")
+		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
 	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses requests while it serves others")
 	}

@@ -220,7 +220,7 @@ func (e *Engine) revive(ctx context.Context) error {
 			problem = alive(ctx)
 		}
 		if problem != nil {
-			err = fmt.Errorf("it was started again without success: %w", problem)
+			err = fmt.Errorf("starting it again did not help: %w", problem)
 		}
 		restarted = problem == nil
 		restarts++

@@ -186,12 +186,12 @@ func (t *T) behindTool(cause error) bool {
 	_, err := t.Session.AwaitEvent(t.Context, late, "answer to a tool that was called", func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
 	})
-	why := ", as a tool that was called before was still at work: more --timeout may help"
+	why := ", because a tool that was called before was still running: a longer --timeout may help"
 	if err != nil {
 		if t.Context.Err() != nil || t.check.Needs.Liveness {
 			return false
 		}
-		why = ", as was none to the call of a tool before"
+		why = ", and a tool that was called before did not answer either"
 	}
 	t.noAnswer = true
 	t.end(Inconclusive, cause.Error()+why)
@@ -366,7 +366,7 @@ func (t *T) Open(o client.Options) *client.Session {
 	s := t.Connect(o)
 	if _, err := s.Initialize(t.Context); err != nil {
 		t.noAnswer = true
-		t.end(Inconclusive, "no session for it: "+err.Error())
+		t.end(Inconclusive, "no session could be opened for the check: "+err.Error())
 	}
 	return s
 }

@@ -106,14 +106,14 @@ func read(fsys fs.FS) ([]Profile, error) {
 // settle checks a profile and makes its arguments decoded JSON.
 func (p *Profile) settle(f *yamlfile.File) error {
 	if len(p.Tools) == 0 {
-		return f.Errorf(nil, "the profile names no tools to know a server by")
+		return f.Errorf(nil, "the profile does not name tools by which a server is recognised")
 	}
 	for role, call := range p.ToolRoles {
 		switch {
 		case !Known(role):
 			return f.Errorf([]any{"toolRoles", role}, "%q is not a tool role", role)
 		case call.Tool == "":
-			return f.Errorf([]any{"toolRoles", role}, "the tool role names no tool")
+			return f.Errorf([]any{"toolRoles", role}, "the tool role does not name a tool")
 		case call.Arguments == nil:
 			continue
 		}

@@ -141,9 +141,9 @@ func TestRecogniseBest(t *testing.T) {
 func TestRead(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"good", "tools: [a]\ntoolRoles:\n  slow: {tool: a, arguments: {n: 1}}\n", ""},
-		{"no tools", "name: x\n", "p.yaml:1:1: the profile names no tools to know a server by"},
+		{"no tools", "name: x\n", "p.yaml:1:1: the profile does not name tools by which a server is recognised"},
 		{"unknown role", "tools: [a]\ntoolRoles:\n  fast: {tool: a}\n", `p.yaml:3:9: "fast" is not a tool role`},
-		{"no tool", "tools: [a]\ntoolRoles:\n  slow: {}\n", "p.yaml:3:9: the tool role names no tool"},
+		{"no tool", "tools: [a]\ntoolRoles:\n  slow: {}\n", "p.yaml:3:9: the tool role does not name a tool"},
 		{"unknown member", "tool: [a]\n", `p.yaml:1:1: unknown field "tool"`},
 		{"not of JSON", "tools: [a]\ntoolRoles:\n  slow: {tool: a, arguments: {n: .nan}}\n", "p.yaml:3:30: NaN is not a number that JSON can write"},
 	} {

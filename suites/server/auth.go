@@ -14,15 +14,15 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
-// atTheDoor checks need no session and no token of the user.
-var atTheDoor = check.Needs{Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true}
+// unauthorized checks need no session and no token of the user.
+var unauthorized = check.Needs{Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true}
 
 // basic/authorization
 var authChecks = []*check.Check{
 	{
 		Name:         "auth/missing-token",
 		Requirements: []string{"auth.server.missing-token-401", "auth.server.no-data-unauthorized"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// Without a token there is status 401, and nothing else but what says so.
 			const missing, data = "auth.server.missing-token-401", "auth.server.no-data-unauthorized"
@@ -34,7 +34,7 @@ var authChecks = []*check.Check{
 				for _, header := range []string{token, "Basic " + token} {
 					t.Clear()
 					if r := tryAuthorization(t, header); authorized(t, r) {
-						t.Warning(missing, "a request whose Authorization header is not of the scheme Bearer was served as it ended in the token")
+						t.Warning(missing, "a request was served because its Authorization header holds the token, although the scheme is not Bearer")
 						break
 					}
 				}
@@ -42,7 +42,7 @@ var authChecks = []*check.Check{
 			if url, ok := queried(t); ok {
 				t.Clear()
 				if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
-					t.Warning(missing, "a request without Authorization header was served as its query held the token")
+					t.Warning(missing, "a request without an Authorization header was served because its query holds the token")
 				}
 			}
 		},
@@ -50,7 +50,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/challenge",
 		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// Each refusal, by POST and by GET, says where the resource metadata are. The passive rule sees to single answers.
 			r := protected(t)
@@ -87,7 +87,7 @@ var authChecks = []*check.Check{
 			"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase", "auth.resource.no-trailing-slash",
 			"auth.secure-communication",
 		},
-		Needs: atTheDoor,
+		Needs: unauthorized,
 		Body: func(t *check.T) {
 			r := protected(t)
 			document, err := metadata(t, r)
@@ -105,15 +105,15 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/authorization-servers",
 		Requirements: []string{"auth.as.metadata", "auth.as.dynamic-registration", "auth.as.https"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			document, err := metadata(t, protected(t))
 			if err != nil {
-				t.Inconclusive("no resource metadata name an authorization server: %v", err)
+				t.Inconclusive("there are no resource metadata that name an authorization server: %v", err)
 			}
 			issuers := issuersOf(document)
 			if len(issuers) == 0 {
-				t.Inconclusive("the resource metadata name no authorization server")
+				t.Inconclusive("the resource metadata do not name an authorization server")
 			}
 			unreached := ""
 			for _, issuer := range issuers[:min(len(issuers), maxIssuers)] {
@@ -130,7 +130,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/invalid-token",
 		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge", "auth.server.no-data-unauthorized"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
 			for _, token := range []string{madeUp, unsignedJWT(t)} {
@@ -146,7 +146,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/malformed-token",
 		Requirements: []string{"auth.server.malformed-400"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
 			for _, header := range []string{"Bearer", "Bearer two words", `Bearer "quo,ted"`} {
@@ -162,12 +162,12 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/valid-token",
 		Requirements: []string{"auth.server.valid-token-accepted"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// The control of all refusals: with the token, a session begins and goes on.
 			protected(t)
 			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && authorized(t, r) {
-				t.Inconclusive("a session can be begun without a token, so that nothing shows whether the one that was given is valid")
+				t.Inconclusive("a session can be begun without a token, so nothing shows whether the given token is valid")
 			}
 			token := control(t)
 			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
@@ -192,7 +192,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/token-validated",
 		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// A token that differs from the good one in one character, in its length, one without a signature, one that we
 			// have signed ourselves, and one of another issuer.
@@ -204,7 +204,7 @@ var authChecks = []*check.Check{
 				{"auth.server.token-validated", "the valid token with characters added to it", token + "Qx7w"},
 				{"auth.server.token-validated", "the first half of the valid token", token[:len(token)/2]},
 				{"auth.server.token-validated", "a JWT without signature", unsignedJWT(t)},
-				{"auth.server.other-tokens-refused", "a JWT that was signed by nobody that it can trust", signedJWT(t)},
+				{"auth.server.other-tokens-refused", "a JWT that was signed with an unknown key", signedJWT(t)},
 				{"auth.server.other-tokens-refused", "a token of another authorization server", t.Target.Settings.Authorization.OtherIssuer},
 			} {
 				t.Clear()
@@ -221,7 +221,7 @@ var authChecks = []*check.Check{
 			if other := otherCase(token); other != token {
 				t.Secret(other)
 				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
-					t.Warning("auth.server.token-validated", "a request was served whose token was the valid one with capitals for small letters and the reverse")
+					t.Warning("auth.server.token-validated", "a request was served although capitals and small letters of its token were swapped")
 				}
 			}
 		},
@@ -229,7 +229,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/audience",
 		Requirements: []string{"auth.server.audience-validated"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
 			token := given(t, t.Target.Settings.Authorization.OtherAudience, "otherAudience")
@@ -243,7 +243,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/expired-token",
 		Requirements: []string{"auth.server.expired-token-401"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
 			r := tryAuthorization(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
@@ -254,24 +254,24 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/narrow-token",
 		Requirements: []string{"auth.server.insufficient-scope-403"},
-		Needs:        atTheDoor,
+		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
 			a := t.Target.Settings.Authorization
 			given(t, a.Narrow, "narrow")
 			if t.Target.Transport != transport.NameHTTP {
-				t.Inconclusive("over HTTP+SSE the answer to a single request has no status of its own")
+				t.Inconclusive("over HTTP+SSE the answer to a single request does not have its own HTTP status")
 			}
 			conn := t.Bearing("Bearer " + a.Narrow)
 			begun := begin(t, conn, "")
 			if a.NarrowRequest.Method != "initialize" {
-				t.Assume(begun).To(HaveResult(), "for an initialize with the token of little scope")
+				t.Assume(begun).To(HaveResult(), "for an initialize with the token whose scope is too small")
 				t.Clear()
 				begun = t.DoOn(conn, transport.Request{Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
 					"jsonrpc": "2.0", "id": 2, "method": a.NarrowRequest.Method, "params": a.NarrowRequest.Params,
 				})})
 			}
-			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "beyond the scope of its token")
+			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "for a request beyond the scope of its token")
 		},
 	},
 	{
@@ -316,7 +316,7 @@ func bearing(authorization []string) string {
 // given ends the body unless the user has given a token for it.
 func given(t *check.T, token, member string) string {
 	if token == "" {
-		t.Inconclusive("no such token was given: authorization.%s of the configuration", member)
+		t.Inconclusive("no such token was given: set authorization.%s in the configuration", member)
 	}
 	return token
 }
@@ -336,7 +336,7 @@ func protected(t *check.T) *transport.Response {
 	if t.Authorization() != "" && !authorized(t, r) && authorized(t, tryAuthorization(t, t.Authorization())) {
 		return r // it lets in whoever has a token
 	}
-	t.Skip("the server demands no authorization: it has not answered 401, and authorization.protected is not configured")
+	t.Skip("the server does not demand authorization: it has not answered 401, and authorization.protected is not configured")
 	return nil
 }
 
@@ -403,7 +403,7 @@ func control(t *check.T) string {
 // admitted fails the valid token's check when the token is no longer taken.
 func admitted(t *check.T, x *client.Exchange) {
 	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
-		t.Fail("the token that the server took for a session is refused with HTTP status 401 for %s", x.Request.Msg.Method)
+		t.Fail("the server accepted the token for a session, and refuses it with HTTP status 401 for %s", x.Request.Msg.Method)
 	}
 }
 
@@ -425,7 +425,7 @@ func queried(t *check.T) (string, bool) {
 func disclosed(t *check.T, id string, r *transport.Response) {
 	for _, e := range r.Messages {
 		if e.Msg.Kind == wire.Result || e.Msg.Kind == wire.Notification || e.Msg.Kind == wire.Request {
-			t.Violation(id, fmt.Sprintf("the refusal with HTTP status %d holds a message of the session", r.Status))
+			t.Violation(id, fmt.Sprintf("the refusal with HTTP status %d contains a message of the session", r.Status))
 			return
 		}
 	}

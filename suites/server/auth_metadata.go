@@ -178,10 +178,10 @@ func compareResource(t *check.T, id string, named, inUse *url.URL, stated bool) 
 	switch {
 	case !stated && transport.Loopback(inUse.Hostname()) && !transport.Loopback(named.Hostname()) && named.Scheme == "https":
 		// A server is often tried on another machine than it is meant for.
-		t.Inconclusive("the metadata name %s, and the server was reached at %s: state authorization.resource if the first is its public URL",
+		t.Inconclusive("the metadata name %s, and the server was reached at %s: set authorization.resource in the configuration if the first is its public URL",
 			wire.Quote(named.String(), 120), wire.Quote(inUse.Scheme+"://"+inUse.Host, 120))
 	case !sameOrigin(named, inUse):
-		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", which is not where the server is")
+		t.Violation(id, "resource is "+wire.Quote(named.String(), 120)+", which is not the origin of the server")
 	case mine == theirs:
 	case theirs == "" || strings.HasPrefix(mine, theirs+"/"):
 		t.Warning(id, "resource is "+wire.Quote(named.String(), 120)+", which is only a part of the URL of the server")
@@ -267,21 +267,21 @@ func judgeIssuer(t *check.T, issuer string) (unreached string) {
 			t.Violation(id, "there are no metadata of an authorization server: "+err.Error())
 			return ""
 		}
-		t.Warning(id, "the authorization server publishes metadata as OpenID Connect does, and not where RFC 8414 has them by default")
+		t.Warning(id, "the authorization server publishes its metadata where OpenID Connect expects them, not where RFC 8414 does by default")
 	}
 	switch named, ok := found["issuer"].(string); {
 	case !ok:
 		t.Violation(id, "the issuer in the metadata of the authorization server is "+wire.Show(found["issuer"])+", not a string")
 	case named == issuer:
 	case strings.TrimSuffix(named, "/") == strings.TrimSuffix(issuer, "/"):
-		t.Warning(id, fmt.Sprintf("the metadata name the issuer %s, and the resource metadata %s: they differ by a slash", wire.Quote(named, 120), wire.Quote(issuer, 120)))
+		t.Warning(id, fmt.Sprintf("the metadata name the issuer %s, and the resource metadata name it %s: the two differ by a slash", wire.Quote(named, 120), wire.Quote(issuer, 120)))
 	default:
 		t.Violation(id, fmt.Sprintf("the metadata of the authorization server %s name another issuer, %s", wire.Quote(issuer, 120), wire.Quote(named, 120)))
 	}
 	t.Exercised(id)
 	const registration = "auth.as.dynamic-registration"
 	if endpoint, _ := found["registration_endpoint"].(string); endpoint == "" {
-		t.Violation(registration, "the metadata of the authorization server "+wire.Quote(issuer, 120)+" name no registration_endpoint")
+		t.Violation(registration, "the metadata of the authorization server "+wire.Quote(issuer, 120)+" do not name a registration_endpoint")
 	}
 	t.Exercised(registration, "auth.as.https")
 	plainHTTP(t, "auth.as.https", "an authorization server is at", u)

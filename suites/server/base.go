@@ -79,7 +79,7 @@ var baseChecks = []*check.Check{
 			t.Show(x.Request, e)
 			if e.Msg.ID.Usable() && e.Msg.ID.Key() != id.Key() {
 				t.About("base.message.utf8-accepted")
-				t.Fail("some bytes of an id of 150000 bytes came back as others")
+				t.Fail("the server changed some bytes of an id of 150000 bytes in its response")
 			}
 		},
 	},
@@ -143,7 +143,7 @@ var baseChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// ID and METHOD are not the members of a request. The same message spelled well is the control.
-			t.Assume(t.Call(t.NoOp(), nil)).To(HaveResult(), "even if it is spelled well")
+			t.Assume(t.Call(t.NoOp(), nil)).To(HaveResult(), "even with the right spelling")
 			mark := t.Mark()
 			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.NoOp()+`"}`, client.Deliberately("*"))
 			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.NoOp()+`"}`, client.Deliberately("*"))
@@ -199,7 +199,7 @@ var baseChecks = []*check.Check{
 				}
 				t.Must(err)
 				if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
-					t.Expect(with).To(Succeed(), "with one more member in its params, without which it works")
+					t.Expect(with).To(Succeed(), "with one more member in its params, while it works without that member")
 				}
 			}
 		},
@@ -237,7 +237,7 @@ var baseChecks = []*check.Check{
 				p := t.StartID(wire.StringID(text), t.NoOp(), nil)
 				x, err := p.Await(t.Context)
 				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
-					t.Inconclusive("text in UTF-8 is accepted, but not as an id, and nothing else of a request comes back")
+					t.Inconclusive("text in UTF-8 is accepted, but not in an id, and a response repeats nothing else of the request")
 				}
 				t.Show(x.Response)
 				t.Must(err)
@@ -270,10 +270,10 @@ var baseChecks = []*check.Check{
 			isPing := at(e.Msg.Result, "content") == nil
 			switch own := e.Msg.ID.Key() == digits.ID.Key(); {
 			case e.Msg.Kind == wire.ErrorResponse && own:
-				t.Fail("a ping whose id is a string was refused while another request had a number of the same digits")
+				t.Fail("a ping with a string as its id was refused while another request had the number with the same digits as its id")
 			case e.Msg.Kind == wire.Result && own != isPing:
 				t.About("base.response.id-type-echo")
-				t.Fail("the ids of two requests have the same digits, and the answer to one came with the id of the other")
+				t.Fail("two requests have ids of the same digits, a number and a string, and the answer to one came with the id of the other")
 			case !own:
 				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
 			}
@@ -335,7 +335,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			x, err := p.Await(t.Context)
 			t.Show(x.Response)
 			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksApart(t, call) {
-				t.Fail("after a ping that had the id of a request of the server, the call of %q to which that belonged gives %s; in another session it works",
+				t.Fail("after a ping that had the id of a request of the server, the call of %q that caused the request gives %s; in another session it works",
 					call.Tool, Describe(x))
 			}
 			if timedOut(err) {
@@ -348,7 +348,7 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 		t.Show(e)
 		if !tried && !usedByUs(t, e.Msg.ID) {
 			if !servedBeside(t, wire.StringID(id+"-beside"), func() { respond(t, e, ordinary(t, e)) }) {
-				t.Inconclusive("the server answers no %s while it waits for an answer itself", t.NoOp())
+				t.Inconclusive("the server does not answer %s while it waits for an answer itself", t.NoOp())
 			}
 			tried = true
 			same, err := t.StartID(e.Msg.ID, t.NoOp(), nil).Await(t.Context)

@@ -123,7 +123,7 @@ var cancellationChecks = []*check.Check{
 			defer stop()
 			answer := func(e *wire.Event) bool { return gone.Answers(e) || text.Answers(e) }
 			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
-				t.Inconclusive("the cancelled request was answered; whether that was too late, the rule on cancelled requests says")
+				t.Inconclusive("the cancelled request was answered; the rule on cancelled requests says whether that was too late")
 			}
 			t.Fence()
 		},
@@ -147,7 +147,7 @@ var cancellationChecks = []*check.Check{
 			case t.Context.Err() != nil:
 				t.Must(err)
 			default:
-				t.Fail("a request whose id is a number was cancelled by a cancellation that names a string of the same digits")
+				t.Fail("a request with a number as its id was cancelled by a notification that names a string of the same digits")
 			}
 		},
 	},
@@ -178,7 +178,7 @@ func lateResponse(role string) *check.Check {
 					return
 				}
 				if request == nil {
-					t.Inconclusive("the server cancelled no request of its own when the call that needed it was cancelled; name tools that sample or elicit in the configuration")
+					t.Inconclusive("when a call was cancelled, the server did not cancel its own request for that call; name tools for the roles sampling and elicitation in the configuration if one does")
 				}
 				respond(t, request, outcome, client.Deliberately("cancellation.no-response"))
 				t.Fence()
@@ -207,7 +207,7 @@ func begun(t *check.T, call check.Call, token string, step func()) *client.Pendi
 		step()
 	}
 	if finished(t, p) {
-		t.Inconclusive("the tool %q is not slow enough, or kept the server from reading while it was at work", call.Tool)
+		t.Inconclusive("the tool %q is not slow enough, or the server does not read while it runs", call.Tool)
 	}
 	return p
 }
@@ -237,13 +237,13 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending) {
 		cancel(t, p.ID)
 		t.Fence()
 		if endsElsewhere(t, call) {
-			t.Violation("base.response.present", "after a call was cancelled, the same call is not answered any more; in another session it is", p.Request)
+			t.Violation("base.response.present", "after a call was cancelled, the same call is no longer answered; in another session it is", p.Request)
 		}
 		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 	}
 	t.Must(err)
 	if !p.Answers(e) {
-		t.Inconclusive("the slow tool gives no answer: %s", cmp.Or(e.Note, "its exchange ended without one"))
+		t.Inconclusive("the slow tool does not answer: %s", cmp.Or(e.Note, "its exchange ended without one"))
 	}
 }
 

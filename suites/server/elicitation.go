@@ -44,7 +44,7 @@ var elicitationChecks = []*check.Check{
 				if worked(declined) {
 					t.Expect(x).To(Succeed(), "when the tool %q gets fitting data, and not when it is declined", call.Tool)
 				}
-				t.Inconclusive("the tool %q fails whatever it is answered", call.Tool)
+				t.Inconclusive("the tool %q fails with every answer", call.Tool)
 			}
 			t.Fence()
 		},
@@ -65,7 +65,7 @@ var elicitationChecks = []*check.Check{
 				if len(asked) == 0 {
 					t.Inconclusive("the tool %q did not send %s", call.Tool, elicit)
 				}
-				t.Check("elicitation.server.content-absent", x).ToNot(HaveErrorCode(-32602, -32700, -32600), "when all that the user answers is the action %s", action)
+				t.Check("elicitation.server.content-absent", x).ToNot(HaveErrorCode(-32602, -32700, -32600), "when the answer holds nothing but the action %s", action)
 				if refusedWith(x, -32603) {
 					if control, _ := converse(t, call, elicit, accept); worked(control) {
 						t.Check("elicitation.server.handle-"+action, x).ToNot(HaveErrorCode(-32603), "when the user's action is %s", action)
@@ -110,7 +110,7 @@ var elicitationChecks = []*check.Check{
 			}
 			t.Fence()
 			if !noticed {
-				t.Inconclusive("the results of tool %q do not show whether it looked at the data", call.Tool)
+				t.Inconclusive("the results of the tool %q do not show whether it validates the data", call.Tool)
 			}
 		},
 	},

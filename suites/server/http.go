@@ -222,7 +222,7 @@ func initializeFrom(t *check.T, header http.Header) *transport.Response {
 	return t.DoOn(s.Conn.(*transport.HTTPConn), r)
 }
 
-const reboundServed = "a page of a site whose name was made to lead to the server (DNS rebinding) was served: its Origin is trusted because the Host header is the same"
+const reboundServed = "a request of a foreign site whose name leads to the server (DNS rebinding) was served: its Origin is trusted because it equals the Host header"
 
 // rebound returns what a request of such a page has, to which, for the browser,
 // the server is its own site. It is false of a server that is not a local one: the
@@ -270,7 +270,7 @@ func sites(trusted []string) []string {
 	return slices.DeleteFunc(slices.Clone(trusted), func(origin string) bool { return !strings.Contains(origin, "://") })
 }
 
-const withTrusted = "with the origin %s, which the server trusts by the configuration"
+const withTrusted = "with the origin %s, which the server trusts according to the configuration"
 
 // controlOrigin makes sure that it is the origin for which a request is
 // refused: one without is served, and so is one with an origin that the server
@@ -373,7 +373,7 @@ func boundToLoopback(t *check.T) {
 		conn, err := dial(t.Context, "tcp", net.JoinHostPort(n.IP.String(), port))
 		if err == nil {
 			_ = conn.Close()
-			t.Fail("the local server accepts connections at %s, and not at the loopback interface alone", net.JoinHostPort(n.IP.String(), port))
+			t.Fail("the local server accepts connections at %s, not only at the loopback interface", net.JoinHostPort(n.IP.String(), port))
 		}
 	}
 	if tried == 0 {

@@ -44,11 +44,11 @@ var httpSessionChecks = []*check.Check{
 				case got.Status/100 == 2 && slices.ContainsFunc(got.Events, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" }):
 					// The stream of the older transport at the same URL (basic/transports#backwards-compatibility).
 				case got.Status/100 == 2:
-					t.Note("a request without session id is served")
+					t.Note("a request without a session id is served")
 					served = append(served, got)
 				case r.Method == http.MethodGet && got.Status == http.StatusMethodNotAllowed:
 					// One of the two answers to any GET (basic/transports#listening-for-messages-from-the-server).
-				case t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "without session id"):
+				case t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id"):
 					refused++
 				}
 			}
@@ -57,7 +57,7 @@ var httpSessionChecks = []*check.Check{
 			}
 			for _, r := range served {
 				t.Clear()
-				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id, which other requests need")
+				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id, although other requests need one")
 			}
 		},
 	},
@@ -86,7 +86,7 @@ var httpSessionChecks = []*check.Check{
 				r.Deliberate = []string{"*"}
 				switch got := t.Do(r); {
 				case got.Status/100 == 2 && i == 0:
-					t.Violation(deletes, "the DELETE was answered with success, but the session goes on")
+					t.Violation(deletes, "the DELETE was answered with success, but the session continues")
 					fallthrough
 				default:
 					t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in an ended session")
@@ -112,9 +112,9 @@ var httpSessionChecks = []*check.Check{
 				if refused := (*client.RefusedError)(nil); errors.As(err, &refused) {
 					// The control: whether a client like the first one gets in (docs/positions.md, several-clients).
 					if _, closed := t.Connect(capable).Initialize(t.Context); closed != nil || x.Head.HTTP.Status != http.StatusBadRequest {
-						t.Inconclusive("the server serves no further client: %v", err)
+						t.Inconclusive("the server does not serve a further client: %v", err)
 					}
-					t.Expect(x).ToNot(HaveHTTPStatus(http.StatusBadRequest), "without session id")
+					t.Expect(x).ToNot(HaveHTTPStatus(http.StatusBadRequest), "without a session id")
 				}
 				t.Must(err)
 				id := s.Conn.(*transport.HTTPConn).SessionID()
@@ -154,7 +154,7 @@ var httpSessionChecks = []*check.Check{
 			r.Header, r.Deliberate = http.Header{headerVersion: nil}, []string{"http.client.version-header"}
 			got := t.Do(r)
 			if got.Status == http.StatusBadRequest && t.HTTP().SessionID() == "" && !speaks(t, assumedVersion) {
-				t.Inconclusive("the server has no sessions and does not speak the revision %s that it is to assume", assumedVersion)
+				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to assume without a version header", assumedVersion)
 			}
 			served(t, got, "http.server.version-header-missing")
 			for _, method := range t.Target.Served() {
@@ -197,11 +197,11 @@ func needsListening(t *check.T) {
 		return
 	}
 	if !listens(t) {
-		t.Inconclusive("the server offers no listening stream on which the notification could come")
+		t.Inconclusive("the server does not offer a listening stream on which the notification could come")
 	}
 	for _, e := range t.Session.Log().Events() {
 		if e.Kind == wire.KindStreamEnd && e.From == wire.Server && strings.HasPrefix(e.Stream, "get:") {
-			t.Inconclusive("the listening stream on which the notification could have come ended before")
+			t.Inconclusive("the listening stream ended before the notification could come on it")
 		}
 	}
 }
@@ -265,7 +265,7 @@ func wrongVersion(t *check.T, id, version string) {
 		r.Header, r.Deliberate = http.Header{headerVersion: {version}}, []string{"*"}
 		got := t.Do(r)
 		if r.Method == http.MethodGet && got.Status == http.StatusConflict {
-			t.Note("a second GET is refused with HTTP status 409 whatever its version header")
+			t.Note("a second GET is refused with HTTP status 409 with every version header")
 			continue
 		}
 		if !t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "with the version header %q", version) {
@@ -291,8 +291,8 @@ func isolated(t *check.T, id string) {
 		b, err := wrong.Await(t.Context)
 		t.Show(b.Response)
 		t.Must(err)
-		t.Expect(a).ToNot(HaveError(), "while another client's request with the same id was due an error")
-		if !t.Check(id, b).ToNot(HaveResult(), "while another client's request with the same id was due a result") {
+		t.Expect(a).ToNot(HaveError(), "although the error was for another client's request with the same id")
+		if !t.Check(id, b).ToNot(HaveResult(), "although the result was for another client's request with the same id") {
 			return
 		}
 	}
@@ -301,7 +301,7 @@ func isolated(t *check.T, id string) {
 	for _, s := range []*client.Session{t.Session, other} {
 		for _, e := range s.Log().Events() {
 			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Usable() && !asked(s, e) {
-				t.Violation(id, "a client got a response to something that it never asked", e)
+				t.Violation(id, "a client got a response to a request that it never made", e)
 			}
 		}
 	}
@@ -409,10 +409,10 @@ func askBoth(t *check.T, call check.Call, id string) (shown bool) {
 		x, err := calls[i].Await(t.Context)
 		t.Show(x.Response)
 		if err != nil {
-			t.Inconclusive("the tool %q gives no answer although its request was answered: %v", call.Tool, err)
+			t.Inconclusive("the tool %q does not answer although its request was answered: %v", call.Tool, err)
 		}
 		if strings.Contains(texts(x), texted[1-i]) {
-			t.Violation(id, "the answer of one client was taken for that of another one, which was asked at the same time")
+			t.Violation(id, "the server took the answer of one client for that of another client, which it asked at the same time")
 			return true
 		}
 		shown = shown || strings.Contains(texts(x), texted[i])

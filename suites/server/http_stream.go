@@ -28,7 +28,7 @@ var httpStreamChecks = []*check.Check{
 			// A client may hang up on the listening stream and open it again.
 			const id = "http.server.get-close-tolerated"
 			if !listens(t) {
-				t.Skip("the server offers no listening stream")
+				t.Skip("the server does not offer a listening stream")
 			}
 			for range 2 {
 				s, err := t.OpenStream(transport.Request{Method: http.MethodGet})
@@ -56,7 +56,7 @@ var httpStreamChecks = []*check.Check{
 			before := t.Mark()
 			done, err := slow.Await(t.Context)
 			if err != nil {
-				t.Inconclusive("the tool %q gives no answer: %v", call.Tool, err)
+				t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
 			}
 			if done.Response != nil && done.Response.Seq < before {
 				t.Inconclusive("the tool %q answers at once: name one that takes a second for the tool role %q in the configuration", call.Tool, "slow")
@@ -71,7 +71,7 @@ var httpStreamChecks = []*check.Check{
 			// Notifications without an id of their own are told apart by what brings them about: a single call, beside
 			// every stream that the server lets us have.
 			if !listens(t) {
-				t.Skip("the server offers no listening stream")
+				t.Skip("the server does not offer a listening stream")
 			}
 			if t.Session.Capability("logging") {
 				t.Call("logging/setLevel", map[string]any{"level": "debug"})
@@ -101,7 +101,7 @@ var httpStreamChecks = []*check.Check{
 						sent += len(told)
 						if twice := broadcast(told); twice != nil {
 							t.Show(twice...)
-							t.Fail("one call of %q brought about the same notifications on two streams", call.Tool)
+							t.Fail("the server sent the same notifications for one call of %q on two streams", call.Tool)
 						}
 					}
 				}
@@ -122,7 +122,7 @@ var httpStreamChecks = []*check.Check{
 			// What the stream of a request has brought does not come again on a listening stream that is opened later. The
 			// judge sees whether it does.
 			if !listens(t) {
-				t.Skip("the server offers no listening stream")
+				t.Skip("the server does not offer a listening stream")
 			}
 			call := toolFor(t, "progress")
 			x := t.Call("tools/call", withToken(call.Params(), "mcpconform-history"))
@@ -192,7 +192,7 @@ var httpStreamChecks = []*check.Check{
 				s.Close()
 			}
 			if streams == 0 {
-				t.Inconclusive("no answer came as an event stream: name a tool for the role %q in the configuration", "progress")
+				t.Inconclusive("no request was answered with an event stream: name a tool for the role %q in the configuration", "progress")
 			}
 		},
 	},
@@ -210,7 +210,7 @@ var httpStreamChecks = []*check.Check{
 			_, last := drop(t, call, true)
 			resumed := resume(t, last)
 			if responseOn(t, resumed) == nil {
-				t.Inconclusive("the resumed stream brought no response: the server replays nothing")
+				t.Inconclusive("the resumed stream did not bring a response: the server does not replay anything")
 			}
 			resumed.Close()
 		},
@@ -235,13 +235,13 @@ var httpStreamChecks = []*check.Check{
 				}
 			}
 			if len(given) == 0 {
-				t.Skip("the server gives no event ids")
+				t.Skip("the server does not send event ids")
 			}
 			if e := replayed(t, "mcpconform-no-such-event", "an unknown Last-Event-ID", func(e *wire.Event) bool {
 				return e.SSE != nil && given[e.SSE.ID] != nil && bytes.Equal(e.Raw, given[e.SSE.ID].Raw)
 			}); e != nil {
 				t.Show(given[e.SSE.ID], e)
-				t.Fail("a stream that resumes no other one brought a message that had come on another stream before")
+				t.Fail("a GET with an unknown Last-Event-ID brought a message that had come on another stream before")
 			}
 		},
 	},
@@ -259,13 +259,13 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("%s", unknown("progress"))
 			}
 			if t.HTTP().SessionID() == "" {
-				t.Skip("without sessions the streams are all of one client")
+				t.Skip("without sessions all streams belong to one client")
 			}
 			other := t.Open(check.Capable())
 			p, err := other.StartID(t.Context, wire.StringID("mcpconform-elsewhere"), "tools/call", withToken(call.Params(), "mcpconform-elsewhere"))
 			t.Must(err)
 			if _, err := p.Await(t.Context); err != nil {
-				t.Inconclusive("the tool %q gives no answer: %v", call.Tool, err)
+				t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
 			}
 			first := ""
 			for _, e := range other.Log().Events() {
@@ -275,14 +275,14 @@ var httpStreamChecks = []*check.Check{
 				}
 			}
 			if first == "" {
-				t.Inconclusive("the server gives no event ids before the response, so that there is nothing to resume")
+				t.Inconclusive("the server does not send event ids before the response, so there is nothing to resume")
 			}
 			t.Show(p.Request)
 			if e := replayed(t, first, "the Last-Event-ID of another session", func(e *wire.Event) bool {
 				return e.Msg != nil && (at(e.Msg.Params, "progressToken") == "mcpconform-elsewhere" || e.Msg.IsResponse() && e.Msg.ID.Key() == p.ID.Key())
 			}); e != nil {
 				t.Show(e)
-				t.Fail("with an event id of another session, the stream brought what belongs to that session")
+				t.Fail("a GET with an event id of another session brought a message of that session")
 			}
 		},
 	},
@@ -305,7 +305,7 @@ var httpStreamChecks = []*check.Check{
 			answer := responseOn(t, resume(t, last))
 			switch {
 			case answer == nil:
-				t.Inconclusive("the resumed stream brought no response, so that nothing tells what became of the request")
+				t.Inconclusive("the resumed stream did not bring a response, so the fate of the request is unknown")
 			case answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
 				t.Fail("the request whose connection was dropped was answered as cancelled")
 			case first != "":
@@ -421,7 +421,7 @@ func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, 
 		_, _ = readTo(t, kept)
 	}
 	if last == "" {
-		t.Inconclusive("the server gives no event ids before the response, so that there is nothing to resume")
+		t.Inconclusive("the server does not send event ids before the response, so there is nothing to resume")
 	}
 	return dropped, last
 }
@@ -465,7 +465,7 @@ func endsLater(t *check.T, left *transport.Stream, first string) {
 		t.Fail("the request whose connection was dropped was answered as cancelled")
 	case answer == nil && len(resumed.Response().Messages) > 0 && t.Session.Log().Exchange(left.Request()).Response == nil:
 		t.Show(resumed.Response().Messages...)
-		t.Fail("the request whose connection was dropped was never answered: its stream, resumed later, brings what came before and no response")
+		t.Fail("the request whose connection was dropped was never answered: its stream, when resumed later, brings earlier messages and no response")
 	}
 }
 

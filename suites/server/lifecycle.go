@@ -61,7 +61,7 @@ var lifecycleChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Pings are allowed while initialize is unanswered: both are sent at once.
 			if t.NoOp() != "ping" {
-				t.Inconclusive("the server serves no pings in a session either")
+				t.Inconclusive("the server does not serve pings in a session either")
 			}
 			init := t.Start("initialize", t.Session.InitializeParams())
 			ping := t.Start("ping", nil)

@@ -57,7 +57,7 @@ var loggingChecks = []*check.Check{
 				t.Violation("logging.filter.all-above", "a message of level "+missing+" came with the level at debug and stays away with the level at "+high)
 			}
 			if missing := held(t, call, "debug", first); missing != "" {
-				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug and stays away when that level is set again")
+				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug, and did not come when that level was set again")
 				return
 			}
 			if took < prompt {
@@ -133,10 +133,10 @@ func heldBack(t *check.T, call check.Call) {
 	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
 		if missing := held(t, call, "debug", seen); missing != "" {
 			t.About("logging.filter.all-above")
-			t.Fail("a message of level %s came with the level at emergency and stays away with the level at debug", missing)
+			t.Fail("a message of level %s came with the level at emergency, and did not come with the level at debug", missing)
 		}
 	}
-	t.Inconclusive("the tool %q logged nothing with the level at debug", call.Tool)
+	t.Inconclusive("the tool %q did not log anything with the level at debug", call.Tool)
 }
 
 // logs returns the call of a tool that logs.
@@ -146,7 +146,7 @@ func logs(t *check.T) check.Call {
 		call, ok = t.Target.ToolFor("log")
 	}
 	if !ok {
-		t.Inconclusive("no tool is known to log: name one for the tool role log-levels in the configuration")
+		t.Inconclusive("no known tool logs: name one for the tool role log-levels in the configuration")
 	}
 	return call
 }

@@ -32,17 +32,17 @@ var paginationChecks = []*check.Check{
 					t.Show(page.Events()...)
 				}
 				if list.Endless {
-					t.Fail("%s does not end: after %d pages it still gives a cursor, or one that it gave before", l.method, len(list.Pages))
+					t.Fail("%s does not end: after %d pages it gives a further cursor, or one that it gave before", l.method, len(list.Pages))
 				}
 				if list.Long {
 					long = l.method
 				}
 			}
 			if long != "" {
-				t.Inconclusive("%s still brings something new after %d pages, and this version reads no further", long, len(t.Target.List(long).Pages))
+				t.Inconclusive("%s still brings something new after %d pages, and mcpconform does not read further", long, len(t.Target.List(long).Pages))
 			}
 			if read == 0 {
-				t.Skip("the server declares no feature with a list")
+				t.Skip("the server does not declare a feature with a list")
 			}
 		},
 	},
@@ -62,7 +62,7 @@ var paginationChecks = []*check.Check{
 			}
 			again := t.Call(method, map[string]any{"cursor": own})
 			t.Show(x.Events()...)
-			t.Expect(again).To(HaveResult(), "with a cursor that was served before")
+			t.Expect(again).To(HaveResult(), "with a cursor that it served before")
 			for _, l := range lists {
 				if l.method == method {
 					t.Expect(keys(again, l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a second time")
@@ -85,7 +85,7 @@ var paginationChecks = []*check.Check{
 					t.Show(pages[i-1].Response)
 					t.Show(pages[i].Events()...)
 					if len(before) > 0 {
-						t.Expect(after).ToNot(EqualJSON(before), "behind the cursor of a page")
+						t.Expect(after).ToNot(EqualJSON(before), "for the page after a cursor")
 					}
 				}
 			}
@@ -104,13 +104,13 @@ var paginationChecks = []*check.Check{
 				}
 				for _, cursor := range noCursors {
 					x := t.Call(l.method, map[string]any{"cursor": cursor}, client.Deliberately("*"))
-					if !t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602), "with a cursor that it never gave") {
+					if !t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602), "with a cursor that the server never gave") {
 						break
 					}
 				}
 			}
 			if len(t.Target.Lists) == 0 {
-				t.Skip("the server declares no feature with a list")
+				t.Skip("the server does not declare a feature with a list")
 			}
 		},
 	},
@@ -128,7 +128,7 @@ var paginationChecks = []*check.Check{
 				t.Expect(t.Call(l.method, nil)).To(HaveResult())
 			}
 			if len(t.Target.Lists) == 0 {
-				t.Skip("the server declares no feature with a list")
+				t.Skip("the server does not declare a feature with a list")
 			}
 		},
 	},

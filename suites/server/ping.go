@@ -70,7 +70,7 @@ var pingChecks = []*check.Check{
 					t.Inconclusive("the tool %q is not slow enough", call.Tool)
 				}
 			}
-			t.Fail("the ping was answered only when the slow call had ended, %v after that was made", waited)
+			t.Fail("the ping was answered only when the slow call had ended, %v after the call was made", waited)
 		},
 	},
 }

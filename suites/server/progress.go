@@ -134,12 +134,12 @@ func progressOfOurs(role string) *check.Check {
 			}
 			control := with(nil)
 			if !seen {
-				t.Inconclusive("no request of the server asks for progress; name tools that sample or elicit in the configuration if one does")
+				t.Inconclusive("no request of the server asks for progress; name tools for the roles sampling and elicitation in the configuration if one does")
 			}
 			if !worked(control) {
 				t.Show(control.Events()...)
 				t.Expect(with(ourProgress[0].reports)).ToNot(Succeed(), "only when the client reports progress of %s to the tool %q", method, call.Tool)
-				t.Inconclusive("the tool %q fails whether the client reports progress or not", call.Tool)
+				t.Inconclusive("the tool %q fails whether or not the client reports progress", call.Tool)
 			}
 			for _, v := range ourProgress {
 				if x := with(v.reports); !worked(x) && worked(with(nil)) {
@@ -167,7 +167,7 @@ func tokensOfTheirs(role string) *check.Check {
 				}
 			}
 			if tokens < 2 {
-				t.Inconclusive("the server never had two requests open at a time that asked for progress")
+				t.Inconclusive("the server never had two requests that ask for progress open at the same time")
 			}
 		},
 	}
@@ -190,7 +190,7 @@ func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) m
 			break
 		}
 		if method == createMessage && !check.Sampleable(e.Msg.Params) {
-			t.Inconclusive("the tool %q does not send messages that can be sampled", call.Tool)
+			t.Inconclusive("the tool %q asks for sampling with messages that no model can sample", call.Tool)
 		}
 		open, from = append(open, e), e.Seq+1
 	}

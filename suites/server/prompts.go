@@ -41,7 +41,7 @@ var promptChecks = []*check.Check{
 				x := t.Call("prompts/get", params)
 				if strange(x) {
 					if !stillListed(t, "prompts/list", "name", name) {
-						t.Note("the prompt %s was no longer listed when it was got", wire.Quote(name, 60))
+						t.Note("the prompt %s was no longer listed when prompts/get asked for it", wire.Quote(name, 60))
 						continue
 					}
 					x = t.Call("prompts/get", params)
@@ -52,11 +52,11 @@ var promptChecks = []*check.Check{
 				case strange(x):
 					t.Fail("the listed prompt %s is refused like one that does not exist: %s", wire.Quote(name, 60), Describe(x))
 				default:
-					t.Note("the listed prompt %s could not be got: %s", wire.Quote(name, 60), Describe(x))
+					t.Note("prompts/get failed for the listed prompt %s: %s", wire.Quote(name, 60), Describe(x))
 				}
 			}
 			if got == 0 {
-				t.Inconclusive("the server lists no prompt that takes the arguments that were made up")
+				t.Inconclusive("the server lists no prompt that accepts made-up arguments")
 			}
 		},
 	},
@@ -76,7 +76,7 @@ var promptChecks = []*check.Check{
 				}
 				tried++
 				without := t.Call("prompts/get", map[string]any{"name": p["name"]})
-				t.Expect(without).To(HaveResult(), "for the prompt %s, which takes empty arguments, without the member arguments", quote(p["name"]))
+				t.Expect(without).To(HaveResult(), "for the prompt %s, which accepts empty arguments, without the member arguments", quote(p["name"]))
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt without required arguments")
@@ -118,7 +118,7 @@ var promptChecks = []*check.Check{
 				}
 			}
 			if tried == 0 {
-				t.Inconclusive("the server lists no prompt with a required argument that takes the values that were made up")
+				t.Inconclusive("the server lists no prompt with a required argument that accepts made-up values")
 			}
 		},
 	},
@@ -144,7 +144,7 @@ var promptChecks = []*check.Check{
 				t.Expect(x).ToNot(HaveResult(), "with arguments that are not strings")
 			}
 			if tried == 0 {
-				t.Inconclusive("the server lists no prompt with arguments that takes the values that were made up")
+				t.Inconclusive("the server lists no prompt with arguments that accepts made-up values")
 			}
 		},
 	},

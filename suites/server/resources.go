@@ -42,7 +42,7 @@ var resourceChecks = []*check.Check{
 			t.Must(list.Err)
 			if len(list.Pages) > 0 && refusedWith(list.Pages[0], -32601) {
 				t.Show(list.Pages[0].Events()...)
-				t.Warning("resources.templates.answered", "the server declares resources and does not know resources/templates/list")
+				t.Warning("resources.templates.answered", "the server declares resources, but does not know resources/templates/list")
 				return
 			}
 			listed(t, "resources/templates/list")
@@ -110,11 +110,11 @@ var resourceChecks = []*check.Check{
 					}
 				}
 				if suggested && missing == len(uris) && len(templateVariables(template)) == 1 {
-					t.Fail("the server finds no resource for the template %s, filled in with what it suggests itself", wire.Quote(template, 60))
+					t.Fail("the server does not find a resource for the template %s, filled in with values that it suggests itself", wire.Quote(template, 60))
 				}
 			}
 			if found == 0 {
-				t.Inconclusive("no template could be filled in so that a resource was found")
+				t.Inconclusive("no template could be filled in to the URI of a resource")
 			}
 		},
 	},
@@ -151,7 +151,7 @@ var resourceChecks = []*check.Check{
 				}
 			}
 			if compared == 0 {
-				t.Inconclusive("no template with a mimeType could be filled in so that a resource was found")
+				t.Inconclusive("no template with a mimeType could be filled in to the URI of a resource")
 			}
 		},
 	},
@@ -190,10 +190,10 @@ var resourceChecks = []*check.Check{
 		Body: func(t *check.T) {
 			for _, uri := range resourceURIs(t, 1<<16) {
 				if strings.HasPrefix(uri, "https:") {
-					t.Inconclusive("resources of scheme https are listed; this version does not load them from the web")
+					t.Inconclusive("resources of scheme https are listed; mcpconform does not load them from the web")
 				}
 			}
-			t.Skip("the server lists no resource of scheme https")
+			t.Skip("the server does not list a resource of scheme https")
 		},
 	},
 	{
@@ -286,7 +286,7 @@ func resourceUpdates(t *check.T) {
 		}
 	}
 	if len(subscribed) == 0 {
-		t.Inconclusive("no subscription was granted")
+		t.Inconclusive("no subscription was accepted")
 	}
 	mark := t.Mark()
 	change()
@@ -301,7 +301,7 @@ func resourceUpdates(t *check.T) {
 			t.Inconclusive("the tool %q changed none of the resources that could be subscribed to", call.Tool)
 		}
 		needsListening(t)
-		t.Fail("the resource %s changed under its subscription, and no notifications/resources/updated came", wire.Quote(subscribed[changed], 60))
+		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come", wire.Quote(subscribed[changed], 60))
 	}
 	t.Must(err)
 	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(subscribed, uri) {
@@ -337,7 +337,7 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 	t.Show(e)
 	if timedOut(err) {
 		needsListening(t)
-		t.Fail("the resource %s changed again under its subscription%s, and no notifications/resources/updated came", wire.Quote(uri, 60), when)
+		t.Fail("the resource %s changed again%s while the client was subscribed to it, but notifications/resources/updated did not come", wire.Quote(uri, 60), when)
 	}
 	t.Must(err)
 }
@@ -366,7 +366,7 @@ func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string)
 // selfChanging subscribes to resources that nobody is known to change, in case
 // one changes by itself, and so soon that the end of the subscription shows.
 func selfChanging(t *check.T) {
-	const unknown = "no tool is known to change a resource: name one for the tool role resource-update in the configuration"
+	const unknown = "no known tool changes a resource: name one for the tool role resource-update in the configuration"
 	mark := t.Mark()
 	update := func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/resources/updated"

@@ -146,10 +146,10 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 		}
 		from = e.Seq + 1
 		if asked = append(asked, e); len(asked) > maxAsked {
-			t.Inconclusive("the tool %q asks without end", call.Tool)
+			t.Inconclusive("the tool %q asks again and again without end", call.Tool)
 		}
 		if method == createMessage && !check.Sampleable(e.Msg.Params) {
-			t.Inconclusive("the tool %q does not send messages that can be sampled", call.Tool)
+			t.Inconclusive("the tool %q asks for sampling with messages that no model can sample", call.Tool)
 		}
 		respond(t, e, reply(e), opts...)
 	}

@@ -43,7 +43,7 @@ var samplingChecks = []*check.Check{
 				changes  map[string]any
 			}{
 				{"sampling.result.stop-reason-optional", "stopReason is left out", map[string]any{"stopReason": nil}},
-				{"sampling.result.stop-reason-open", "stopReason is none of the listed ones", map[string]any{"stopReason": "mcpconform/other"}},
+				{"sampling.result.stop-reason-open", "stopReason is not one of the listed values", map[string]any{"stopReason": "mcpconform/other"}},
 				{"sampling.max-tokens.fewer", "the generation is very short", map[string]any{"content": map[string]any{"type": "text", "text": "A"}}},
 				{"sampling.preferences.advisory", "the model fits no hint", map[string]any{"model": "no-model-that-was-hinted-at"}},
 				{"base.response.result-open", "the result has a member that is not defined", map[string]any{"mcpconform": true}},
@@ -75,13 +75,13 @@ var samplingChecks = []*check.Check{
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": content})), client.Deliberately("*"))
 				if used(x, marker) {
-					t.Violation("sampling.security.validate-content", "the tool "+quote(call.Tool)+" worked on with content of type "+quote(at(content, "type"))+" that is not valid")
+					t.Violation("sampling.security.validate-content", "the tool "+quote(call.Tool)+" went on working with invalid content of type "+quote(at(content, "type")))
 				}
 				noticed = noticed || !worked(x)
 			}
 			t.Fence()
 			if !noticed {
-				t.Inconclusive("the results of tool %q do not show whether it looked at the content", call.Tool)
+				t.Inconclusive("the results of the tool %q do not show whether it validates the content", call.Tool)
 			}
 		},
 	},

@@ -239,7 +239,7 @@ func (p *scriptPlayer) expect(step script.Step) {
 	}
 }
 
-var errNoRequest = errors.New("a response is expected, and no request was sent")
+var errNoRequest = errors.New("a response is expected, but no request was sent")
 
 // bind makes the id of a request of the server known, for the response.
 func (p *scriptPlayer) bind(pattern map[string]any, e *wire.Event) {
@@ -274,7 +274,7 @@ func (p *scriptPlayer) never(step script.Step) {
 		}
 		if p.bound.Match(step.Value, e.Msg.Value) == nil {
 			p.t.Show(e)
-			p.fail(step.Line, "a message came that must not: %s", wire.Quote(string(e.Msg.Raw), 200))
+			p.fail(step.Line, "a message came that must not come: %s", wire.Quote(string(e.Msg.Raw), 200))
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (p *scriptPlayer) branch(step script.Step) {
 		chosen = last
 	}
 	if chosen == nil {
-		p.fail(step.Line, "the response fits none of the branches: %s", strings.Join(problems, "; "))
+		p.fail(step.Line, "the response does not fit any of the branches: %s", strings.Join(problems, "; "))
 		return
 	}
 	if pattern, ok := chosen.Pattern.(map[string]any); ok {

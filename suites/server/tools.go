@@ -93,7 +93,7 @@ var toolChecks = []*check.Check{
 				name := tool["name"].(string)
 				arguments, ok := t.Target.Arguments(tool)
 				if !ok {
-					t.Note("no arguments could be made for tool %q", name)
+					t.Note("no arguments could be made for the tool %q", name)
 					continue
 				}
 				if called++; called > maxCalled {
@@ -101,7 +101,7 @@ var toolChecks = []*check.Check{
 				}
 				x := t.Attempt(map[string]any{"name": name, "arguments": arguments})
 				if x == nil {
-					t.Note("tool %q did not answer in time", name)
+					t.Note("the tool %q did not answer in time", name)
 					continue
 				}
 				answered++
@@ -119,7 +119,7 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				if !stillListed(t, "tools/list", "name", name) {
-					t.Note("tool %q was no longer listed when it was called", name)
+					t.Note("the tool %q was no longer listed when it was called", name)
 					continue
 				}
 				if x = t.Attempt(map[string]any{"name": name, "arguments": arguments}); x != nil && strange(x) {
@@ -130,7 +130,7 @@ var toolChecks = []*check.Check{
 				t.Inconclusive(nothingCallable)
 			}
 			if answered == 0 {
-				t.Inconclusive("no tool call was answered in time: more --timeout may help")
+				t.Inconclusive("no tool call was answered in time: a longer --timeout may help")
 			}
 		},
 	},
@@ -150,7 +150,7 @@ var toolChecks = []*check.Check{
 				}
 				without := t.Attempt(map[string]any{"name": tool["name"]})
 				if without != nil && worked(with) {
-					t.Expect(without).To(Succeed(), "for the tool %q, which takes empty arguments, without the member arguments", tool["name"])
+					t.Expect(without).To(Succeed(), "for the tool %q, which accepts empty arguments, without the member arguments", tool["name"])
 					return
 				}
 			}
@@ -204,7 +204,7 @@ var toolChecks = []*check.Check{
 			call, ok := t.Target.ToolFor("error")
 			if !ok {
 				if !failed(t) {
-					t.Inconclusive("no tool is known to fail")
+					t.Inconclusive("no known tool fails: name one for the tool role error in the configuration")
 				}
 				return
 			}
@@ -487,7 +487,7 @@ func listChanged(t *check.T, role, feature string) {
 	const most = 3
 	call, ok := t.Target.ToolFor(role)
 	if !ok {
-		t.Inconclusive("no tool is known to change the list: name one for the tool role %s in the configuration", role)
+		t.Inconclusive("no known tool changes the list: name one for the tool role %s in the configuration", role)
 	}
 	before := check.ReadList(t.Context, t.Session, feature+"/list")
 	mark := t.Mark()
@@ -531,7 +531,7 @@ func unannounced(t *check.T, feature string, after *check.List) {
 		t.Show(page.Events()...)
 	}
 	needsListening(t)
-	t.Fail("the list changed with the call, and no notifications/%s/list_changed came", feature)
+	t.Fail("the list changed with the call, but notifications/%s/list_changed did not come", feature)
 }
 
 // whole reports whether a list was read to its end.

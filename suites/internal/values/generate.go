@@ -101,7 +101,7 @@ func newGenerator(document any) (*generator, error) {
 	return g, d.Decode(&g.root)
 }
 
-var errWork = errors.New("the schema asks for too much work")
+var errWork = errors.New("the schema takes too much work")
 
 // find makes a value of a size or, failing that, of the other.
 func (g *generator) find(s size) (*proposal, error) {
