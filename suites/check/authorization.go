@@ -72,8 +72,8 @@ func endpointOf(d transport.Dialer) (transport.Endpoint, bool) {
 	return transport.Endpoint{}, false
 }
 
-// admitted ends the body when a request was refused for want of authorization:
-// what it was about cannot be tried then.
+// admitted ends the body when the server refused a request because it lacks
+// authorization: what the request was for cannot be tried then.
 func (t *T) admitted(x *client.Exchange) {
 	if x.Head == nil || x.Response != nil && x.Response.Msg.Kind == wire.Result {
 		return
@@ -81,8 +81,8 @@ func (t *T) admitted(x *client.Exchange) {
 	t.Admitted(x.Head, x.Request.Msg.Method)
 }
 
-// Admitted ends the body when the head of a response refuses what was asked for
-// want of authorization.
+// Admitted ends the body when the head of a response says that the request was
+// refused because it lacks authorization.
 func (t *T) Admitted(head *wire.Event, asked string) {
 	switch {
 	case head.HTTP.Status == http.StatusUnauthorized:
@@ -126,7 +126,7 @@ func (t *T) withoutCredentials(e transport.Endpoint) transport.Endpoint {
 	return e
 }
 
-// Elsewhere returns a connection for documents that are no part of the
+// Elsewhere returns a connection for documents outside the
 // protocol. None of the user's headers goes to another origin, and an
 // Authorization header goes nowhere. It is closed with the check.
 func (t *T) Elsewhere(rawURL string) (*transport.HTTPConn, error) {
@@ -163,11 +163,10 @@ func (t *T) dial(e transport.Endpoint, name string) *transport.HTTPConn {
 	return conn.(*transport.HTTPConn)
 }
 
-// maxRedirects bounds how often a document may be elsewhere.
+// maxRedirects bounds how many redirects lead to a document.
 const maxRedirects = 3
 
-// Fetch gets a document that is no part of the protocol. The error says that no
-// answer came.
+// Fetch gets a document outside the protocol. The error says that no answer came.
 func (t *T) Fetch(rawURL string) (*transport.Response, error) {
 	for hop := 0; ; hop++ {
 		r, err := t.get(rawURL)

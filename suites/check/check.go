@@ -34,23 +34,23 @@ type Needs struct {
 	// Lacking says why the check cannot be tried on a target, or "": then no
 	// session is opened for it, and it is inconclusive. Nil asks for nothing.
 	Lacking func(*Target) string
-	// Unauthorized checks are run even if the server lets nobody in, as no good
-	// access token is at hand.
+	// Unauthorized says that the check is run even if the server refuses everything
+	// because no valid access token was given.
 	Unauthorized bool
 	// ToolRoles are the roles in which the check calls tools, as far as there are tools for them.
 	ToolRoles []string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
-	// Long says that the check waits, on some servers, for what never comes.
+	// Long says that the check waits, on some servers, for a message that never comes.
 	Long bool
-	// Concurrent says that the check is about requests beside others: a refusal on
-	// their account counts.
+	// Concurrent says that the check is about several requests at the same time: a
+	// server that refuses one of them because of the others fails it.
 	Concurrent bool
-	// Served says that the check is about a plain request being served: that the
-	// server refuses everything counts.
+	// Served says that the check is about a plain request being served: a server
+	// that refuses everything fails it.
 	Served bool
-	// Liveness says that the check is about whether the server goes on answering:
-	// that it does not counts even if the call of a tool got no answer before.
+	// Liveness says that the check is about whether the server goes on answering: a
+	// server that does not fails it, even if the call of a tool got no answer before.
 	Liveness bool
 	// Provokes lists requirements that the check's own messages break on
 	// purpose, beside those declared on single messages.
@@ -118,7 +118,7 @@ func (o Outcome) settled() Outcome {
 	return o
 }
 
-// recorder returns what records for the check in addition to what it has.
+// recorder returns a recorder that adds to what the check has recorded.
 func (o Outcome) recorder() *ledger.Recorder {
 	r := ledger.NewRecorder(o.Check.Name)
 	if o.Record != nil {
@@ -139,7 +139,7 @@ func (c *Check) Applies(transport string) bool {
 	return len(c.Needs.Transports) == 0 || slices.Contains(c.Needs.Transports, transport)
 }
 
-// takesLong reports whether a check is begun before others, which use the time.
+// takesLong reports whether a check is begun before others, which use the time that it waits.
 func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
 
 // options returns those of a session for the check alone.

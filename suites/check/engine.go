@@ -25,10 +25,10 @@ type Engine struct {
 	// Zero: twice the number of processors where each is a process, else
 	// parallelRemote.
 	Parallel int
-	// Settings say what may be called and for which role.
+	// Settings say which tools may be called, and which roles they have.
 	Settings Settings
-	// Restart brings back a target that all connections share and that has
-	// stopped to answer. Nil: that is not possible.
+	// Restart starts a target again that all connections share and that no longer
+	// answers. Nil: that is not possible.
 	Restart func(context.Context) error
 
 	liveness    liveness
@@ -44,7 +44,7 @@ type Engine struct {
 // SharedLabel is the label of the shared session's log.
 const SharedLabel = "shared session"
 
-// OwnLabel is the label of the logs in which checks took turns.
+// OwnLabel is the label of the logs of sessions that checks used one after the other.
 const OwnLabel = "checks in turn"
 
 // checkTime bounds a whole check, in answers that may time out.
@@ -57,7 +57,7 @@ const parallelRemote = 16
 // sharedAtOnce is how many checks use the shared session at a time.
 const sharedAtOnce = 16
 
-// Why a check tells nothing.
+// Why a check is inconclusive.
 var (
 	errCheckTime   = errors.New("the check took too long")
 	errInterrupted = errors.New("the run was interrupted")

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check/match"
 )
 
-// Expectation is what a check expects of a value. It is a Gomega assertion in all
-// but two things: what does not come up to it is a finding of the check, and the
+// Expectation is what a check expects of a value. It is a Gomega assertion, but
+// for two things: a value that does not meet it is a finding of the check, and the
 // description begins that finding.
 //
 // It reports whether the value is as expected. The description is a clause that
@@ -70,7 +70,7 @@ func (e *Expectation) ShouldNot(m types.GomegaMatcher, description ...any) bool 
 }
 
 // met panics when the matcher cannot match such a value: that is a mistake of the
-// check, and never held against the target.
+// check, never a finding about the target.
 func (e *Expectation) met(m types.GomegaMatcher, want bool, description []any) bool {
 	fits, err := m.Match(e.actual)
 	switch {

@@ -22,8 +22,8 @@ func (t *T) HTTP() *transport.HTTPConn {
 }
 
 // Do sends a raw HTTP request with the headers of an ordinary one, changed by
-// those of the request, and waits for the end of the response; of a GET that
-// opens an event stream, for its head. It ends the body when no response comes.
+// those of the request, and waits for the end of the response, or for its head if a
+// GET opens an event stream. It ends the body when no response comes.
 func (t *T) Do(r transport.Request) *transport.Response { return t.DoOn(t.HTTP(), r) }
 
 // DoOn is Do on another connection.
@@ -84,7 +84,7 @@ func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
 	}
 }
 
-// Clear forgets the evidence so far: what follows is another matter.
+// Clear forgets the evidence so far: what follows does not concern it.
 func (t *T) Clear() { t.evidence = nil }
 
 // Endpoint returns where a target over HTTP is.

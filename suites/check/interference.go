@@ -24,8 +24,8 @@ type interference struct {
 	lost  bool        // a session was ended, or not opened for want of room
 }
 
-// interference returns what kept the check, which began at a mark of its
-// session's log, from what it is about.
+// interference returns what disturbed the check, which began at a mark of its
+// session's log.
 func (t *T) interference(ctx context.Context, mark int) (i interference) {
 	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Passed || t.outcome.Verdict == Skipped {
 		return i
@@ -40,8 +40,8 @@ func (t *T) sessions() []*client.Session {
 }
 
 // limited returns the response with which a request of the check was refused
-// because there were too many; nil if none was. One that was asked again does
-// not count if all went well, but one that was to be refused does.
+// because there were too many, or nil. If all went well, a request that was repeated
+// does not count, unless it had to be refused.
 func (t *T) limited(mark int) *wire.Event {
 	for _, s := range t.sessions() {
 		from := 0
@@ -69,10 +69,10 @@ func full(s *client.Session) bool {
 	})
 }
 
-// lost reports whether the server no longer knows a session that nobody has
-// left. Where that is in doubt, as there was no answer, or a 404 that may have been
-// for a request that was wrong on purpose, a request that does nothing tells; of a
-// session that was left then, nothing can.
+// lost reports whether the server no longer knows a session that the client has not
+// ended. In doubt, after no answer or a 404 that may have been for a request that was
+// wrong on purpose, a request that does nothing shows it, unless the client has
+// ended the session since.
 func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
 	if !ok || conn.Lost() {
@@ -176,7 +176,8 @@ func posted(l *wire.Log, e *wire.Event) *wire.Event {
 }
 
 // busy reports whether another request of the check was under way at some time
-// between a request and its answer. In one log the order tells, of two the time.
+// between a request and its answer. Within a log their order shows that, across
+// two logs their times.
 func (t *T) busy(request, answer *wire.Event) bool {
 	before := func(e, mark *wire.Event) bool {
 		if e.Conn == mark.Conn {
@@ -193,8 +194,8 @@ func (t *T) busy(request, answer *wire.Event) bool {
 }
 
 // refusesAll returns how the server refuses ping and every declared list alike:
-// whatever a check is about, such a server serves nothing. It returns nil if there
-// is a difference, or if what is wrong is the client or the moment.
+// such a server passes no check. It returns nil if the refusals differ, or if they
+// are due to the client or to the moment.
 func (t *Target) refusesAll(ping *client.Exchange) *refusal {
 	all, ok := howRefused(ping)
 	if !ok || len(t.Lists) == 0 || ping.Head != nil && passing(ping.Head.HTTP.Status) {
@@ -211,7 +212,7 @@ func (t *Target) refusesAll(ping *client.Exchange) *refusal {
 	return &all
 }
 
-// passing reports whether an HTTP status speaks of the client or of the moment.
+// passing reports whether an HTTP status is due to the client or to the moment.
 func passing(status int) bool {
 	return slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
 }
@@ -224,8 +225,8 @@ func howRefused(x *client.Exchange) (refusal, bool) {
 	return refusing(x.Head)
 }
 
-// refusedLikeAll reports whether the findings show the refusal which the server
-// has for everything, or a request that met it, and the check is not about that.
+// refusedLikeAll reports whether the findings show the refusal with which the server
+// answers everything, or a request that was refused so, and the check is not about that.
 func (t *T) refusedLikeAll() bool {
 	all := t.Target.refusal
 	if all == nil || t.check.Needs.Served {
@@ -244,8 +245,8 @@ func (t *T) refusedLikeAll() bool {
 }
 
 // concurrency is what the engine knows of a server that refuses requests while it
-// serves others, in the session or at all: nothing obliges it to serve several
-// at a time (docs/positions.md, requests-beside-others).
+// serves others, in the session or at all: the specification does not oblige it to
+// serve several at a time (docs/positions.md, requests-beside-others).
 type concurrency struct {
 	trying  chan struct{} // holds an entry during an experiment, which another would disturb
 	limited []refusal     // that come only beside other requests
@@ -261,8 +262,8 @@ const (
 )
 
 // limitsConcurrency reports whether one of the requests, which a check sent
-// beside others of its own, was refused only because of those. That is tried out,
-// with the last one first, on which a check mostly ends.
+// beside others of its own, was refused only because of those. The engine tries that
+// out, beginning with the last request: a check mostly ends on it.
 func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
 	refusals = slices.DeleteFunc(refusals, func(r refused) bool { return !r.concurrent })
 	if len(refusals) == 0 {
@@ -291,9 +292,9 @@ func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool
 	return false
 }
 
-// tryBurst sends a request alone, one time after the other, and then many times
-// at once, while a slow tool is at work where there is one. It reports whether it
-// was refused as before, but only then.
+// tryBurst sends a request alone several times, and then many times at once, while a
+// slow tool is running if there is one. It reports whether the request was refused as
+// before only when sent many times at once.
 func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
 	limited := false
 	_ = e.open(ctx, "whether requests are refused beside others", Capable(), func(s *client.Session) error {
@@ -301,7 +302,7 @@ func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
 		defer cancel()
 		params := r.request.Msg.Params
 		if wire.At(params, "_meta", "progressToken") != nil {
-			// A token is of one request alone (basic/utilities/progress#progress-flow).
+			// A token belongs to one request alone (basic/utilities/progress#progress-flow).
 			rest := maps.Clone(params.(map[string]any))
 			delete(rest, "_meta")
 			params = rest

@@ -18,7 +18,7 @@ import (
 // attempt is one execution of a check.
 type attempt struct {
 	outcome Outcome
-	// unanswered says that something that was due from the server did not come.
+	// unanswered says that something that the server had to send did not come.
 	unanswered bool
 	interference
 	refusals []refused // of a failed check
@@ -27,8 +27,8 @@ type attempt struct {
 }
 
 // settled reports whether another execution could not change the outcome: all
-// went well, or the server answered all there was and the check says why that
-// tells nothing.
+// went well, or the server answered everything and the check says why that is
+// inconclusive.
 func (a *attempt) settled() bool {
 	switch {
 	case a.limit != nil:
@@ -62,8 +62,8 @@ func (f *Future) finish(o Outcome) {
 // keep ends a check with the outcome that it has.
 func (f *Future) keep() { f.finish(f.last.outcome) }
 
-// giveUp ends a check about which nothing can be said any more. What it found
-// while the server answered stands.
+// giveUp ends a check that can no longer come to a verdict. What it found while the
+// server answered stands.
 func (f *Future) giveUp(cause error) {
 	if f.last.mine() {
 		f.keep()
@@ -96,9 +96,9 @@ func (e *Engine) together(ctx context.Context, shared, own []*Future) {
 	})
 }
 
-// start runs the shared checks in the shared session and all others, with those
-// of the shared ones that could not be run there, without it. The function that
-// it returns waits for all of them.
+// start runs the shared checks in the shared session. All others, and shared checks
+// that could not be run there, get other sessions. The function that start returns
+// waits for all of them.
 func (p *phase) start(ctx context.Context, shared, own []*Future) (wait func()) {
 	queue := make(chan *Future, len(own)+len(shared))
 	for _, long := range []bool{true, false} {
@@ -146,8 +146,8 @@ func (p *phase) start(ctx context.Context, shared, own []*Future) (wait func()) 
 	return workers.Wait
 }
 
-// try executes a check in a session that others use as well, or nil for one of
-// its own. It reports false if the check is to have one of its own at once.
+// try executes a check in a session that others use as well or, with nil, in one of
+// its own. It reports false if the check needs one of its own at once.
 func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	switch cause := p.GivenUp(); {
 	case cause != nil:
@@ -206,7 +206,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		e.left.Store(true)
 		e.close(ctx, e.shared) // a server may serve one session at a time
 	}
-	// Those that can do with the same process follow on each other.
+	// Checks that can use the same process follow each other.
 	slices.SortStableFunc(checks, func(a, b *Future) int { return int(a.Check.Needs.Session) - int(b.Check.Needs.Session) })
 	w := worker{engine: e, alone: true}
 	defer w.drop(ctx)
@@ -285,9 +285,9 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 	return nil
 }
 
-// excuse settles an outcome that a check had alone: what the server may do for
-// reasons of its own is not held against it. again runs the check once more, or
-// is nil where that is of no use.
+// excuse settles an outcome that a check had alone: the check is inconclusive if it
+// only met what the server may do at any time. again runs the check once more, or is
+// nil if that cannot help.
 func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	const tries = 3
 	for n := 1; f.last.limit != nil && again != nil; n++ {
@@ -316,10 +316,9 @@ func (a *attempt) tellsNothing(reason string) {
 	a.outcome = Outcome{Check: a.outcome.Check, Verdict: Inconclusive, Reason: reason}
 }
 
-// worker keeps a session for checks that are run one after the other. Those that
-// want a session to themselves, but not one of which nothing was asked before, get
-// the same one as long as all goes well: a new process for each is what takes the
-// time.
+// worker keeps a session for checks that are run one after the other. Checks that
+// need a session alone, which others may have used before, get the same one as long
+// as all goes well: most time would go into a new process for each.
 type worker struct {
 	engine *Engine
 	alone  bool // nothing else is run: it serves those of the shared session as well
@@ -327,7 +326,7 @@ type worker struct {
 	used   *client.Session
 }
 
-// session returns the session for a check that can do with a used one, or nil.
+// session returns the session for a check that can use one that others have used, or nil.
 func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 	kind := c.Needs.Session
 	if kind != Own && (kind != Shared || !w.alone) || w.engine.GivenUp() != nil {
@@ -371,12 +370,12 @@ func (w *worker) drop(ctx context.Context) {
 	}
 }
 
-// apart reports whether each connection is a process of its own: then what one
-// check does to it cannot harm the others.
+// apart reports whether each connection is a process of its own: then no check can
+// harm the process of another.
 func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStdio }
 
-// deserted reports whether a check that found something met nobody any more:
-// then another check may have brought the server down.
+// deserted reports whether the server was gone when a check found something: then
+// another check may have brought it down.
 func (t *T) deserted() bool {
 	if t.outcome.Verdict != Failed {
 		return false

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// limits is what the engine knows of how many requests a server takes: it may
-// refuse what is too much for it (server/tools#security-considerations).
+// limits is what the engine knows of how many requests a server takes: a server may
+// limit their rate (server/tools#security-considerations).
 type limits struct {
 	mu    sync.Mutex
 	until time.Time     // before which nothing is asked again
 	spent time.Duration // waiting
 }
 
-// Bounds of what is waited for a server that limits its requests.
+// Bounds of the waits for a server that limits its requests.
 const (
 	maxLimitWait  = 5 * time.Second // at a time
 	maxLimitSpent = 2 * time.Minute // in the whole run

@@ -14,10 +14,10 @@ import (
 )
 
 // UnresponsiveError reports a target that lives and answers the handshake, but
-// no request after it. Nothing is tried any more then: each check would cost a
-// time limit and be blamed on its own requirement.
+// no request after it. Then nothing more is tried: each check would wait for a time
+// limit and blame its own requirement.
 type UnresponsiveError struct {
-	// Since says in a clause since when.
+	// Since says in a clause since when the target does not answer.
 	Since string
 	// Unanswered are the methods of the requests that got no answer.
 	Unanswered []string
@@ -29,7 +29,7 @@ func (e *UnresponsiveError) Error() string {
 }
 
 // liveness is what the engine knows of whether the target answers. Its lock is
-// never held while the target is asked.
+// never held during a request to the target.
 type liveness struct {
 	gone   context.Context // ended, with the cause, once nothing is tried any more
 	giveUp context.CancelCauseFunc
@@ -59,7 +59,7 @@ const (
 
 func (l *liveness) begin() { l.gone, l.giveUp = context.WithCancelCause(context.Background()) }
 
-// GivenUp returns why nothing is tried any more, or nil.
+// GivenUp returns why nothing more is tried, or nil.
 func (e *Engine) GivenUp() error {
 	if e.liveness.gone == nil || e.liveness.gone.Err() == nil {
 		return nil
@@ -112,7 +112,7 @@ func (e *Engine) doubt(ctx context.Context, c *Check) {
 	l.suspects = append(l.suspects, c.Name)
 	l.mu.Unlock()
 
-	// Where each connection is a process, the end of one is not that of the others.
+	// Where each connection is a process, the others go on when one ends.
 	died := !e.apart() && e.probe(ctx) != nil && ctx.Err() == nil
 	unresponsive := !died && silent && e.isUnresponsive(ctx, since)
 
@@ -134,8 +134,8 @@ func (e *Engine) rowSince() time.Duration {
 }
 
 // isUnresponsive reports whether the target answers nothing but the handshake, and
-// has answered nothing else since a time of the trace. A target that cannot be brought back is
-// given up.
+// has answered nothing else since a time of the trace. It gives up a target that cannot
+// be started again.
 func (e *Engine) isUnresponsive(ctx context.Context, since time.Duration) bool {
 	var silent *UnresponsiveError
 	if !errors.As(e.ask(ctx), &silent) || e.heard(since) {
@@ -178,8 +178,8 @@ func (e *Engine) ask(ctx context.Context) error {
 	return err
 }
 
-// open opens an initialised session, hands it on, and closes it again. The error
-// is that of opening it, or of what it was handed to, which may be nil.
+// open opens an initialised session, calls use with it unless that is nil, and closes
+// it again. The error is that of opening it, or of use.
 func (e *Engine) open(ctx context.Context, label string, o client.Options, use func(*client.Session) error) error {
 	s, err := e.connect(ctx, label, o)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 const (
 	maxProbed  = 20 // tools
 	maxWatched = 20 // resources
-	// slowest and quickest are how long a call takes that something can be done
-	// beside it.
+	// quickest and slowest bound how long a call takes during which a check can do
+	// something else.
 	quickest = 700 * time.Millisecond
 	slowest  = 4 * time.Second
 )
@@ -28,8 +28,8 @@ const probeToken = "mcpconform-probe"
 
 const updated = "notifications/resources/updated"
 
-// observed are the tool roles that show when a tool is called, with what is seen
-// of a tool that serves them: the more, the better it does.
+// observed holds the tool roles that a call of the tool shows, with a measure of how
+// well the tool fits the role; 0 if it does not.
 var observed = map[string]func(o *observation) int{
 	"sampling":         func(o *observation) int { return o.methods["sampling/createMessage"] },
 	"elicitation":      func(o *observation) int { return o.methods["elicitation/create"] },
@@ -90,7 +90,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	if _, err := s.Initialize(ctx); err != nil {
 		return
 	}
-	// How long a process takes to start says nothing of its tools.
+	// How long a process takes to start says nothing about its tools.
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	if s.Capability("logging") {
@@ -120,7 +120,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 		call := Call{Tool: name, Arguments: arguments}
 		o, err := observe(ctx, s, call)
 		if err != nil {
-			return // it is known what can be done with the others
+			return // the tools that were called before keep their roles
 		}
 		if o.methods[updated] > best["resource-update"] {
 			// A resource that changes by itself may have done so just then.
@@ -159,8 +159,8 @@ type watched struct {
 	offered      []string // names or URIs, sorted
 }
 
-// watchLists reads the lists of which the server declares that it tells of
-// changes, if calls are missing that change them.
+// watchLists reads the lists for which the server declares listChanged, if no call
+// is known that changes them.
 func watchLists(ctx context.Context, s *client.Session, missing []string) []*watched {
 	var lists []*watched
 	for _, feature := range []string{"tools", "resources", "prompts"} {
@@ -199,7 +199,7 @@ func offered(list *List) []string {
 }
 
 // observe makes a call and returns what came of it. A call that takes too long
-// is cancelled; an error says that the session is of no more use.
+// is cancelled; an error says that the session is useless from then on.
 func observe(ctx context.Context, s *client.Session, call Call) (*observation, error) {
 	params := call.Params()
 	params["_meta"] = map[string]any{"progressToken": probeToken}
@@ -250,8 +250,8 @@ func (o *observation) note(m *wire.Message) {
 	}
 }
 
-// ToolFor returns the call that serves a role: the one that the user or a
-// profile names or else one that was seen to do so.
+// ToolFor returns the call for a tool role: the one that the user or a profile names
+// or else one that was seen to do what the role needs.
 func (t *Target) ToolFor(name string) (Call, bool) {
 	if call, ok := t.Settings.ToolRoles[name]; ok {
 		return call, true
@@ -260,8 +260,8 @@ func (t *Target) ToolFor(name string) (Call, bool) {
 	return call, ok
 }
 
-// ShortArguments returns arguments that fit the inputSchema of a tool and let it
-// take two seconds where one can tell it so.
+// ShortArguments returns arguments that fit the inputSchema of a tool and set the
+// duration to two seconds if it has an argument for that.
 func ShortArguments(input any) (map[string]any, bool) {
 	value, ok, _ := values.Valid(input)
 	arguments, isObject := value.(map[string]any)

@@ -55,9 +55,9 @@ func (t *Target) toolNames() []string {
 	return names
 }
 
-// Arguments returns what to call a tool with, as the server lists it: the
-// arguments that the user or a profile names for one of its roles, else some
-// that fit its inputSchema. Without any, ok is false.
+// Arguments returns arguments for a tool that the server lists: those that the user
+// or a profile names for one of its roles, else some that fit its inputSchema. ok is
+// false if there are none.
 func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bool) {
 	name, _ := tool["name"].(string)
 	for _, roles := range []map[string]Call{t.given, t.Settings.ToolRoles} {

@@ -32,10 +32,10 @@ func (c Call) Params() map[string]any {
 	return map[string]any{"name": c.Tool, "arguments": arguments}
 }
 
-// Settings say what may be done with the target, and what is known of it.
+// Settings say what may be done with the target, and what is known about it.
 type Settings struct {
 	CallTools CallMode
-	// ToolRoles names, by role, a call of a tool: "error" for one that fails,
+	// ToolRoles names a call of a tool for each role: "error" for one that fails,
 	// "progress" for one that reports progress …
 	ToolRoles map[string]Call
 	// Secrets and Personal are texts that must not turn up in log messages:
@@ -46,7 +46,7 @@ type Settings struct {
 	TrustedOrigins []string
 	// Public says that the server is meant to be reachable from outside.
 	Public bool
-	// Authorization says what is known of a server's protection.
+	// Authorization says what is known about a server's protection.
 	Authorization Authorization
 }
 
@@ -64,7 +64,7 @@ type Authorization struct {
 	Expired       string // a token that was good once
 	OtherAudience string // one that the same authorization server issued for another resource
 	OtherIssuer   string // one of another authorization server
-	// Narrow is a token of too little scope for a request.
+	// Narrow is a token whose scope is too small for a request.
 	Narrow        string
 	NarrowRequest RPC
 }

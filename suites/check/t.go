@@ -65,7 +65,7 @@ func (t *T) Show(events ...*wire.Event) {
 	}
 }
 
-// Exercised counts a requirement beside those of the check.
+// Exercised records that requirements were exercised, in addition to those of the check.
 func (t *T) Exercised(ids ...string) {
 	for _, id := range ids {
 		t.rec.Pass(id, wire.Server)
@@ -85,7 +85,7 @@ func (t *T) Warning(id, message string, events ...*wire.Event) {
 	t.rec.Warn(id, wire.Server, message, t.proof(events)...)
 }
 
-// proof returns the evidence of a finding: there is none without.
+// proof returns the evidence of a finding, which is never empty in a session.
 func (t *T) proof(events []*wire.Event) []*wire.Event {
 	if len(events) == 0 {
 		events = t.evidence
@@ -150,7 +150,7 @@ func (t *T) Must(err error) {
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error())
 	case errors.Is(err, wire.ErrFlood):
-		// That nothing more was read is no fault of the server's.
+		// The limits of mcpconform ended the reading, not the server.
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error()+" (limits in the configuration)")
 	case errors.As(err, &timeout) && timeout.Awaited != "answer to tools/call" && t.behindTool(err):
@@ -169,9 +169,9 @@ func (t *T) Must(err error) {
 	}
 }
 
-// behindTool ends the body when a call of a tool was unanswered as an answer did
-// not come in time: a server may do one thing after the other. If it has got stuck,
-// that is for the checks that are about answers.
+// behindTool ends the body when an answer did not come in time while a call of a tool
+// was unanswered: a server may do one thing after the other. Checks about liveness
+// find out whether it is stuck.
 func (t *T) behindTool(cause error) bool {
 	events := t.Session.Log().Events()
 	late := len(events) // where time was up
@@ -238,7 +238,7 @@ func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.
 }
 
 // Attempt calls a tool that may take its time: it returns nil when no answer
-// came within the limit, which is no fault of a tool.
+// came within the limit, which a tool may exceed.
 func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchange {
 	x, err := t.Session.Call(t.Context, "tools/call", params, opts...)
 	t.Show(x.Events()...)
@@ -296,17 +296,17 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 // does not serve ping, a list that it serves without params.
 func (t *T) NoOp() string { return t.Session.NoOp() }
 
-// Fence sends a request that does nothing and waits for its answer: whatever the server was
-// going to answer at once to an earlier message has then arrived. Over HTTP each
-// message has a stream of its own, which the request could overtake
-// (basic/transports#sending-messages-to-the-server): those of messages that are
-// no requests are waited for before.
+// Fence sends a request that does nothing and waits for its answer: whatever the
+// server was going to answer at once to an earlier message has then arrived. Over
+// HTTP each message has a stream of its own, which the request could overtake
+// (basic/transports#sending-messages-to-the-server): Fence first waits for the end of
+// those whose message is not a request.
 func (t *T) Fence() {
 	for _, sent := range t.unawaited {
 		if t.Session.Log().Transport != transport.NameHTTP {
 			break
 		}
-		// A stream that is held open is another matter.
+		// Other checks judge a stream that is held open.
 		_, _ = t.Session.AwaitEvent(t.Context, sent.Seq, "end of the response to a POST", func(e *wire.Event) bool {
 			return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindMessage && e.From == wire.Server)
 		})
@@ -330,7 +330,7 @@ func (t *T) Mark() int { return t.Session.Log().Len() }
 // Since returns the messages that the server sent after a mark.
 func (t *T) Since(mark int) []*wire.Event {
 	log := t.Session.Log()
-	// Whatever the body of a GET stream that was refused says does not count.
+	// The body of a GET that was refused does not count.
 	declined := func(e *wire.Event) bool {
 		x := log.Carrier(e)
 		return x != nil && x.Method() == http.MethodGet && x.Status() >= 400
@@ -360,8 +360,8 @@ func (t *T) Refused(sent, e *wire.Event) bool {
 	return x != nil && x.Stream == sent.Stream && x.Status() >= 400
 }
 
-// Open opens a further initialised session, which is closed with the check.
-// Without it the check is inconclusive: it is about what happens in the session.
+// Open opens a further initialised session, which is closed with the check. If it
+// cannot be opened, the check is inconclusive: it is about what happens in the session.
 func (t *T) Open(o client.Options) *client.Session {
 	s := t.Connect(o)
 	if _, err := s.Initialize(t.Context); err != nil {

@@ -21,10 +21,10 @@ type Target struct {
 	// Profile is the name of the built-in profile that the server was recognised
 	// by, or "".
 	Profile string
-	// Unauthorized is the method for which the server wanted authorization; "" when
-	// that was none, or the connection itself.
+	// Unauthorized is the method that the server refused because it lacks
+	// authorization; "" if it refused none, or the connection itself.
 	Unauthorized string
-	// Observed names, by role, calls that were seen to serve it.
+	// Observed names, by role, calls that were seen to do what the role needs.
 	Observed map[string]Call
 
 	noOp    string          // see [client.Options]

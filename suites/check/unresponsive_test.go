@@ -103,8 +103,8 @@ func pings(n int) (checks []*check.Check, begun *atomic.Int32) {
 
 func never(string) bool { return false }
 
-// A server that answers no list and no ping is silent: no check begins.
-func TestSilentAfterHandshake(t *testing.T) {
+// A server that answers no list and no ping is unresponsive: no check begins.
+func TestUnresponsiveAfterHandshake(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) *check.Engine{
 		"stdio": func(*testing.T) *check.Engine { return overStdio(`{"tools":{},"resources":{},"prompts":{}}`, never) },
 		"http": func(t *testing.T) *check.Engine {
@@ -126,8 +126,8 @@ func TestSilentAfterHandshake(t *testing.T) {
 	}
 }
 
-// Lists that are not answered are no silence if something else is.
-func TestReticentIsNotSilent(t *testing.T) {
+// A server that answers no list is not unresponsive if it answers something else.
+func TestReticentIsNotUnresponsive(t *testing.T) {
 	for _, only := range []string{"ping", "prompts/list", "tools/list"} {
 		e := overStdio(`{"tools":{},"resources":{},"prompts":{}}`, func(method string) bool { return method == only })
 		target, err := e.Prepare(t.Context())
@@ -141,9 +141,9 @@ func TestReticentIsNotSilent(t *testing.T) {
 	}
 }
 
-// A server that falls silent costs a few time limits, however many checks
-// there are, and none of them is blamed on what it was about.
-func TestFallsSilent(t *testing.T) {
+// A server that becomes unresponsive costs a few time limits, however many checks
+// there are, and none of them blames its own requirement.
+func TestBecomesUnresponsive(t *testing.T) {
 	const many = 300
 	for name, start := range map[string]func(t *testing.T) *check.Engine{
 		"stdio": func(*testing.T) *check.Engine { return overStdio(`{}`, never) },
@@ -176,7 +176,7 @@ func TestFallsSilent(t *testing.T) {
 }
 
 // Checks that get no answer from a server that answers others keep what they found.
-func TestUnansweredIsNotSilent(t *testing.T) {
+func TestUnansweredIsNotUnresponsive(t *testing.T) {
 	e := overStdio(`{"tools":{}}`, func(method string) bool { return method == "tools/list" })
 	if _, err := e.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -194,8 +194,8 @@ func TestUnansweredIsNotSilent(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// A server over HTTP that falls silent is brought back, and goes on.
-func TestSilentServerIsRestarted(t *testing.T) {
+// A server over HTTP that becomes unresponsive is started again, and the run goes on.
+func TestUnresponsiveServerIsRestarted(t *testing.T) {
 	var broken atomic.Bool
 	var once sync.Once
 	first := make(chan struct{})
@@ -234,7 +234,7 @@ func TestSilentServerIsRestarted(t *testing.T) {
 	e.Finish(t.Context())
 }
 
-// What a check finds as the server goes down under it is no finding of its own.
+// A check that finds something while the server goes down is run again.
 func TestDesertedCheckIsRepeated(t *testing.T) {
 	e := overHTTP(t, `{"tools":{}}`, func(string) bool { return true })
 	if _, err := e.Prepare(t.Context()); err != nil {

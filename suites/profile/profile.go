@@ -127,9 +127,9 @@ func (p *Profile) settle(f *yamlfile.File) error {
 	return nil
 }
 
-// Recognise returns the profile that fits a server best, cut down to the
-// roles whose tools the server has. A profile fits better that knows the
-// server's name, then one that asks for more tools. Without one, ok is false.
+// Recognise returns the profile that fits a server best, reduced to the roles whose
+// tools the server has. A profile that names the server fits better, then one that
+// needs more tools. ok is false if none fits.
 func Recognise(profiles []Profile, server string, tools []string) (found Profile, ok bool) {
 	has := make(map[string]bool, len(tools))
 	for _, name := range tools {

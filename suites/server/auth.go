@@ -14,7 +14,7 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
-// unauthorized checks need no session and no token of the user.
+// unauthorized is for checks that need neither a session nor the user's token.
 var unauthorized = check.Needs{Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true}
 
 // basic/authorization
@@ -24,7 +24,7 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.missing-token-401", "auth.server.no-data-unauthorized"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
-			// Without a token there is status 401, and nothing else but what says so.
+			// A request without a token is answered with status 401 and nothing but the refusal.
 			const missing, data = "auth.server.missing-token-401", "auth.server.no-data-unauthorized"
 			r := protected(t)
 			t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "without the authorization that it needs")
@@ -52,7 +52,7 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
-			// Each refusal, by POST and by GET, says where the resource metadata are. The passive rule sees to single answers.
+			// Each refusal, of POST and of GET, says where the resource metadata are. The rule judges single answers.
 			r := protected(t)
 			if t.Target.Transport == transport.NameHTTP {
 				t.DoOn(t.Bearing(""), transport.Request{Method: http.MethodGet, Deliberate: []string{"*"}})
@@ -171,7 +171,7 @@ var authChecks = []*check.Check{
 			}
 			token := control(t)
 			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
-				// The name of a scheme knows no case: OAuth 2.1 section 5.1.1, RFC 9110 section 11.1.
+				// The name of a scheme is case-insensitive: OAuth 2.1 section 5.1.1, RFC 9110 section 11.1.
 				t.Warning("auth.server.valid-token-accepted", "the token is refused where the scheme is spelled bearer: "+Describe(r))
 			}
 			t.Clear()
@@ -194,7 +194,7 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
-			// A token that differs from the good one in one character, in its length, one without a signature, one that we
+			// Tokens that differ from the valid one in a character or in their length, one without a signature, one that we
 			// have signed ourselves, and one of another issuer.
 			protected(t)
 			token := control(t)
@@ -217,7 +217,7 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			// One that stands for a number may be read as such: that only warns.
+			// A server may read a hexadecimal token as a number, which has no case: that only warns.
 			if other := otherCase(token); other != token {
 				t.Secret(other)
 				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
@@ -279,7 +279,7 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.validates-first"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
 		Body: func(t *check.T) {
-			// Within a session that a good token has begun, each request is looked at anew: POST, GET and in the end DELETE.
+			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and in the end DELETE.
 			const id = "auth.server.validates-first"
 			protected(t)
 			control(t)
@@ -324,9 +324,9 @@ func given(t *check.T, token, member string) string {
 // madeUp has the form of a token, and no server has issued it.
 const madeUp = "mcpconform-made-up-4f1c2d7e9b3a"
 
-// protected makes sure that the server wants authorization, and returns what it
-// answers to whoever has none. Position 12: the page applies once the server
-// has answered 401, or the user says that it is protected.
+// protected makes sure that the server demands authorization, and returns its answer
+// to a request without any. Position 12: the page applies once the server has
+// answered 401, or the user says that it is protected.
 func protected(t *check.T) *transport.Response {
 	a := t.Target.Settings.Authorization
 	r := tryAuthorization(t, "")
@@ -334,7 +334,7 @@ func protected(t *check.T) *transport.Response {
 		return r
 	}
 	if t.Authorization() != "" && !authorized(t, r) && authorized(t, tryAuthorization(t, t.Authorization())) {
-		return r // it lets in whoever has a token
+		return r // it serves requests with a token
 	}
 	t.Skip("the server does not demand authorization: it has not answered 401, and authorization.protected is not configured")
 	return nil
@@ -388,7 +388,7 @@ func authorized(t *check.T, r *transport.Response) bool {
 	return ResultIn(r) != nil
 }
 
-// control returns the user's access token and makes sure that the server takes it.
+// control returns the user's access token and makes sure that the server accepts it.
 func control(t *check.T) string {
 	scheme, token, _ := strings.Cut(t.Authorization(), " ")
 	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
@@ -400,7 +400,7 @@ func control(t *check.T) string {
 	return token
 }
 
-// admitted fails the valid token's check when the token is no longer taken.
+// admitted fails the check of the valid token when the server no longer accepts it.
 func admitted(t *check.T, x *client.Exchange) {
 	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
 		t.Fail("the server accepted the token for a session, and refuses it with HTTP status 401 for %s", x.Request.Msg.Method)

@@ -13,9 +13,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
-// altered returns a token with one character changed: of a JWT the first one of
-// the signature, as the last may stand for bits that do not count; of any other
-// the one in the middle. "" when there is none to change.
+// altered returns a token with one character changed: the first one of the signature
+// if it is a JWT, as the last one may stand for bits that do not count, else the one
+// in the middle. It returns "" if there is no such character.
 func altered(token string) string {
 	at := len(token) / 2
 	if strings.Count(token, ".") == 2 {
@@ -60,8 +60,8 @@ func unsignedJWT(t *check.T) string {
 	return segment(map[string]any{"alg": "none", "typ": "at+jwt"}) + "." + segment(claims(t)) + "."
 }
 
-// signedJWT returns a JWT with the right audience that was signed with a key
-// that nobody has seen before; "" if none can be made.
+// signedJWT returns a JWT with the right audience that was signed with a new key,
+// or "" if none can be made.
 func signedJWT(t *check.T) string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -41,8 +41,8 @@ var baseChecks = []*check.Check{
 		Name:         "base/unknown-method",
 		Requirements: []string{"base.error.method-not-found"},
 		Body: func(t *check.T) {
-			// What nobody has agreed on is refused, with params and without. So is a method that is known but for the case or
-			// the end of its name, and one that begins like the methods of a feature.
+			// An unknown method is refused, with params and without. So is one that differs from a known one only in the case
+			// or the end of its name, and one that begins like the methods of a feature.
 			refuse := func(method string, params any) {
 				t.Expect(t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated"))).To(HaveErrorCode(-32601))
 			}
@@ -59,9 +59,9 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
 		Needs:        check.Needs{Session: check.Fresh, Long: true},
 		Body: func(t *check.T) {
-			// A long id makes the server send a long message, whatever it offers. Its form is for the judge to see; an error
-			// is tolerated, as servers have to guard themselves. Of its characters, each of three bytes, one lies across the
-			// end of whatever the server reads at a time.
+			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error is
+			// tolerated, as servers have to protect themselves. The characters have three bytes each, so that one lies across
+			// the end of each block that the server reads.
 			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
 			x, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.NoOp()+`"}`))
 			if err != nil {
@@ -87,7 +87,7 @@ var baseChecks = []*check.Check{
 		Name:         "base/invalid-params",
 		Requirements: []string{"base.error.invalid-params"},
 		Body: func(t *check.T) {
-			// A known method with params of the wrong type. Which methods are known follows from what was declared.
+			// A known method with params of the wrong type. The declared capabilities tell which methods are known.
 			for _, bad := range t.Target.InvalidCalls() {
 				t.Expect(t.Call(bad.Method, bad.Params, client.Deliberately("*"))).To(HaveErrorCode(-32602))
 			}
@@ -142,19 +142,19 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.jsonrpc.member-case"},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
-			// ID and METHOD are not the members of a request. The same message spelled well is the control.
+			// ID and METHOD are not the members of a request. The same message with the right spelling is the control.
 			t.Assume(t.Call(t.NoOp(), nil)).To(HaveResult(), "even with the right spelling")
 			mark := t.Mark()
 			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.NoOp()+`"}`, client.Deliberately("*"))
 			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.NoOp()+`"}`, client.Deliberately("*"))
-			// An answer without an id may be taken for that of the first one.
+			// The server's answer without an id may be mistaken for the answer to the first one.
 			_, err := t.Session.Call(t.Context, t.NoOp(), nil)
 			if err == nil {
 				_, err = t.Session.Call(t.Context, t.NoOp(), nil)
 			}
 			t.Expect(t.Since(mark)).ToNot(resultFor("wrong-case", "wrong-case-too"), "for a message with members spelled ID, METHOD or Method")
 			if err != nil {
-				// That it does not survive them is another requirement's affair.
+				// Another requirement says that the server survives them.
 				t.Inconclusive("after messages with members spelled ID, METHOD or Method: %s", err)
 			}
 		},
@@ -176,7 +176,7 @@ var baseChecks = []*check.Check{
 		Name:         "base/extra-members",
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
-			// Params are open: what the revision does not define is no reason to refuse a request.
+			// Params are open: a member that the revision does not define is not a reason to refuse a request.
 			for _, method := range append([]string{t.NoOp()}, t.Target.Served()...) {
 				t.About("base.params.omitted")
 				t.Expect(t.Call(method, nil)).To(HaveResult())
@@ -226,9 +226,8 @@ var baseChecks = []*check.Check{
 		Name:         "base/utf8",
 		Requirements: []string{"base.message.utf8-accepted"},
 		Body: func(t *check.T) {
-			// Text outside ASCII, as raw UTF-8, is read wherever it stands, and comes back the same where it comes back: in
-			// the id. An é is not the same as an e with an accent, whatever they look like. That an id is refused for what
-			// it is, is not the matter here.
+			// Text outside ASCII, as raw UTF-8, is read everywhere, and comes back unchanged in the id. An é is not the same as
+			// an e with a combining accent, even if they look alike. A server that refuses such an id is not judged here.
 			servesMeta(t)
 			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
 				t.Clear()
@@ -253,7 +252,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.response.id-type-echo", "base.request.string-id-served"},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
-			// The ids 7 and "7" are two: while the one is being served, so is the other.
+			// The ids 7 and "7" are different: while the request with one is being served, so is that with the other.
 			call := toolFor(t, "slow")
 			slow := begun(t, call, "mcpconform-number", nil)
 			t.Assume(t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.NoOp(), nil))).To(HaveResult(), "beside a slow call")
@@ -261,7 +260,7 @@ var baseChecks = []*check.Check{
 			t.Show(slow.Request)
 			digits := t.StartID(wire.StringID(slow.ID.String()), t.NoOp(), nil)
 			t.About("base.request.string-id-served")
-			// By its id alone: a number is the id of the other request.
+			// The id alone decides, even if it has the type of the other request's.
 			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(digits.ID)
 			})
@@ -279,7 +278,7 @@ var baseChecks = []*check.Check{
 			}
 			if !finished(t, slow) {
 				cancel(t, slow.ID)
-				_ = t.Session.Fence(t.Context) // what it makes of the cancellation is another matter
+				_ = t.Session.Fence(t.Context) // other checks judge what it makes of the cancellation
 			}
 		},
 	},
@@ -304,7 +303,7 @@ var asking = []string{"sampling", "elicitation", "roots", "ping"}
 // sameID sends a ping with the id of a request of the server that is open, before
 // that is answered.
 func sameID(t *check.T) {
-	// The server's own ids do not hinder ours: low numbers are what it would use itself.
+	// The ids of the server's requests do not limit ours: it would use low numbers itself.
 	for id := range int64(3) {
 		t.Expect(t.Await(t.StartID(wire.IntID(id+1_000_000), t.NoOp(), nil))).To(HaveResult())
 	}
@@ -324,8 +323,8 @@ func sameID(t *check.T) {
 
 // sameIDWithin makes a call and answers whatever the server asks before its end,
 // the first time after a ping with the same id. It reports whether that could be
-// tried, and how far it has read the log. Ids of our own are strings, which
-// leaves the numbers free.
+// tried, and how far it has read the log. Our own ids are strings, which leaves
+// the numbers free.
 func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool, next int) {
 	p := t.StartID(wire.StringID(id), "tools/call", call.Params())
 	inTime := true // for a server that does not wait long for an answer
@@ -383,7 +382,7 @@ func asksAnything(e *wire.Event) bool {
 
 // servedBeside reports whether a plain request gets a result at once. If not, the
 // server may do one thing after the other (docs/positions.md,
-// requests-beside-others): release lets it go on.
+// requests-beside-others): then release lets the server go on.
 func servedBeside(t *check.T, id wire.ID, release func()) bool {
 	p := t.StartID(id, t.NoOp(), nil)
 	limit, stop := context.WithTimeout(t.Context, prompt)
@@ -414,7 +413,7 @@ func workingCalls(t *check.T) []check.RPC {
 	add := func(method string, params map[string]any) bool {
 		x, err := t.Session.Call(t.Context, method, params)
 		if err != nil || !worked(x) || x.Response.At-x.Request.At > prompt {
-			return false // another requirement's affair
+			return false // other requirements judge that
 		}
 		all = append(all, check.RPC{Method: method, Params: params})
 		return true

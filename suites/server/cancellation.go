@@ -21,7 +21,7 @@ func cancel(t *check.T, id wire.ID, opts ...client.Option) {
 	}, opts...)
 }
 
-// late declares a cancellation of what is over, or was never there.
+// late declares a cancellation of a request that is over, or was never made.
 var late = client.Deliberately("cancellation.in-progress", "cancellation.same-direction")
 
 // basic/utilities/cancellation
@@ -66,8 +66,8 @@ var cancellationChecks = []*check.Check{
 		Requirements: []string{"cancellation.race", "cancellation.either-side"},
 		Needs:        check.Needs{Session: check.Fresh},
 		Body: func(t *check.T) {
-			// A cancellation right behind its request, and right behind the answer, over and over. Whether the request is
-			// answered is left to the race; those beside it are.
+			// A cancellation right after its request, and right after the answer, again and again. The race decides whether
+			// the request is answered; the requests beside it are.
 			method := t.NoOp()
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
@@ -98,7 +98,7 @@ var cancellationChecks = []*check.Check{
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
-			// to the first would have come. The judge tells a crossing answer from one that was made in spite of it.
+			// to the first would have come. The rule tells a crossing answer from one that was sent in spite of the cancellation.
 			call := toolFor(t, "slow")
 			gone := begun(t, call, "mcpconform-cancelled", t.Fence) // with which the server shows that it reads on
 			// The reason is optional. Others give one.
@@ -117,7 +117,7 @@ var cancellationChecks = []*check.Check{
 			}
 			control := t.Start("tools/call", call.Params())
 			awaitSlow(t, call, control)
-			// Two timers of the same length do not run off in the order in which they were set.
+			// Two timers of the same length may fire in another order than that in which they were set.
 			began, ended := control.Request.At, t.Session.Log().Events()[t.Mark()-1].At
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
 			defer stop()
@@ -133,7 +133,7 @@ var cancellationChecks = []*check.Check{
 		Requirements: []string{"cancellation.ignore-unknown"},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
-			// The ids 7 and "7" are two: a cancellation that names the one leaves the other alone.
+			// The ids 7 and "7" are different: a cancellation that names one does not cancel the other request.
 			call := toolFor(t, "slow")
 			kept := begun(t, call, "mcpconform-kept", nil)
 			cancel(t, wire.StringID(kept.ID.String()), late)
@@ -165,7 +165,7 @@ func lateResponse(role string) *check.Check {
 		Requirements: []string{"cancellation.late-response"},
 		Needs:        aboutLiveness(byHand(role)),
 		Body: func(t *check.T) {
-			// A tool that asks for something is cancelled, so that the server has no use for its own request any more. If it
+			// A tool that asks for something is cancelled, so that the server no longer needs its own request. If the server
 			// cancels that, the answer comes too late.
 			call := toolFor(t, role)
 			method, reply := createMessage, generation(nil)
@@ -188,8 +188,8 @@ func lateResponse(role string) *check.Check {
 }
 
 // underWay waits until a request is under way. That shows when it reports progress;
-// over HTTP what is sent next can overtake it else, and the server does not know
-// yet what is cancelled.
+// otherwise, over HTTP, the next message can overtake it, and the server does not yet
+// know what is cancelled.
 func underWay(t *check.T, s *client.Session, p *client.Pending) {
 	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
 	defer stop()
@@ -228,9 +228,9 @@ func endsElsewhere(t *check.T, call check.Call) bool {
 	return err == nil
 }
 
-// awaitSlow waits for the answer of a call that may take longer than an answer
-// is allowed to: that is no fault, unless it is the cancellation before it that
-// keeps it from being answered.
+// awaitSlow waits for the answer to a call that may take longer than the time limit
+// of an answer. The server is at fault only if a cancellation before the call keeps it
+// from being answered.
 func awaitSlow(t *check.T, call check.Call, p *client.Pending) {
 	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return over(e, p) })
 	if err != nil && t.Context.Err() == nil {

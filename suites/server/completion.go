@@ -80,7 +80,7 @@ var completionChecks = []*check.Check{
 				}
 			}
 			if tried == 0 {
-				// With a single argument nothing can be settled yet.
+				// With a single argument there are no others to send as context.
 				params := all[0].params("")
 				params["context"] = map[string]any{"arguments": map[string]any{}}
 				t.Expect(t.Call("completion/complete", params)).To(HaveResult())
@@ -160,7 +160,7 @@ func (c completable) params(value string) map[string]any {
 	return map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": value}}
 }
 
-// completables returns what can be completed. If there is nothing, the check ends.
+// completables returns what can be completed. It ends the check if there is nothing.
 func completables(t *check.T) []completable {
 	all := listCompletables(t)
 	if len(all) == 0 {

@@ -39,7 +39,7 @@ var elicitationChecks = []*check.Check{
 				t.Inconclusive("the tool %q does not say what it asks for", call.Tool)
 			}
 			if !worked(x) {
-				// Other reasons to fail are as good as any.
+				// The tool may fail for reasons of its own.
 				declined, _ := converse(t, call, elicit, always(map[string]any{"action": "decline"}))
 				if worked(declined) {
 					t.Expect(x).To(Succeed(), "when the tool %q gets fitting data, and not when it is declined", call.Tool)
@@ -56,8 +56,8 @@ var elicitationChecks = []*check.Check{
 		},
 		Needs: byHand("elicitation"),
 		Body: func(t *check.T) {
-			// The user may decline, or dismiss the form: a bare action is a whole answer. The call ends, and the server is there
-			// still. It may end in a failure of the tool, but the user's choice is no internal error of the server.
+			// The user may decline, or dismiss the form: an action alone is a complete answer. The call ends, and the server is
+			// still there. The tool may fail, but the user's choice is not an internal error of the server.
 			call := toolFor(t, "elicitation")
 			for _, action := range []string{"decline", "cancel"} {
 				t.About("elicitation.server.handle-" + action)
@@ -86,7 +86,7 @@ var elicitationChecks = []*check.Check{
 		Requirements: []string{"elicitation.security.validate-content"},
 		Needs:        byHand("elicitation"),
 		Body: func(t *check.T) {
-			// Data that does not fit: a server that works on with it has not looked at it. The fitting twin is the control.
+			// Data that does not fit: a server that goes on working with it has not validated it. The fitting twin is the control.
 			call := toolFor(t, "elicitation")
 			control, asked := converse(t, call, elicit, accept)
 			if len(asked) == 0 || !worked(control) {

@@ -28,13 +28,13 @@ func meta(key string, value any) map[string]any {
 	return map[string]any{"_meta": map[string]any{key: value}}
 }
 
-// servesMeta is the control of a check that is about what _meta may hold: a
-// server that minds it in any case is told so elsewhere.
+// servesMeta is the control of a check about what _meta may hold: other checks find a
+// server that refuses every _meta.
 func servesMeta(t *check.T) {
 	t.Assume(t.Call(t.NoOp(), meta("example.com/text", "text"))).To(HaveResult(), "with a plain _meta")
 }
 
-// resultFor matches messages one of which is a result with one of the ids.
+// resultFor matches messages if one of them is a result with one of the ids.
 func resultFor(ids ...string) types.GomegaMatcher {
 	return Carry("a result", func(e *wire.Event) bool {
 		return e.Msg.Kind == wire.Result && slices.ContainsFunc(ids, func(id string) bool { return e.Msg.ID.Key() == wire.StringID(id).Key() })

@@ -65,7 +65,7 @@ var httpChecks = []*check.Check{
 		Requirements: []string{"http.server.origin-null"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			// Sandboxed pages and local files have the origin null, whoever wrote them.
+			// Sandboxed pages and local files have the origin null, no matter who wrote them.
 			foreignTo(t, "null")
 			controlOrigin(t)
 			refuseOrigin(t, "http.server.origin-null", initializeWith(t, "null"))
@@ -76,7 +76,7 @@ var httpChecks = []*check.Check{
 		Requirements: []string{"http.server.origin-every-request"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			// A session that came about without a foreign origin is no more open to one later: POST, GET and in the end DELETE.
+			// A session that began without a foreign origin refuses one later as well: POST, GET and in the end DELETE.
 			const id = "http.server.origin-every-request"
 			foreign := foreignTo(t)
 			if !slices.Contains(t.Target.Settings.TrustedOrigins, "null") {
@@ -128,7 +128,7 @@ var httpChecks = []*check.Check{
 		Requirements: []string{"http.server.content-type-forms"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			// JSON is JSON, also where its media type comes with a charset.
+			// A body is JSON even if its media type has a charset.
 			const id = "http.server.content-type-forms"
 			if served(t, t.Do(plainRequest(t)), id) {
 				for _, form := range contentTypes {
@@ -155,7 +155,7 @@ var httpChecks = []*check.Check{
 		Requirements: []string{"http.message.large"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			// There is no limit on a message. A clean refusal is tolerated, as servers have to guard themselves.
+			// There is no limit on a message. A clean refusal is tolerated, as servers have to protect themselves.
 			r := t.Do(transport.Request{Body: largeRequest(t.Session.NextID(), t.NoOp())})
 			switch {
 			case ResultIn(r) != nil:
@@ -183,8 +183,8 @@ func largeRequest(id wire.ID, method string) []byte {
 	return append(raw, after...)
 }
 
-// unread reports whether a message was taken for broken, and its length is not
-// given as the reason.
+// unread reports whether the server says that a message is broken without giving its
+// length as the reason.
 func unread(e *wire.Error) bool {
 	return e != nil && e.Code == -32700 && !tooLong.MatchString(e.Message)
 }
@@ -224,9 +224,9 @@ func initializeFrom(t *check.T, header http.Header) *transport.Response {
 
 const reboundServed = "a request of a foreign site whose name leads to the server (DNS rebinding) was served: its Origin is trusted because it equals the Host header"
 
-// rebound returns what a request of such a page has, to which, for the browser,
-// the server is its own site. It is false of a server that is not a local one: the
-// names of a public one are not known, and a proxy may see to them.
+// rebound returns the headers of a request from a page for which, in the browser, the
+// server is its own site. ok is false if the server is not local: the names of a public
+// server are not known, and a proxy may check them.
 func rebound(t *check.T) (header http.Header, ok bool) {
 	u := local(t)
 	if u == nil || t.Target.Settings.Public {
@@ -272,9 +272,9 @@ func sites(trusted []string) []string {
 
 const withTrusted = "with the origin %s, which the server trusts according to the configuration"
 
-// controlOrigin makes sure that it is the origin for which a request is
-// refused: one without is served, and so is one with an origin that the server
-// trusts. A loopback origin need not be among them.
+// controlOrigin makes sure that a request is refused because of its origin: the server
+// serves a request without one, and with each origin that it trusts. A loopback origin
+// need not be among those.
 func controlOrigin(t *check.T) {
 	t.Assume(initializeWith(t, "")).To(HaveResult(), "for a second initialize, even without an Origin header")
 	for _, origin := range sites(t.Target.Settings.TrustedOrigins) {
@@ -285,7 +285,7 @@ func controlOrigin(t *check.T) {
 	}
 }
 
-// refuseOrigin wants an error status. Which, is left open (docs/positions.md, unnamed-status).
+// refuseOrigin expects an error status, whichever it is (docs/positions.md, unnamed-status).
 func refuseOrigin(t *check.T, id string, r *transport.Response) {
 	if t.Check(id, r).To(BeTurnedDown(), "with a foreign origin") && r.Status != http.StatusForbidden {
 		t.Note("a foreign origin is refused with HTTP status %d", r.Status)

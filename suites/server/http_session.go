@@ -26,7 +26,7 @@ var httpSessionChecks = []*check.Check{
 		Requirements: []string{"http.server.session-missing-400"},
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
-			// A server that cannot do without the session id says so with 400. One that can is within its rights.
+			// A server that needs the session id says so with 400. Others may serve such requests.
 			const id = "http.server.session-missing-400"
 			sessionID(t)
 			served(t, t.Do(plainRequest(t)), id)
@@ -42,12 +42,12 @@ var httpSessionChecks = []*check.Check{
 				r.Header, r.Deliberate = without, []string{"*"}
 				switch got := t.Do(r); {
 				case got.Status/100 == 2 && slices.ContainsFunc(got.Events, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" }):
-					// The stream of the older transport at the same URL (basic/transports#backwards-compatibility).
+					// A GET may open the stream of the older transport at the same URL (basic/transports#backwards-compatibility).
 				case got.Status/100 == 2:
 					t.Note("a request without a session id is served")
 					served = append(served, got)
 				case r.Method == http.MethodGet && got.Status == http.StatusMethodNotAllowed:
-					// One of the two answers to any GET (basic/transports#listening-for-messages-from-the-server).
+					// 405 is one of the two answers to a GET (basic/transports#listening-for-messages-from-the-server).
 				case t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id"):
 					refused++
 				}
@@ -92,8 +92,7 @@ var httpSessionChecks = []*check.Check{
 					t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in an ended session")
 				}
 			}
-			// For a second DELETE there is nothing left to do, as HTTP has it; a success is told all the same
-			// (docs/positions.md, second-delete).
+			// A second DELETE is idempotent in HTTP, so success only warns (docs/positions.md, second-delete).
 			t.WarnUnless(ended, t.Do(transport.Request{Method: http.MethodDelete, Deliberate: []string{"*"}})).
 				To(HaveHTTPStatus(http.StatusNotFound), "for the DELETE of an ended session")
 		},
@@ -110,7 +109,7 @@ var httpSessionChecks = []*check.Check{
 				x, err := s.Initialize(t.Context)
 				t.Show(x.Events()...)
 				if refused := (*client.RefusedError)(nil); errors.As(err, &refused) {
-					// The control: whether a client like the first one gets in (docs/positions.md, several-clients).
+					// The control: whether the server serves another client like the first one (docs/positions.md, several-clients).
 					if _, closed := t.Connect(capable).Initialize(t.Context); closed != nil || x.Head.HTTP.Status != http.StatusBadRequest {
 						t.Inconclusive("the server does not serve a further client: %v", err)
 					}
@@ -190,8 +189,8 @@ func sessionID(t *check.T) string {
 	return id
 }
 
-// needsListening ends the body if the server has no stream for messages that
-// belong to no request: it need not offer one.
+// needsListening ends the body if the server does not offer a stream for messages that
+// belong to no request, which is optional.
 func needsListening(t *check.T) {
 	if t.Target.Transport != transport.NameHTTP {
 		return
@@ -317,7 +316,7 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 	alone, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-alone"), "tools/call", call.Params())
 	t.Must(err)
 	if _, err := alone.Await(t.Context); err != nil {
-		return // it cannot be had without company either
+		return // the call is not answered alone either
 	}
 	both := []*client.Session{t.Session, other}
 	tokens := []string{"mcpconform-first", "mcpconform-second"}
@@ -364,9 +363,9 @@ func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id s
 	}
 }
 
-// isolatedAnswers has the server ask two clients at the same time, in sessions that
-// are alike in what came before. An answer that got lost may have gone to a client
-// of another check, which is asked at the same time as well.
+// isolatedAnswers makes the server ask two clients at the same time, in sessions with
+// the same history. An answer that got lost may have gone to a client of another
+// check, which the server asks at the same time.
 func isolatedAnswers(t *check.T, id string) {
 	const attempts = 3
 	call := toolFor(t, "sampling")
@@ -434,12 +433,12 @@ func sampled(text string, may <-chan struct{}, answered func(context.Context, st
 	return o
 }
 
-// unguessable is how many bits have to differ between session ids. The page names
-// no number; with fewer, all can be tried.
+// unguessable is how many bits have to differ between session ids. The page does not
+// name a number; with fewer bits, an attacker can try all ids.
 const unguessable = 48
 
-// spread returns at most how many bits of ids differ: those of the characters at
-// the places where not all ids have the same.
+// spread returns an upper bound of how many bits of the ids differ: the bits of the
+// characters at positions where not all ids are the same.
 func spread(ids []string) float64 {
 	longest := slices.MaxFunc(ids, func(a, b string) int { return len(a) - len(b) })
 	places, differing := 0, ""
@@ -475,7 +474,7 @@ func asked(s *client.Session, response *wire.Event) bool {
 	return false
 }
 
-// assumedVersion is what a server takes a request without a version to be of
+// assumedVersion is the version that a server assumes for a request without one
 // (basic/transports#protocol-version-header).
 const assumedVersion = "2025-03-26"
 

@@ -68,8 +68,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.no-broadcast"},
 		Needs:        overHTTPCalling(noticed...),
 		Body: func(t *check.T) {
-			// Notifications without an id of their own are told apart by what brings them about: a single call, beside
-			// every stream that the server lets us have.
+			// Notifications have no id; what causes them tells them apart: a single call, while every stream that the server
+			// grants us is open.
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
@@ -81,7 +81,7 @@ var httpStreamChecks = []*check.Check{
 					t.Call("resources/subscribe", map[string]any{"uri": uri})
 				}
 			}
-			// Twice, each time beside a new listening stream: the ids of its events are not those of the one before.
+			// Twice, each time with a new listening stream: its event ids differ from those of the one before.
 			sent := 0
 			for range 2 {
 				further, err := t.OpenStream(transport.Request{Method: http.MethodGet})
@@ -105,7 +105,7 @@ var httpStreamChecks = []*check.Check{
 						}
 					}
 				}
-				if err == nil { // a refusal is not the matter here
+				if err == nil { // a refusal is not judged here
 					further.Close()
 				}
 			}
@@ -171,7 +171,7 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.sse-close-after-response"},
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
-			// A stream that has brought the response has done its work.
+			// A stream that has brought the response should end.
 			requests := []transport.Request{plainRequest(t)}
 			if call, ok := knownTool(t, "progress"); ok {
 				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
@@ -185,7 +185,7 @@ var httpStreamChecks = []*check.Check{
 					continue
 				}
 				streams++
-				// Whether it is the response that is missing is for the judge to see.
+				// The rule finds out whether the response is missing.
 				if answer, ended := readTo(t, s); answer != nil && !ended {
 					t.Violation("http.server.sse-close-after-response", "the stream of the request is still open long after the response")
 				}
@@ -201,8 +201,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// Of two requests that run at once, the stream of one is dropped and resumed. What comes then, the judge
-			// compares with what belongs to it.
+			// Two requests run at once; the stream of one is dropped and resumed. The rule compares what comes then with
+			// what belongs to that request.
 			call, ok := knownTool(t, "progress")
 			if !ok {
 				call = toolFor(t, "slow")
@@ -220,10 +220,10 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.replay-same-stream"},
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
-			// An event id that was never given names no stream, so that whatever has come before came on another one.
+			// An event id that the server never sent names no stream, so all earlier messages belong to other streams.
 			for _, role := range []string{"progress", "log"} {
 				if call, ok := t.Target.ToolFor(role); ok {
-					// Whether it is answered is not the matter here.
+					// Whether it is answered does not matter here.
 					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before-"+role))
 				}
 			}
@@ -250,7 +250,7 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.replay-same-stream"},
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
-			// The event ids of another client's stream bring nothing of it: the token and the id are told by no other call.
+			// An event id of another client's stream must not bring its messages: no other call has the token and the id.
 			call, ok := t.Target.ToolFor("progress")
 			if !ok {
 				call, ok = t.Target.ToolFor("log")
@@ -291,8 +291,8 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.disconnect-not-cancel"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
-			// A connection that breaks is no cancellation: the resumed stream brings the result. Of two calls, one is
-			// resumed at once, and the other one when the first is done, so that the server has seen that its client is gone.
+			// A connection that breaks is not a cancellation: the resumed stream brings the result. There are two calls: one is
+			// resumed at once, the other when the first is done, after the server has noticed that its client is gone.
 			call, ok := knownTool(t, "slow")
 			if !ok {
 				call = toolFor(t, "progress")
@@ -321,13 +321,13 @@ var resuming = check.Needs{
 	Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"progress", "slow"}, Long: true,
 }
 
-// noticed are the tool roles of calls that bring about notifications which carry
-// nothing to tell them apart.
+// noticed are the tool roles of calls that cause notifications which hold nothing to
+// tell them apart.
 var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
 
-// notifications returns, of what the server sent, the log messages, what tells
-// that a resource changed, and what tells that a list did, each by stream: a
-// server may send the ones to all streams and the others to one.
+// notifications returns the log messages, the resource updates and the changes of
+// lists that the server sent, each by stream: a server may send one kind to all
+// streams and another to a single one.
 func notifications(events []*wire.Event) []map[string][]*wire.Event {
 	logs, updates, lists := make(map[string][]*wire.Event), make(map[string][]*wire.Event), make(map[string][]*wire.Event)
 	for _, e := range events {
@@ -451,8 +451,8 @@ func leave(t *check.T, call check.Call) (left *transport.Stream, first string) {
 	}
 }
 
-// endsLater goes on with a stream that was left long before. Of one that the server
-// has kept, so that it brings again what came after the event, the end is due as well.
+// endsLater resumes a stream that was left long before. If the server has kept it, so
+// that it brings again what came after the event, it has to bring the response as well.
 func endsLater(t *check.T, left *transport.Stream, first string) {
 	t.Clear()
 	t.Show(left.Request(), left.Head)
@@ -491,9 +491,9 @@ func goOn(t *check.T, last, get string) *transport.Stream {
 	return s
 }
 
-// replayed goes on from an event that is of no stream of the session, and returns
-// the first message that does not belong there; nil if none comes. A refusal
-// replays nothing.
+// replayed resumes from an event that belongs to no stream of the session, and returns
+// the first message that does not belong there; nil if none comes, as when the server
+// refuses.
 func replayed(t *check.T, last, what string, strange func(*wire.Event) bool) *wire.Event {
 	s := goOn(t, last, "a GET with "+what)
 	defer s.Close()

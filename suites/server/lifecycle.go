@@ -84,7 +84,7 @@ var lifecycleChecks = []*check.Check{
 			"mcpconform/unlisted": map[string]any{},
 		}}},
 		Body: func(t *check.T) {
-			// The set of capabilities is open: what the server does not know is no reason to refuse.
+			// The set of capabilities is open: an unknown one is not a reason to refuse.
 			handshake(t)
 		},
 	},
@@ -93,7 +93,7 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
 		Needs:        check.Needs{Liveness: true, Session: check.Raw},
 		Body: func(t *check.T) {
-			// A client that declares nothing is served all the same; the judge sees that nothing undeclared is used.
+			// A client that declares no capability is served too; the rule finds out whether the server uses one.
 			handshake(t)
 			for _, method := range t.Target.Served() {
 				t.Expect(t.Call(method, nil)).To(HaveResult())
@@ -112,8 +112,8 @@ var lifecycleChecks = []*check.Check{
 			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers, Lacking: calling(offers...).Lacking,
 		},
 		Body: func(t *check.T) {
-			// What another client can do says nothing of what this one can. It comes just before each call, so that it is
-			// the last one to have come even while other checks open sessions. The judge sees what the calls ask for.
+			// The capabilities of another client say nothing about this one. It connects just before each call, so that it is
+			// the last to connect even while other checks open sessions. The rule judges what the calls ask for.
 			if conn, ok := t.Session.Conn.(*transport.HTTPConn); ok && conn.SessionID() == "" {
 				t.Skip("without sessions the server cannot tell clients apart")
 			}
@@ -143,7 +143,7 @@ var lifecycleChecks = []*check.Check{
 			Answers: answersFor("roots", "sampling"),
 		}},
 		Body: func(t *check.T) {
-			// A server that agrees on an older revision does not ask for what came later: the judge sees whether it does.
+			// A server that agrees on an older revision does not use what came later: the rule finds out whether it does.
 			x, err := t.Session.Initialize(t.Context)
 			t.Show(x.Events()...)
 			t.Must(err)
@@ -161,7 +161,7 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
-			// Closing stdin is all that tells a stdio server to end. The judge sees whether it does.
+			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
 			t.Must(t.Session.Conn.Close(t.Context))
 		},
 	},
@@ -170,8 +170,8 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
-			// What a session has left behind in the server, such as a subscription, is no reason to stay. How each of
-			// these is answered is not the matter here.
+			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
+			// requests do not matter here.
 			var left []check.RPC
 			for _, uri := range resourceURIs(t, 1) {
 				if t.Session.Capability("resources.subscribe") {
@@ -291,9 +291,9 @@ func answersFor(offers ...string) map[string]client.Answer {
 // maxTempted bounds how many tools are called to see what they ask for.
 const maxTempted = 20
 
-// tempt calls the tools that may be called, all at once, so that the judge sees
-// what they ask the client for. What they answer is of no interest here, so
-// that calls which take long are cancelled.
+// tempt calls the tools that may be called, all at once, so that the rules see what
+// they ask the client for. Their answers do not matter here: calls that take long are
+// cancelled.
 func tempt(t *check.T) {
 	var calls []check.Call
 	for _, role := range offers {
@@ -305,7 +305,7 @@ func tempt(t *check.T) {
 	for _, tool := range callable(t) {
 		taken := func(c check.Call) bool { return c.Tool == tool["name"] }
 		if taken(slow) || slices.ContainsFunc(calls, taken) || t.Target.Known(tool) {
-			continue // it was taken for its role, or does nothing but wait
+			continue // it was called for its role, or only waits
 		}
 		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
 			calls = append(calls, check.Call{Tool: tool["name"].(string), Arguments: arguments})
@@ -348,7 +348,7 @@ func init() {
 				Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer),
 			}},
 			Body: func(t *check.T) {
-				// What a client can do says nothing of what else it can do.
+				// A capability of a client says nothing about its other capabilities.
 				t.About("lifecycle.error.missing-capability")
 				tempt(t)
 				t.Fence()

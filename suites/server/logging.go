@@ -64,7 +64,7 @@ var loggingChecks = []*check.Check{
 				eachLevel(t, call, first)
 				refusedLevel(t, call, first)
 			} else if high == "debug" {
-				// Nothing could have been held back: only a setting above all of it tells something.
+				// No message could have been filtered: only a level above all of them shows something.
 				logged(t, call, []string{"emergency"}, nil)
 			}
 		},
@@ -126,9 +126,9 @@ func persists(t *check.T, call check.Call, levels []string, level string) bool {
 	return true
 }
 
-// heldBack ends the body for a tool that logs nothing with the level at debug,
-// which lets everything through. A filter that is upside down lets messages
-// through when the level is high.
+// heldBack ends the body for a tool that does not log anything with the level at debug,
+// which lets all messages through. An inverted filter lets messages through when the
+// level is high.
 func heldBack(t *check.T, call check.Call) {
 	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
 		if missing := held(t, call, "debug", seen); missing != "" {
@@ -155,7 +155,7 @@ func logs(t *check.T) check.Call {
 // least severe first. The first level has to be accepted, and any other to be
 // refused. The wanted levels are waited for. Where another
 // session set a level in the meantime, and one level may hold for all
-// (docs/positions.md, shared-log-level), that tells nothing: it is done again.
+// (docs/positions.md, shared-log-level), the result is void: it is done again.
 func logged(t *check.T, call check.Call, levels, wanted []string) []string {
 	const attempts = 10
 	for range attempts {

@@ -20,7 +20,7 @@ var paginationChecks = []*check.Check{
 		Name:         "pagination/ends",
 		Requirements: []string{"pagination.operations", "pagination.next-cursor.may-be-last"},
 		Body: func(t *check.T) {
-			// Following nextCursor leads to an end. A cursor that comes again never gets there.
+			// Following nextCursor leads to an end. A cursor that comes again does not.
 			read, long := 0, ""
 			for _, l := range lists {
 				list := t.Target.List(l.method)
@@ -52,7 +52,7 @@ var paginationChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A cursor leads to the same page when it is used again.
 			method, x, cursor := paged(t)
-			// One of this session: those of another may be unknown in it.
+			// A cursor of this session: one of another session may be unknown in it.
 			first := t.Call(method, nil)
 			t.Expect(first).To(HaveResult())
 			own, _ := first.Result()["nextCursor"].(string)
@@ -134,8 +134,8 @@ var paginationChecks = []*check.Check{
 	},
 }
 
-// noCursors are cursors that no server gives: one that reads like a text, and
-// one of which nothing is left where a decoder passes over what it does not know.
+// noCursors are cursors that no server gives: one that reads like a text, and one
+// that is empty to a decoder which skips what it does not know.
 var noCursors = []string{"mcpconform-no-such-cursor", "%%%%"}
 
 // paged returns the method of a list that has further pages, with the second

@@ -25,7 +25,7 @@ var pingChecks = []*check.Check{
 		Requirements: []string{"ping.no-params", "schema.ping-request"},
 		Needs:        calling("ping"),
 		Body: func(t *check.T) {
-			// What the server's ping looks like is for the judge to see.
+			// The rules judge the form of the server's ping.
 			call := toolFor(t, "ping")
 			mark := t.Mark()
 			t.Attempt(call.Params())
@@ -37,8 +37,8 @@ var pingChecks = []*check.Check{
 		Requirements: []string{"ping.response-prompt"},
 		Needs:        check.Needs{Session: check.Raw, Options: capable},
 		Body: func(t *check.T) {
-			// Once initialize is answered, a ping is as good as any other, though notifications/initialized is still to come:
-			// pings are excepted from what has to wait even before that (basic/lifecycle#initialization).
+			// Once initialize is answered, a ping is served, although notifications/initialized is still to come: even before
+			// that, pings need not wait (basic/lifecycle#initialization).
 			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			t.Clear()
 			t.Expect(t.Call("ping", nil)).To(HaveResult())
@@ -51,7 +51,7 @@ var pingChecks = []*check.Check{
 		Requirements: []string{"ping.response-prompt"},
 		Needs:        aboutLiveness(calling("slow")),
 		Body: func(t *check.T) {
-			// A slow call is no reason to leave a ping waiting.
+			// A slow call is not a reason to leave a ping waiting.
 			call := toolFor(t, "slow")
 			var waited time.Duration
 			for range 3 { // what a busy machine brings about does not come every time

@@ -33,7 +33,7 @@ var progressChecks = []*check.Check{
 		Requirements: []string{"progress.request", "progress.token.any-means"},
 		Needs:        check.Needs{Session: check.Fresh},
 		Body: func(t *check.T) {
-			// A token asks for progress and changes nothing else: not even where there is no progress to tell of.
+			// A token asks for progress and changes nothing else, even if there is no progress to report.
 			methods := append([]string{t.NoOp()}, t.Target.Served()...)
 			for _, method := range methods {
 				without := t.Call(method, nil)
@@ -43,7 +43,7 @@ var progressChecks = []*check.Check{
 				}
 			}
 			if t.Session.Capability("tools") {
-				// What is refused has no progress to tell of either.
+				// A request that is refused has no progress to report either.
 				t.Call("tools/call", withToken(map[string]any{"name": "mcpconform-no-such-tool", "arguments": map[string]any{}}, "mcpconform-refused"))
 			}
 			for _, token := range oddTokens {
@@ -59,7 +59,7 @@ var progressChecks = []*check.Check{
 		Requirements: []string{"progress.request", "progress.token.any-means"},
 		Needs:        calling("progress"),
 		Body: func(t *check.T) {
-			// A tool that reports progress, with tokens that are easily mistaken for one another. What comes back is for the judge to see.
+			// A tool that reports progress, with tokens that are easily mistaken for one another. The rules judge what comes back.
 			call := toolFor(t, "progress")
 			control := t.Call("tools/call", call.Params())
 			tokens := append([]any{"7", 7}, oddTokens...)
@@ -158,7 +158,7 @@ func tokensOfTheirs(role string) *check.Check {
 		Requirements: []string{"progress.token.unique"},
 		Needs:        byHand(role),
 		Body: func(t *check.T) {
-			// Two requests of the server that are open at a time. Whether their tokens differ is for the judge to see.
+			// Two requests of the server that are open at a time. The rule finds out whether their tokens differ.
 			method, reply := askedFor(role)
 			tokens := 0
 			for _, e := range twice(t, toolFor(t, role), method, reply) {
@@ -203,7 +203,7 @@ func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) m
 			return over(e) || asks(e, method) && !slices.Contains(open, e)
 		})
 		if err != nil {
-			break // whether the tool answers is another check's affair
+			break // other checks judge whether the tool answers
 		}
 		if from = e.Seq + 1; over(e) {
 			ended++

@@ -29,7 +29,7 @@ var promptChecks = []*check.Check{
 		Requirements: []string{"prompts.get.answered"},
 		Needs:        check.Needs{Server: "prompts"},
 		Body: func(t *check.T) {
-			// A listed prompt is known under its name. Whether it likes the values made up for it is its own affair.
+			// A listed prompt is known under its name. It may refuse the made-up values.
 			unknown := t.Call("prompts/get", map[string]any{"name": noPrompt})
 			got := 0
 			for _, p := range prompts(t) {

@@ -90,7 +90,7 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{"resources.template.constructs-uris"},
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
-			// Only values that the server itself suggests are sure to fit; others may lead to nothing.
+			// Only values that the server itself suggests are sure to fit.
 			found := 0
 			for _, template := range templates(t) {
 				missing := 0
@@ -165,7 +165,7 @@ var resourceChecks = []*check.Check{
 				t.Inconclusive("a template of the server matches every URI")
 			}
 			t.Expect(x).To(HaveErrorCode(-32002))
-			// What is not a URI is an invalid parameter as well (docs/positions.md, no-uri-code).
+			// A text that is not a URI is an invalid parameter as well (docs/positions.md, no-uri-code).
 			for _, uri := range []string{"", "mcpconform no uri"} {
 				if x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*")); x.Error() != nil {
 					t.Expect(x).To(HaveErrorCode(-32002, -32602))
@@ -178,7 +178,7 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{"resources.uri.any-protocol"},
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
-			// What a scheme means is up to the server, which may well find nothing.
+			// The server decides what a scheme means, and may well find nothing.
 			x := t.Call("resources/read", map[string]any{"uri": noResource})
 			t.Expect(x).ToNot(HaveErrorCode(-32601), "with a URI of an unknown scheme")
 		},
@@ -215,7 +215,7 @@ var resourceChecks = []*check.Check{
 				}
 			}
 			t.Fence()
-			// The control: what is in order is served still.
+			// The control: the server still serves a valid URI.
 			for _, uri := range known[:min(len(known), 1)] {
 				t.Expect(t.Call("resources/read", map[string]any{"uri": uri})).To(BeAnswered(), "with the URI of a listed resource, after invalid ones")
 			}
@@ -253,7 +253,7 @@ var resourceChecks = []*check.Check{
 }
 
 // resourceUpdates changes a resource before, during and after a subscription.
-// Notifications at the wrong time are seen by the judge.
+// The rules find notifications at the wrong time.
 func resourceUpdates(t *check.T) {
 	call, ok := t.Target.ToolFor("resource-update")
 	if !ok {
@@ -317,9 +317,9 @@ func resourceUpdates(t *check.T) {
 	t.Fence()
 }
 
-// updatedAgain makes a further call that changes a resource under subscription,
-// which is news as much as the first change. It does nothing where the resource is
-// another one at each look, or the call leaves it as it is.
+// updatedAgain makes a further call that changes a resource under subscription, which
+// the server has to announce like the first change. It does nothing if the resource
+// differs at each reading, or if the call does not change it.
 func updatedAgain(t *check.T, call check.Call, uri, when string) {
 	contents := func() any { return t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"] }
 	before := contents()
@@ -363,8 +363,8 @@ func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string)
 	return slices.Delete(subscribed, i, i+1)
 }
 
-// selfChanging subscribes to resources that nobody is known to change, in case
-// one changes by itself, and so soon that the end of the subscription shows.
+// selfChanging subscribes to resources that no known tool changes, in case one changes
+// by itself, and soon enough to show the end of the subscription.
 func selfChanging(t *check.T) {
 	const unknown = "no known tool changes a resource: name one for the tool role resource-update in the configuration"
 	mark := t.Mark()
@@ -395,7 +395,7 @@ func selfChanging(t *check.T) {
 	if err != nil {
 		t.Inconclusive("a resource changed by itself, but not again within a second")
 	}
-	// By now another one would be due. What comes, the judge sees.
+	// By now another notification would be due. The rule judges what comes.
 	t.Show(second)
 	after, stop := context.WithTimeout(t.Context, 2*(second.At-first.At)+judge.Crossing)
 	defer stop()
@@ -472,8 +472,8 @@ func essence(mimeType string) string {
 	return strings.ToLower(strings.TrimSpace(essence))
 }
 
-// refusedAlike reports whether something known was refused in the words in
-// which an unknown thing is.
+// refusedAlike reports whether something known was refused in the same words as
+// something unknown.
 func refusedAlike(x, unknown *client.Exchange, unknownName, name string) bool {
 	return x.Error() != nil && unknown.Error() != nil && x.Error().Code == unknown.Error().Code && x.Error().Message != "" &&
 		strings.Contains(unknown.Error().Message, unknownName) &&
@@ -506,9 +506,9 @@ func climbing(t *check.T) []string {
 // isClimbing reports whether a URI is one of those that climbing returns.
 func isClimbing(uri string) bool { return beside(uri) != uri }
 
-// beside returns the URI of nothing at the place from which a climbing one
-// starts. A server that makes contents for it takes what stands there for a
-// mere name, and dots in a name lead nowhere.
+// beside returns a URI of no resource at the place from which a climbing one starts. A
+// server that makes up contents for it takes the text there for a mere name, in which
+// dots lead nowhere.
 func beside(uri string) string {
 	for _, target := range upwards {
 		if base, ok := strings.CutSuffix(uri, "/"+target); ok {
@@ -566,8 +566,8 @@ func expansions(t *check.T, template string) (uris []string, suggested bool) {
 	return uris, suggested
 }
 
-// constructs reports whether some value makes a template a URI. What a variable
-// stands for, such as a scheme, a host or a whole URI, only its server knows.
+// constructs reports whether some value makes a template a URI. Only the server knows
+// what a variable stands for, such as a scheme, a host or a whole URI.
 func constructs(template string) bool {
 	for _, value := range []string{"1", "a", "a:b", "[::1]", "https://example.com/a"} {
 		values := make(map[string]string)

@@ -68,7 +68,7 @@ func callFor(target *check.Target, role string) (check.Call, bool) {
 	tools := slices.DeleteFunc(named(target.Callable()), func(tool map[string]any) bool {
 		return !roles[role].name.MatchString(tool["name"].(string))
 	})
-	// The plainest name is likeliest to do just that.
+	// The tool with the plainest name most likely does just that.
 	slices.SortStableFunc(tools, func(a, b map[string]any) int {
 		return cmp.Compare(plainness(a["name"].(string)), plainness(b["name"].(string)))
 	})
@@ -80,8 +80,8 @@ func callFor(target *check.Target, role string) (check.Call, bool) {
 	return check.Call{}, false
 }
 
-// perform makes a call of which a check needs no more than that it is done. It
-// ends the body if the tool refuses: that is its own affair.
+// perform makes a call that a check needs only to be made. It ends the body if the
+// tool refuses, as it may.
 func perform(t *check.T, call check.Call) {
 	t.Assume(t.Call("tools/call", call.Params())).To(HaveResult(), "for the tool %q", call.Tool)
 }
@@ -109,8 +109,8 @@ func open(anyOf []string) client.Options {
 // nothing leaves a request open.
 func nothing(context.Context, any) (any, *wire.Error) { return nil, nil }
 
-// byHand is a session in which the body answers what the server asks in a call
-// in one of the tool roles.
+// byHand is a session in which the body answers what the server asks during a call in
+// one of the tool roles.
 func byHand(anyOf ...string) check.Needs {
 	needs := calling(anyOf...)
 	needs.Options = open(anyOf)

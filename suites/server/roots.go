@@ -104,15 +104,15 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 	return seen > n
 }
 
-// spontaneous is how long a server may take to ask for what nobody told it to
-// ask for. It decides nothing but whether a check is conclusive.
+// spontaneous is how long a check waits for a server that may ask on its own. It only
+// decides whether the check is conclusive.
 const spontaneous = time.Second
 
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
 	if call, ok := knownTool(t, "roots"); ok {
-		// Whether the tool itself answers is its own affair.
+		// Whether the tool itself answers does not matter here.
 		x, _ := r.Call(t.Context, "tools/call", call.Params())
 		t.Show(x.Events()...)
 	}
@@ -142,7 +142,7 @@ var rootChecks = []*check.Check{
 		},
 		Needs: check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
 		Body: func(t *check.T) {
-			// Roots of each kind, one after the other: with and without name, several, a file, a folder that is not there.
+			// Roots of each kind, one after the other: with and without a name, several, a file, a folder that does not exist.
 			r := openRooted(t, root("file:///tmp", nil))
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)

@@ -34,7 +34,7 @@ var samplingChecks = []*check.Check{
 		},
 		Needs: byHand("sampling"),
 		Body: func(t *check.T) {
-			// What the client may choose in its answer makes no difference to whether the server can use it.
+			// The server can use every answer that the client may choose.
 			call := toolFor(t, "sampling")
 			ordinary := always(generation(nil))
 			control := working(t, call, createMessage, ordinary)
@@ -64,7 +64,7 @@ var samplingChecks = []*check.Check{
 		Requirements: []string{"sampling.security.validate-content"},
 		Needs:        byHand("sampling"),
 		Body: func(t *check.T) {
-			// Content of no known kind, and data that is not base64: a server that hands it on has not looked at it.
+			// Content of an unknown type, and data that is not base64: a server that passes it on has not validated it.
 			call := toolFor(t, "sampling")
 			working(t, call, createMessage, always(generation(nil)))
 			const marker = "~mcpconform~unchecked~"
@@ -93,9 +93,8 @@ var samplingChecks = []*check.Check{
 	},
 }
 
-// refuse answers what a server asks with errors of each kind: users may refuse,
-// and a client may be unable to ask. The call that asked gets its answer all the
-// same, whatever it says.
+// refuse answers what a server asks with errors of each kind: users may refuse, and a
+// client may be unable to ask them. The call that asked still has to be answered.
 func refuse(t *check.T, role, method string) {
 	call := toolFor(t, role)
 	for _, problem := range []map[string]any{

@@ -17,9 +17,8 @@ import (
 )
 
 // Scripted returns the check that plays a script of the user. It serves the given
-// requirements; the first is the one that the server breaks when it does
-// something else than the script expects. What a script sends is deliberate,
-// whatever it is.
+// requirements; the first is the one that the server breaks when it does something
+// else than the script expects. Whatever a script sends counts as deliberate.
 func Scripted(s *script.Script, requirements ...string) *check.Check {
 	needs := check.Needs{Session: check.Own, Transports: s.Transports}
 	if len(s.Needs) > 0 {
@@ -194,7 +193,7 @@ func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Ev
 	return e
 }
 
-// admitted ends the script if a request was refused for want of authorization.
+// admitted ends the script if a request was refused because it lacks authorization.
 func (p *scriptPlayer) admitted(r *scriptRequest) {
 	if x := p.t.Session.Log().Carrier(r.event); x != nil && x.Head != nil {
 		p.t.Admitted(x.Head, r.method)
@@ -204,7 +203,7 @@ func (p *scriptPlayer) admitted(r *scriptRequest) {
 func (p *scriptPlayer) expect(step script.Step) {
 	pattern := step.Value.(map[string]any) // all patterns of messages are
 	if !script.IsResponse(pattern) {
-		// Other messages may come in between; the nearest one is worth a word.
+		// Other messages may come in between; the finding shows the one that nearly fits.
 		nearest := ""
 		e, err := p.await("message "+wire.Show(pattern["method"]), nil, func(e *wire.Event) bool {
 			m := p.bound.Match(pattern, e.Msg.Value)
@@ -248,13 +247,13 @@ func (p *scriptPlayer) bind(pattern map[string]any, e *wire.Event) {
 	}
 }
 
-// never fails if a message has come that fits. What the server was going to
-// send for what came before has arrived when a ping is answered; over HTTP, when
-// the requests have been answered too, as each has a stream of its own.
+// never fails if a message has come that fits. The server's reactions to earlier
+// messages have arrived when a ping is answered; over HTTP, when the requests have
+// been answered too, as each has a stream of its own.
 func (p *scriptPlayer) never(step script.Step) {
 	if p.t.Session.Log().Transport != transport.NameStdio {
 		for _, r := range p.all {
-			// What never comes is another matter.
+			// An answer that does not come is judged elsewhere.
 			_, _ = p.t.Session.AwaitEvent(p.t.Context, r.event.Seq, "answer to "+r.method, func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && e.From == wire.Server && r.answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == r.event.Stream
 			})

@@ -63,7 +63,7 @@ var sseChecks = []*check.Check{
 		Requirements: []string{"http.server.content-type-forms"},
 		Needs:        overSSE,
 		Body: func(t *check.T) {
-			// JSON is JSON, also where its media type comes with a charset.
+			// A body is JSON even if its media type has a charset.
 			t.Fence()
 			for _, form := range contentTypes {
 				t.Clear()

@@ -18,7 +18,7 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.server.survives-invalid-json", "base.error.parse-error"},
 		Needs:        derailing,
 		Body: func(t *check.T) {
-			// A line stands alone: one that is not JSON is answered with -32700 or not at all, and the next is served.
+			// Each line is a message: one that is not JSON is answered with -32700 or not at all, and the next is served.
 			for _, raw := range []string{`this is not JSON`, `]`} {
 				survives(t, raw, -32700, "base.error.parse-error")
 			}
@@ -40,7 +40,7 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.server.survives-non-message"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			// JSON that is no message, without an id that could be answered.
+			// JSON that is not a message, without an id for an answer.
 			for _, raw := range []string{`42`, `"text"`, `null`, `{}`, `[]`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`} {
 				survives(t, raw, -32600, "")
 			}
@@ -59,7 +59,7 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.server.survives-non-message"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			// A response that nobody asked for is no reason to end.
+			// A response to no request is not a reason to end.
 			survives(t, `{"jsonrpc":"2.0","id":"mcpconform-stray","result":{}}`, 0, "")
 			survives(t, `{"jsonrpc":"2.0","id":987654321,"error":{"code":-32603,"message":"stray"}}`, 0, "")
 		},
@@ -134,7 +134,7 @@ var stdioChecks = []*check.Check{
 		Requirements: []string{"stdio.message.large"},
 		Needs:        alone,
 		Body: func(t *check.T) {
-			// There is no limit on a message. A clean error is tolerated, as servers have to guard themselves.
+			// There is no limit on a message. A clean error is tolerated, as servers have to protect themselves.
 			id := t.Session.NextID()
 			p, err := t.Session.StartRaw(t.Context, id, t.NoOp(), largeRequest(id, t.NoOp()))
 			t.Must(err)
@@ -153,13 +153,13 @@ var stdioChecks = []*check.Check{
 // alone is a session that no other check uses at the time.
 var alone = check.Needs{Session: check.Own, Transports: []string{transport.NameStdio}}
 
-// derailing is for what throws many servers off their tracks: in a session that
-// others have used it would have to be tried twice, a time limit each.
+// derailing is for input that many servers do not survive: in a session that others
+// have used it would have to be tried twice, and each try waits for a time limit.
 var derailing = check.Needs{Session: check.Fresh, Transports: []string{transport.NameStdio}, Long: true}
 
-// survives sends a line that is no valid message and wants a request after it to be
-// answered. What answers the line itself is an error with the given code (0 for
-// any), with an id that is null or absent; silence is fine too.
+// survives sends a line that is not a valid message and expects an answer to a request
+// after it. An answer to the line itself is an error with the given code (0 for any),
+// whose id is null or absent; no answer is fine too.
 func survives(t *check.T, raw string, code int64, id string) {
 	t.Fence() // what answers something before is not mistaken for an answer to this
 	mark := t.Mark()
@@ -185,7 +185,7 @@ func plainRaw(t *check.T, id wire.ID) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + id.String() + `,"method":"` + t.NoOp() + `"}`)
 }
 
-// framed sends a plain request in the given writes and wants it answered.
+// framed sends a plain request in the given writes and expects an answer.
 func framed(t *check.T, id wire.ID, frame func(raw []byte) [][]byte) {
 	raw := plainRaw(t, id)
 	mark := t.Mark()
@@ -204,8 +204,8 @@ func bytewise(raw []byte) [][]byte {
 	return pieces
 }
 
-// answered waits for the response with an id, which is to be a result. What says
-// of a line that it is no message has none.
+// answered waits for the response with an id, which has to be a result. The error for
+// a line that is not a message has no id.
 func answered(t *check.T, mark int, id wire.ID) {
 	e, err := t.Session.AwaitEvent(t.Context, mark, "result of "+t.NoOp(), func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(id)

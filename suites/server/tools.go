@@ -81,11 +81,11 @@ var toolChecks = []*check.Check{
 		Requirements: []string{"tools.list.callable"},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
-			// A listed tool is known under its name. Whether it succeeds is its own affair.
+			// A listed tool is known under its name. It may fail.
 			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			called, answered := 0, 0
 			tools := callable(t)
-			// Where there are too many to call them all, those that do something known are the most telling.
+			// If there are too many to call them all, those with a known role show most.
 			slices.SortStableFunc(tools, func(a, b map[string]any) int {
 				return cmp.Compare(unknownLast(t, a), unknownLast(t, b))
 			})
@@ -105,10 +105,10 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				answered++
-				// Other arguments that fit lead to other results, for the judge to see.
+				// Other arguments that fit lead to other results, which the rules judge.
 				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
 					if others := least(t, tool, arguments); others != nil {
-						// That it answers these is not the matter here.
+						// Whether it answers these does not matter here.
 						_, _ = t.Session.Call(t.Context, "tools/call", map[string]any{"name": name, "arguments": others})
 					}
 				}
@@ -163,10 +163,10 @@ var toolChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// Arguments that break the tool's own schema, one rule at a time. The valid twin is the control: a tool
-			// that refuses everything proves nothing.
+			// that refuses everything does not prove anything.
 			tried, broken := 0, make(map[string]int)
 			tools := callable(t)
-			// Those that require something are the ones that have something to check.
+			// Tools with required arguments have something to validate.
 			slices.SortStableFunc(tools, func(a, b map[string]any) int { return requires(b) - requires(a) })
 			for _, tool := range tools {
 				if tried >= maxMutated {
@@ -200,7 +200,7 @@ var toolChecks = []*check.Check{
 		Requirements: []string{"tools.error.execution-as-result"},
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
-			// A failure inside a tool is something the model should see.
+			// The model should see that a tool failed.
 			call, ok := t.Target.ToolFor("error")
 			if !ok {
 				if !failed(t) {
@@ -329,8 +329,8 @@ func unlisted(items []map[string]any, names []string) []string {
 }
 
 // failed reports whether a tool that may be called fails, as a result tells,
-// for arguments that fit its schema. An error tells nothing: that may be how
-// what is exceptional is reported (schema#calltoolresult).
+// for arguments that fit its schema. A JSON-RPC error does not count: a server may
+// report exceptional conditions with it (schema#calltoolresult).
 func failed(t *check.T) bool {
 	called := 0
 	for _, tool := range callable(t) {
@@ -347,7 +347,7 @@ func failed(t *check.T) bool {
 			}
 			x, err := t.Session.Call(t.Context, "tools/call", map[string]any{"name": tool["name"], "arguments": arguments})
 			if err != nil || x.Response == nil || x.Response.At-x.Request.At > prompt {
-				break // another requirement's affair
+				break // other requirements judge that
 			}
 			if x.Result()["isError"] == true {
 				t.Show(x.Events()...)
@@ -358,8 +358,7 @@ func failed(t *check.T) bool {
 	return false
 }
 
-// prompt is how long a tool takes at most that is called again for less than
-// what a check is about.
+// prompt bounds how long a tool takes that may be called again for secondary reasons.
 const prompt = 500 * time.Millisecond
 
 // least returns arguments that fit the schema of a tool, with the optional ones,
@@ -436,8 +435,8 @@ func requires(tool map[string]any) int {
 	return len(required)
 }
 
-// objects returns the mutations that are objects still: whatever else stands
-// in arguments is refused by the schema of the request already.
+// objects returns the mutations that are still objects: the schema of the request
+// already excludes any other arguments.
 func objects(all []values.Mutation) []values.Mutation {
 	var kept []values.Mutation
 	for _, m := range all {
@@ -448,8 +447,8 @@ func objects(all []values.Mutation) []values.Mutation {
 	return kept
 }
 
-// ofClient is what the message of -32601 speaks of when it is the client that
-// lacks something, and not the server a tool.
+// ofClient matches messages of errors with -32601 that say what the client lacks, as
+// opposed to a tool that the server lacks.
 var ofClient = regexp.MustCompile(`(?i)\bclient\b|elicit|sampling|\broots\b|capabilit`)
 
 // linked returns the URIs of the links in the result of the call that the
@@ -525,7 +524,7 @@ func listChanged(t *check.T, role, feature string) {
 	}
 }
 
-// unannounced ends the body: a list is another one than before, and nothing told so.
+// unannounced ends the body: a list has changed, and no notification said so.
 func unannounced(t *check.T, feature string, after *check.List) {
 	for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
 		t.Show(page.Events()...)
@@ -539,8 +538,8 @@ func whole(l *check.List) bool {
 	return l.Err == nil && !l.Endless && !l.Long && l.Pages[len(l.Pages)-1].Result() != nil
 }
 
-// sameItems reports whether two readings of a list hold the same, in whatever
-// order: none is promised.
+// sameItems reports whether two readings of a list hold the same items; no order is
+// promised.
 func sameItems(a, b *check.List) bool {
 	texts := func(l *check.List) []string {
 		var texts []string
@@ -582,8 +581,8 @@ func changedByOther(t *check.T, but, feature string, before *check.List) *check.
 	return nil
 }
 
-// useNew uses what has come into a list, for the judge to see. Whether it is
-// served is not the matter here.
+// useNew uses the new items of a list, for the rules to judge. Whether they are served
+// does not matter here.
 func useNew(t *check.T, feature string, before, after *check.List) {
 	const most = 5
 	used := 0

@@ -5,7 +5,7 @@
 //
 // It proposes values from the keywords that are easy to follow, and has each judged by the
 // compiled schema: what that finds wrong says which part to propose otherwise. A
-// keyword that it does not understand costs at most a value, never a wrong one.
+// keyword that it does not understand may cost a value, but never gives a wrong one.
 //
 // A schema comes from a peer and may be hostile. All work is counted, never
 // timed: a schema beyond the bounds yields no value, and the reason.
@@ -48,8 +48,8 @@ const (
 //
 // If no value was found, ok is false and why says the reason in plain words,
 // preceded by the JSON pointer of the place within the value unless it is the whole.
-// This does not prove that there is none: the search is bounded and patterns, for
-// one, are not always understood.
+// This does not prove that there is none: the search is bounded, and patterns, for
+// example, are not always understood.
 func Valid(schema any) (value any, ok bool, why string) { return answer(schema, size{}) }
 
 // Full is like [Valid] but gives objects their optional members and arrays an item

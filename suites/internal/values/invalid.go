@@ -84,7 +84,7 @@ type site struct {
 }
 
 // A rule is one way to break a schema: values proposes parts to put in a place until
-// one is taken, of which the schema has to say nothing but one of the keywords.
+// one is taken: the only fault that the schema finds in it is in one of the keywords.
 type rule struct {
 	name     string
 	keywords []string

@@ -161,7 +161,7 @@ func weight(value any) int {
 	return n
 }
 
-// expand lists the conjunctions that follow from schemas of which all have to
+// expand lists the conjunctions that follow from schemas that all have to
 // hold. Those that lead back to where the value comes from are put last, so that
 // a list ends as soon as it may.
 func (p *proposal) expand(schemas []any, at spot) ([]variant, error) {

@@ -1,5 +1,5 @@
-// Package config reads mcpconform.yaml: what a project says of the target that
-// it tests, and of how. fixtures/config/mcpconform.schema.json describes the
+// Package config reads mcpconform.yaml: what a project says about the target that it
+// tests, and about how to test it. fixtures/config/mcpconform.schema.json describes the
 // same file for editors.
 package config
 
@@ -291,8 +291,8 @@ func (c *Config) settleSelection(f *yamlfile.File) error {
 	return nil
 }
 
-// shortestMarker is the length from which on a text in a log message is taken
-// for what it is the marker of, and no accident.
+// shortestMarker is the length in bytes below which a text may occur in a log message
+// by accident.
 const shortestMarker = 6
 
 func (c *Config) settleOrigins(f *yamlfile.File) error {

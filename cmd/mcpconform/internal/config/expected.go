@@ -9,8 +9,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/expected"
 )
 
-// LoadExpected reads a file of expected failures: a YAML list. Faults in it are
-// told with line and column.
+// LoadExpected reads a file of expected failures: a YAML list. Errors name the line
+// and column of a fault.
 func LoadExpected(name string) ([]expected.Entry, error) {
 	f, err := yamlfile.Read(name)
 	if err != nil {

@@ -53,12 +53,12 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("#     reason: https://example.com/issues/1")
 	p("#     expires: 2030-12-31")
 	p("")
-	p("# Texts that must not appear in log messages: credentials, and data of persons.")
+	p("# Texts that must not appear in log messages: credentials, and personal data.")
 	p("# secrets: [\"${API_KEY}\"]")
 	p("# personalData: [jane.doe@example.com]")
 	p("")
-	p("# For a server over HTTP: origins that it trusts on purpose, * for all; whether it")
-	p("# is meant to be reachable from outside.")
+	p("# For a server over HTTP: the origins that it trusts on purpose (* for all), and")
+	p("# whether it is meant to be reachable from outside.")
 	p("# trustedOrigins: [\"https://app.example\"]")
 	p("# public: true")
 	p("")
@@ -70,7 +70,7 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	return redactor.Bytes(b.Bytes())
 }
 
-// secretVariable is how the names of variables begin that stand for secrets.
+// secretVariable is the beginning of the names of variables that stand for secrets.
 const secretVariable = "MCP_SECRET_"
 
 // withoutSecrets refers to a variable in the place of each secret, and returns
@@ -161,13 +161,13 @@ func writeTools(p printer, found *check.Target) {
 
 func writeToolRoles(p printer, found *check.Target) {
 	var known map[string]check.Call
-	p("# Some requirements can be tried only with a tool that does a certain thing.")
+	p("# Some requirements can be tried only with a tool that plays a certain role.")
 	p("# The tools that are named here may be called.")
 	if found != nil {
 		known = found.Settings.ToolRoles
 		if found.Profile != "" {
 			p("# This server is known as %s;", comment(found.Profile))
-			p("# it has a tool for each role that is marked with *.")
+			p("# it has a tool for each role marked with *.")
 		}
 	}
 	p("# toolRoles:")
@@ -182,8 +182,8 @@ func writeToolRoles(p printer, found *check.Target) {
 	}
 }
 
-// candidates names tools that may serve a role, going by their names and
-// what they declare.
+// candidates names tools that may fit a role, judging by their names and what they
+// declare.
 func candidates(role string, found *check.Target) string {
 	if found == nil {
 		return ""
