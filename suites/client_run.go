@@ -224,7 +224,7 @@ func endings(finished []*client.T) []string {
 // ReferenceClient launches the reference client at a place, within this program.
 func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
 	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
-		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, Act: p.Act, Output: stdout,
+		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, UserActions: p.Act, Output: stdout,
 			Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
 		if p.Transport == transport.NameStdio {
 			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}

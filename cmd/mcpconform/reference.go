@@ -137,7 +137,7 @@ func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func
 	if err := f.limits.check(); err != nil {
 		return err
 	}
-	c := reference.Standalone{Timeout: f.limits.timeout, Act: f.act}
+	c := reference.Standalone{Timeout: f.limits.timeout, UserActions: f.act}
 	if !f.quiet {
 		c.Output = discreet{cmd.OutOrStdout(), newRedactor(nil, args)}
 	}

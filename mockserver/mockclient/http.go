@@ -66,7 +66,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-session",
 		Summary: "The client goes on in a session that was answered with 404.",
-		Apply:   func(c *client.Standalone) { c.Lapses.Lost = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.Lost = true },
 	},
 	{
 		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP, Scenario: "http/lost-session",
@@ -86,7 +86,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/cut-stream",
 		Summary: "The end of a connection before its answer ends the client.",
-		Apply:   func(c *client.Standalone) { c.Lapses.Cut = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.Cut = true },
 	},
 	{
 		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers",
@@ -171,13 +171,13 @@ var httpFaults = []Fault{
 	{
 		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream",
 		Summary:    "A stream is resumed after another event than the last.",
-		Apply:      func(c *client.Standalone) { c.Lapses.Event = true },
+		Apply:      func(c *client.Standalone) { c.Omissions.Event = true },
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
 		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream",
 		Summary:    "A stream is resumed without Last-Event-ID.",
-		Apply:      func(c *client.Standalone) { c.Lapses.Unnamed = true },
+		Apply:      func(c *client.Standalone) { c.Omissions.Unnamed = true },
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{

@@ -60,7 +60,7 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.refusal-ignored", Requirement: "lifecycle.init.initialized-after-result", Scenario: "lifecycle/refused",
 		Summary: "The client goes on although initialize was answered with an error.",
-		Apply:   func(c *client.Standalone) { c.Lapses.Refusal = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.Refusal = true },
 	},
 	{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
@@ -81,7 +81,7 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.any-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
 		Summary: "The client goes on with a version that nobody knows.",
-		Apply:   func(c *client.Standalone) { c.Lapses.Version = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
 	},
 	{
 		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",

@@ -26,7 +26,7 @@ var listFaults = []Fault{
 	{
 		ID: "pagination.first-page-only", Requirement: "pagination.client.both-flows", Scenario: "lists/whole",
 		Summary: "The first page of a list is taken for the whole.",
-		Apply:   func(c *client.Standalone) { c.Lapses.Page = true },
+		Apply:   func(c *client.Standalone) { c.Omissions.Page = true },
 	},
 	{
 		ID: "pagination.cursor-encoded", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
@@ -70,7 +70,7 @@ var listFaults = []Fault{
 		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted", Scenario: "lists/lost-session",
 		Transports: []string{"http"},
 		Summary:    "In a new session a list is read on with a cursor of the one that was lost.",
-		Apply:      func(c *client.Standalone) { c.Lapses.Cursor = true },
+		Apply:      func(c *client.Standalone) { c.Omissions.Cursor = true },
 	},
 	{
 		ID: "pagination.cursor-elsewhere", Requirement: "pagination.cursor.same-operation", Scenario: pages,

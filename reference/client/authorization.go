@@ -67,17 +67,17 @@ func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []st
 	if err != nil {
 		return "", err
 	}
-	var problem error
+	var errs error
 	for _, issuer := range issuers {
 		// Whichever of them is usable will do (RFC 9728, section 7.6).
 		s, err := a.discover(ctx, issuer)
 		if err != nil {
-			problem = errors.Join(problem, err)
+			errs = errors.Join(errs, err)
 			continue
 		}
 		return a.authorize(ctx, s, resource)
 	}
-	return "", fmt.Errorf("no authorization server can be used: %w", problem)
+	return "", fmt.Errorf("no authorization server can be used: %w", errs)
 }
 
 // resource returns the identifier of the server and its authorization servers
@@ -89,15 +89,15 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string, challenges [
 	}
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	root := u.Scheme + "://" + u.Host + wellKnown
-	places := []string{root + strings.TrimSuffix(u.Path, "/"), root}
+	locations := []string{root + strings.TrimSuffix(u.Path, "/"), root}
 	if named := transport.Challenges(challenges).Parameters()["resource_metadata"]; named != "" {
-		places = []string{named}
+		locations = []string{named}
 	}
 	var document struct {
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
 	}
-	for _, at := range places {
+	for _, at := range locations {
 		if err = a.get(ctx, at, &document); err == nil {
 			break
 		}
@@ -285,34 +285,34 @@ func refusal(l *wire.Log) *wire.Event {
 	return nil
 }
 
-// mostTokens bounds how often authorization is sought.
-const mostTokens = 3
+// maxTokens bounds how often the client seeks authorization.
+const maxTokens = 3
 
-// admit comes by an access token after a refusal.
-func (v *visit) admit(ctx context.Context, head *wire.Event) error {
-	if v.asked++; v.asked > mostTokens {
+// authorize obtains an access token after a refusal.
+func (c *standaloneSession) authorize(ctx context.Context, head *wire.Event) error {
+	if c.authorizations++; c.authorizations > maxTokens {
 		return errors.New("authorization: the server refuses one access token after the other")
 	}
-	v.say("the server wants authorization")
-	token, err := v.Authorizer.Token(ctx, v.URL, head.HTTP.Header.Values("Www-Authenticate"))
+	c.say("the server wants authorization")
+	token, err := c.Authorizer.Token(ctx, c.URL, head.HTTP.Header.Values("Www-Authenticate"))
 	if err != nil {
-		v.say("no authorization: %v", err)
+		c.say("no authorization: %v", err)
 		return fmt.Errorf("authorization: %w", err)
 	}
-	v.token = token
+	c.token = token
 	return nil
 }
 
-// readmit makes a request again that was refused in the middle of a session,
-// with a new token.
-func (v *visit) readmit(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
-	conn, ok := v.session.Conn.(interface{ Authorize(token string) })
+// reauthorize repeats, with a new token, a request that was refused in the middle
+// of a session.
+func (c *standaloneSession) reauthorize(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
+	conn, ok := c.session.Conn.(interface{ Authorize(token string) })
 	if !ok {
 		return x, nil
 	}
-	if err := v.admit(ctx, x.Head); err != nil {
+	if err := c.authorize(ctx, x.Head); err != nil {
 		return x, err
 	}
-	conn.Authorize(v.token)
-	return v.call(ctx, method, params)
+	conn.Authorize(c.token)
+	return c.call(ctx, method, params)
 }

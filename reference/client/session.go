@@ -57,7 +57,7 @@ type Options struct {
 
 // Answer serves one request of the server: it returns a result, or an error
 // object with code and message. Returning neither leaves the request open.
-type Answer func(ctx context.Context, params any) (result any, problem *wire.Error)
+type Answer func(ctx context.Context, params any) (result any, rpcErr *wire.Error)
 
 // DefaultTimeout is how long an answer may take unless the options say otherwise.
 const DefaultTimeout = 10 * time.Second
@@ -187,22 +187,22 @@ func (s *Session) serve(ctx context.Context) {
 
 func (s *Session) answer(ctx context.Context, request *wire.Message) {
 	var result any
-	var problem *wire.Error
+	var rpcErr *wire.Error
 	if request.Has(wire.JSONRPCMissing, wire.JSONRPCWrong, wire.ParamsType) {
-		problem = &wire.Error{Code: -32600, Message: "Invalid request: " + request.Issues[0].Detail}
+		rpcErr = &wire.Error{Code: -32600, Message: "Invalid request: " + request.Issues[0].Detail}
 	} else if serve, ok := s.Options.Answers[request.Method]; ok {
-		result, problem = serve(ctx, request.Params)
+		result, rpcErr = serve(ctx, request.Params)
 	} else if request.Method == "ping" {
 		result = map[string]any{}
 	} else {
-		problem = &wire.Error{Code: -32601, Message: "Method not found: " + request.Method}
+		rpcErr = &wire.Error{Code: -32601, Message: "Method not found: " + request.Method}
 	}
 	reply := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(request.ID.String())}
 	switch {
-	case problem != nil:
-		body := map[string]any{"code": problem.Code, "message": problem.Message}
-		if problem.Data != nil {
-			body["data"] = problem.Data
+	case rpcErr != nil:
+		body := map[string]any{"code": rpcErr.Code, "message": rpcErr.Message}
+		if rpcErr.Data != nil {
+			body["data"] = rpcErr.Data
 		}
 		reply["error"] = body
 	case result != nil:

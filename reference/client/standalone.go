@@ -35,27 +35,28 @@ type Standalone struct {
 	Authorizer *Authorizer
 	// Timeout of one answer; zero is DefaultTimeout.
 	Timeout time.Duration
-	// Act says how to decide where a person would, by topic: "elicitation="
+	// UserActions says how to decide where a person would, by topic: "elicitation="
 	// with accept, decline or cancel, "sampling=" with accept or reject, in turn
 	// and separated by commas; "roots=" with add, modify or remove, each done
 	// after the roots were listed, or with the path of a folder to offer.
-	Act string
+	UserActions string
 	// Output takes a line for each step; nil for none.
 	Output io.Writer
 	// Limits of what is kept of the session; zero for the defaults.
 	Limits wire.Limits
 	// Wrap changes the connection before it is used; it may be nil.
 	Wrap func(transport.Conn) transport.Conn
-	// Lapses are what the client neglects, for those who want to see that noticed.
-	Lapses Lapses
+	// Omissions are what the client neglects on purpose, to prove that a judge
+	// notices it.
+	Omissions Omissions
 	// Change changes the options of the session; it may be nil.
 	Change func(*Options)
 	// Extra is done after everything else, before the shutdown; it may be nil.
 	Extra func(ctx context.Context, s *Session)
 }
 
-// Lapses of the stand-alone client.
-type Lapses struct {
+// Omissions of the stand-alone client.
+type Omissions struct {
 	Version bool // goes on with any version
 	Lost    bool // goes on in a session that was answered with 404
 	Cut     bool // takes a stream that was cut for the end of the session
@@ -96,49 +97,49 @@ func (c Standalone) Run(ctx context.Context) error {
 	if c.Dial != nil && c.Authorizer.Transport == nil {
 		c.Authorizer.Transport = &http.Transport{DialContext: c.Dial, DisableKeepAlives: true}
 	}
-	r := &visit{Standalone: c, trace: wire.NewTrace(c.Limits), act: newAct(c.Act)}
-	err := r.connect(ctx)
-	if r.session == nil {
+	s := &standaloneSession{Standalone: c, trace: wire.NewTrace(c.Limits), actions: newUserActions(c.UserActions)}
+	err := s.connect(ctx)
+	if s.session == nil {
 		return err
 	}
 	if err == nil {
 		watching, stop := context.WithCancel(ctx)
 		var watcher sync.WaitGroup
-		watcher.Go(func() { r.act.watch(watching, func() { r.announceRoots(ctx) }) })
-		err = r.use(ctx)
+		watcher.Go(func() { s.actions.watch(watching, func() { s.announceRoots(ctx) }) })
+		err = s.use(ctx)
 		stop()
 		watcher.Wait()
 	}
-	if closing := r.session.Close(ctx); err == nil {
+	if closing := s.session.Close(ctx); err == nil {
 		err = closing
 	}
 	return err
 }
 
-// visit is one session of the stand-alone client.
-type visit struct {
+// standaloneSession is one session of the stand-alone client.
+type standaloneSession struct {
 	Standalone
-	trace   *wire.Trace
-	session *Session
-	conn    transport.Conn // before it was wrapped
-	again   bool           // a lost session was replaced already
-	token   string         // access token, or ""
-	asked   int            // how often authorization was sought
-	act     *act
+	trace          *wire.Trace
+	session        *Session
+	conn           transport.Conn // before it was wrapped
+	replaced       bool           // a lost session was replaced already
+	token          string         // access token, or ""
+	authorizations int            // how often authorization was sought
+	actions        *userActions
 }
 
-func (v *visit) say(format string, args ...any) {
-	if v.Output != nil {
-		fmt.Fprintf(v.Output, format+"\n", args...)
+func (c *standaloneSession) say(format string, args ...any) {
+	if c.Output != nil {
+		fmt.Fprintf(c.Output, format+"\n", args...)
 	}
 }
 
 // connect opens a session over whatever the server speaks
 // (basic/transports#backwards-compatibility).
-func (v *visit) connect(ctx context.Context) error {
-	err := v.reach(ctx)
-	logs := v.trace.Logs()
-	if err == nil || v.URL == "" || len(logs) == 0 {
+func (c *standaloneSession) connect(ctx context.Context) error {
+	err := c.reach(ctx)
+	logs := c.trace.Logs()
+	if err == nil || c.URL == "" || len(logs) == 0 {
 		return err
 	}
 	// A server that wants authorization is tried again with a token.
@@ -146,65 +147,65 @@ func (v *visit) connect(ctx context.Context) error {
 	if head == nil {
 		return err
 	}
-	if problem := v.admit(ctx, head); problem != nil {
-		return problem
+	if authErr := c.authorize(ctx, head); authErr != nil {
+		return authErr
 	}
-	if v.session != nil {
-		_ = v.session.Close(ctx)
-		v.session = nil
+	if c.session != nil {
+		_ = c.session.Close(ctx)
+		c.session = nil
 	}
-	return v.reach(ctx)
+	return c.reach(ctx)
 }
 
-func (v *visit) reach(ctx context.Context) error {
+func (c *standaloneSession) reach(ctx context.Context) error {
 	// An answer as JSON comes with its head: the session's own limit decides.
-	endpoint := transport.Endpoint{URL: v.URL, Dial: v.Dial, Timeout: 2 * max(v.Timeout, DefaultTimeout)}
-	if v.token != "" {
-		endpoint.Header = http.Header{"Authorization": {"Bearer " + v.token}}
+	endpoint := transport.Endpoint{URL: c.URL, Dial: c.Dial, Timeout: 2 * max(c.Timeout, DefaultTimeout)}
+	if c.token != "" {
+		endpoint.Header = http.Header{"Authorization": {"Bearer " + c.token}}
 	}
-	if v.URL == "" {
-		return v.open(ctx, &transport.Stdio{Launcher: v.Launcher})
+	if c.URL == "" {
+		return c.open(ctx, &transport.Stdio{Launcher: c.Launcher})
 	}
-	if v.Legacy {
-		return v.open(ctx, &transport.SSE{Endpoint: endpoint})
+	if c.Legacy {
+		return c.open(ctx, &transport.SSE{Endpoint: endpoint})
 	}
-	err := v.open(ctx, &transport.HTTP{Endpoint: endpoint})
+	err := c.open(ctx, &transport.HTTP{Endpoint: endpoint})
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Exchange.Head == nil || refused.Exchange.Head.HTTP.Status/100 != 4 ||
-		refused.Exchange.Head.HTTP.Status == http.StatusUnauthorized || v.Lapses.Legacy {
+		refused.Exchange.Head.HTTP.Status == http.StatusUnauthorized || c.Omissions.Legacy {
 		return err
 	}
-	v.say("falling back to HTTP+SSE")
-	_ = v.session.Close(ctx)
-	v.session = nil
-	return v.open(ctx, &transport.SSE{Endpoint: endpoint})
+	c.say("falling back to HTTP+SSE")
+	_ = c.session.Close(ctx)
+	c.session = nil
+	return c.open(ctx, &transport.SSE{Endpoint: endpoint})
 }
 
-func (v *visit) open(ctx context.Context, d transport.Dialer) error {
-	conn, err := d.Dial(ctx, v.trace.Connect(d.Transport(), "reference client"))
+func (c *standaloneSession) open(ctx context.Context, d transport.Dialer) error {
+	conn, err := d.Dial(ctx, c.trace.Connect(d.Transport(), "reference client"))
 	if err != nil {
 		return err
 	}
-	v.conn = conn
-	if v.Wrap != nil {
-		conn = v.Wrap(conn)
+	c.conn = conn
+	if c.Wrap != nil {
+		conn = c.Wrap(conn)
 	}
 	o := Options{
-		Timeout: v.Timeout, Answers: v.answers(),
+		Timeout: c.Timeout, Answers: c.answers(),
 		Answered: func(ctx context.Context, method string) {
-			if method == "roots/list" && v.act.change() {
-				v.announceRoots(ctx)
+			if method == "roots/list" && c.actions.change() {
+				c.announceRoots(ctx)
 			}
 		},
 		Resuming: func(last string) (string, bool) {
-			if v.Lapses.Cut {
+			if c.Omissions.Cut {
 				return "", false
 			}
-			v.say("resuming a stream that was cut")
+			c.say("resuming a stream that was cut")
 			switch {
-			case v.Lapses.Event:
+			case c.Omissions.Event:
 				last += "-other"
-			case v.Lapses.Unnamed:
+			case c.Omissions.Unnamed:
 				last = ""
 			}
 			return last, true
@@ -213,58 +214,58 @@ func (v *visit) open(ctx context.Context, d transport.Dialer) error {
 			"roots": map[string]any{"listChanged": true}, "sampling": map[string]any{}, "elicitation": map[string]any{},
 		},
 	}
-	if v.Change != nil {
-		v.Change(&o)
+	if c.Change != nil {
+		c.Change(&o)
 	}
-	v.session = New(conn, o)
-	return v.handshake(ctx)
+	c.session = New(conn, o)
+	return c.handshake(ctx)
 }
 
-func (v *visit) handshake(ctx context.Context) error {
-	s := v.session
+func (c *standaloneSession) handshake(ctx context.Context) error {
+	s := c.session
 	x, err := s.Call(ctx, "initialize", s.InitializeParams())
 	s.Init = x
 	if err != nil {
 		return err
 	}
-	if x.Result() == nil && v.Lapses.Refusal {
+	if x.Result() == nil && c.Omissions.Refusal {
 		return s.Notify(ctx, "notifications/initialized", nil)
 	}
 	if x.Result() == nil {
 		return &RefusedError{Exchange: x}
 	}
 	// A client disconnects when it cannot use the version (basic/lifecycle#version-negotiation).
-	if version, _ := x.Result()["protocolVersion"].(string); version != Version && !v.Lapses.Version {
+	if version, _ := x.Result()["protocolVersion"].(string); version != Version && !c.Omissions.Version {
 		return &UnsupportedVersionError{Version: version}
 	}
-	v.say("connected to %v", wire.At(x.Result(), "serverInfo", "name"))
+	c.say("connected to %v", wire.At(x.Result(), "serverInfo", "name"))
 	return s.Notify(ctx, "notifications/initialized", nil)
 }
 
 // use takes a session through all that the server declares.
-func (v *visit) use(ctx context.Context) error {
-	steps := []func(context.Context) error{v.ping, v.logging, v.tools, v.resources, v.prompts, v.roots, v.changes, v.ping}
+func (c *standaloneSession) use(ctx context.Context) error {
+	steps := []func(context.Context) error{c.ping, c.logging, c.tools, c.resources, c.prompts, c.roots, c.changes, c.ping}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if v.Extra != nil {
-		from := v.session.Log().Len()
-		v.Extra(ctx, v.session)
-		v.arrived(ctx, from)
+	if c.Extra != nil {
+		from := c.session.Log().Len()
+		c.Extra(ctx, c.session)
+		c.arrived(ctx, from)
 	}
 	return nil
 }
 
 // arrived waits until the server has got what was posted since a position in the
 // log: the end of the session would overtake it.
-func (v *visit) arrived(ctx context.Context, from int) {
-	for _, sent := range v.session.Log().Events()[from:] {
+func (c *standaloneSession) arrived(ctx context.Context, from int) {
+	for _, sent := range c.session.Log().Events()[from:] {
 		if sent.Kind != wire.KindHTTPRequest || sent.HTTP.Method != http.MethodPost {
 			continue
 		}
-		_, _ = v.session.AwaitEvent(ctx, sent.Seq, "answer to a POST", func(e *wire.Event) bool {
+		_, _ = c.session.AwaitEvent(ctx, sent.Seq, "answer to a POST", func(e *wire.Event) bool {
 			return e.Stream == sent.Stream && (e.Kind == wire.KindHTTPResponse || e.Kind == wire.KindStreamEnd)
 		})
 	}
@@ -272,21 +273,21 @@ func (v *visit) arrived(ctx context.Context, from int) {
 
 // call makes a request. An answer that does not come in time is passed over,
 // like an error; only the end of the connection is an error here.
-func (v *visit) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
-	x, err := v.session.Call(ctx, method, nilIfEmpty(params))
+func (c *standaloneSession) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
+	x, err := c.session.Call(ctx, method, nilIfEmpty(params))
 	var late *TimeoutError
 	switch {
 	case errors.As(err, &late):
-		v.say("%s: %v", method, err)
+		c.say("%s: %v", method, err)
 		return x, nil
 	case err != nil:
 		return x, err
 	case x.Response == nil && x.Head != nil && x.Head.HTTP.Status == http.StatusNotFound:
-		return v.renew(ctx, x, method, params)
+		return c.renew(ctx, x, method, params)
 	case x.Result() == nil && x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized:
-		return v.readmit(ctx, x, method, params)
+		return c.reauthorize(ctx, x, method, params)
 	case x.Error() != nil:
-		v.say("%s: error %d: %s", method, x.Error().Code, wire.Quote(x.Error().Message, 100))
+		c.say("%s: error %d: %s", method, x.Error().Code, wire.Quote(x.Error().Message, 100))
 	}
 	return x, nil
 }
@@ -302,61 +303,61 @@ func nilIfEmpty(params map[string]any) any {
 // more, and makes the request again (basic/transports#session-management), for
 // the first page of a list: cursors are not carried over into another session
 // (server/utilities/pagination#implementation-guidelines).
-func (v *visit) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
-	conn, ok := v.conn.(interface {
+func (c *standaloneSession) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
+	conn, ok := c.conn.(interface {
 		Session() (id, version string)
 		SetSession(id, version string)
 		Listen(ctx context.Context) (string, error)
 	})
-	if !ok || v.again || v.Lapses.Lost {
+	if !ok || c.replaced || c.Omissions.Lost {
 		return x, nil
 	}
 	if id, _ := conn.Session(); id == "" {
 		return x, nil
 	}
-	v.again = true
-	v.say("the session is lost; beginning a new one")
+	c.replaced = true
+	c.say("the session is lost; beginning a new one")
 	conn.SetSession("", "")
-	if err := v.handshake(ctx); err != nil {
+	if err := c.handshake(ctx); err != nil {
 		return x, err
 	}
 	if _, err := conn.Listen(ctx); err != nil {
 		return x, err
 	}
-	if !v.Lapses.Cursor {
+	if !c.Omissions.Cursor {
 		params = maps.Clone(params)
 		delete(params, "cursor")
 	}
-	return v.session.Call(ctx, method, nilIfEmpty(params))
+	return c.session.Call(ctx, method, nilIfEmpty(params))
 }
 
-func (v *visit) ping(ctx context.Context) error {
-	_, err := v.call(ctx, "ping", nil)
+func (c *standaloneSession) ping(ctx context.Context) error {
+	_, err := c.call(ctx, "ping", nil)
 	return err
 }
 
-func (v *visit) logging(ctx context.Context) error {
-	if !v.session.Capability("logging") {
+func (c *standaloneSession) logging(ctx context.Context) error {
+	if !c.session.Capability("logging") {
 		return nil
 	}
-	_, err := v.call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
+	_, err := c.call(ctx, "logging/setLevel", map[string]any{"level": "debug"})
 	return err
 }
 
 // list reads a list to its end, as far as a server's lists do end. Items whose
 // key is no text are of no use and left out.
-func (v *visit) list(ctx context.Context, method, member string) ([]map[string]any, error) {
+func (c *standaloneSession) list(ctx context.Context, method, member string) ([]map[string]any, error) {
 	key := keys[member]
 	var items []map[string]any
 	params := map[string]any{}
 	seen := make(map[string]bool)
 	for range standalonePages {
-		session := v.again
-		x, err := v.call(ctx, method, params)
+		session := c.replaced
+		x, err := c.call(ctx, method, params)
 		if err != nil {
 			return items, err
 		}
-		if v.again != session {
+		if c.replaced != session {
 			items = nil // the list was begun anew
 			clear(seen)
 		}
@@ -368,24 +369,24 @@ func (v *visit) list(ctx context.Context, method, member string) ([]map[string]a
 			}
 		}
 		cursor, more := x.Result()["nextCursor"].(string)
-		if !more || seen[cursor] || v.Lapses.Page {
+		if !more || seen[cursor] || c.Omissions.Page {
 			break
 		}
 		seen[cursor] = true
 		params = map[string]any{"cursor": cursor}
 	}
-	v.say("%s: %d", method, len(items))
+	c.say("%s: %d", method, len(items))
 	return items, nil
 }
 
 // keys names the member by which the items of each list are known.
 var keys = map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
-func (v *visit) tools(ctx context.Context) error {
-	if !v.session.Capability("tools") {
+func (c *standaloneSession) tools(ctx context.Context) error {
+	if !c.session.Capability("tools") {
 		return nil
 	}
-	tools, err := v.list(ctx, "tools/list", "tools")
+	tools, err := c.list(ctx, "tools/list", "tools")
 	if err != nil {
 		return err
 	}
@@ -395,32 +396,32 @@ func (v *visit) tools(ctx context.Context) error {
 			"name": name, "arguments": fill(tool["inputSchema"]),
 			"_meta": map[string]any{"progressToken": fmt.Sprintf("tool-%d-%s", i, name)},
 		}
-		if _, err := v.call(ctx, "tools/call", params); err != nil {
+		if _, err := c.call(ctx, "tools/call", params); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *visit) resources(ctx context.Context) error {
-	if !v.session.Capability("resources") {
+func (c *standaloneSession) resources(ctx context.Context) error {
+	if !c.session.Capability("resources") {
 		return nil
 	}
-	if _, err := v.list(ctx, "resources/templates/list", "resourceTemplates"); err != nil {
+	if _, err := c.list(ctx, "resources/templates/list", "resourceTemplates"); err != nil {
 		return err
 	}
-	resources, err := v.list(ctx, "resources/list", "resources")
+	resources, err := c.list(ctx, "resources/list", "resources")
 	if err != nil {
 		return err
 	}
 	for i, resource := range resources[:min(len(resources), standaloneCalls)] {
 		uri := map[string]any{"uri": resource["uri"]}
 		methods := []string{"resources/read"}
-		if i == 0 && v.session.Capability("resources.subscribe") {
+		if i == 0 && c.session.Capability("resources.subscribe") {
 			methods = []string{"resources/subscribe", "resources/read", "resources/unsubscribe"}
 		}
 		for _, method := range methods {
-			if _, err := v.call(ctx, method, uri); err != nil {
+			if _, err := c.call(ctx, method, uri); err != nil {
 				return err
 			}
 		}
@@ -428,11 +429,11 @@ func (v *visit) resources(ctx context.Context) error {
 	return nil
 }
 
-func (v *visit) prompts(ctx context.Context) error {
-	if !v.session.Capability("prompts") {
+func (c *standaloneSession) prompts(ctx context.Context) error {
+	if !c.session.Capability("prompts") {
 		return nil
 	}
-	prompts, err := v.list(ctx, "prompts/list", "prompts")
+	prompts, err := c.list(ctx, "prompts/list", "prompts")
 	if err != nil {
 		return err
 	}
@@ -444,7 +445,7 @@ func (v *visit) prompts(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			value, err := v.complete(ctx, prompt["name"], name)
+			value, err := c.complete(ctx, prompt["name"], name)
 			if err != nil {
 				return err
 			}
@@ -454,7 +455,7 @@ func (v *visit) prompts(ctx context.Context) error {
 		if len(arguments) > 0 {
 			params["arguments"] = arguments
 		}
-		if _, err := v.call(ctx, "prompts/get", params); err != nil {
+		if _, err := c.call(ctx, "prompts/get", params); err != nil {
 			return err
 		}
 	}
@@ -463,12 +464,12 @@ func (v *visit) prompts(ctx context.Context) error {
 
 // complete returns what the server suggests for an argument of a prompt, or
 // some text that is also a URI.
-func (v *visit) complete(ctx context.Context, prompt any, name string) (string, error) {
+func (c *standaloneSession) complete(ctx context.Context, prompt any, name string) (string, error) {
 	const fallback = "test://static-text"
-	if !v.session.Capability("completions") {
+	if !c.session.Capability("completions") {
 		return fallback, nil
 	}
-	x, err := v.call(ctx, "completion/complete", map[string]any{
+	x, err := c.call(ctx, "completion/complete", map[string]any{
 		"ref": map[string]any{"type": "ref/prompt", "name": prompt}, "argument": map[string]any{"name": name, "value": ""},
 	})
 	if err != nil {
@@ -484,19 +485,19 @@ func (v *visit) complete(ctx context.Context, prompt any, name string) (string, 
 }
 
 // roots adds a root and announces it, unless the roots change as it is told.
-func (v *visit) roots(ctx context.Context) error {
-	if _, declared := v.session.Options.Capabilities["roots"]; !declared || strings.Contains(v.Act, "roots=") {
+func (c *standaloneSession) roots(ctx context.Context) error {
+	if _, declared := c.session.Options.Capabilities["roots"]; !declared || strings.Contains(c.UserActions, "roots=") {
 		return nil
 	}
-	v.act.tell("roots", "add")
-	v.act.change()
-	return v.session.Notify(ctx, "notifications/roots/list_changed", nil)
+	c.actions.add("roots", "add")
+	c.actions.change()
+	return c.session.Notify(ctx, "notifications/roots/list_changed", nil)
 }
 
 // announceRoots says that the roots have changed; a connection that is gone
 // needs no word.
-func (v *visit) announceRoots(ctx context.Context) {
-	_ = v.session.Notify(ctx, "notifications/roots/list_changed", nil)
+func (c *standaloneSession) announceRoots(ctx context.Context) {
+	_ = c.session.Notify(ctx, "notifications/roots/list_changed", nil)
 }
 
 var relisted = map[string]struct{ method, member string }{
@@ -506,10 +507,10 @@ var relisted = map[string]struct{ method, member string }{
 }
 
 // changes lists anew what the server has announced as changed.
-func (v *visit) changes(ctx context.Context) error {
+func (c *standaloneSession) changes(ctx context.Context) error {
 	seen := 0
 	for range relistRounds {
-		events := v.session.Log().Events()
+		events := c.session.Log().Events()
 		var stale []string
 		for _, e := range events[seen:] {
 			if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Notification && relisted[e.Msg.Method].method != "" &&
@@ -520,10 +521,10 @@ func (v *visit) changes(ctx context.Context) error {
 		seen = len(events)
 		for _, name := range stale {
 			list := relisted[name]
-			if !v.session.Capability(list.member) {
+			if !c.session.Capability(list.member) {
 				continue // announced, and not there
 			}
-			if _, err := v.list(ctx, list.method, list.member); err != nil {
+			if _, err := c.list(ctx, list.method, list.member); err != nil {
 				return err
 			}
 		}
@@ -535,10 +536,10 @@ func (v *visit) changes(ctx context.Context) error {
 }
 
 // answers serve what a server may ask of a client.
-func (v *visit) answers() map[string]Answer {
+func (c *standaloneSession) answers() map[string]Answer {
 	return map[string]Answer{
 		"roots/list": func(context.Context, any) (any, *wire.Error) {
-			return map[string]any{"roots": v.act.list()}, nil
+			return map[string]any{"roots": c.actions.list()}, nil
 		},
 		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
 			messages, ok := wire.At(params, "messages").([]any)
@@ -550,7 +551,7 @@ func (v *visit) answers() map[string]Answer {
 					return nil, &wire.Error{Code: -32602, Message: "Invalid params: the content is neither text nor image nor audio"}
 				}
 			}
-			if v.act.next("sampling") == "reject" {
+			if c.actions.next("sampling") == "reject" {
 				return nil, rejected
 			}
 			return map[string]any{
@@ -563,7 +564,7 @@ func (v *visit) answers() map[string]Answer {
 			if _, ok := schema.(map[string]any); !ok {
 				return nil, &wire.Error{Code: -32602, Message: "Invalid params: requestedSchema is no object"}
 			}
-			return v.act.elicit(schema), nil
+			return c.actions.elicit(schema), nil
 		},
 	}
 }

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case "client":
 		c := reference.Standalone{
-			Launcher: transport.Command{Args: os.Args[1:], Env: append(os.Environ(), role+"=bridge")}, Timeout: answerTime, Act: os.Getenv("MCPCONFORM_ACT"),
+			Launcher: transport.Command{Args: os.Args[1:], Env: append(os.Environ(), role+"=bridge")}, Timeout: answerTime, UserActions: os.Getenv("MCPCONFORM_ACT"),
 		}
 		if fault, ok := mockclient.Find(os.Getenv(faulty)); ok {
 			fault.Apply(&c)

@@ -61,16 +61,19 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := suites.ClientScenarios{Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Network: new(memory.Network), Launch: func(p client.Place) (transport.Process, error) {
-		return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, Act: p.Act}
-			if p.Transport == transport.NameStdio {
-				c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
-			}
-			f.Apply(&c)
-			return c.Run(ctx)
-		}}.Launch()
-	}}
+	s := suites.ClientScenarios{
+		Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Network: new(memory.Network),
+		Launch: func(p client.Place) (transport.Process, error) {
+			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.Act}
+				if p.Transport == transport.NameStdio {
+					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+				}
+				f.Apply(&c)
+				return c.Run(ctx)
+			}}.Launch()
+		},
+	}
 	if process(f) {
 		s.Network = nil
 		s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch

@@ -12,12 +12,13 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// act is how the stand-alone client decides where a person would: it is told in
-// advance, in turn for each form, each sampling request and each list of roots.
-type act struct {
-	mu    sync.Mutex
-	turns map[string][]string // what is left to do, by topic
-	roots []any
+// userActions are the decisions that a person would make: the stand-alone client
+// is told them in advance, in turn for each form, each sampling request and each
+// list of roots.
+type userActions struct {
+	mu      sync.Mutex
+	pending map[string][]string // what is left to do, by topic
+	roots   []any
 	// folder is a root that is listed as long as it exists; "" for none.
 	folder string
 }
@@ -25,51 +26,51 @@ type act struct {
 // folderLook is how often the client looks whether the folder is still there.
 const folderLook = 50 * time.Millisecond
 
-// newAct reads topics with what is to be done: "elicitation=decline sampling=reject".
-func newAct(told string) *act {
-	a := &act{turns: make(map[string][]string), roots: []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}
+// newUserActions reads topics with what to do: "elicitation=decline sampling=reject".
+func newUserActions(told string) *userActions {
+	a := &userActions{pending: make(map[string][]string), roots: []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}
 	for topic := range strings.FieldsSeq(told) {
 		name, what, _ := strings.Cut(topic, "=")
 		if name == "roots" && filepath.IsAbs(what) {
 			a.folder = what
 			continue
 		}
-		a.tell(name, strings.Split(what, ",")...)
+		a.add(name, strings.Split(what, ",")...)
 	}
 	return a
 }
 
-// tell adds to what is to be done.
-func (a *act) tell(topic string, what ...string) {
+// add adds actions to those of a topic.
+func (a *userActions) add(topic string, what ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.turns[topic] = append(a.turns[topic], what...)
+	a.pending[topic] = append(a.pending[topic], what...)
 }
 
-// next returns what to do this time, or "" when nothing more is told.
-func (a *act) next(topic string) string {
+// next returns the next action of a topic, or "" when none is left.
+func (a *userActions) next(topic string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.turns[topic]) == 0 {
+	if len(a.pending[topic]) == 0 {
 		return ""
 	}
-	what := a.turns[topic][0]
-	a.turns[topic] = a.turns[topic][1:]
+	what := a.pending[topic][0]
+	a.pending[topic] = a.pending[topic][1:]
 	return what
 }
 
 // list returns the roots as they are now.
-func (a *act) list() []any {
+func (a *userActions) list() []any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := append([]any{}, a.roots...)
-	if a.there() {
+	if a.folderExists() {
 		list = append(list, map[string]any{"uri": (&url.URL{Scheme: "file", Path: filepath.ToSlash(a.folder)}).String(), "name": "a folder"})
 	}
 	return list
 }
 
-func (a *act) there() bool {
+func (a *userActions) folderExists() bool {
 	if a.folder == "" {
 		return false
 	}
@@ -78,7 +79,7 @@ func (a *act) there() bool {
 }
 
 // change makes the next change to the roots, and reports whether there was one.
-func (a *act) change() bool {
+func (a *userActions) change() bool {
 	what := a.next("roots")
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,13 +99,13 @@ func (a *act) change() bool {
 }
 
 // watch tells when the folder is gone.
-func (a *act) watch(ctx context.Context, gone func()) {
-	if !a.there() {
+func (a *userActions) watch(ctx context.Context, gone func()) {
+	if !a.folderExists() {
 		return
 	}
 	look := time.NewTicker(folderLook)
 	defer look.Stop()
-	for a.there() {
+	for a.folderExists() {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
@@ -115,7 +116,7 @@ func (a *act) watch(ctx context.Context, gone func()) {
 }
 
 // elicit decides on a form.
-func (a *act) elicit(schema any) any {
+func (a *userActions) elicit(schema any) any {
 	switch what := a.next("elicitation"); what {
 	case "decline", "cancel":
 		return map[string]any{"action": what}
