@@ -133,42 +133,42 @@ var baseFaults = []Fault{
 	{
 		ID: "base.error-without-code", Requirement: "base.error.code-present", Scenario: requests,
 		Summary:    "An error has no code.",
-		Apply:      problem(func(e object) { delete(e, "code") }),
+		Apply:      editingError(func(e object) { delete(e, "code") }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
 		ID: "base.error-without-message", Requirement: "base.error.message-present", Scenario: requests,
 		Summary: "An error has no message.",
-		Apply:   problem(func(e object) { delete(e, "message") }),
+		Apply:   editingError(func(e object) { delete(e, "message") }),
 	},
 	{
 		ID: "base.error-code-text", Requirement: "base.error.code-integer", Scenario: requests,
 		Summary:    "The code of an error is a string.",
-		Apply:      problem(func(e object) { e["code"] = "-32601" }),
+		Apply:      editingError(func(e object) { e["code"] = "-32601" }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
 		ID: "base.error-message-number", Requirement: "base.error.message-string", Scenario: requests,
 		Summary: "The message of an error is a number.",
-		Apply:   problem(func(e object) { e["message"] = 32601 }),
+		Apply:   editingError(func(e object) { e["message"] = 32601 }),
 	},
 	{
 		ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: requests,
 		Summary: "The message of an error is a dump of the stack.",
-		Apply: problem(func(e object) {
+		Apply: editingError(func(e object) {
 			e["message"] = "Method not found\n" + strings.Repeat("    at dispatch (client.js:10:20)\n", 40)
 		}),
 	},
 	{
 		ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: requests,
 		Summary:    "An error has a code that is reserved and stands for nothing.",
-		Apply:      problem(func(e object) { e["code"] = -32650 }),
+		Apply:      editingError(func(e object) { e["code"] = -32650 }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
 	{
 		ID: "base.unknown-method-code", Requirement: "base.error.method-not-found", Scenario: requests,
 		Summary: "A request of an unknown method is refused with -32603.",
-		Apply:   problem(func(e object) { e["code"] = -32603 }),
+		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
 		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: requests,
@@ -188,12 +188,12 @@ var baseFaults = []Fault{
 	{
 		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
 		Summary: "A request whose params make no sense is refused with -32603.",
-		Apply:   problem(func(e object) { e["code"] = -32603 }),
+		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: envelopes,
 		Summary: "A message that is no request is refused with -32603.",
-		Apply:   problem(func(e object) { e["code"] = -32603 }),
+		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
 		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: envelopes,
@@ -338,8 +338,8 @@ var baseFaults = []Fault{
 	},
 }
 
-// problem changes the error objects of responses.
-func problem(change func(e object)) apply {
+// editingError changes the error objects of responses.
+func editingError(change func(e object)) apply {
 	return editing(refusals, func(m object) {
 		if e, ok := m["error"].(object); ok {
 			change(e)

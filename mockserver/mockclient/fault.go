@@ -32,9 +32,9 @@ type Fault struct {
 	// that say the same from another side, and those that cannot be met by a
 	// client with this fault.
 	Collateral []string
-	// Mild faults of a MUST are warned of, because the specification leaves
-	// room for them or contradicts itself.
-	Mild bool
+	// WarnOnly says that the fault breaks a MUST and yet only earns a warning,
+	// because the specification leaves room for it or contradicts itself.
+	WarnOnly bool
 	// Apply adds the fault to a client. Several can be added to the same.
 	Apply func(c *client.Standalone)
 }

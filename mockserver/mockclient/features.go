@@ -24,12 +24,12 @@ var featureFaults = []Fault{
 		Collateral: []string{"lifecycle.capability.client-refuses-sampling"},
 	},
 	{
-		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling, Mild: true,
+		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling, WarnOnly: true,
 		Summary: "sampling/createMessage, which is not declared, is refused with -32603.",
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "sampling")
 			delete(o.Answers, "sampling/createMessage")
-		}), problem(func(e object) { e["code"] = -32603 })),
+		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
 	{
 		ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: sampling,
@@ -98,7 +98,7 @@ var featureFaults = []Fault{
 	{
 		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
 		Summary: "A sampling request that the user rejects gets the code -32603.",
-		Apply:   problem(func(e object) { e["code"] = -32603 }),
+		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
 		ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: elicitation,
@@ -107,12 +107,12 @@ var featureFaults = []Fault{
 		Collateral: []string{"lifecycle.capability.client-refuses-elicitation"},
 	},
 	{
-		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation", Scenario: elicitation, Mild: true,
+		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation", Scenario: elicitation, WarnOnly: true,
 		Summary: "elicitation/create, which is not declared, is refused with -32603.",
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "elicitation")
 			delete(o.Answers, "elicitation/create")
-		}), problem(func(e object) { e["code"] = -32603 })),
+		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
 	{
 		ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: elicitation,
@@ -180,9 +180,9 @@ var featureFaults = []Fault{
 		Apply:      refusing(replies("elicitation-number")),
 		Collateral: []string{"elicitation.schema.client-supports"},
 	},
-	acting("elicitation.accept-declines", "accept", "decline", "A form that the user sends off comes back as declined."),
-	acting("elicitation.decline-cancels", "decline", "cancel", "A form that the user refuses comes back as cancelled."),
-	acting("elicitation.cancel-declines", "cancel", "decline", "A form that the user closes comes back as declined."),
+	wrongAction("elicitation.accept-declines", "accept", "decline", "A form that the user sends off comes back as declined."),
+	wrongAction("elicitation.decline-cancels", "decline", "cancel", "A form that the user refuses comes back as cancelled."),
+	wrongAction("elicitation.cancel-declines", "cancel", "decline", "A form that the user closes comes back as declined."),
 	{
 		ID: "elicitation.decline-error", Requirement: "elicitation.action.decline", Scenario: "acts/elicitation",
 		Summary: "A form that the user refuses comes back as an error.",
@@ -208,7 +208,7 @@ var featureFaults = []Fault{
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "roots")
 			delete(o.Answers, "roots/list")
-		}), problem(func(e object) { e["code"] = -32603 })),
+		}), editingError(func(e object) { e["code"] = -32603 })),
 	},
 	{
 		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: rootsSeen,
@@ -333,8 +333,8 @@ func rooted(uris ...string) func(any) any {
 	return func(any) any { return object{"roots": roots} }
 }
 
-// acting makes one action of the user arrive as another.
-func acting(id, action, as, summary string) Fault {
+// wrongAction makes one action of the user arrive as another.
+func wrongAction(id, action, as, summary string) Fault {
 	return Fault{
 		ID: id, Requirement: "elicitation.action." + action, Scenario: "acts/elicitation", Summary: summary,
 		Apply: editing(replies("elicitation-"+action), func(m object) { m["result"] = object{"action": as} }),

@@ -202,11 +202,11 @@ func amending(method string, change func(result object)) apply {
 	return changing(func(o *client.Options) {
 		serve := o.Answers[method]
 		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
-			result, problem := serve(ctx, params)
+			result, rpcErr := serve(ctx, params)
 			if r, ok := result.(object); ok {
 				change(r)
 			}
-			return result, problem
+			return result, rpcErr
 		}
 	})
 }
@@ -239,14 +239,14 @@ func notifying(method string, params any) apply {
 	return doing(func(ctx context.Context, s *client.Session) { _ = s.Notify(ctx, method, params) })
 }
 
-func doing(act func(ctx context.Context, s *client.Session)) apply {
+func doing(action func(ctx context.Context, s *client.Session)) apply {
 	return func(c *client.Standalone) {
 		before := c.Extra
 		c.Extra = func(ctx context.Context, s *client.Session) {
 			if before != nil {
 				before(ctx, s)
 			}
-			act(ctx, s)
+			action(ctx, s)
 		}
 	}
 }
@@ -254,14 +254,15 @@ func doing(act func(ctx context.Context, s *client.Session)) apply {
 // errDead ends the client.
 var errDead = errors.New("the client has died")
 
-// mortal is a connection on which nothing more is sent once something came.
-type mortal struct {
+// dyingConn is a connection on which nothing more is sent once a certain event of
+// the server has come.
+type dyingConn struct {
 	transport.Conn
-	of func(e *wire.Event) bool
+	at func(e *wire.Event) bool
 }
 
-func (c *mortal) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
-	if slices.ContainsFunc(c.Log().Events(), func(e *wire.Event) bool { return e.From == wire.Server && c.of(e) }) {
+func (c *dyingConn) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if slices.ContainsFunc(c.Log().Events(), func(e *wire.Event) bool { return e.From == wire.Server && c.at(e) }) {
 		return &wire.Event{Kind: wire.KindNote}, errDead
 	}
 	return c.Conn.Send(ctx, out)
@@ -269,7 +270,7 @@ func (c *mortal) Send(ctx context.Context, out transport.Outgoing) (*wire.Event,
 
 // dying ends the client with an error when it has received something.
 func dying(of func(e *wire.Event) bool) apply {
-	return wrapping(func(conn transport.Conn) transport.Conn { return &mortal{Conn: conn, of: of} })
+	return wrapping(func(conn transport.Conn) transport.Conn { return &dyingConn{Conn: conn, at: of} })
 }
 
 // dyingOf ends the client at messages whose text holds all the given parts.

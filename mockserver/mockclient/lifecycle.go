@@ -307,7 +307,7 @@ var utilityFaults = []Fault{
 		ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
 		Summary: "An answer to a request that was cancelled ends the client.",
 		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
-			return &mortal{Conn: conn, of: func(e *wire.Event) bool {
+			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
 				return e.Kind == wire.KindMessage && e.Msg.IsResponse() && slices.ContainsFunc(conn.Log().Events(), func(c *wire.Event) bool {
 					return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
 						wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()

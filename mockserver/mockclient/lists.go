@@ -103,7 +103,7 @@ var listFaults = []Fault{
 		}),
 	},
 	{
-		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages, Mild: true,
+		ID: "pagination.empty-cursor-dropped", Requirement: "pagination.client.no-format-assumptions", Scenario: pages, WarnOnly: true,
 		Summary: "A cursor that is the empty string is taken for the end.",
 		Apply: instead(func(m *wire.Message) bool {
 			cursor, ok := wire.At(m.Params, "cursor").(string)

@@ -38,7 +38,7 @@ var stdioFaults = []Fault{
 		ID: "stdio.stderr-full", Requirement: "stdio.client.stderr-handling", Transports: overStdio, Scenario: "stdio/stderr",
 		Summary: "Much text on the server's stderr ends the client.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
-			return &mortal{Conn: conn, of: func(last *wire.Event) bool {
+			return &dyingConn{Conn: conn, at: func(last *wire.Event) bool {
 				size := 0
 				for _, e := range conn.Log().Events() {
 					if e.Kind == wire.KindStderr && e.Seq <= last.Seq {
@@ -119,12 +119,12 @@ func (l *launcher) Launch() (transport.Process, error) {
 
 // leaving does something with the server's process before the connection is
 // closed, which at last kills it.
-func leaving(act func(p transport.Process)) apply {
+func leaving(action func(p transport.Process)) apply {
 	return func(c *client.Standalone) {
 		l := &launcher{Launcher: c.Launcher}
 		c.Launcher = l
 		closing(func(ctx context.Context, conn transport.Conn) error {
-			act(l.process)
+			action(l.process)
 			linger(l.process)
 			l.process.Kill()
 			return conn.Close(ctx)
