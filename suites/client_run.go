@@ -26,11 +26,11 @@ type ClientScenarios struct {
 	Transport string
 	// Launch starts the client under test for one scenario. Its error means
 	// that the client cannot be started at all.
-	Launch func(p client.Place) (transport.Process, error)
-	// Announce, in place of Launch, is for clients that a person connects: it is
-	// told where the server of each scenario is, and the run goes on until its
-	// context ends.
-	Announce func([]client.Place)
+	Launch func(p client.Endpoint) (transport.Process, error)
+	// Announce makes the run one of clients that a person connects: it is told
+	// where the server of each scenario is, in place of Launch, and the run goes
+	// on until its context ends.
+	Announce func([]client.Endpoint)
 	// Bridge is the command that calls [client.Bridge] with two more arguments;
 	// it serves clients over stdio.
 	Bridge []string
@@ -222,9 +222,9 @@ func endings(finished []*client.T) []string {
 }
 
 // ReferenceClient launches the reference client at a place, within this program.
-func ReferenceClient(p client.Place, timeout time.Duration) transport.Func {
+func ReferenceClient(p client.Endpoint, timeout time.Duration) transport.Func {
 	return transport.Func{Name: "the embedded reference client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
-		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, UserActions: p.Act, Output: stdout,
+		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: timeout, UserActions: p.UserActions, Output: stdout,
 			Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
 		if p.Transport == transport.NameStdio {
 			c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}

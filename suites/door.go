@@ -80,7 +80,7 @@ func Handler(path string, h http.Handler) Server {
 type Client struct {
 	target    result.Target
 	transport string
-	launch    func(p client.Place) (transport.Process, error)
+	launch    func(p client.Endpoint) (transport.Process, error)
 }
 
 // ClientCommand is a client over Streamable HTTP: a program with its arguments,
@@ -94,7 +94,7 @@ func ClientCommand(program string, args ...string) Client {
 // scenario, several at the same time, with the URL of the server: it connects, uses
 // what is there, disconnects and returns. An error stands for a failed process.
 func ClientOverHTTP(connect func(ctx context.Context, url string) error) Client {
-	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameHTTP, func(p client.Place) (transport.Process, error) {
+	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameHTTP, func(p client.Endpoint) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 			return connect(ctx, p.URL)
 		}}.Launch()
@@ -104,7 +104,7 @@ func ClientOverHTTP(connect func(ctx context.Context, url string) error) Client 
 // ClientOverPipes is ClientOverHTTP for the stdio transport: connect reads the
 // server's messages from in and writes its own to out, one a line.
 func ClientOverPipes(connect func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error) Client {
-	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameStdio, func(p client.Place) (transport.Process, error) {
+	return Client{result.Target{Command: []string{"(in process)"}}, transport.NameStdio, func(p client.Endpoint) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 			server, err := transport.Func{Name: p.Scenario, Run: p.Serve}.Launch()
 			if err != nil {

@@ -60,7 +60,7 @@ func ExampleRun_finding() {
 // A client within this program, which the servers of two scenarios await.
 func ExampleRun_client() {
 	run, _, err := suites.Run(context.Background(), suites.ClientScenarios{
-		Launch: func(p client.Place) (transport.Process, error) {
+		Launch: func(p client.Endpoint) (transport.Process, error) {
 			return suites.ReferenceClient(p, 0).Launch()
 		},
 		Scenarios: []string{"exchange/requests"},

@@ -93,7 +93,7 @@ func scriptChecks(scripts []*script.Script) []*check.Check {
 func ScriptScenarios(scripts []*script.Script) ([]*client.Scenario, error) {
 	var scenarios []*client.Scenario
 	for _, s := range scripts {
-		scenario, err := client.Played(s, serves(s)...)
+		scenario, err := client.ScriptScenario(s, serves(s)...)
 		if err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ and Ctrl-C ends the run.`,
 				return err
 			}
 			if f.serve {
-				o.Announce = func(places []client.Place) { f.announce(cmd.ErrOrStderr(), places) }
+				o.Announce = func(places []client.Endpoint) { f.announce(cmd.ErrOrStderr(), places) }
 			} else {
 				o.Progress = f.reports.progress()
 			}
@@ -100,9 +100,9 @@ and Ctrl-C ends the run.`,
 }
 
 // announce tells a person where the scenarios are and what to do.
-func (f *clientFlags) announce(w io.Writer, places []client.Place) {
-	named := make(map[string]client.Place, len(places))
-	var actions []client.Place
+func (f *clientFlags) announce(w io.Writer, places []client.Endpoint) {
+	named := make(map[string]client.Endpoint, len(places))
+	var actions []client.Endpoint
 	fmt.Fprintln(w, "Connect the client to these servers, all of them or those that matter, and use what they offer: list, call, read.")
 	fmt.Fprintln(w, "Then disconnect the client, or leave it connected, and press Ctrl-C here to get the report.")
 	fmt.Fprintln(w)
@@ -116,14 +116,14 @@ func (f *clientFlags) announce(w io.Writer, places []client.Place) {
 		if p.ClientID != "" {
 			fmt.Fprintf(w, "  %-30s client id %s, client secret %s\n", "", p.ClientID, p.ClientSecret)
 		}
-		if p.Act != "" {
+		if p.UserActions != "" {
 			actions = append(actions, p)
 		}
 	}
 	if len(actions) > 0 {
 		fmt.Fprintln(w, "\nIn some scenarios you have to act, in this order, where the client asks you or lets you:")
 		for _, p := range actions {
-			fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, p.Act)
+			fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, p.UserActions)
 		}
 	}
 	fmt.Fprintln(w)
@@ -243,7 +243,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 			o.Launch = client.Command{Args: own}.Launch
 			return o, nil
 		}
-		o.Launch = func(p client.Place) (transport.Process, error) {
+		o.Launch = func(p client.Endpoint) (transport.Process, error) {
 			return suites.ReferenceClient(p, f.limits.timeout/6).Launch()
 		}
 		return o, nil

@@ -13,9 +13,10 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Door is the name of the scenario that tells whether a client seeks
-// authorization at all, which is optional: the others are played only then.
-const Door = "auth/flow"
+// AuthorizationBaseline is the name of the scenario that tells whether a client
+// seeks authorization at all, which is optional: only then are the other
+// authorization scenarios run.
+const AuthorizationBaseline = "auth/flow"
 
 // flowRequirements are those on which every run through the flow tells something.
 var flowRequirements = []string{
@@ -32,15 +33,15 @@ const unreached = "the client did not come so far in the flow; it may want a use
 
 // basic/authorization
 var authScenarios = []*Scenario{
-	authScenario(Door, append([]string{
+	authScenario(AuthorizationBaseline, append([]string{
 		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata", "auth.client.dynamic-registration",
-	}, flowRequirements...), func() *Guard { return &Guard{} }, judgeDoor),
-	authScenario("auth/same-origin", []string{"auth.client.as-location-free"}, func() *Guard { return &Guard{Together: true} }, func(t *T) {
+	}, flowRequirements...), func() *AuthorizationSetup { return &AuthorizationSetup{} }, judgeAuthorizationBaseline),
+	authScenario("auth/same-origin", []string{"auth.client.as-location-free"}, func() *AuthorizationSetup { return &AuthorizationSetup{Together: true} }, func(t *T) {
 		t.completes("auth.client.as-location-free", "with an authorization server on the origin of the protected server")
 	}),
-	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *Guard {
+	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
 		// The header is all that says where the metadata are, among parameters whose values hold commas and quotes.
-		return &Guard{Protection: server.Protection{
+		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, code string) []string {
 				challenge := `Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="` + metadata + `"`
@@ -51,69 +52,69 @@ var authScenarios = []*Scenario{
 			},
 		}}
 	}, func(t *T) { t.found(elsewhere) }),
-	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *Guard {
+	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
 		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
-		return &Guard{Protection: server.Protection{
+		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, _ string) []string {
 				return []string{`Bearer error="invalid_token", resource_metadata="` + metadata + `"`, `Basic realm="staff"`}
 			},
 		}}
 	}, func(t *T) { t.found(elsewhere) }),
-	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *Guard {
-		return &Guard{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
+	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
-	authScenario("auth/two-servers", []string{"auth.client.selects-as"}, func() *Guard {
-		return &Guard{Servers: make([]authserver.Options, 2)}
+	authScenario("auth/two-servers", []string{"auth.client.selects-as"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Servers: make([]authserver.Options, 2)}
 	}, func(t *T) {
 		t.completes("auth.client.selects-as", "with two authorization servers to choose from")
 	}),
-	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *Guard {
-		return &Guard{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
+	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
 			document["issuer"] = "https://issuer.mcpconform.invalid"
 		}}}}
 	}, func(t *T) {
 		t.refuses("auth.client.as-metadata-issuer", "the metadata of the authorization server are those of another issuer", authserver.Metadata)
 	}),
-	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *Guard {
-		return &Guard{Protection: server.Protection{Metadata: func(document map[string]any) {
+	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
 			document["resource"] = "https://resource.mcpconform.invalid/mcp"
 		}}}
 	}, func(t *T) {
 		t.refuses("auth.client.resource-metadata-check", "the resource metadata are those of another resource", "")
 	}),
-	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *Guard {
+	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Del("state") })
 	}, func(t *T) {
 		t.discards("auth.client.state-missing-discarded", "it came back without the state that it sent")
 	}),
-	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"}, func() *Guard {
+	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
 	}, func(t *T) {
 		t.discards("auth.client.state-mismatch-discarded", "it came back with another state than was sent")
 	}),
-	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *Guard {
-		return &Guard{Servers: []authserver.Options{{NoRegistration: true}}, Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
+	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}}, Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
 	}, judgeNoRegistration),
-	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh"}, func() *Guard {
-		return &Guard{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
+	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
 	}, judgeLapsed),
-	authScenario("auth/refresh", []string{"auth.client.resource-token-request"}, func() *Guard { return &Guard{Lapse: true} }, nil),
-	authScenario("auth/capitals", []string{"auth.resource.uppercase-accepted"}, func() *Guard {
-		return &Guard{URL: onLocalhost, Protection: server.Protection{Metadata: func(document map[string]any) {
+	authScenario("auth/refresh", []string{"auth.client.resource-token-request"}, func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, nil),
+	authScenario("auth/capitals", []string{"auth.resource.uppercase-accepted"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{URL: onLocalhost, Protection: server.Protection{Metadata: func(document map[string]any) {
 			resource, _ := document["resource"].(string)
 			document["resource"] = strings.NewReplacer("http://", "HTTP://", "localhost", "LocalHost").Replace(resource)
 		}}}
 	}, func(t *T) {
 		t.completes("auth.resource.uppercase-accepted", "when the resource metadata spell scheme and host with capitals")
 	}),
-	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment", "auth.client.resource-canonical"}, func() *Guard {
-		return &Guard{URL: func(u *url.URL) {
+	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment", "auth.client.resource-canonical"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{URL: func(u *url.URL) {
 			u.Host, u.Fragment = "LocalHost:"+u.Port(), "start"
 		}}
 	}, nil),
-	authScenario("auth/root", []string{"auth.resource.no-trailing-slash"}, func() *Guard {
-		return &Guard{
+	authScenario("auth/root", []string{"auth.resource.no-trailing-slash"}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{
 			URL: func(u *url.URL) { u.Path = "" },
 			Protection: server.Protection{MetadataPath: server.WellKnownResource, Metadata: func(document map[string]any) {
 				resource, _ := document["resource"].(string)
@@ -128,15 +129,15 @@ const elsewhere = "/documents/about-this-resource"
 
 func onLocalhost(u *url.URL) { u.Host = "localhost:" + u.Port() }
 
-func redirecting(change func(url.Values)) *Guard {
-	return &Guard{Servers: []authserver.Options{{Redirect: change}}}
+func redirecting(change func(url.Values)) *AuthorizationSetup {
+	return &AuthorizationSetup{Servers: []authserver.Options{{Redirect: change}}}
 }
 
-func authScenario(name string, requirements []string, guard func() *Guard, judge func(*T)) *Scenario {
+func authScenario(name string, requirements []string, setup func() *AuthorizationSetup, judge func(*T)) *Scenario {
 	s := &Scenario{
-		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Guard: guard, Official: "auth/metadata-default",
+		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Authorization: setup, Official: "auth/metadata-default",
 		// What a client makes of a server that it cannot enter is told by the scenario.
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
 		},
 		Judge: func(t *T) {
@@ -176,8 +177,8 @@ func (t *T) sought() bool {
 		len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
 }
 
-// unsought says what is known of a client that does not seek authorization.
-func (t *T) unsought() string {
+// reasonUnauthorized says what is known of a client that does not seek authorization.
+func (t *T) reasonUnauthorized() string {
 	switch {
 	case t.Ending.Skipped != "":
 		return t.Ending.Skipped
@@ -196,10 +197,10 @@ func (t *T) complete() bool {
 // departs in nothing, without which nothing can be said of the others.
 func (t *T) control(id string) bool {
 	switch {
-	case t.Door == nil:
-		t.Inconclusive("scenario "+Door+", with which it is compared, was not played", id)
-	case !t.Door.complete():
-		t.Inconclusive("the client does not come by a token in scenario "+Door+", with which it is compared", id)
+	case t.AuthorizationBaseline == nil:
+		t.Inconclusive("scenario "+AuthorizationBaseline+", with which it is compared, was not run", id)
+	case !t.AuthorizationBaseline.complete():
+		t.Inconclusive("the client does not come by a token in scenario "+AuthorizationBaseline+", with which it is compared", id)
 	default:
 		return true
 	}
@@ -288,7 +289,7 @@ func judgeIssuerPath(t *T) {
 func judgeNoRegistration(t *T) {
 	const id = "auth.client.other-client-id"
 	for _, s := range t.Flow.steps(authserver.Authorization) {
-		if s.Client == t.Flow.guard.Client.ID {
+		if s.Client == t.Flow.setup.Client.ID {
 			t.Exercised(id)
 			return
 		}
@@ -327,12 +328,12 @@ func judgeLapsed(t *T) {
 	}
 }
 
-// mostRefusals is how often a client may come back with a request that is
+// maxRefusals is how often a client may come back with a request that is
 // refused, without seeking authorization.
-const mostRefusals = 20
+const maxRefusals = 20
 
-// judgeDoor looks at the way from the first refusal to the session.
-func judgeDoor(t *T) {
+// judgeAuthorizationBaseline looks at the way from the first refusal to the session.
+func judgeAuthorizationBaseline(t *T) {
 	const handles, metadata = "auth.client.handles-401", "auth.client.resource-metadata"
 	refused := 0
 	var head *wire.Event
@@ -347,14 +348,14 @@ func judgeDoor(t *T) {
 	switch {
 	case refused == 0:
 		return // it has not knocked
-	case !t.sought() && refused > mostRefusals:
+	case !t.sought() && refused > maxRefusals:
 		t.Violation(handles, fmt.Sprintf("the client has come back %d times with requests that are refused with 401", refused), head)
 		return
 	case !t.sought() && t.Authorizes && !t.Ending.Attended:
 		t.Violation(handles, "the client does not seek authorization when the server answers 401", head)
 		return
 	case !t.sought():
-		t.Inconclusive(t.unsought(), t.Scenario.Requirements...)
+		t.Inconclusive(t.reasonUnauthorized(), t.Scenario.Requirements...)
 		return
 	}
 	t.Exercised(handles, "auth.http-conform")
@@ -533,7 +534,7 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 		t.Check(scheme == strings.ToLower(scheme) && host == strings.ToLower(host), "auth.resource.lowercase",
 			shown+" has capitals in scheme or host", e)
 	}
-	own := t.Flow.place
+	own := t.Flow.endpoint
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
 	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() && transport.Loopback(u.Hostname()) &&
 		(path == mine || strings.HasPrefix(mine, path+"/"))

@@ -160,7 +160,7 @@ type authorizationFault struct {
 }
 
 func authorizationFaults() []authorizationFault {
-	const flow = client.Door
+	const flow = client.AuthorizationBaseline
 	remove := func(name string) func(url.Values) { return func(form url.Values) { form.Del(name) } }
 	set := func(name, value string) func(url.Values) { return func(form url.Values) { form.Set(name, value) } }
 	return []authorizationFault{
@@ -260,9 +260,9 @@ func TestAuthorizationFaultsAreCaught(t *testing.T) {
 // authorized launches the reference client with a fault at a protected server.
 func authorized(t *testing.T, scenario string, fault func(*reference.Standalone)) *result.Run {
 	t.Helper()
-	return conduct(t, suites.ClientScenarios{Scenarios: []string{client.Door, scenario}, Authorizes: true, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+	return conduct(t, suites.ClientScenarios{Scenarios: []string{client.AuthorizationBaseline, scenario}, Authorizes: true, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		c := reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
-		if p.Scenario == scenario || scenario == client.Door {
+		if p.Scenario == scenario || scenario == client.AuthorizationBaseline {
 			fault(&c)
 		}
 		return c.Run(ctx)
@@ -310,7 +310,7 @@ func TestTokenFaultsAreCaught(t *testing.T) {
 	for _, test := range tokenFaults() {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			run := authorized(t, client.Door, func(c *reference.Standalone) {
+			run := authorized(t, client.AuthorizationBaseline, func(c *reference.Standalone) {
 				c.URL = through(t, c.URL, test.change)
 				c.Authorizer.Transport = reading(func(_ *http.Request, document map[string]any) {
 					if document["resource"] != nil {
@@ -328,12 +328,12 @@ func TestTokenFaultsAreCaught(t *testing.T) {
 // TestUnauthorizedClients are clients that do not seek authorization, or only
 // as far as they like.
 func TestUnauthorizedClients(t *testing.T) {
-	run := func(t *testing.T, authorizes bool, visit func(ctx context.Context, p client.Place) error) map[string]result.Verdict {
+	run := func(t *testing.T, authorizes bool, visit func(ctx context.Context, p client.Endpoint) error) map[string]result.Verdict {
 		t.Helper()
-		r := conduct(t, suites.ClientScenarios{Scenarios: []string{client.Door, "auth/lapsed", "auth/root"}, Authorizes: authorizes, Launch: inProcess(visit)}, suites.Options{Timeout: 20 * time.Second})
+		r := conduct(t, suites.ClientScenarios{Scenarios: []string{client.AuthorizationBaseline, "auth/lapsed", "auth/root"}, Authorizes: authorizes, Launch: inProcess(visit)}, suites.Options{Timeout: 20 * time.Second})
 		return verdicts(r)
 	}
-	knock := func(ctx context.Context, p client.Place) error { return simple(ctx, p) }
+	knock := func(ctx context.Context, p client.Endpoint) error { return simple(ctx, p) }
 	// It is optional: whoever leaves it alone is not blamed, unless it is told to be able to.
 	for id, v := range run(t, false, knock) {
 		if strings.HasPrefix(id, "auth.") {
@@ -343,7 +343,7 @@ func TestUnauthorizedClients(t *testing.T) {
 	if got := run(t, true, knock)["auth.client.handles-401"]; got != result.Fail {
 		t.Errorf("that no authorization is sought is %q", got)
 	}
-	stubborn := func(ctx context.Context, p client.Place) error {
+	stubborn := func(ctx context.Context, p client.Endpoint) error {
 		conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "stubborn"))
 		if err != nil {
 			return err
@@ -392,7 +392,7 @@ func TestNoTokenIsShown(t *testing.T) {
 			}).response(r, resp)
 		},
 	}
-	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{client.Door, "auth/refresh", "auth/no-registration"}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{client.AuthorizationBaseline, "auth/refresh", "auth/no-registration"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		return reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{
 			ID: p.ClientID, Secret: p.ClientSecret, Transport: spy,
 		}}.Run(ctx)

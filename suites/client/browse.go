@@ -12,16 +12,16 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// visitTime bounds a visit.
-const visitTime = 30 * time.Second
+// browseTime is how long following a page and its redirects may take.
+const browseTime = 30 * time.Second
 
-const mostHops = 10
+const maxRedirects = 10
 
 // Browse visits a page as the browser of a user would that grants everything:
 // it follows redirects until one ends at the client that is waiting for it. It
 // goes nowhere but to this machine.
 func Browse(ctx context.Context, page string) error {
-	ctx, cancel := context.WithTimeout(ctx, visitTime)
+	ctx, cancel := context.WithTimeout(ctx, browseTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func Browse(ctx context.Context, page string) error {
 		return err
 	}
 	c := http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) > mostHops {
+		if len(via) > maxRedirects {
 			return errors.New("too many redirects")
 		}
 		return stays(r)

@@ -139,7 +139,9 @@ func TestReferenceClient(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }}, suites.Options{Timeout: 20 * time.Second})
+			run := conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Endpoint) (transport.Process, error) {
+				return suites.ReferenceClient(p, answerTime).Launch()
+			}}, suites.Options{Timeout: 20 * time.Second})
 			clean(t, run)
 			if run.Target.Name != "mcpconform" {
 				t.Errorf("the target is %+v", run.Target)
@@ -166,8 +168,8 @@ func TestReferenceClientAsProcess(t *testing.T) {
 	}
 }
 
-func inProcess(run func(ctx context.Context, p client.Place) error) func(client.Place) (transport.Process, error) {
-	return func(p client.Place) (transport.Process, error) {
+func inProcess(run func(ctx context.Context, p client.Endpoint) error) func(client.Endpoint) (transport.Process, error) {
+	return func(p client.Endpoint) (transport.Process, error) {
 		return transport.Func{Name: "a client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 			return run(ctx, p)
 		}}.Launch()
@@ -185,7 +187,7 @@ func TestBrokenOff(t *testing.T) {
 	}{{"once", 1, result.Pass}, {"always", 1000, result.Warn}} {
 		t.Run(test.name, func(t *testing.T) {
 			var plays atomic.Int32
-			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 				if p.Scenario == scenario && int(plays.Add(1)) <= test.times {
 					if err := postsInitialize(ctx, p, nil); err != nil {
 						return err
@@ -215,7 +217,7 @@ func requirement(t *testing.T, run *result.Run, id string) result.Requirement {
 }
 
 func TestIdleClientIsNotConformant(t *testing.T) {
-	run := conducted(t, suites.ClientScenarios{Launch: inProcess(func(context.Context, client.Place) error { return nil })}, suites.Options{Timeout: 20 * time.Second})
+	run := conducted(t, suites.ClientScenarios{Launch: inProcess(func(context.Context, client.Endpoint) error { return nil })}, suites.Options{Timeout: 20 * time.Second})
 	if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "never sent initialize") {
 		t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
 	}
@@ -227,23 +229,23 @@ func TestIdleClientIsNotConformant(t *testing.T) {
 // TestHangingClient launches clients that never end, which cost their time
 // limit together.
 func TestHangingClient(t *testing.T) {
-	block := func(ctx context.Context, _ client.Place) error {
+	block := func(ctx context.Context, _ client.Endpoint) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	for _, test := range []struct {
 		name   string
 		reason string
-		run    func(ctx context.Context, p client.Place) error
+		run    func(ctx context.Context, p client.Endpoint) error
 	}{
 		{"mute", "never sent initialize", block},
-		{"after some requests", "", func(ctx context.Context, p client.Place) error {
+		{"after some requests", "", func(ctx context.Context, p client.Endpoint) error {
 			if err := simple(ctx, p); err != nil {
 				return err
 			}
 			return block(ctx, p)
 		}},
-		{"talking", "", func(ctx context.Context, p client.Place) error {
+		{"talking", "", func(ctx context.Context, p client.Endpoint) error {
 			for ctx.Err() == nil {
 				if err := simple(ctx, p); err != nil {
 					return block(ctx, p)
@@ -256,7 +258,7 @@ func TestHangingClient(t *testing.T) {
 			t.Parallel()
 			const limit = 4 * time.Second
 			var launched, here, most atomic.Int64
-			run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Place) error {
+			run := conduct(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 				launched.Add(1)
 				defer here.Add(-1)
 				for n := here.Add(1); ; {
@@ -297,7 +299,7 @@ func serve(t *testing.T, over string) {
 	visitors, leave := context.WithCancel(t.Context())
 	defer leave()
 	var open sync.WaitGroup
-	run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Network: new(memory.Network), Announce: func(places []client.Place) {
+	run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Network: new(memory.Network), Announce: func(places []client.Endpoint) {
 		var done sync.WaitGroup
 		for i, p := range places {
 			done.Add(1)
@@ -333,7 +335,7 @@ func serve(t *testing.T, over string) {
 
 func TestServeNobody(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	run, _, err := suites.Run(ctx, suites.ClientScenarios{Announce: func([]client.Place) { stop() }}, suites.Options{})
+	run, _, err := suites.Run(ctx, suites.ClientScenarios{Announce: func([]client.Endpoint) { stop() }}, suites.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +365,7 @@ func TestScenariosAreSound(t *testing.T) {
 			t.Errorf("%s serves no requirement", s.Name)
 		}
 		if s.Options != nil {
-			for _, id := range s.Options(&client.Play{Scenario: s}).Behaviour.Breaks {
+			for _, id := range s.Options(&client.ScenarioRun{Scenario: s}).Behaviour.Breaks {
 				if _, ok := schema.Lookup(id); !ok && id != "*" {
 					t.Errorf("%s breaks %s, which is no requirement", s.Name, id)
 				}
@@ -391,12 +393,12 @@ func TestPlaceholders(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nfor a; do printf '%s\\n' \"$a\"; done\necho \"$MCP_CONFORMANCE_SCENARIO $MCPCONFORM_SCENARIO $MCPCONFORM_TRANSPORT\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	stdio := client.Place{Scenario: "s", Transport: transport.NameStdio, Command: []string{"prog", "arg"}, Dir: dir}
-	http := client.Place{Scenario: "s", Transport: transport.NameHTTP, URL: "http://localhost/mcp"}
+	stdio := client.Endpoint{Scenario: "s", Transport: transport.NameStdio, Command: []string{"prog", "arg"}, Dir: dir}
+	http := client.Endpoint{Scenario: "s", Transport: transport.NameHTTP, URL: "http://localhost/mcp"}
 	for _, test := range []struct {
 		name  string
 		args  []string
-		place client.Place
+		place client.Endpoint
 		want  []string
 	}{
 		{"url appended", []string{"-x"}, http, []string{"-x", "http://localhost/mcp", "initialize s http"}},
@@ -660,9 +662,9 @@ func TestFaultsAreCaught(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			launch := inProcess(func(ctx context.Context, p client.Place) error { return simple(ctx, p) })
+			launch := inProcess(func(ctx context.Context, p client.Endpoint) error { return simple(ctx, p) })
 			if test.fault != nil {
-				launch = inProcess(func(ctx context.Context, p client.Place) error {
+				launch = inProcess(func(ctx context.Context, p client.Endpoint) error {
 					c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 					test.fault(&c)
 					return c.Run(ctx)
@@ -686,7 +688,7 @@ func TestFaultsAreCaught(t *testing.T) {
 // TestClientThatNeedsOptionalMembers: a client that takes every tool for one
 // with a description.
 func TestClientThatNeedsOptionalMembers(t *testing.T) {
-	run := conducted(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Place) error {
+	run := conducted(t, suites.ClientScenarios{Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		described := true
 		c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime, Extra: func(ctx context.Context, s *reference.Session) {
 			x, err := s.Call(ctx, "tools/list", nil)
@@ -721,18 +723,18 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		scenario string // beside the baseline
-		launch   func(ctx context.Context, p client.Place) error
+		launch   func(ctx context.Context, p client.Endpoint) error
 		want     map[string]result.Verdict
 	}{
-		{"a ping before initialize", client.Baseline, func(ctx context.Context, p client.Place) error {
+		{"a ping before initialize", client.Baseline, func(ctx context.Context, p client.Endpoint) error {
 			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			early(&c)
 			return c.Run(ctx)
 		}, nil},
-		{"a handshake and no more", client.Baseline, func(ctx context.Context, p client.Place) error {
+		{"a handshake and no more", client.Baseline, func(ctx context.Context, p client.Endpoint) error {
 			return handshakeOnly(ctx, p)
 		}, nil},
-		{"no Content-Type", client.Baseline, func(ctx context.Context, p client.Place) error {
+		{"no Content-Type", client.Baseline, func(ctx context.Context, p client.Endpoint) error {
 			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			with(func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
 				out.Header = map[string][]string{"Content-Type": nil}
@@ -740,7 +742,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			})(&c)
 			return c.Run(ctx)
 		}, nil},
-		{"two sessions with a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
+		{"two sessions with a legacy server", "http/legacy-only", func(ctx context.Context, p client.Endpoint) error {
 			for range 2 {
 				if err := (reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}).Run(ctx); err != nil {
 					return err
@@ -748,7 +750,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			}
 			return nil
 		}, nil},
-		{"a GET to listen before initialize, and no way back to a legacy server", "http/legacy-only", func(ctx context.Context, p client.Place) error {
+		{"a GET to listen before initialize, and no way back to a legacy server", "http/legacy-only", func(ctx context.Context, p client.Endpoint) error {
 			if p.Scenario != "http/legacy-only" {
 				return reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}.Run(ctx)
 			}
@@ -759,17 +761,17 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 			defer stream.Body.Close()
 			return handshakeOnly(ctx, p)
 		}, nil},
-		{"no initialized", "capabilities/none", func(ctx context.Context, p client.Place) error {
+		{"no initialized", "capabilities/none", func(ctx context.Context, p client.Endpoint) error {
 			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.Method == "notifications/initialized" }))(&c)
 			return c.Run(ctx)
 		}, map[string]result.Verdict{"lifecycle.init.initialized-sent": result.Fail}},
-		{"no ping answered", "exchange/notifications", func(ctx context.Context, p client.Place) error {
+		{"no ping answered", "exchange/notifications", func(ctx context.Context, p client.Endpoint) error {
 			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			with(dropped(func(m *wire.Message) bool { return m.IsResponse() }))(&c)
 			return c.Run(ctx)
 		}, map[string]result.Verdict{"base.response.present": result.Fail}},
-		{"a failure, but none with JSON answers", "http/json-answers", func(ctx context.Context, p client.Place) error {
+		{"a failure, but none with JSON answers", "http/json-answers", func(ctx context.Context, p client.Endpoint) error {
 			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
 			if err := c.Run(ctx); err != nil || p.Scenario == "http/json-answers" {
 				return err
@@ -795,7 +797,7 @@ func TestOddClientsAreNotAccused(t *testing.T) {
 }
 
 // handshakeOnly looks whether a server is there.
-func handshakeOnly(ctx context.Context, p client.Place) error {
+func handshakeOnly(ctx context.Context, p client.Endpoint) error {
 	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "probe"))
 	if err != nil {
 		return err
@@ -808,7 +810,7 @@ func handshakeOnly(ctx context.Context, p client.Place) error {
 
 // simple is a client that takes things as they come: it checks no version,
 // ends no session and begins none anew.
-func simple(ctx context.Context, p client.Place) error {
+func simple(ctx context.Context, p client.Endpoint) error {
 	trace := wire.NewTrace(wire.DefaultLimits)
 	conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}).Dial(ctx, trace.Connect(transport.NameHTTP, "simple"))
 	if err != nil {
@@ -831,7 +833,7 @@ func simple(ctx context.Context, p client.Place) error {
 // TestClientThatLooksFirst runs a client that looks whether the server is there,
 // in a session of its own, before it does anything.
 func TestClientThatLooksFirst(t *testing.T) {
-	looks := func(ctx context.Context, p client.Place) {
+	looks := func(ctx context.Context, p client.Endpoint) {
 		var d transport.Dialer
 		switch p.Transport {
 		case transport.NameStdio:
@@ -852,7 +854,7 @@ func TestClientThatLooksFirst(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clean(t, conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Place) (transport.Process, error) {
+			clean(t, conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Endpoint) (transport.Process, error) {
 				client := suites.ReferenceClient(p, answerTime)
 				whole := client.Run
 				client.Run = func(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {

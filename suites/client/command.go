@@ -35,7 +35,7 @@ const official = "initialize"
 
 // registered are the variables for a client that an authorization server knows
 // already; the last is what the official tool tells such a client.
-func registered(p Place) [][2]string {
+func registered(p Endpoint) [][2]string {
 	if p.ClientID == "" {
 		return nil
 	}
@@ -45,8 +45,8 @@ func registered(p Place) [][2]string {
 	}
 }
 
-// Launch starts the client at a place.
-func (c Command) Launch(p Place) (transport.Process, error) {
+// Launch starts the client of a scenario.
+func (c Command) Launch(p Endpoint) (transport.Process, error) {
 	args, err := c.fill(p)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c Command) Launch(p Place) (transport.Process, error) {
 	env = slices.Clone(env)
 	for _, v := range append(registered(p), [][2]string{
 		{"MCPCONFORM_URL", p.URL}, {"MCPCONFORM_COMMAND", strings.Join(p.Command, " ")},
-		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCPCONFORM_ACT", p.Act},
+		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCPCONFORM_ACT", p.UserActions},
 		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(p.Official, official)}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
 		{"BROWSER", c.Browser},
 	}...) {
@@ -70,7 +70,7 @@ func (c Command) Launch(p Place) (transport.Process, error) {
 }
 
 // fill replaces the placeholders, or appends what none of them has asked for.
-func (c Command) fill(p Place) ([]string, error) {
+func (c Command) fill(p Endpoint) ([]string, error) {
 	used := false
 	var args []string
 	for _, a := range c.Args {
@@ -106,10 +106,10 @@ func (c Command) fill(p Place) ([]string, error) {
 }
 
 // Config returns the file in which many clients are told their servers, with
-// the places by name.
-func Config(places map[string]Place) ([]byte, error) {
-	servers := make(map[string]any, len(places))
-	for name, p := range places {
+// the endpoints by name.
+func Config(endpoints map[string]Endpoint) ([]byte, error) {
+	servers := make(map[string]any, len(endpoints))
+	for name, p := range endpoints {
 		switch p.Transport {
 		case transport.NameStdio:
 			servers[name] = map[string]any{"command": p.Command[0], "args": p.Command[1:]}
@@ -121,8 +121,8 @@ func Config(places map[string]Place) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-func writeConfig(p Place) (string, error) {
-	text, err := Config(map[string]Place{"mcpconform": p})
+func writeConfig(p Endpoint) (string, error) {
+	text, err := Config(map[string]Endpoint{"mcpconform": p})
 	if err != nil {
 		return "", fmt.Errorf("write the configuration of the client: %w", err)
 	}

@@ -19,16 +19,16 @@ func Faulty() []*Scenario {
 	var all []*Scenario
 	for _, f := range mockserver.Catalogue() {
 		// Protected servers have scenarios of their own.
-		if !strings.HasPrefix(f.ID, "auth.") && !slices.Contains(unheard, f.ID) {
+		if !strings.HasPrefix(f.ID, "auth.") && !slices.Contains(unjudgeable, f.ID) {
 			all = append(all, faulty(FaultPrefix+f.ID, f.ID))
 		}
 	}
 	return all
 }
 
-// unheard are the faults of servers that lose or change what they read before
+// unjudgeable are the faults of servers that lose or change what they read before
 // anybody could judge it.
-var unheard = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get"}
+var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get"}
 
 // A server of each of these has faults of one kind, several where they do not
 // hide one another. To cope with them is asked of nobody: what a client makes
@@ -61,7 +61,7 @@ func faulty(name string, ids ...string) *Scenario {
 		Name: name, Transports: first.Transports,
 		Requirements: []string{"base.json.well-formed", "base.json.object", "base.response.id-echo"},
 		Needs:        "the client sent nothing",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			for _, id := range ids {
 				if f, ok := mockserver.Find(id); ok {

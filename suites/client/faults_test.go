@@ -25,7 +25,9 @@ func TestFaultyServers(t *testing.T) {
 	}
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, func(t *testing.T) {
-			run := conducted(t, suites.ClientScenarios{Transport: over, Scenarios: []string{pattern}, Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }}, suites.Options{Timeout: 20 * time.Second})
+			run := conducted(t, suites.ClientScenarios{Transport: over, Scenarios: []string{pattern}, Launch: func(p client.Endpoint) (transport.Process, error) {
+				return suites.ReferenceClient(p, answerTime).Launch()
+			}}, suites.Options{Timeout: 20 * time.Second})
 			for _, q := range run.Requirements {
 				if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
 					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
@@ -39,7 +41,7 @@ func TestFaultyServers(t *testing.T) {
 }
 
 // begin opens a session with a server over HTTP.
-func begin(ctx context.Context, p client.Place, patience time.Duration) (*reference.Session, error) {
+func begin(ctx context.Context, p client.Endpoint, patience time.Duration) (*reference.Session, error) {
 	dialer := &transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}
 	conn, err := dialer.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(dialer.Transport(), "a client"))
 	if err != nil {
@@ -54,7 +56,7 @@ func begin(ctx context.Context, p client.Place, patience time.Duration) (*refere
 }
 
 // readOn reads a list for as long as there are cursors.
-func readOn(ctx context.Context, p client.Place) error {
+func readOn(ctx context.Context, p client.Endpoint) error {
 	s, err := begin(ctx, p, answerTime)
 	if err != nil {
 		return err
@@ -78,7 +80,7 @@ func readOn(ctx context.Context, p client.Place) error {
 // reads on until it is stopped has cost one limit, and is not blamed.
 func TestEndlessLists(t *testing.T) {
 	t.Parallel()
-	run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{"faults/*-list", "lists/endless"}, Launch: func(p client.Place) (transport.Process, error) {
+	run := conduct(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{"faults/*-list", "lists/endless"}, Launch: func(p client.Endpoint) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 			return readOn(ctx, p)
 		}}.Launch()

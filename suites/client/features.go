@@ -98,7 +98,7 @@ var featureScenarios = []*Scenario{
 			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency", "progress.omit-total",
 		},
 		Needs: "the client asked for the progress of no request",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progressing}}}
 		},
 		Judge: func(t *T) {
@@ -115,7 +115,7 @@ var featureScenarios = []*Scenario{
 		Name:         "features/errors",
 		Requirements: []string{"base.error.data-free"},
 		Needs:        "the client sent nothing after an error",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks:  []string{"base.error.invalid-params", "base.error.reserved-codes"},
 				Methods: map[string]server.Middleware{"*": failing},

@@ -95,7 +95,7 @@ var hostileScenarios = []*Scenario{
 			"schema.list-resources-request", "schema.list-prompts-request",
 		},
 		Needs: "the client listed nothing",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
 				methods[method] = server.Edit(func(_ *server.Request, result map[string]any) { breakList(result, member) })
@@ -107,16 +107,16 @@ var hostileScenarios = []*Scenario{
 		Name:         "hostile/large",
 		Requirements: []string{"stdio.message.large", "http.message.large"},
 		Needs:        "the client listed nothing",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, problem := next(ctx, r)
+					result, rpcErr := next(ctx, r)
 					object, ok := result.(map[string]any)
 					mine := new(counter)
 					if ok && listed[r.Method] != "" && r.Session.Value("large", func() any { return mine }) == any(mine) {
 						object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ", 1<<14)
 					}
-					return result, problem
+					return result, rpcErr
 				},
 			}}}
 		},

@@ -24,7 +24,7 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/json-answers", Transports: overHTTP(), Requirements: []string{"http.client.json-answer"},
 		Needs: "the client did not begin a session",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
 				Answer: func(*server.Request) server.AnswerForm { return server.AnswerJSON },
 				Reply: func(r *server.Reply) {
@@ -40,7 +40,7 @@ var httpScenarios = []*Scenario{
 		Name: "http/sse-answers", Transports: overHTTP(),
 		Requirements: []string{"http.client.sse-answer", "http.server.event-ids"},
 		Needs:        "the client did not begin a session",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true, NoEventID: true}}
 		},
 		Judge: func(t *T) {
@@ -68,7 +68,7 @@ var httpScenarios = []*Scenario{
 		Name: "http/plain", Transports: overHTTP(),
 		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
 		Needs:        "the client sent neither a GET nor a DELETE",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoGet: true, NoDelete: true}}
 		},
 		Judge: func(t *T) {
@@ -83,7 +83,7 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/no-session", Transports: overHTTP(), Requirements: []string{"http.server.session-id"},
 		Needs: "the client did not begin a session",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoSessionID: true}}
 		},
 		Judge: func(t *T) { t.Carries("the server assigned no session id", "http.server.session-id") },
@@ -91,7 +91,7 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
 		Needs: "the client did not end by itself",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
 				// Visible characters that are unusual all the same.
 				SessionID: func() string { return sessionID + rand.Text() },
@@ -179,7 +179,7 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "sse/spelling", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.message-events"},
 		Needs: "the client did not get through the handshake",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 				if e.Out == nil {
 					return []*server.Event{e}
@@ -203,7 +203,7 @@ var httpScenarios = []*Scenario{
 			"sse.client.post-to-endpoint", "sse.client.message-events",
 		},
 		Needs: "the client did not fall back to the legacy transport; that concerns only clients that want to reach older servers",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoStreamable: true}}
 		},
 		Judge: judgeFallback,
@@ -219,7 +219,7 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 	return &Scenario{
 		Name: "http/sse-" + name, Transports: overHTTP(), Requirements: []string{id},
 		Needs: "the client did not begin a session",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{
 				HTTP: server.HTTPOptions{AlwaysSSE: true},
 				Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
@@ -256,12 +256,12 @@ func (t *T) head(method string) *wire.Event {
 
 // listening pings on the listening stream and then ends that, while a request
 // of the client waits.
-func listening(p *Play) server.Options {
+func listening(run *ScenarioRun) server.Options {
 	script := func(a *Asker) {
 		ctx := a.Request.Session.Context()
 		log := a.Request.Session.Log()
 		// The stream may be on its way still.
-		opened, cancel := context.WithTimeout(ctx, p.Patience/4)
+		opened, cancel := context.WithTimeout(ctx, run.Patience/4)
 		defer cancel()
 		if _, err := log.Await(opened, 0, func(e *wire.Event) bool {
 			return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
@@ -273,12 +273,12 @@ func listening(p *Play) server.Options {
 		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
 			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
 		}})
-		if e, _ := a.await(ctx, p.Patience, from, "on-the-stream"); e == nil {
+		if e, _ := a.await(ctx, run.Patience, from, "on-the-stream"); e == nil {
 			a.missed(from, began, "ping")
 		}
 	}
 	return server.Options{Behaviour: server.Behaviour{
-		Methods: map[string]server.Middleware{"*": p.During(script)},
+		Methods: map[string]server.Middleware{"*": run.During(script)},
 		HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:") && e.Out != nil && e.Out.Method == "ping"
 			return []*server.Event{e}
@@ -371,13 +371,13 @@ func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name stri
 
 // refusing answers two responses of the client with 400, the second time with
 // an error in the body (basic/transports#sending-messages-to-the-server).
-func refusing(p *Play) server.Options {
+func refusing(run *ScenarioRun) server.Options {
 	o := Scripted(func(a *Asker) {
 		a.AskUser("refused-bare", "ping", nil)
 		a.Fence("after-bare")
 		a.AskUser("refused-body", "ping", nil)
 		a.Fence("after-body")
-	})(p)
+	})(run)
 	known := &sessions{}
 	o.Behaviour.Connected = known.add
 	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
@@ -423,7 +423,7 @@ func (t *T) judgeStrays() {
 // straying refuses what is posted elsewhere than the endpoint event says, and
 // records it in the session: without the session's id in the query nothing would
 // tell to which one it belongs.
-func straying(*Play) server.Options {
+func straying(*ScenarioRun) server.Options {
 	known := &sessions{}
 	strays := 0
 	o := server.Options{}
@@ -455,7 +455,7 @@ func straying(*Play) server.Options {
 
 // losing answers the first request of operation in the first session, and
 // whatever else comes in that session, with 404.
-func losing(*Play) server.Options {
+func losing(*ScenarioRun) server.Options {
 	return losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
 }
 
@@ -575,7 +575,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 
 // cutting ends the connection of the first request of operation before its
 // answer; the answer is there for a client that resumes.
-func cutting(*Play) server.Options {
+func cutting(*ScenarioRun) server.Options {
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
 		Behaviour: server.Behaviour{Breaks: []string{"http.server.sse-no-early-close"}, HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {

@@ -61,7 +61,7 @@ var lifecycleScenarios = []*Scenario{
 		Name:         "lifecycle/refused",
 		Requirements: []string{"lifecycle.init.initialized-after-result"},
 		Needs:        "the client did not send initialize",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
 					return nil, &wire.Error{Code: server.InternalError, Message: "Internal error: the server cannot serve"}
@@ -79,18 +79,18 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name:         "lifecycle/early-ping",
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
-		Options: func(p *Play) server.Options {
+		Options: func(run *ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.sse-related-messages"},
 				Methods: map[string]server.Middleware{"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, problem := next(ctx, r)
-					early := &Asker{Request: r, Patience: p.Patience / 5}
+					result, rpcErr := next(ctx, r)
+					early := &Asker{Request: r, Patience: run.Patience / 5}
 					r.Detach()
 					early.Notify("notifications/message", map[string]any{"level": "info", "data": "not initialized yet"})
 					// Silence tells nothing: over HTTP the client may wait for the
 					// id of the session.
 					early.AskUser("early-ping", "ping", nil)
-					return result, problem
+					return result, rpcErr
 				}},
 			}}
 		},
@@ -108,7 +108,7 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
 			"base.message.utf8-accepted", "lifecycle.version.client-supported",
 		},
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{
 				Instructions: "Grüße — 你好 — 🙂 — \u2028 — Ωμέγα",
 				Behaviour: server.Behaviour{
@@ -242,8 +242,8 @@ func (t *T) judgeAgreed() (judged bool) {
 }
 
 // editing returns options of a server that changes initialize results and lists.
-func editing(breaks []string, change func(result map[string]any)) func(*Play) server.Options {
-	return func(*Play) server.Options {
+func editing(breaks []string, change func(result map[string]any)) func(*ScenarioRun) server.Options {
+	return func(*ScenarioRun) server.Options {
 		edit := server.Edit(func(_ *server.Request, result map[string]any) { change(result) })
 		methods := map[string]server.Middleware{"initialize": edit}
 		for method := range listed {
@@ -275,8 +275,8 @@ func bare(item any) {
 
 // answering returns options of a server that answers with a version, whatever
 // was asked for.
-func answering(version string) func(*Play) server.Options {
-	return func(*Play) server.Options {
+func answering(version string) func(*ScenarioRun) server.Options {
+	return func(*ScenarioRun) server.Options {
 		return server.Options{
 			Versions: append(server.DefaultVersions(), version),
 			Behaviour: server.Behaviour{
@@ -287,8 +287,8 @@ func answering(version string) func(*Play) server.Options {
 	}
 }
 
-func without(capabilities ...string) func(*Play) server.Options {
-	return func(*Play) server.Options {
+func without(capabilities ...string) func(*ScenarioRun) server.Options {
+	return func(*ScenarioRun) server.Options {
 		return server.Options{
 			Without: capabilities,
 			// The tools are the same, whatever else there is.

@@ -26,7 +26,7 @@ var listScenarios = []*Scenario{
 			"pagination.next-cursor.may-be-last",
 		},
 		Needs: "the client fetched no further page of any list",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
 				methods[method] = paged(method, member)
@@ -65,26 +65,26 @@ var listScenarios = []*Scenario{
 		Name:         "lists/whole",
 		Requirements: []string{"pagination.client.both-flows"},
 		Needs:        "the client listed nothing of which it uses the items",
-		Options:      func(*Play) server.Options { return server.Options{PageSize: 10_000} },
+		Options:      func(*ScenarioRun) server.Options { return server.Options{PageSize: 10_000} },
 		Judge:        judgeWhole,
 	},
 	{
 		Name:         "lists/changed",
 		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 		Needs:        "the client listed nothing",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
 				if member == "resourceTemplates" {
 					continue
 				}
 				methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-					result, problem := next(ctx, r)
+					result, rpcErr := next(ctx, r)
 					r.Session.Value("changed "+member, func() any {
 						r.Notify("notifications/"+member+"/list_changed", nil)
 						return true
 					})
-					return result, problem
+					return result, rpcErr
 				}
 			}
 			return server.Options{Behaviour: server.Behaviour{Methods: methods, Breaks: []string{"http.server.sse-related-messages"}}}
@@ -102,7 +102,7 @@ var listScenarios = []*Scenario{
 		Name:         "lists/endless",
 		Requirements: []string{"pagination.client.cursor-unmodified", "pagination.client.cursor-opaque"},
 		Needs:        "the client fetched no further page of any list",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			methods := map[string]server.Middleware{"*": unhurried}
 			for method, member := range listed {
 				methods[method] = endless(member)
@@ -151,7 +151,7 @@ var listed = map[string]string{
 const nowhere = "file:///mcpconform.example/no-such-folder/"
 
 // virtual gives each resource a URI of a file that does not exist.
-func virtual(*Play) server.Options {
+func virtual(*ScenarioRun) server.Options {
 	given := func(uri any) any { // for one of the server's own
 		text, _ := uri.(string)
 		return nowhere + url.PathEscape(text)
@@ -202,10 +202,10 @@ func endless(member string) server.Middleware {
 		result := map[string]any{member: []any{}}
 		if page == 0 {
 			delete(r.Params, "cursor")
-			first, problem := next(ctx, r)
+			first, rpcErr := next(ctx, r)
 			object, ok := first.(map[string]any)
-			if problem != nil || !ok {
-				return first, problem
+			if rpcErr != nil || !ok {
+				return first, rpcErr
 			}
 			result = object
 		}
@@ -251,7 +251,7 @@ const cutPause = 20 * time.Millisecond
 
 // cutCharacters serves lists in pages, and writes one character of each first
 // cursor in two pieces: where one read ends means nothing.
-func cutCharacters(*Play) server.Options {
+func cutCharacters(*ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
 	for method, member := range listed {
 		methods[method] = paged(method, member)
@@ -306,10 +306,10 @@ func paged(method, member string) server.Middleware {
 			}
 			delete(r.Params, "cursor")
 		}
-		result, problem := next(ctx, r)
+		result, rpcErr := next(ctx, r)
 		object, ok := result.(map[string]any)
-		if problem != nil || !ok {
-			return result, problem
+		if rpcErr != nil || !ok {
+			return result, rpcErr
 		}
 		items, _ := object[member].([]any)
 		from := 0
@@ -329,7 +329,7 @@ func paged(method, member string) server.Middleware {
 
 // losingPages ends the first session when the second page of a list is asked
 // for. Its cursors are good in the session that gave them out.
-func losingPages(*Play) server.Options {
+func losingPages(*ScenarioRun) server.Options {
 	o := losingAt(func(m *wire.Message) bool { return listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil })
 	o.PageSize = 2
 	o.Behaviour.Methods = make(map[string]server.Middleware)
@@ -343,13 +343,13 @@ func losingPages(*Play) server.Options {
 				}
 				r.Params["cursor"] = own
 			}
-			result, problem := next(ctx, r)
+			result, rpcErr := next(ctx, r)
 			if page, ok := result.(map[string]any); ok {
 				if cursor, ok := page["nextCursor"].(string); ok {
 					page["nextCursor"] = cursor + mark
 				}
 			}
-			return result, problem
+			return result, rpcErr
 		}
 	}
 	return o

@@ -63,9 +63,9 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 	}
 	s := suites.ClientScenarios{
 		Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Network: new(memory.Network),
-		Launch: func(p client.Place) (transport.Process, error) {
+		Launch: func(p client.Endpoint) (transport.Process, error) {
 			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.Act}
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.UserActions}
 				if p.Transport == transport.NameStdio {
 					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 				}
@@ -105,7 +105,9 @@ func TestEveryRequirementIsProved(t *testing.T) {
 	passed := make(map[string]bool)
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		s := suites.ClientScenarios{Transport: over, Bridge: []string{self}}
-		s.Launch = func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, answerTime).Launch() }
+		s.Launch = func(p client.Endpoint) (transport.Process, error) {
+			return suites.ReferenceClient(p, answerTime).Launch()
+		}
 		if over == transport.NameStdio {
 			s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch
 		}

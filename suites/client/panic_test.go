@@ -11,12 +11,12 @@ import (
 // A scenario that goes wrong costs what it would have told, and no more.
 func TestScenarioThatPanics(t *testing.T) {
 	const id = "base.request.id-unique"
-	play := &T{Scenario: &Scenario{Name: "hasty", Requirements: []string{id}, Judge: func(t *T) {
+	run := &T{Scenario: &Scenario{Name: "hasty", Requirements: []string{id}, Judge: func(t *T) {
 		t.Exercised(id)
 		_ = t.Conversations[7]
 	}}, Conversations: []*judge.Conversation{}}
-	play.judge()
-	record := play.Record()
+	run.judge()
+	record := run.Record()
 	if e := record.At(id, wire.Client); len(record) != 1 || !strings.Contains(e.Error, "panic: runtime error") {
 		t.Errorf("the record is %+v", record)
 	}

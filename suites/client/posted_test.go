@@ -20,7 +20,7 @@ import (
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 
 // listen opens the event stream at a URL.
-func listen(ctx context.Context, p client.Place) (*http.Response, error) {
+func listen(ctx context.Context, p client.Endpoint) (*http.Response, error) {
 	get, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
 		return nil, err
@@ -30,13 +30,13 @@ func listen(ctx context.Context, p client.Place) (*http.Response, error) {
 }
 
 // reaching returns a client that reaches the server of a scenario.
-func reaching(p client.Place) *http.Client {
+func reaching(p client.Endpoint) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: p.Dial, DisableKeepAlives: true}}
 }
 
 // postsElsewhere opens a legacy stream and posts initialize to the announced URI
 // without its query.
-func postsElsewhere(ctx context.Context, p client.Place) error {
+func postsElsewhere(ctx context.Context, p client.Endpoint) error {
 	stream, err := listen(ctx, p)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func postsElsewhere(ctx context.Context, p client.Place) error {
 }
 
 func TestPostedElsewhere(t *testing.T) {
-	run := conducted(t, suites.ClientScenarios{Transport: transport.NameSSE, Scenarios: []string{"sse/session"}, Launch: func(p client.Place) (transport.Process, error) {
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameSSE, Scenarios: []string{"sse/session"}, Launch: func(p client.Endpoint) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 			return postsElsewhere(ctx, p)
 		}}.Launch()
@@ -82,7 +82,7 @@ func TestPostedElsewhere(t *testing.T) {
 
 // A client that no ordinary server takes in has shown nothing.
 func TestNeverTakenIn(t *testing.T) {
-	run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{client.Baseline}, Launch: func(p client.Place) (transport.Process, error) {
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{client.Baseline}, Launch: func(p client.Endpoint) (transport.Process, error) {
 		return transport.Func{Name: "client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 			return postsInitialize(ctx, p, http.Header{"Mcp-Session-Id": {"of-another-day"}})
 		}}.Launch()
@@ -93,7 +93,7 @@ func TestNeverTakenIn(t *testing.T) {
 }
 
 // postsInitialize sends initialize, with some more headers, and nothing else.
-func postsInitialize(ctx context.Context, p client.Place, more http.Header) error {
+func postsInitialize(ctx context.Context, p client.Endpoint, more http.Header) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, strings.NewReader(initialize))
 	if err != nil {
 		return err

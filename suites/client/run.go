@@ -21,12 +21,12 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// Place says where a client under test finds its server.
-type Place struct {
+// Endpoint says where a client under test finds the server of a scenario.
+type Endpoint struct {
 	Scenario  string
 	Transport string
-	// Act is what the client is told to do, as in [Scenario].
-	Act string
+	// UserActions is what the client is told to do in place of a user, as in [Scenario].
+	UserActions string
 	// URL of the server, unless the transport is stdio.
 	URL string
 	// Dial reaches the server at URL when it is on no network of the machine;
@@ -51,7 +51,7 @@ type Engine struct {
 	Transport string
 	// Launch starts the client under test. An error means that it cannot be
 	// started at all.
-	Launch func(p Place) (transport.Process, error)
+	Launch func(p Endpoint) (transport.Process, error)
 	// Bridge is the command that calls [Bridge]; address and token are appended.
 	Bridge []string
 	Trace  *wire.Trace
@@ -68,12 +68,12 @@ type Engine struct {
 	// does not is then held against it.
 	Authorizes bool
 
-	door   *T            // of the scenario that tells whether the client seeks authorization; nil without one
-	opened chan struct{} // closed when that has been played
-	hub    *hub
-	floor  *floor
-	played []*T
-	based  chan struct{} // closed when the baseline has been played
+	authBaseline     *T            // tells whether the client seeks authorization; nil if it is not run
+	authBaselineDone chan struct{} // closed when that has been run
+	bridges          *bridgeListener
+	launches         *launchLimiter
+	outcomes         []*T
+	baselineDone     chan struct{} // closed when the baseline has been run
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -87,14 +87,13 @@ const (
 	maxOutput = 8 << 10          // bytes kept of what a client prints
 )
 
-// Run plays the scenarios, the first of them being the baseline, and judges
-// them. The error is that of Launch.
+// Run runs the scenarios, of which the first is the baseline, and judges them. The error is that of Launch.
 func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
-	e.floor = newFloor(e.Parallel)
+	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	return e.all(ctx, scenarios, func(i int) error {
-		err := e.play(ctx, e.played[i])
+		err := e.runScenario(ctx, e.outcomes[i])
 		if err != nil {
 			stop(err)
 		}
@@ -105,30 +104,30 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 // Serve opens the servers of the scenarios, tells announce where each of them
 // is, and leaves them to the clients that a person connects until the context
 // ends. Then it judges what has happened.
-func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func([]Place)) ([]*T, error) {
-	places := make([]Place, len(scenarios))
+func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func([]Endpoint)) ([]*T, error) {
+	endpoints := make([]Endpoint, len(scenarios))
 	var opened sync.WaitGroup
 	opened.Add(len(scenarios))
 	// What is being said when the person ends the run is still to be heard.
 	serving := context.WithoutCancel(ctx)
 	return e.all(serving, scenarios, func(i int) error {
-		p, dir, err := e.rehearse(e.played[i])
+		run, dir, err := e.prepare(e.outcomes[i])
 		defer func() { _ = os.RemoveAll(dir) }()
-		var server stage
+		var server scenarioServer
 		if err == nil {
-			p.UserPatience = e.Timeout
-			server, places[i], err = e.open(serving, e.played[i], p, dir)
+			run.UserPatience = e.Timeout
+			server, endpoints[i], err = e.open(serving, e.outcomes[i], run, dir)
 		}
 		opened.Done()
 		if i == 0 {
 			opened.Wait()
-			announce(places)
+			announce(endpoints)
 		}
 		if err != nil {
 			return err
 		}
 		<-ctx.Done()
-		e.played[i].Ending.Attended = true
+		e.outcomes[i].Ending.Attended = true
 		server.leave()
 		leaving, cancel := context.WithTimeout(serving, leaveWait)
 		defer cancel()
@@ -137,27 +136,27 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	})
 }
 
-// all plays every scenario in a goroutine of its own, and judges each as soon
-// as it and the baseline have been played.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int) error) ([]*T, error) {
+// all runs every scenario in a goroutine of its own, and judges each as soon as it
+// and the baseline have ended.
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, run func(i int) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
 	if e.Transport == transport.NameStdio {
-		h, err := newHub(ctx, e.listen)
+		l, err := newBridgeListener(ctx, e.listen)
 		if err != nil {
 			return nil, err
 		}
-		defer h.close()
-		e.hub = h
+		defer l.close()
+		e.bridges = l
 	}
-	e.based = make(chan struct{})
-	e.played = make([]*T, len(scenarios))
-	e.opened = make(chan struct{})
+	e.baselineDone = make(chan struct{})
+	e.outcomes = make([]*T, len(scenarios))
+	e.authBaselineDone = make(chan struct{})
 	for i, s := range scenarios {
-		e.played[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes}
-		if s.Name == Door {
-			e.door = e.played[i]
+		e.outcomes[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes}
+		if s.Name == AuthorizationBaseline {
+			e.authBaseline = e.outcomes[i]
 		}
 	}
 	var failed error
@@ -165,29 +164,29 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 	var all sync.WaitGroup
 	for i, s := range scenarios {
 		all.Go(func() {
-			if err := play(i); err != nil {
+			if err := run(i); err != nil {
 				once.Do(func() { failed = err })
 			}
-			t := e.played[i]
-			t.Baseline = e.played[0]
-			t.Door = e.door
+			t := e.outcomes[i]
+			t.Baseline = e.outcomes[0]
+			t.AuthorizationBaseline = e.authBaseline
 			t.gather(e.Trace)
 			if i == 0 {
-				close(e.based)
+				close(e.baselineDone)
 			}
-			if t == e.door {
-				close(e.opened)
+			if t == e.authBaseline {
+				close(e.authBaselineDone)
 			}
-			<-e.based
-			if s.Guard != nil && e.door != nil {
-				<-e.opened
+			<-e.baselineDone
+			if s.Authorization != nil && e.authBaseline != nil {
+				<-e.authBaselineDone
 			}
 			t.judge()
-			for range doubts {
-				if t = e.reconsider(ctx, t); t == e.played[i] {
+			for range maxRepeats {
+				if t = e.repeat(ctx, t); t == e.outcomes[i] {
 					break
 				}
-				e.played[i] = t
+				e.outcomes[i] = t
 			}
 			if e.Done != nil {
 				e.Done(t)
@@ -195,26 +194,25 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, play func(i int
 		})
 	}
 	all.Wait()
-	return e.played, failed
+	return e.outcomes, failed
 }
 
-// doubts is how often a client that has broken off is given another chance.
-const doubts = 2
+// maxRepeats is how often a scenario that the client has broken off is run again.
+const maxRepeats = 2
 
-// reconsider plays a scenario once more in which the client has broken off, and
-// returns what is then to be held against it: on a busy machine a client loses
-// patience with any server, and what the server did is to blame only if it
-// happens again.
-func (e *Engine) reconsider(ctx context.Context, t *T) *T {
+// repeat runs a scenario again that the client has broken off, and returns the
+// outcome that counts: on a busy machine a client may give up on any server, so
+// what the server did is to blame only if the client breaks off again.
+func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	ok, decided, _ := t.Carried()
 	if ok || !decided || t.Ending.Exit == nil || t.Ending.Attended || !t.accused() {
 		return t
 	}
 	again := &T{
-		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, Baseline: t.Baseline, Door: t.Door,
+		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, Baseline: t.Baseline, AuthorizationBaseline: t.AuthorizationBaseline,
 		after: len(e.Trace.Logs()),
 	}
-	if err := e.play(ctx, again); err != nil || again.Ending.Skipped != "" {
+	if err := e.runScenario(ctx, again); err != nil || again.Ending.Skipped != "" {
 		return t
 	}
 	again.gather(e.Trace)
@@ -222,7 +220,7 @@ func (e *Engine) reconsider(ctx context.Context, t *T) *T {
 	return again
 }
 
-// judge says what the play has shown. A panic is a fault of the harness, which
+// judge says what the scenario run has shown. A panic is a fault of the harness, which
 // costs what the scenario would have told and no more.
 func (t *T) judge() {
 	if t.Scenario.Judge == nil {
@@ -241,7 +239,7 @@ func (t *T) judge() {
 // accused reports whether the scenario has found something.
 func (t *T) accused() bool { return len(t.recorder().Record.Findings()) > 0 }
 
-// logs returns the connections of the scenario, those of an earlier play aside.
+// logs returns the connections of the scenario, without those of an earlier run.
 func (t *T) logs(trace *wire.Trace) []*wire.Log {
 	return slices.DeleteFunc(trace.Logs()[t.after:], func(l *wire.Log) bool { return l.Label != t.Scenario.Name })
 }
@@ -268,92 +266,93 @@ func cutShort(ctx context.Context) string {
 	return "the run was interrupted"
 }
 
-// barred says why a client is not launched at a protected server: it has shown
-// before that it does not seek authorization, which is optional.
-func (e *Engine) barred(ctx context.Context, s *Scenario) string {
-	if s.Guard == nil || s.Name == Door || e.door == nil {
+// unauthorized says why a client is not launched at a protected server: the
+// authorization baseline has shown that it does not seek authorization, which is
+// optional.
+func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
+	if s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil {
 		return ""
 	}
 	select {
-	case <-e.opened:
+	case <-e.authBaselineDone:
 	case <-ctx.Done():
 		return cutShort(ctx)
 	}
-	if !e.door.sought() {
-		return e.door.unsought()
+	if !e.authBaseline.sought() {
+		return e.authBaseline.reasonUnauthorized()
 	}
 	return ""
 }
 
-// play launches the client against one server and waits for its end.
-func (e *Engine) play(ctx context.Context, t *T) error {
-	why := e.barred(ctx, t.Scenario)
+// runScenario launches the client against one server and waits for its end.
+func (e *Engine) runScenario(ctx context.Context, t *T) error {
+	why := e.unauthorized(ctx, t.Scenario)
 	if why != "" {
 		t.Ending.Skipped = why
 		return nil
 	}
-	visit, why := e.floor.enter(ctx, t.Scenario)
+	slot, why := e.launches.acquire(ctx, t.Scenario)
 	if why != "" {
 		t.Ending.Skipped = why
 		return nil
 	}
-	defer visit.leave()
-	p, dir, err := e.rehearse(t)
+	defer slot.release()
+	run, dir, err := e.prepare(t)
 	defer func() { _ = os.RemoveAll(dir) }()
 	if err != nil {
 		return err
 	}
-	server, place, err := e.open(ctx, t, p, dir)
+	server, endpoint, err := e.open(ctx, t, run, dir)
 	if err != nil {
 		return err
 	}
-	process, err := e.Launch(place)
+	process, err := e.Launch(endpoint)
 	if err != nil {
 		server.shut(ctx)
 		return err
 	}
-	t.Ending = e.await(ctx, process, t, p, visit, server)
+	t.Ending = e.await(ctx, process, t, run, slot, server)
 	return nil
 }
 
-// rehearse prepares a scenario. The folder is to be removed in every case.
-func (e *Engine) rehearse(t *T) (p *Play, dir string, err error) {
+// prepare prepares a scenario run. The caller removes the folder, also after an error.
+func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	p = &Play{Scenario: t.Scenario, Patience: patience, UserPatience: patience}
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience}
 	if dir, err = os.MkdirTemp("", "mcpconform-"); err != nil {
-		return p, "", fmt.Errorf("make a folder for the client: %w", err)
+		return run, "", fmt.Errorf("make a folder for the client: %w", err)
 	}
-	if strings.Contains(t.Scenario.Act, folder) {
-		if p.Folder, err = os.MkdirTemp(dir, "root-"); err != nil {
-			return p, dir, fmt.Errorf("make a folder for the client: %w", err)
+	if strings.Contains(t.Scenario.UserActions, folder) {
+		if run.Folder, err = os.MkdirTemp(dir, "root-"); err != nil {
+			return run, dir, fmt.Errorf("make a folder for the client: %w", err)
 		}
 	}
-	t.Folder = p.Folder
-	return p, dir, nil
+	t.Folder = run.Folder
+	return run, dir, nil
 }
 
 // open starts the server of a scenario.
-func (e *Engine) open(ctx context.Context, t *T, p *Play, dir string) (stage, Place, error) {
-	s := p.Scenario
+func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (scenarioServer, Endpoint, error) {
+	s := run.Scenario
 	var o server.Options
 	if s.Options != nil {
-		o = s.Options(p)
+		o = s.Options(run)
 	}
 	o.Trace, o.Label = e.Trace, s.Name
 	if o.Catalogue == nil {
 		o.Catalogue = catalogue()
 	}
-	o.CallTimeout = p.UserPatience
+	o.CallTimeout = run.UserPatience
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, whatever it was about to say.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
-	place := Place{Scenario: s.Name, Act: strings.ReplaceAll(s.Act, folder, p.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
+	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
 	if e.Transport == transport.NameStdio {
-		server := e.placeStdio(&place, s, o)
-		return server, place, nil
+		server := e.serveStdio(&endpoint, s, o)
+		return server, endpoint, nil
 	}
-	server, err := e.placeHTTP(ctx, &place, t, o)
-	return server, place, err
+	server, err := e.serveHTTP(ctx, &endpoint, t, o)
+	return server, endpoint, err
 }
 
 // anyMediaType takes messages whatever their Content-Type says: the
@@ -386,8 +385,8 @@ func catalogue() *server.Catalogue {
 	return c
 }
 
-// stage is the server of a scenario.
-type stage struct {
+// scenarioServer is the server of a scenario.
+type scenarioServer struct {
 	// settle waits for what the client has left behind that still speaks to the
 	// server, and reports whether that has ended.
 	settle func(context.Context) bool
@@ -398,23 +397,23 @@ type stage struct {
 	shut func(context.Context)
 }
 
-func (e *Engine) placeStdio(place *Place, s *Scenario, o server.Options) stage {
-	b := &booth{scenario: s, options: o}
-	token := e.hub.open(b)
-	place.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.hub.listener.Addr().String(), token)
-	place.Serve = server.New(o).RunStdio
+func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) scenarioServer {
+	bridged := &stdioEndpoint{scenario: s, options: o}
+	token := e.bridges.open(bridged)
+	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
+	endpoint.Serve = server.New(o).RunStdio
 	settled := func(context.Context) bool { return true } // a server process that is left behind is waited for at the end
-	return stage{settle: settled, leave: func() { b.left.Store(true) }, shut: func(ctx context.Context) { e.hub.shut(ctx, token) }}
+	return scenarioServer{settle: settled, leave: func() { bridged.left.Store(true) }, shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
 }
 
-func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Options) (stage, error) {
+func (e *Engine) serveHTTP(ctx context.Context, endpoint *Endpoint, t *T, o server.Options) (scenarioServer, error) {
 	s := t.Scenario
 	l, err := e.listen()
 	if err != nil {
-		return stage{}, fmt.Errorf("listen for the client: %w", err)
+		return scenarioServer{}, fmt.Errorf("listen for the client: %w", err)
 	}
 	if e.Network != nil {
-		place.Dial = e.Network.Dial
+		endpoint.Dial = e.Network.Dial
 	}
 	path := s.Path
 	if path == "" {
@@ -423,39 +422,39 @@ func (e *Engine) placeHTTP(ctx context.Context, place *Place, t *T, o server.Opt
 			path = server.PathSSE
 		}
 	}
-	place.URL = (&url.URL{Scheme: "http", Host: l.Addr().String(), Path: path}).String()
-	depart := func() {}
-	if s.Guard != nil {
-		if t.Flow, depart, err = e.guarded(ctx, s.Guard(), place, &o, s.Name); err != nil {
-			depart()
+	endpoint.URL = (&url.URL{Scheme: "http", Host: l.Addr().String(), Path: path}).String()
+	unprotect := func() {}
+	if s.Authorization != nil {
+		if t.Flow, unprotect, err = e.protect(ctx, s.Authorization(), endpoint, &o, s.Name); err != nil {
+			unprotect()
 			_ = l.Close()
-			return stage{}, err
+			return scenarioServer{}, err
 		}
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan struct{})
-	v := &visitors{}
-	o.Behaviour.HTTP.Middleware = v.counting(o.Behaviour.HTTP.Middleware)
+	f := &inFlight{}
+	o.Behaviour.HTTP.Middleware = f.counting(o.Behaviour.HTTP.Middleware)
 	h := server.New(o).HTTP()
 	go func() {
 		defer close(served)
 		_ = h.Serve(serving, l)
 	}()
-	return stage{settle: v.settle, leave: func() {}, shut: func(context.Context) {
+	return scenarioServer{settle: f.settle, leave: func() {}, shut: func(context.Context) {
 		stop()
 		<-served
-		depart()
+		unprotect()
 	}}, nil
 }
 
 // await waits until the client ends, and stops one that does not.
-func (e *Engine) await(ctx context.Context, p transport.Process, t *T, play *Play, v *visit, server stage) Ending {
+func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot, server scenarioServer) Ending {
 	_ = p.Stdin().Close()
 	output := &tail{}
 	var readers sync.WaitGroup
 	readers.Go(func() { _, _ = io.Copy(output, p.Stdout()) })
 	readers.Go(func() { _, _ = io.Copy(output, p.Stderr()) })
-	end := e.watch(ctx, p, t, play, v)
+	end := e.watch(ctx, p, t, run, s)
 	if end.Late || end.Skipped != "" {
 		server.leave()
 		_ = p.Terminate()
@@ -488,7 +487,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, play *Pla
 
 // watch waits for the end of the client or for a reason to stop it. Meanwhile
 // it makes room for others once the client does nothing.
-func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, play *Play, v *visit) (end Ending) {
+func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot) (end Ending) {
 	limit := time.NewTimer(e.Timeout)
 	defer limit.Stop()
 	quiet := min(quietTime, e.Timeout/20)
@@ -498,17 +497,17 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, play *Pla
 	for {
 		select {
 		case <-p.Done():
-			if play.Scenario.Name == Baseline {
-				e.floor.took(time.Since(began))
+			if run.Scenario.Name == Baseline {
+				e.launches.baselineTook(time.Since(began))
 			}
 			return Ending{}
 		case <-ctx.Done():
 			return Ending{Skipped: cutShort(ctx)}
 		case <-limit.C:
-			if play.Scenario.Name == Baseline {
-				e.floor.hangs(seen > 0)
+			if run.Scenario.Name == Baseline {
+				e.launches.baselineHangs(seen > 0)
 			}
-			if more := e.floor.usual() - time.Since(began); more > 0 {
+			if more := e.launches.minimum() - time.Since(began); more > 0 {
 				limit.Reset(more)
 				continue
 			}
@@ -520,15 +519,15 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, play *Pla
 		}
 		// A client that has not spoken yet may be starting on a busy machine.
 		if seen > 0 && (time.Since(since) >= quiet || time.Since(began) >= e.Timeout/4) {
-			v.rest()
+			s.idle()
 		}
-		if play.Scenario.Patient || !e.floor.hung() {
+		if run.Scenario.Patient || !e.launches.baselineHung() {
 			continue
 		}
 		// It hangs with an ordinary server, so that to hang here is no news:
 		// what counts is that it had the time to say what it has to say.
-		lasted := time.Since(e.floor.since(began))
-		if seen > 0 && time.Since(since) > play.Patience+quiet || lasted > 2*play.Patience {
+		lasted := time.Since(e.launches.since(began))
+		if seen > 0 && time.Since(since) > run.Patience+quiet || lasted > 2*run.Patience {
 			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}
 		}
 	}

@@ -1,6 +1,6 @@
 // Package client holds the scenarios for clients under test: each is a server
 // that behaves in a certain way, and what a client must make of it. A scenario
-// is a plain value, so that it can be listed and played without any framework.
+// is a plain value, so that it can be listed and run without any framework.
 // What can be seen in messages alone is left to the passive rules of package
 // judge, which look at every connection of every scenario.
 package client
@@ -25,10 +25,10 @@ type Scenario struct {
 	Requirements []string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
-	// Act tells the client how to act where a person would decide: topics with
-	// what is to be done, such as "elicitation=accept,decline,cancel". Most
-	// scenarios need nothing of the kind.
-	Act string
+	// UserActions tells the client what to do where a user would decide: topics
+	// with actions, such as "elicitation=accept,decline,cancel". It is empty in
+	// most scenarios.
+	UserActions string
 	// Needs says what the client has to do for the scenario to tell anything.
 	Needs string
 	// Patient scenarios keep a client waiting on purpose: that it is still
@@ -38,9 +38,9 @@ type Scenario struct {
 	Path string
 	// Options returns the options of the server; nil is the server that
 	// departs in nothing.
-	Options func(p *Play) server.Options
-	// Guard says how the server is protected; nil leaves it open.
-	Guard func() *Guard
+	Options func(run *ScenarioRun) server.Options
+	// Authorization says how the server is protected; nil leaves it open.
+	Authorization func() *AuthorizationSetup
 	// Official is the scenario of the official conformance tool that clients
 	// which choose their behaviour by its name are told; "" is the ordinary one.
 	Official string
@@ -68,11 +68,11 @@ const Baseline = "baseline"
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
-		timeScenarios, actScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
+		timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
 }
 
-// Play is one scenario while it is played.
-type Play struct {
+// ScenarioRun is one scenario while it runs.
+type ScenarioRun struct {
 	Scenario *Scenario
 	// Patience is how long an answer of the client is awaited, and UserPatience
 	// how long one for which it may ask a person.
@@ -104,19 +104,19 @@ type T struct {
 	// Conversations that the client had, oldest first.
 	Conversations []*judge.Conversation
 	Ending        Ending
-	// Folder is that of the [Play].
+	// Folder is that of the [ScenarioRun].
 	Folder string
 	// Baseline is the same client against the server that departs in nothing.
 	Baseline *T
-	// Door is the same client at the protected server that departs in nothing;
-	// nil when that is not played.
-	Door *T
+	// AuthorizationBaseline is the same client at an ordinary protected server;
+	// nil when that scenario is not run.
+	AuthorizationBaseline *T
 	// Flow is how the client came by a token; nil at an open server.
 	Flow *Flow
 	// Authorizes says that the client is meant to seek authorization.
 	Authorizes bool
 
-	after int // connections that the trace held when the play began
+	after int // connections that the trace held when the run began
 	rec   *ledger.Recorder
 }
 
@@ -130,14 +130,14 @@ func (t *T) Record() ledger.Record {
 	r := t.recorder()
 	for _, id := range t.Scenario.Requirements {
 		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" && len(e.Inconclusive) == 0 {
-			r.Inconclusive(id, wire.Client, t.untold())
+			r.Inconclusive(id, wire.Client, t.reasonInconclusive())
 		}
 	}
 	return r.Record
 }
 
-// untold says why a scenario has told nothing.
-func (t *T) untold() string {
+// reasonInconclusive says why a scenario has told nothing.
+func (t *T) reasonInconclusive() string {
 	switch {
 	case t.Ending.Skipped != "":
 		return t.Ending.Skipped

@@ -29,9 +29,9 @@ type Asker struct {
 
 type scriptKey struct{}
 
-// During returns the middleware, for all methods, that plays a script once in a
+// During returns the middleware, for all methods, that runs a script once in a
 // session.
-func (p *Play) During(script Script) server.Middleware {
+func (run *ScenarioRun) During(script Script) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if !operation(r.Method) || !r.Session.Initialized() {
 			return next(ctx, r)
@@ -39,17 +39,17 @@ func (p *Play) During(script Script) server.Middleware {
 		first := make(chan struct{})
 		if r.Session.Value(scriptKey{}, func() any { return first }) == any(first) {
 			r.Detach()
-			script(&Asker{Request: r, Patience: p.Patience, UserPatience: p.UserPatience})
+			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience})
 		}
 		return next(ctx, r)
 	}
 }
 
-// Scripted returns options of a server that plays a script.
-func Scripted(script Script) func(*Play) server.Options {
-	return func(p *Play) server.Options {
+// Scripted returns options of a server that runs a script.
+func Scripted(script Script) func(*ScenarioRun) server.Options {
+	return func(run *ScenarioRun) server.Options {
 		return server.Options{Behaviour: server.Behaviour{
-			Methods: map[string]server.Middleware{"*": p.During(script)},
+			Methods: map[string]server.Middleware{"*": run.During(script)},
 			// What a script asks is about the session, not about the request
 			// that happens to be under way.
 			Breaks: []string{"http.server.sse-related-messages"},

@@ -11,30 +11,30 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// ScriptPrefix begins the names of the scenarios that play scripts of the user.
+// ScriptPrefix begins the names of the scenarios that run scripts of the user.
 const ScriptPrefix = "script/"
 
-// Played returns the scenario in which a script of the user is played to the
-// client. It serves the given requirements; the first is the one that the
+// ScriptScenario returns the scenario in which the server follows a script of the
+// user. It serves the given requirements; the first is the one that the
 // client breaks when it does something else than the script expects. The error
-// is that of a script that cannot be played to clients.
-func Played(s *script.Script, requirements ...string) (*Scenario, error) {
+// is that of a script that is not for clients.
+func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error) {
 	if _, err := mockserver.RunScript(new(server.Options), s, func(string) {}); err != nil {
 		return nil, err
 	}
-	var played *mockserver.ScriptRun
+	var course *mockserver.ScriptRun
 	return &Scenario{
 		Name: ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			// The same has gone well above.
-			played, _ = mockserver.RunScript(&o, s, func(string) {})
+			course, _ = mockserver.RunScript(&o, s, func(string) {})
 			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 			return o
 		},
 		Judge: func(t *T) {
-			if played != nil {
-				t.judgeScript(s, played.Courses(), requirements)
+			if course != nil {
+				t.judgeScript(s, course.Courses(), requirements)
 			}
 		},
 	}, nil

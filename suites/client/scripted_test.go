@@ -42,7 +42,9 @@ func TestScripts(t *testing.T) {
 					names = append(names, client.ScriptPrefix+s.Name)
 				}
 				return names
-			}(), Launch: func(p client.Place) (transport.Process, error) { return suites.ReferenceClient(p, calmTime).Launch() }}, suites.Options{Scripts: scripts, Selection: suites.Selection{Select: []string{"script", "ping.response-prompt"}}})
+			}(), Launch: func(p client.Endpoint) (transport.Process, error) {
+				return suites.ReferenceClient(p, calmTime).Launch()
+			}}, suites.Options{Scripts: scripts, Selection: suites.Selection{Select: []string{"script", "ping.response-prompt"}}})
 			scripttest.Compare(t, run, clientScripts)
 			if q := requirement(t, run, "ping.response-prompt"); q.Verdict != result.Pass || !strings.Contains(strings.Join(q.Checks, " "), "script/serves") {
 				t.Errorf("the requirement that a script serves is %s, by %q", q.Verdict, q.Checks)

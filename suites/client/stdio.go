@@ -25,7 +25,7 @@ var stdioScenarios = []*Scenario{
 	{
 		Name: "stdio/stderr", Transports: overStdio(), Requirements: []string{"stdio.client.stderr-handling"},
 		Needs: "the client did not get through the handshake",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Stdio.Start = func(_, stderr io.Writer) {
 				// More than a pipe holds: a server that nobody reads waits there.
@@ -41,7 +41,7 @@ var stdioScenarios = []*Scenario{
 	{
 		Name: "stdio/exits-early", Transports: overStdio(), Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
 		Needs: "the client sent no request after the handshake",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
 			o.Behaviour.Stdio.Quit = func(_ int, line []byte) bool {
@@ -75,7 +75,7 @@ var stdioScenarios = []*Scenario{
 			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill",
 		},
 		Needs: "the client did not end by itself",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
 			o.Behaviour.Stdio.Linger = func(*server.Session) bool { return true }
@@ -91,12 +91,12 @@ var stdioScenarios = []*Scenario{
 // framing ends its answers by CR LF and writes everything in pieces; once the
 // client has shown that it lives through a log message, one comes in the same
 // write as an answer.
-func framing(p *Play) server.Options {
+func framing(run *ScenarioRun) server.Options {
 	var together atomic.Bool
 	o := Scripted(func(a *Asker) {
 		a.Notify("notifications/message", map[string]any{"level": "info", "data": "alone"})
 		together.Store(a.Fence("after-message"))
-	})(p)
+	})(run)
 	o.Instructions = "one\u2028two\u2029three\u0085four — ünïcödé"
 	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &splitter{to: w} }
 	o.Behaviour.Frame = func(out *server.Outgoing, frame []byte) []byte {

@@ -26,7 +26,7 @@ var timeScenarios = []*Scenario{
 	{
 		Name: "time/silence", Patient: true, Requirements: timeoutRequirements,
 		Needs:   "the client sent no request after the handshake that could be left unanswered",
-		Options: hushed(func(string) bool { return true }, nil),
+		Options: unanswering(func(string) bool { return true }, nil),
 		Judge:   func(t *T) { judgeSilence(t, false) },
 	},
 	{
@@ -42,13 +42,13 @@ var timeScenarios = []*Scenario{
 		Name: "time/endless-progress", Patient: true,
 		Requirements: []string{"lifecycle.timeout.maximum"},
 		Needs:        "the client asked for the progress of no tool call",
-		Options: hushed(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
+		Options: unanswering(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
 			for step := 1; r.Sleep(ctx, 200*time.Millisecond) == nil; step++ {
 				r.Progress(float64(step), 0, "")
 			}
 		}),
 		Judge: func(t *T) {
-			for _, x := range t.hushed() {
+			for _, x := range t.unanswered() {
 				if x.Token == nil {
 					continue
 				}
@@ -65,7 +65,7 @@ var timeScenarios = []*Scenario{
 		Name:         "time/slow",
 		Requirements: []string{lateResponse},
 		Needs:        "the client cancelled no request before its late answer",
-		Options: func(*Play) server.Options {
+		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				AnswerCancelled: true, Breaks: []string{"cancellation.no-response", "cancellation.stop-processing"},
 				Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -94,12 +94,12 @@ const lateResponse = "cancellation.late-response"
 // silentTool leaves the first tool call of the client unanswered. If that is
 // cancelled, the third one is answered as soon as it is cancelled as well: the
 // one between them shows that the client goes on after a call that it gave up.
-func silentTool(p *Play) server.Options {
+func silentTool(run *ScenarioRun) server.Options {
 	var cancelled atomic.Bool
-	o := hushed(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
+	o := unanswering(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
 		<-ctx.Done()
 		cancelled.Store(r.Session.Context().Err() == nil)
-	})(p)
+	})(run)
 	o.Behaviour.AnswerCancelled = true
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "cancellation.no-response", "cancellation.stop-processing")
 	o.Behaviour.Methods["tools/call"] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -170,16 +170,16 @@ func (t *T) busyAfter(calls int) bool {
 	return false
 }
 
-// hushed returns options of a server that leaves the first request of some
+// unanswering returns options of a server that leaves the first request of some
 // methods unanswered. meanwhile, unless nil, runs until the request is
 // cancelled or the session ends.
-func hushed(which func(method string) bool, meanwhile func(ctx context.Context, r *server.Request)) func(*Play) server.Options {
-	return func(*Play) server.Options {
+func unanswering(which func(method string) bool, meanwhile func(ctx context.Context, r *server.Request)) func(*ScenarioRun) server.Options {
+	return func(*ScenarioRun) server.Options {
 		return server.Options{Behaviour: server.Behaviour{
 			Breaks: []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"},
 			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				mine := new(counter)
-				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) || r.Session.Value("hushed", func() any { return mine }) != any(mine) {
+				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
 					return next(ctx, r)
 				}
 				r.Detach()
@@ -193,8 +193,8 @@ func hushed(which func(method string) bool, meanwhile func(ctx context.Context, 
 	}
 }
 
-// hushed returns the client's requests that got no answer.
-func (t *T) hushed() []*judge.Exchange {
+// unanswered returns the client's requests that got no answer.
+func (t *T) unanswered() []*judge.Exchange {
 	var all []*judge.Exchange
 	for _, x := range t.Requests() {
 		if x.Response == nil {
@@ -245,7 +245,7 @@ func (t *T) wentOn(x *judge.Exchange) *wire.Event {
 
 // basic/lifecycle#timeouts
 func judgeSilence(t *T, tool bool) {
-	open := t.hushed()
+	open := t.unanswered()
 	if len(open) == 0 {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 // A client that asks for two things at the same time, and has more patience than
 // the scenario, uses what it gets of the one and still waits for the other.
 func TestClientThatAsksForTwoThings(t *testing.T) {
-	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"time/silence"}, Launch: inProcess(func(ctx context.Context, p client.Place) error {
+	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"time/silence"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		s, err := begin(ctx, p, calmTime)
 		if err != nil {
 			return err

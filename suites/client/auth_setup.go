@@ -17,8 +17,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Guard says how the server of a scenario is protected, and by whom.
-type Guard struct {
+// AuthorizationSetup says how the server of a scenario is protected, and which
+// authorization servers it trusts.
+type AuthorizationSetup struct {
 	// Servers are the authorization servers, each at an origin of its own; of
 	// its Issuer only the path is given. None is one without departures.
 	Servers []authserver.Options
@@ -35,12 +36,12 @@ type Guard struct {
 }
 
 // Flow is what a client did to come by a token, and with it. It is complete
-// once the scenario has been played.
+// once the scenario has been run.
 type Flow struct {
-	guard   *Guard
-	place   *url.URL // what the client was given
-	servers []*authserver.Server
-	logs    []*wire.Log // of the authorization servers
+	setup    *AuthorizationSetup
+	endpoint *url.URL // what the client was given
+	servers  []*authserver.Server
+	logs     []*wire.Log // of the authorization servers
 
 	mu        sync.Mutex
 	exchanges []Step
@@ -67,11 +68,11 @@ type Shown struct {
 
 const maxSteps = 1000
 
-// guarded makes a server's options those of a protected one, and starts its
+// protect makes a server's options those of a protected one, and starts its
 // authorization servers. The function that it returns stops them.
-func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.Options, label string) (*Flow, func(), error) {
-	f := &Flow{guard: g}
-	protection := g.Protection
+func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoint *Endpoint, o *server.Options, label string) (*Flow, func(), error) {
+	f := &Flow{setup: setup}
+	protection := setup.Protection
 	var stops []func()
 	stop := func() {
 		for _, s := range stops {
@@ -81,17 +82,17 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 			l.End()
 		}
 	}
-	options := g.Servers
+	options := setup.Servers
 	if len(options) == 0 {
 		options = []authserver.Options{{}}
 	}
-	mine, err := url.Parse(place.URL)
+	mine, err := url.Parse(endpoint.URL)
 	if err != nil {
 		return nil, stop, err
 	}
 	for i, so := range options {
 		origin, listener := "http://"+mine.Host, net.Listener(nil)
-		if !g.Together {
+		if !setup.Together {
 			if listener, err = e.listen(); err != nil {
 				return nil, stop, fmt.Errorf("listen as authorization server: %w", err)
 			}
@@ -102,8 +103,8 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 		so.Log = e.Trace.Connect(transport.NameOAuth, label)
 		f.logs = append(f.logs, so.Log)
 		so.Seen = func(x authserver.Call) { f.step(Step{x, i}) }
-		if g.Client != nil {
-			so.Clients = append(so.Clients, *g.Client)
+		if setup.Client != nil {
+			so.Clients = append(so.Clients, *setup.Client)
 		}
 		as, err := authserver.New(so)
 		if err != nil {
@@ -111,14 +112,14 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 		}
 		f.servers = append(f.servers, as)
 		protection.Issuers = append(protection.Issuers, as.Issuer())
-		if g.Together {
+		if setup.Together {
 			protection.Elsewhere = as
 		} else {
-			stops = append(stops, serveHTTP(ctx, listener, as))
+			stops = append(stops, serveHandler(ctx, listener, as))
 		}
 	}
-	if g.Client != nil {
-		place.ClientID, place.ClientSecret = g.Client.ID, g.Client.Secret
+	if setup.Client != nil {
+		endpoint.ClientID, endpoint.ClientSecret = setup.Client.ID, setup.Client.Secret
 	}
 	protection.Verify = f.verify
 	o.HTTP.Protection = &protection
@@ -129,16 +130,16 @@ func (e *Engine) guarded(ctx context.Context, g *Guard, place *Place, o *server.
 		}
 		return f.watch(next)
 	}
-	if g.URL != nil {
-		g.URL(mine)
-		place.URL = mine.String()
+	if setup.URL != nil {
+		setup.URL(mine)
+		endpoint.URL = mine.String()
 	}
-	f.place = mine
+	f.endpoint = mine
 	return f, stop, nil
 }
 
-// serveHTTP serves a handler until the function that it returns is called.
-func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) (stop func()) {
+// serveHandler serves a handler until the function that it returns is called.
+func serveHandler(ctx context.Context, l net.Listener, h http.Handler) (stop func()) {
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
@@ -171,7 +172,7 @@ func (f *Flow) issued(token string) bool {
 // is for another resource is taken as well, so that the rest can be seen.
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	f.mu.Lock()
-	if f.guard.Lapse && !f.lapsed && r.Method == http.MethodPost {
+	if f.setup.Lapse && !f.lapsed && r.Method == http.MethodPost {
 		// The handshake takes two of these.
 		if f.posts++; f.posts == 3 {
 			f.lapsed = true

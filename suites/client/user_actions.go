@@ -16,13 +16,13 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// The scenarios in this file are about what a person decides, so that the
-// client, or the person, has to be told how to act. One that does not heed that
-// tells nothing, and is not held to it: each scenario asks for different things
-// in turn and judges only a client of which some came.
-var actScenarios = []*Scenario{
+// The scenarios in this file are about what a user decides, so the client, or the
+// person who uses it, has to be told what to do. A client that ignores the
+// instructions is not judged: each scenario asks for different actions in turn, and
+// judges only a client that performed some of them.
+var userActionScenarios = []*Scenario{
 	{
-		Name: "acts/elicitation", Act: "elicitation=accept,decline,cancel",
+		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
 		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
 		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
 		Options: Scripted(func(a *Asker) {
@@ -32,10 +32,10 @@ var actScenarios = []*Scenario{
 				}
 			}
 		}),
-		Judge: judgeActions,
+		Judge: judgeElicitationActions,
 	},
 	{
-		Name: "acts/sampling", Act: "sampling=accept,reject",
+		Name: "acts/sampling", UserActions: "sampling=accept,reject",
 		Requirements: []string{"sampling.error.user-rejected"},
 		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
 		Options: Scripted(func(a *Asker) {
@@ -48,33 +48,34 @@ var actScenarios = []*Scenario{
 		Judge: judgeRejection,
 	},
 	{
-		Name: "acts/roots", Act: "roots=add,modify,remove",
+		Name: "acts/roots", UserActions: "roots=add,modify,remove",
 		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
 		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
 		Options:      Scripted(askChanges),
 		Judge:        judgeChanges,
 	},
 	{
-		Name: "acts/root-folder", Act: "roots=" + folder,
+		Name: "acts/root-folder", UserActions: "roots=" + folder,
 		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
 		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
-		Options: func(p *Play) server.Options {
-			return Scripted(func(a *Asker) { askFolder(a, p.Folder) })(p)
+		Options: func(run *ScenarioRun) server.Options {
+			return Scripted(func(a *Asker) { askFolder(a, run.Folder) })(run)
 		},
 		Judge: judgeFolder,
 	},
 }
 
-// folder stands in Act for the path of an empty folder that is the scenario's.
+// folder stands in UserActions for the path of an empty folder that is the scenario's.
 const folder = "{folder}"
 
 // actions are what a person can do with a form (client/elicitation#response-actions).
 var actions = []string{"accept", "decline", "cancel"}
 
-// heedless says of a client, which has done the same all along, that it tells nothing.
-const heedless = "the client does not act as it is told in MCPCONFORM_ACT"
+// ignoresInstructions is the reason when a client has always done the same: its
+// answers then tell nothing about what a user decides.
+const ignoresInstructions = "the client does not do what MCPCONFORM_ACT says"
 
-func judgeActions(t *T) {
+func judgeElicitationActions(t *T) {
 	var ids []string
 	came := make(map[string]bool)
 	shown := make(map[string]string) // what came, by what was asked for
@@ -97,7 +98,7 @@ func judgeActions(t *T) {
 	case len(shown) == 0:
 		return
 	case len(came) == 1:
-		t.Inconclusive(heedless+": each form got "+wire.Quote(slices.Collect(maps.Keys(came))[0], 40), ids...)
+		t.Inconclusive(ignoresInstructions+": each form got "+wire.Quote(slices.Collect(maps.Keys(came))[0], 40), ids...)
 		return
 	}
 	for _, action := range actions {
@@ -118,7 +119,7 @@ func judgeRejection(t *T) {
 		t.Inconclusive("the client does not declare sampling", id)
 	case !ok || !both:
 	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
-		t.Inconclusive(heedless+": both sampling requests got the same", id)
+		t.Inconclusive(ignoresInstructions+": both sampling requests got the same", id)
 	case rejected.Response.Msg.Error == nil || rejected.Response.Msg.Error.Code != -1:
 		// The code stands in an example only.
 		t.Warning(id, "a sampling request that the user rejects is answered with another code than -1", rejected.Events()...)
@@ -200,9 +201,9 @@ func judgeChanges(t *T) {
 		}
 		changes = append(changes, one)
 	}
-	heeds := differing > 0 || words > t.Baseline.rootChanges()
-	if !heeds {
-		t.Inconclusive(heedless+": its roots stay the same", every, current)
+	follows := differing > 0 || words > t.Baseline.rootChanges()
+	if !follows {
+		t.Inconclusive(ignoresInstructions+": its roots stay the same", every, current)
 		return
 	}
 	for _, one := range changes {
@@ -299,7 +300,7 @@ func judgeFolder(t *T) {
 	}
 	gone, ok := t.Answered("root-gone")
 	if !ok || gone.Result() == nil {
-		t.Inconclusive(heedless+": it does not offer the folder as a root", accessible, monitor)
+		t.Inconclusive(ignoresInstructions+": it does not offer the folder as a root", accessible, monitor)
 		return
 	}
 	name := filepath.Base(t.Folder)

@@ -8,14 +8,14 @@ import (
 )
 
 func TestVisitorsAreWaitedFor(t *testing.T) {
-	v := &visitors{}
+	f := &inFlight{}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if !v.settle(over) {
+	if !f.settle(over) {
 		t.Error("nobody has come, and is waited for")
 	}
 	came, leave := make(chan struct{}), make(chan struct{})
-	h := v.counting(func(next http.Handler) http.Handler { return next })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := f.counting(func(next http.Handler) http.Handler { return next })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(came)
 		<-leave
 	}))
@@ -25,12 +25,12 @@ func TestVisitorsAreWaitedFor(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/mcp", nil))
 	}()
 	<-came
-	if v.settle(over) {
-		t.Error("a visitor who is there has gone")
+	if f.settle(over) {
+		t.Error("a request that is in flight counts as ended")
 	}
 	close(leave)
-	if !v.settle(t.Context()) {
-		t.Error("a visitor who has gone is there")
+	if !f.settle(t.Context()) {
+		t.Error("a request that has ended counts as in flight")
 	}
 	<-left
 }

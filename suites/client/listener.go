@@ -16,19 +16,20 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// hub takes the connections of bridges and runs a server for each.
-type hub struct {
+// bridgeListener takes the connections of bridges and runs a server for each.
+type bridgeListener struct {
 	listener net.Listener
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
-	serving map[string]*booth // by token
+	serving map[string]*stdioEndpoint // by token
 }
 
-// booth is where the processes of one scenario report.
-type booth struct {
+// stdioEndpoint is the endpoint of one scenario over stdio: the bridges that the
+// client starts connect to it.
+type stdioEndpoint struct {
 	scenario *Scenario
 	options  server.Options
 	ctx      context.Context
@@ -40,35 +41,35 @@ type booth struct {
 	closed bool
 }
 
-func newHub(ctx context.Context, listen func() (net.Listener, error)) (*hub, error) {
-	l, err := listen()
+func newBridgeListener(ctx context.Context, listen func() (net.Listener, error)) (*bridgeListener, error) {
+	listener, err := listen()
 	if err != nil {
 		return nil, fmt.Errorf("listen for the server processes of the client: %w", err)
 	}
-	h := &hub{listener: l, serving: make(map[string]*booth)}
-	h.ctx, h.cancel = context.WithCancel(ctx)
-	h.running.Go(h.accept)
-	return h, nil
+	l := &bridgeListener{listener: listener, serving: make(map[string]*stdioEndpoint)}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	l.running.Go(l.accept)
+	return l, nil
 }
 
-func (h *hub) close() {
-	h.cancel()
-	_ = h.listener.Close()
-	h.running.Wait()
+func (l *bridgeListener) close() {
+	l.cancel()
+	_ = l.listener.Close()
+	l.running.Wait()
 }
 
-func (h *hub) accept() {
+func (l *bridgeListener) accept() {
 	for {
-		conn, err := h.listener.Accept()
+		conn, err := l.listener.Accept()
 		if err != nil {
 			return
 		}
-		h.running.Go(func() { h.take(conn) })
+		l.running.Go(func() { l.take(conn) })
 	}
 }
 
 // take runs the server of one bridge.
-func (h *hub) take(conn net.Conn) {
+func (l *bridgeListener) take(conn net.Conn) {
 	defer conn.Close()
 	f := newFrames(conn)
 	_ = conn.SetReadDeadline(time.Now().Add(helloTime))
@@ -77,68 +78,68 @@ func (h *hub) take(conn net.Conn) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	h.mu.Lock()
-	b := h.serving[string(token)]
-	h.mu.Unlock()
-	if b == nil || !b.enter() {
+	l.mu.Lock()
+	endpoint := l.serving[string(token)]
+	l.mu.Unlock()
+	if endpoint == nil || !endpoint.enter() {
 		return
 	}
-	defer b.running.Done()
-	b.serve(conn, f)
+	defer endpoint.running.Done()
+	endpoint.serve(conn, f)
 }
 
-func (h *hub) open(b *booth) (token string) {
+func (l *bridgeListener) open(endpoint *stdioEndpoint) (token string) {
 	token = rand.Text()
-	b.ctx, b.cancel = context.WithCancel(h.ctx)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.serving[token] = b
+	endpoint.ctx, endpoint.cancel = context.WithCancel(l.ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serving[token] = endpoint
 	return token
 }
 
 // shut waits until the server processes of a scenario have ended, for as long
 // as the context lets it, and then ends them.
-func (h *hub) shut(ctx context.Context, token string) {
-	h.mu.Lock()
-	b := h.serving[token]
-	delete(h.serving, token)
-	h.mu.Unlock()
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
+func (l *bridgeListener) shut(ctx context.Context, token string) {
+	l.mu.Lock()
+	endpoint := l.serving[token]
+	delete(l.serving, token)
+	l.mu.Unlock()
+	endpoint.mu.Lock()
+	endpoint.closed = true
+	endpoint.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		b.running.Wait()
+		endpoint.running.Wait()
 	}()
 	select {
 	case <-ended:
 	case <-ctx.Done():
 	}
-	b.cancel()
+	endpoint.cancel()
 	<-ended
 }
 
-func (b *booth) enter() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+func (e *stdioEndpoint) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
 		return false
 	}
-	b.running.Add(1)
+	e.running.Add(1)
 	return true
 }
 
 // serve runs the server for a process until either has ended.
-func (b *booth) serve(conn net.Conn, f *frames) {
-	ctx, cancel := context.WithCancel(b.ctx)
+func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
+	ctx, cancel := context.WithCancel(e.ctx)
 	defer cancel()
-	defer context.AfterFunc(b.ctx, func() { _ = conn.Close() })()
+	defer context.AfterFunc(e.ctx, func() { _ = conn.Close() })()
 	input, feed := io.Pipe()
 	defer input.Close()
 	var log *wire.Log // set before ready is closed
 	ready := make(chan struct{})
-	o := b.options
+	o := e.options
 	hook := o.Behaviour.Connected
 	o.Behaviour.Connected = func(ctx context.Context, s *server.Session) {
 		log = s.Log()
@@ -160,7 +161,7 @@ func (b *booth) serve(conn net.Conn, f *frames) {
 	workers.Go(func() {
 		defer close(lost)
 		defer feed.Close()
-		b.read(f, feed, note, cancel)
+		e.read(f, feed, note, cancel)
 	})
 	done := make(chan error, 1)
 	workers.Go(func() {
@@ -176,7 +177,7 @@ func (b *booth) serve(conn net.Conn, f *frames) {
 		_ = f.write(frameExit, []byte{byte(code)})
 		note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: code}, Deliberate: o.Behaviour.Breaks})
 	case <-lost:
-		if b.ctx.Err() == nil && !b.left.Load() {
+		if e.ctx.Err() == nil && !e.left.Load() {
 			// A bridge dies without a word of SIGKILL alone.
 			note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: "SIGKILL"})
 			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"}, Deliberate: o.Behaviour.Breaks})
@@ -190,7 +191,7 @@ func (b *booth) serve(conn net.Conn, f *frames) {
 }
 
 // read takes the frames of a process until it is gone.
-func (b *booth) read(f *frames, feed *io.PipeWriter, note func(wire.Event), terminate func()) {
+func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Event), terminate func()) {
 	for {
 		kind, data, err := f.read()
 		switch {
@@ -201,10 +202,10 @@ func (b *booth) read(f *frames, feed *io.PipeWriter, note func(wire.Event), term
 		case kind == frameEOF:
 			_ = feed.Close()
 		case kind == frameSignal:
-			if !b.left.Load() {
+			if !e.left.Load() {
 				note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: string(data)})
 			}
-			if b.left.Load() || !b.scenario.IgnoreSIGTERM {
+			if e.left.Load() || !e.scenario.IgnoreSIGTERM {
 				terminate()
 			}
 		}

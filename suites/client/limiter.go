@@ -1,0 +1,184 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// launchLimiter decides when clients may be launched. Few of them do something at a
+// time, so that none starves; those that merely wait make room for others, so
+// that clients which hang cost their time limit together, not one by one.
+type launchLimiter struct {
+	working chan struct{} // holds one entry for each client that does something
+	present chan struct{} // and one for each that is there
+	hanging chan struct{} // closed when the baseline was found to hang
+
+	mu       sync.Mutex
+	at       time.Time // when that was
+	mute     bool      // the client had not said a word by then
+	baseline time.Duration
+}
+
+// A client counts as one that hangs when it takes this many times as long as
+// with an ordinary server: the machine may be busy, or the client slow.
+const slowness = 4
+
+// presence is how many clients may be there for each that may do something.
+const presence = 16
+
+func newLaunchLimiter(parallel int) *launchLimiter {
+	if parallel <= 0 {
+		parallel = 2 * runtime.GOMAXPROCS(0)
+	}
+	return &launchLimiter{
+		working: make(chan struct{}, parallel), present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}),
+	}
+}
+
+// acquire waits until a client may be launched, and returns its slot or says why it
+// must not be launched.
+func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario) (s *slot, why string) {
+	s = &slot{limiter: l}
+	if scenario.Name != Baseline && !scenario.Patient {
+		select {
+		case l.working <- struct{}{}:
+			s.working = true
+		case <-l.hanging:
+		case <-ctx.Done():
+		}
+		select {
+		case l.present <- struct{}{}:
+			s.present = true
+		case <-ctx.Done():
+		}
+	}
+	l.mu.Lock()
+	mute := l.mute
+	l.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		why = cutShort(ctx)
+	case mute:
+		why = "the client was not launched any more: with an ordinary server it said nothing until its time limit"
+	default:
+		return s, ""
+	}
+	s.release()
+	return nil, why
+}
+
+// baselineHangs notes that the client does not end by itself with an ordinary server.
+func (l *launchLimiter) baselineHangs(spoke bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at, l.mute = time.Now(), !spoke
+	close(l.hanging)
+}
+
+// baselineTook notes how long the client takes with an ordinary server.
+func (l *launchLimiter) baselineTook(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.baseline = d
+}
+
+// minimum returns how long the client may take at least.
+func (l *launchLimiter) minimum() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slowness * l.baseline
+}
+
+// baselineHung reports whether the client was found to hang with an ordinary server.
+func (l *launchLimiter) baselineHung() bool {
+	select {
+	case <-l.hanging:
+		return true
+	default:
+		return false
+	}
+}
+
+// since returns the later of a time and that at which the baseline hung.
+func (l *launchLimiter) since(t time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.at.After(t) {
+		return l.at
+	}
+	return t
+}
+
+// slot is the permission for one client to run.
+type slot struct {
+	limiter          *launchLimiter
+	working, present bool
+}
+
+// idle makes room for another client that does something: this one only waits.
+func (s *slot) idle() {
+	if s.working {
+		<-s.limiter.working
+		s.working = false
+	}
+}
+
+// release gives the slot back.
+func (s *slot) release() {
+	s.idle()
+	if s.present {
+		<-s.limiter.present
+		s.present = false
+	}
+}
+
+// inFlight counts the requests that a server is answering. A client that was
+// launched by a shell or goes on in the background is there until they end,
+// whatever has become of the process that was launched.
+type inFlight struct {
+	mu    sync.Mutex
+	count int
+	none  chan struct{} // closed when the count is 0; nil if no request has come
+}
+
+func (f *inFlight) counting(more func(http.Handler) http.Handler) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if more != nil {
+			next = more(next)
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f.mu.Lock()
+			if f.count++; f.count == 1 {
+				f.none = make(chan struct{})
+			}
+			f.mu.Unlock()
+			defer func() {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if f.count--; f.count == 0 {
+					close(f.none)
+				}
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// settle waits until no request is in flight, and reports whether that came about.
+func (f *inFlight) settle(ctx context.Context) bool {
+	f.mu.Lock()
+	none := f.none
+	f.mu.Unlock()
+	if none == nil {
+		return true
+	}
+	select {
+	case <-none:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
