@@ -19,12 +19,12 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Authorizer comes by access tokens for a protected server, as the page
-// basic/authorization wants it. There is no user: it goes to the authorization
-// URL itself, and expects to be redirected at once.
+// Authorizer obtains access tokens for a protected server, as the page
+// basic/authorization says. There is no user: it requests the authorization URL
+// itself, and expects an immediate redirect.
 type Authorizer struct {
-	// ID and Secret of a client that is registered already; they are used where
-	// no registration is offered.
+	// ID and Secret of a client that is registered already; they are used if the
+	// authorization server offers no registration.
 	ID, Secret string
 	// Transport of the requests; nil is the default one.
 	Transport http.RoundTripper
@@ -33,18 +33,18 @@ type Authorizer struct {
 	grant   grant
 }
 
-// grant is what led to the last token, and serves to refresh it.
+// grant is what refreshing the last token needs.
 type grant struct {
 	client, secret, endpoint, resource string
 }
 
-// callback is where the authorization comes back to. Nothing listens there: the
-// redirect is read, not followed.
+// callback is the redirect URI. Nothing listens there: the client reads the redirect
+// and does not follow it.
 const callback = "http://127.0.0.1:33418/callback"
 
 const maxDocument = 1 << 20
 
-// authorizationServer is what the metadata of one say (RFC 8414, section 2).
+// authorizationServer is the metadata of one (RFC 8414, section 2).
 type authorizationServer struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -53,8 +53,8 @@ type authorizationServer struct {
 	Methods       []string `json:"code_challenge_methods_supported"`
 }
 
-// Token returns an access token for the server at a URL, which has refused a
-// request with the given challenges.
+// Token returns an access token for the server at a URL that has refused a request
+// with the given challenges.
 func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []string) (string, error) {
 	if a.refresh != "" {
 		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refresh}}
@@ -69,7 +69,7 @@ func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []st
 	}
 	var errs error
 	for _, issuer := range issuers {
-		// Whichever of them is usable will do (RFC 9728, section 7.6).
+		// The client may use any of them (RFC 9728, section 7.6).
 		s, err := a.discover(ctx, issuer)
 		if err != nil {
 			errs = errors.Join(errs, err)
@@ -116,8 +116,8 @@ func (a *Authorizer) resource(ctx context.Context, endpoint string, challenges [
 	return named.String(), document.Servers, nil
 }
 
-// covers reports whether a resource identifier is that of an endpoint: the same
-// but for the case of scheme and host, or a shorter path.
+// covers reports whether a resource identifier identifies the server at a URL: it is
+// the same except for the case of scheme and host, or has a shorter path.
 func covers(resource, endpoint *url.URL) bool {
 	path := strings.TrimSuffix(resource.Path, "/")
 	return strings.EqualFold(resource.Scheme, endpoint.Scheme) && strings.EqualFold(resource.Host, endpoint.Host) &&
@@ -137,9 +137,9 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 	}
 	switch {
 	case s.Issuer != issuer:
-		return s, fmt.Errorf("the metadata of the authorization server %s are those of %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100))
+		return s, fmt.Errorf("the metadata of the authorization server %s belong to %s", wire.Quote(issuer, 100), wire.Quote(s.Issuer, 100))
 	case !slices.Contains(s.Methods, "S256"):
-		return s, fmt.Errorf("the authorization server %s does not say that it knows PKCE with S256", wire.Quote(issuer, 100))
+		return s, fmt.Errorf("the metadata of the authorization server %s do not list S256 for PKCE", wire.Quote(issuer, 100))
 	}
 	return s, nil
 }
@@ -153,7 +153,7 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 		}
 	}
 	if a.grant.client == "" {
-		return "", errors.New("the authorization server registers no clients, and no client id is configured")
+		return "", errors.New("the authorization server offers no registration, and no client id is configured")
 	}
 	verifier, state := rand.Text()+rand.Text(), rand.Text()
 	digest := sha256.Sum256([]byte(verifier))
@@ -172,7 +172,7 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	defer func() { _ = resp.Body.Close() }()
 	back, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.StatusCode/100 != 3 || !strings.HasPrefix(back.String(), callback+"?") {
-		return "", fmt.Errorf("the authorization request was answered with HTTP status %d and no way back", resp.StatusCode)
+		return "", fmt.Errorf("the authorization request was answered with HTTP status %d and without a redirect to the client", resp.StatusCode)
 	}
 	result := back.Query()
 	switch {
@@ -230,7 +230,7 @@ func (a *Authorizer) get(ctx context.Context, at string, document any) error {
 	return a.object(ctx, http.MethodGet, at, "", nil, document)
 }
 
-// object makes a request that is answered with a JSON object.
+// object makes a request and reads the JSON object of the answer.
 func (a *Authorizer) object(ctx context.Context, method, at, kind string, body []byte, document any) error {
 	resp, err := a.do(ctx, method, at, kind, body)
 	if err != nil {
@@ -247,8 +247,8 @@ func (a *Authorizer) object(ctx context.Context, method, at, kind string, body [
 	return json.Unmarshal(raw, document)
 }
 
-// do makes a request, over TLS unless it stays on this machine
-// (basic/authorization#communication-security). Redirects are not followed.
+// do makes a request. It refuses to do so without TLS, except on this machine
+// (basic/authorization#communication-security), and follows no redirects.
 func (a *Authorizer) do(ctx context.Context, method, at, kind string, body []byte) (*http.Response, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -291,9 +291,9 @@ const maxTokens = 3
 // authorize obtains an access token after a refusal.
 func (c *standaloneSession) authorize(ctx context.Context, head *wire.Event) error {
 	if c.authorizations++; c.authorizations > maxTokens {
-		return errors.New("authorization: the server refuses one access token after the other")
+		return errors.New("authorization: the server refuses every access token")
 	}
-	c.say("the server wants authorization")
+	c.say("the server requires authorization")
 	token, err := c.Authorizer.Token(ctx, c.URL, head.HTTP.Header.Values("Www-Authenticate"))
 	if err != nil {
 		c.say("no authorization: %v", err)

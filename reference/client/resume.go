@@ -9,21 +9,21 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// resumer is a connection whose streams can be gone on with.
+// resumer is a connection whose streams can be resumed.
 type resumer interface {
 	Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
 }
 
-// Bounds of going on with a stream that the server ends again and again: some
-// let their clients ask anew until the answer is there.
+// Bounds on resuming a stream that the server ends again and again: some servers let
+// their clients poll until the answer is there.
 const (
 	maxResumes  = 64
 	resumePause = 20 * time.Millisecond // longer each time, if the server names none
 )
 
-// resume goes on with the stream of a request that the server ended, or that
-// broke, before the answer, as long as an answer may take. It returns the
-// response, which may also come on another stream, or nil
+// resume resumes the stream of a request that ended or broke before the answer, for as
+// long as an answer may take. It returns the response, which may also come on another
+// stream, or nil
 // (basic/transports#resumability-and-redelivery).
 func (p *Pending) resume(ctx context.Context, end *wire.Event) *wire.Event {
 	s := p.session
@@ -73,7 +73,7 @@ func (p *Pending) resume(ctx context.Context, end *wire.Event) *wire.Event {
 }
 
 // answered waits for the response, which may come on any stream, for some time
-// or until a stream ends. It reports besides whether the time of the whole is over.
+// or until a stream ends. over reports whether resume has to give up.
 func (p *Pending) answered(ctx context.Context, wait time.Duration, until string) (response *wire.Event, over bool) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -1,7 +1,7 @@
 // Package client is the reference client: it opens sessions on a connection,
-// sends requests, notifications and raw bytes, answers what the server asks,
-// and waits for what must come back. It works on what was sent, never through
-// types that would normalise a fault away.
+// sends requests, notifications and raw bytes, answers the server's requests,
+// and waits for answers. It works on the raw messages, never through types that
+// would hide a fault.
 package client
 
 import (
@@ -32,9 +32,9 @@ type Options struct {
 	Version      string
 	Capabilities map[string]any
 	Info         map[string]any
-	// Timeout is how long an answer may take; that to initialize may take three
-	// times as long from a process that has just been started. It guards against
-	// silence and decides nothing else.
+	// Timeout is how long an answer may take; the answer to initialize may take
+	// three times as long from a process that has just been started. It only
+	// bounds the wait and decides nothing else.
 	Timeout time.Duration
 	// NoOp is the method of a request without params that the server is known
 	// to serve; "" stands for ping.
@@ -45,18 +45,18 @@ type Options struct {
 	// Answered is told the method of each request of the server that was
 	// answered; it may be nil.
 	Answered func(ctx context.Context, method string)
-	// Limited is told that the server refused a request because there were too
-	// many (HTTP status 429), and for how long it asks to wait. It waits, and
-	// reports whether to ask again. Nil: the refusal is the answer.
+	// Limited is called when the server refused a request because there were too
+	// many (HTTP status 429), with the time that it asks to wait. It waits, and
+	// reports whether to send the request again. Nil: the refusal is the answer.
 	Limited func(ctx context.Context, wait time.Duration) bool
-	// Resuming says from which event to go on with a stream that ended before
-	// the answer ("" names none), given the last one that came, and whether to do so at all. Nil:
-	// from the last one.
+	// Resuming gets the id of the last event of a stream that ended before the
+	// answer, and returns the id to resume it from ("" names none) and whether to
+	// resume it at all. Nil resumes it from the last event.
 	Resuming func(last string) (from string, ok bool)
 }
 
 // Answer serves one request of the server: it returns a result, or an error
-// object with code and message. Returning neither leaves the request open.
+// object with code and message. If it returns neither, the request gets no answer.
 type Answer func(ctx context.Context, params any) (result any, rpcErr *wire.Error)
 
 // DefaultTimeout is how long an answer may take unless the options say otherwise.
@@ -66,7 +66,7 @@ const DefaultTimeout = 10 * time.Second
 type Session struct {
 	Conn    transport.Conn
 	Options Options
-	// Init is the exchange of initialize, once it took place.
+	// Init is the exchange of initialize; nil before it.
 	Init *Exchange
 
 	nextID  atomic.Int64
@@ -96,7 +96,7 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("no %s: %s", e.Awaited, DescribeEnd(e.Cause))
 }
 
-// Unwrap returns wire.ErrFlood when it was this side that stopped to read.
+// Unwrap returns wire.ErrFlood if this side stopped reading.
 func (e *ClosedError) Unwrap() error {
 	if stopped(e.Cause) {
 		return wire.ErrFlood
@@ -163,7 +163,7 @@ func (s *Session) Log() *wire.Log { return s.Conn.Log() }
 func (s *Session) serve(ctx context.Context) {
 	var open sync.WaitGroup
 	defer open.Wait()
-	slots := make(chan struct{}, 64) // bounds what a flood of requests can start
+	slots := make(chan struct{}, 64) // bounds the goroutines that a flood of requests starts
 	for from := 0; ; {
 		e, err := s.Log().Await(ctx, from, func(e *wire.Event) bool {
 			// The members of a batch are not served (changelog#major-changes).
@@ -217,8 +217,8 @@ func (s *Session) answer(ctx context.Context, request *wire.Message) {
 	}
 }
 
-// Marshal returns v as compact JSON without escapes that it can do without. It panics when v
-// cannot be written, which is a mistake of the caller.
+// Marshal returns v as compact JSON without needless escapes. It panics if v cannot
+// be marshalled, which is a mistake of the caller.
 func Marshal(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -239,7 +239,7 @@ func (s *Session) NextID() wire.ID {
 	}
 }
 
-// Exchange is a request and what answered it, as far as it had come.
+// Exchange is a request and its answer, as far as that has come.
 type Exchange = wire.Exchange
 
 // Pending is a request whose answer is awaited.
@@ -303,8 +303,8 @@ func (s *Session) Send(ctx context.Context, raw []byte, opts ...Option) (*wire.E
 }
 
 // Await waits for the answer: a response with the request's id or, over HTTP,
-// the end of the request's own stream. The exchange is returned in every case;
-// without an answer the error is a *TimeoutError or a *ClosedError.
+// the end of the request's own stream. It always returns the exchange; without an
+// answer, the error is a *TimeoutError or a *ClosedError.
 func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	awaited := "answer to " + p.Method
 	end, err := p.session.await(ctx, p.limit(), p.Request.Seq+1, awaited, func(e *wire.Event) bool {
@@ -315,8 +315,7 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		x.Response = end
 	}
 	if err == nil && x.Response == nil && x.Head == nil && end.At-p.Request.At >= p.session.Options.Timeout {
-		// The transport's patience with a server that sends no head is over at
-		// the same time as ours.
+		// The transport stops waiting for a head at the same time as we do.
 		err = p.session.timeout(awaited, p.session.Options.Timeout)
 	}
 	var late *TimeoutError
@@ -334,9 +333,9 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	return x, nil
 }
 
-// startTimes is how many times as long as any other answer that to initialize
-// may take from a process that has written nothing yet: it may still be loading
-// itself, on a machine that does so for several processes at once.
+// startTimes is the factor by which the answer to initialize may take longer than
+// others from a process that has not written anything yet: it may still be loading,
+// on a machine that starts several processes at once.
 const startTimes = 3
 
 // limit is how long the answer may take.
@@ -359,14 +358,14 @@ func (p *Pending) giveUp(ctx context.Context) {
 	if p.Method == "initialize" || !p.ID.Usable() {
 		return
 	}
-	// The peer is silent as it is; whether this still leaves changes nothing.
+	// The peer does not answer anyway, so an error changes nothing.
 	_ = p.session.Notify(ctx, "notifications/cancelled", map[string]any{
 		"requestId": json.RawMessage(p.ID.String()), "reason": "no answer in time",
 	})
 }
 
-// exchange returns what the log holds of the request by now, which may be no
-// request to whoever reads the log.
+// exchange returns what the log has of the request by now. The log may not take the
+// bytes that were sent for a request.
 func (p *Pending) exchange() *Exchange {
 	log := p.session.Log()
 	if x := log.Exchange(p.Request); x != nil && x.Request == p.Request {
@@ -379,8 +378,8 @@ func (p *Pending) exchange() *Exchange {
 	return x
 }
 
-// Answers reports whether an event of the session is a response to the request:
-// by its id, or because it can mean no other one.
+// Answers reports whether an event of the session is a response to the request: it
+// has its id, or no other request fits.
 func (p *Pending) Answers(e *wire.Event) bool {
 	if e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() {
 		return false
@@ -392,16 +391,15 @@ func (p *Pending) Answers(e *wire.Event) bool {
 	case request == p.Request:
 		return true
 	case request == nil, request.Msg.ID.Key() == p.ID.Key():
-		// What was sent may be no request to whoever reads the log; and of two with
-		// the same id, either may be meant.
+		// The log may not take the bytes that were sent for a request; and if two
+		// requests have the same id, the response may belong to either.
 		return e.Msg.ID.Resembles(p.ID)
 	}
 	return false
 }
 
-// await waits for an event and turns the ways in which none comes into errors.
-// The log remembers a timeout, so that a judge can tell silence from an
-// unfinished wait.
+// await waits for an event. If none comes, the error says why. The log records a
+// timeout, so that a judge can tell a missing answer from an unfinished wait.
 func (s *Session) await(ctx context.Context, limit time.Duration, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -411,7 +409,7 @@ func (s *Session) await(ctx context.Context, limit time.Duration, from int, awai
 	before := s.Log().Events()
 	before = before[:min(from, len(before))]
 	if i := slices.IndexFunc(before, ends); i >= 0 {
-		// Nothing comes after that, although a process may live on.
+		// No further event comes, although the process may still run.
 		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, before[i])}
 	}
 	var end *wire.Event // of the connection
@@ -438,8 +436,8 @@ func (s *Session) timeout(awaited string, limit time.Duration) error {
 	return &TimeoutError{Awaited: awaited, After: limit}
 }
 
-// exitGrace is how long a server that has closed its output may take to exit
-// before the closing itself is taken for the cause.
+// exitGrace is how long a server that has closed its output may take to exit.
+// After that, the closing itself counts as the cause.
 const exitGrace = 250 * time.Millisecond
 
 // cause returns the event that best explains the end of the connection.
@@ -473,8 +471,8 @@ func (s *Session) AwaitNotification(ctx context.Context, from int, method string
 	})
 }
 
-// Call sends a request and waits for its answer. What the server limits for
-// its number is asked again, under another id, as Options.Limited says.
+// Call sends a request and waits for its answer. If the server refuses it because
+// there were too many, Call sends it again, under another id, as Options.Limited says.
 func (s *Session) Call(ctx context.Context, method string, params any, opts ...Option) (*Exchange, error) {
 	for tries := 1; ; tries++ {
 		p, err := s.Start(ctx, method, params, opts...)
@@ -488,15 +486,15 @@ func (s *Session) Call(ctx context.Context, method string, params any, opts ...O
 	}
 }
 
-// maxTries bounds how often a request is asked that meets a limit each time.
+// maxTries bounds how often a request is sent that is refused because of a limit.
 const maxTries = 5
 
 // TooMany reports whether the head of a response says that there were too many
 // requests.
 func TooMany(head *wire.Event) bool { return wire.TooMany(head) }
 
-// RetryAfter returns for how long the head of a response asks to wait: a second
-// where it does not say, or gives a date.
+// RetryAfter returns the time that the head of a response asks to wait: one second if
+// it does not say, or says a date.
 func RetryAfter(head *wire.Event) time.Duration {
 	seconds, err := strconv.ParseUint(head.HTTP.Header.Get("Retry-After"), 10, 16)
 	if err != nil {
@@ -511,8 +509,8 @@ func (s *Session) Notify(ctx context.Context, method string, params any, opts ..
 	return err
 }
 
-// deliver sends what the server has to get for the session to go on. What it
-// limits for its number is sent again.
+// deliver sends a message that the session needs to go on. If the server refuses it
+// because there were too many, deliver sends it again.
 func (s *Session) deliver(ctx context.Context, send func() (*wire.Event, error)) error {
 	for tries := 1; ; tries++ {
 		sent, err := send()
@@ -526,7 +524,8 @@ func (s *Session) deliver(ctx context.Context, send func() (*wire.Event, error))
 	}
 }
 
-// refusal returns the response that says that what was sent was too much, or nil.
+// refusal returns the response that refused a message because there were too many, or
+// nil.
 func (s *Session) refusal(sent *wire.Event) *wire.Event {
 	if carrier := s.Log().Carrier(sent); carrier != nil && TooMany(carrier.Head) {
 		return carrier.Head
@@ -534,8 +533,8 @@ func (s *Session) refusal(sent *wire.Event) *wire.Event {
 	return nil
 }
 
-// call returns a request without its id, or a notification. Params that are
-// nil, also as a map, are left out: null is no valid value.
+// call returns a request without its id, or a notification. It leaves out params
+// that are nil, also a nil map: null is not a valid value.
 func call(method string, params any) map[string]any {
 	body := map[string]any{"jsonrpc": "2.0", "method": method}
 	if object, ok := params.(map[string]any); params != nil && (!ok || object != nil) {
@@ -547,8 +546,8 @@ func call(method string, params any) map[string]any {
 // NoOp returns the method of a request that does nothing, takes no params and is served.
 func (s *Session) NoOp() string { return cmp.Or(s.Options.NoOp, "ping") }
 
-// Fence sends a request that does nothing and waits for its answer: whatever the server was
-// going to send at once for an earlier message has then arrived.
+// Fence sends a no-op request and waits for its answer: the server's immediate
+// reactions to earlier messages have then arrived.
 func (s *Session) Fence(ctx context.Context) error {
 	_, err := s.Call(ctx, s.NoOp(), nil)
 	return err
@@ -577,8 +576,8 @@ func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
 	err = s.deliver(ctx, func() (*wire.Event, error) { return s.Send(ctx, Marshal(call("notifications/initialized", nil))) })
 	var closed *ClosedError
 	if errors.As(err, &closed) {
-		// The handshake succeeded. That the server has gone since is for the
-		// next request to find, whether or not the notification still left.
+		// The handshake succeeded. The next request finds out that the server has
+		// gone since.
 		return x, nil
 	}
 	return x, err
@@ -599,11 +598,11 @@ func (e *RefusedError) Error() string {
 	case x.Response == nil && x.Head != nil:
 		return fmt.Sprintf("initialize was answered with HTTP status %d", x.Head.HTTP.Status)
 	}
-	return "initialize was answered with something that is no result"
+	return "initialize was answered with something that is not a result"
 }
 
-// Forbidden reports whether the server keeps this client out, for instance by
-// the host name in the URL or by the rights of the token.
+// Forbidden reports whether the server refused this client with 403, for instance
+// because of the host name in the URL or the rights of the token.
 func (e *RefusedError) Forbidden() bool {
 	return e.Exchange.Head != nil && e.Exchange.Head.HTTP.Status == http.StatusForbidden
 }

@@ -113,7 +113,7 @@ func TestInitialize(t *testing.T) {
 func TestInitializeRefused(t *testing.T) {
 	for _, c := range []struct{ answer, want string }{
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"not \"today\""}}`, `initialize was answered with error -32603: "not \"today\""`},
-		{`{"jsonrpc":"2.0","id":1,"result":null}`, "initialize was answered with something that is no result"},
+		{`{"jsonrpc":"2.0","id":1,"result":null}`, "initialize was answered with something that is not a result"},
 		{`{"jsonrpc":"2.0","id":1,"error":null}`, "initialize was answered with error 0: \"\""},
 	} {
 		s := dial(t, client.Options{}, func(p *peer) {

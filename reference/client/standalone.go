@@ -18,20 +18,21 @@ import (
 )
 
 // Standalone is the reference client as a program of its own: it uses every
-// feature that a server declares, answers what the server asks, and shuts down
+// feature that a server declares, answers the server's requests, and shuts down
 // in order.
 type Standalone struct {
 	// URL of a server over HTTP. It may speak Streamable HTTP or, as the
 	// fallback, HTTP+SSE.
 	URL string
-	// Legacy goes to HTTP+SSE at once.
+	// Legacy uses HTTP+SSE without trying Streamable HTTP first.
 	Legacy bool
 	// Dial, unless nil, makes the connections to a server over HTTP and to its
 	// authorization servers in place of the machine's network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Launcher starts a server over stdio, when there is no URL.
+	// Launcher starts a server over stdio, if URL is "".
 	Launcher transport.Launcher
-	// Authorizer comes by an access token for a server that wants one; nil makes one.
+	// Authorizer obtains an access token for a server that requires one; nil stands
+	// for a new one.
 	Authorizer *Authorizer
 	// Timeout of one answer; zero is DefaultTimeout.
 	Timeout time.Duration
@@ -42,7 +43,7 @@ type Standalone struct {
 	UserActions string
 	// Output takes a line for each step; nil for none.
 	Output io.Writer
-	// Limits of what is kept of the session; zero for the defaults.
+	// Limits of the trace of the session; zero for the defaults.
 	Limits wire.Limits
 	// Wrap changes the connection before it is used; it may be nil.
 	Wrap func(transport.Conn) transport.Conn
@@ -51,7 +52,7 @@ type Standalone struct {
 	Omissions Omissions
 	// Change changes the options of the session; it may be nil.
 	Change func(*Options)
-	// Extra is done after everything else, before the shutdown; it may be nil.
+	// Extra runs after everything else, before the shutdown; it may be nil.
 	Extra func(ctx context.Context, s *Session)
 }
 
@@ -59,13 +60,13 @@ type Standalone struct {
 type Omissions struct {
 	Version bool // goes on with any version
 	Lost    bool // goes on in a session that was answered with 404
-	Cut     bool // takes a stream that was cut for the end of the session
+	Cut     bool // treats a stream that was cut as the end of the session
 	Legacy  bool // does not fall back to HTTP+SSE
-	Unnamed bool // names no event when it goes on with a stream
-	Page    bool // reads the first page of a list alone
+	Unnamed bool // names no event when it resumes a stream
+	Page    bool // reads only the first page of a list
 	Refusal bool // goes on when initialize was answered with an error
-	Event   bool // names another event than the last when it goes on with a stream
-	Cursor  bool // reads a list on in another session than the one that gave out its cursor
+	Event   bool // names another event than the last when it resumes a stream
+	Cursor  bool // uses a cursor in another session than the one it comes from
 }
 
 // UnsupportedVersionError reports a server that answered initialize with a
@@ -76,7 +77,7 @@ func (e *UnsupportedVersionError) Error() string {
 	return fmt.Sprintf("the server speaks version %s, and the client only %s", wire.Quote(e.Version, 40), Version)
 }
 
-// Bounds of what the client reads of a server that never ends.
+// Bounds on what the client reads from a server whose lists never end.
 const (
 	standalonePages = 100
 	standaloneItems = 10_000
@@ -84,9 +85,9 @@ const (
 	relistRounds    = 5
 )
 
-// Run connects, uses the server and disconnects. Requests that the server
-// refuses are no errors; the error is what kept the session from being
-// established or ended it before its time.
+// Run connects, uses the server and disconnects. It is not an error if the server
+// refuses requests; the error says why the session could not be established, or
+// ended early.
 func (c Standalone) Run(ctx context.Context) error {
 	if c.Limits == (wire.Limits{}) {
 		c.Limits = wire.DefaultLimits
@@ -134,7 +135,7 @@ func (c *standaloneSession) say(format string, args ...any) {
 	}
 }
 
-// connect opens a session over whatever the server speaks
+// connect opens a session over the transport that the server speaks
 // (basic/transports#backwards-compatibility).
 func (c *standaloneSession) connect(ctx context.Context) error {
 	err := c.reach(ctx)
@@ -142,7 +143,7 @@ func (c *standaloneSession) connect(ctx context.Context) error {
 	if err == nil || c.URL == "" || len(logs) == 0 {
 		return err
 	}
-	// A server that wants authorization is tried again with a token.
+	// If the server requires authorization, try again with a token.
 	head := refusal(logs[len(logs)-1])
 	if head == nil {
 		return err
@@ -158,7 +159,8 @@ func (c *standaloneSession) connect(ctx context.Context) error {
 }
 
 func (c *standaloneSession) reach(ctx context.Context) error {
-	// An answer as JSON comes with its head: the session's own limit decides.
+	// The head of a JSON answer comes only with the answer, so this limit is longer
+	// than that of the session, which decides.
 	endpoint := transport.Endpoint{URL: c.URL, Dial: c.Dial, Timeout: 2 * max(c.Timeout, DefaultTimeout)}
 	if c.token != "" {
 		endpoint.Header = http.Header{"Authorization": {"Bearer " + c.token}}
@@ -242,7 +244,7 @@ func (c *standaloneSession) handshake(ctx context.Context) error {
 	return s.Notify(ctx, "notifications/initialized", nil)
 }
 
-// use takes a session through all that the server declares.
+// use uses all that the server declares.
 func (c *standaloneSession) use(ctx context.Context) error {
 	steps := []func(context.Context) error{c.ping, c.logging, c.tools, c.resources, c.prompts, c.roots, c.changes, c.ping}
 	for _, step := range steps {
@@ -258,8 +260,8 @@ func (c *standaloneSession) use(ctx context.Context) error {
 	return nil
 }
 
-// arrived waits until the server has got what was posted since a position in the
-// log: the end of the session would overtake it.
+// arrived waits until the server has answered all POSTs since a position in the log:
+// the end of the session could overtake them.
 func (c *standaloneSession) arrived(ctx context.Context, from int) {
 	for _, sent := range c.session.Log().Events()[from:] {
 		if sent.Kind != wire.KindHTTPRequest || sent.HTTP.Method != http.MethodPost {
@@ -271,8 +273,8 @@ func (c *standaloneSession) arrived(ctx context.Context, from int) {
 	}
 }
 
-// call makes a request. An answer that does not come in time is passed over,
-// like an error; only the end of the connection is an error here.
+// call makes a request. It is not an error if the server answers with an error or not
+// in time; only the end of the connection is.
 func (c *standaloneSession) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
 	x, err := c.session.Call(ctx, method, nilIfEmpty(params))
 	var late *TimeoutError
@@ -300,8 +302,8 @@ func nilIfEmpty(params map[string]any) any {
 }
 
 // renew begins a new session in place of one that the server does not know any
-// more, and makes the request again (basic/transports#session-management), for
-// the first page of a list: cursors are not carried over into another session
+// more, and makes the request again (basic/transports#session-management). A list
+// begins again at its first page: cursors do not carry over into another session
 // (server/utilities/pagination#implementation-guidelines).
 func (c *standaloneSession) renew(ctx context.Context, x *Exchange, method string, params map[string]any) (*Exchange, error) {
 	conn, ok := c.conn.(interface {
@@ -344,8 +346,8 @@ func (c *standaloneSession) logging(ctx context.Context) error {
 	return err
 }
 
-// list reads a list to its end, as far as a server's lists do end. Items whose
-// key is no text are of no use and left out.
+// list reads a list to its end, within bounds. It leaves out items whose key is not
+// a string.
 func (c *standaloneSession) list(ctx context.Context, method, member string) ([]map[string]any, error) {
 	key := keys[member]
 	var items []map[string]any
@@ -379,7 +381,7 @@ func (c *standaloneSession) list(ctx context.Context, method, member string) ([]
 	return items, nil
 }
 
-// keys names the member by which the items of each list are known.
+// keys are the members that identify the items of each list.
 var keys = map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 
 func (c *standaloneSession) tools(ctx context.Context) error {
@@ -462,8 +464,8 @@ func (c *standaloneSession) prompts(ctx context.Context) error {
 	return nil
 }
 
-// complete returns what the server suggests for an argument of a prompt, or
-// some text that is also a URI.
+// complete returns a suggestion of the server for an argument of a prompt or, without
+// one, a text that is also a URI.
 func (c *standaloneSession) complete(ctx context.Context, prompt any, name string) (string, error) {
 	const fallback = "test://static-text"
 	if !c.session.Capability("completions") {
@@ -484,7 +486,7 @@ func (c *standaloneSession) complete(ctx context.Context, prompt any, name strin
 	return fallback, nil
 }
 
-// roots adds a root and announces it, unless the roots change as it is told.
+// roots adds a root and announces it, unless the user actions change the roots.
 func (c *standaloneSession) roots(ctx context.Context) error {
 	if _, declared := c.session.Options.Capabilities["roots"]; !declared || strings.Contains(c.UserActions, "roots=") {
 		return nil
@@ -494,8 +496,8 @@ func (c *standaloneSession) roots(ctx context.Context) error {
 	return c.session.Notify(ctx, "notifications/roots/list_changed", nil)
 }
 
-// announceRoots says that the roots have changed; a connection that is gone
-// needs no word.
+// announceRoots announces that the roots have changed. An error means that the
+// connection has ended.
 func (c *standaloneSession) announceRoots(ctx context.Context) {
 	_ = c.session.Notify(ctx, "notifications/roots/list_changed", nil)
 }
@@ -506,7 +508,7 @@ var relisted = map[string]struct{ method, member string }{
 	"notifications/resources/list_changed": {"resources/list", "resources"},
 }
 
-// changes lists anew what the server has announced as changed.
+// changes requests again the lists that the server has announced as changed.
 func (c *standaloneSession) changes(ctx context.Context) error {
 	seen := 0
 	for range relistRounds {
@@ -522,7 +524,7 @@ func (c *standaloneSession) changes(ctx context.Context) error {
 		for _, name := range stale {
 			list := relisted[name]
 			if !c.session.Capability(list.member) {
-				continue // announced, and not there
+				continue // announced, but not declared
 			}
 			if _, err := c.list(ctx, list.method, list.member); err != nil {
 				return err
@@ -535,7 +537,7 @@ func (c *standaloneSession) changes(ctx context.Context) error {
 	return nil
 }
 
-// answers serve what a server may ask of a client.
+// answers serve the requests that a server may send to a client.
 func (c *standaloneSession) answers() map[string]Answer {
 	return map[string]Answer{
 		"roots/list": func(context.Context, any) (any, *wire.Error) {
@@ -544,7 +546,7 @@ func (c *standaloneSession) answers() map[string]Answer {
 		"sampling/createMessage": func(_ context.Context, params any) (any, *wire.Error) {
 			messages, ok := wire.At(params, "messages").([]any)
 			if !ok {
-				return nil, &wire.Error{Code: -32602, Message: "Invalid params: messages is no array"}
+				return nil, &wire.Error{Code: -32602, Message: "Invalid params: messages is not an array"}
 			}
 			for _, m := range messages {
 				if kind, _ := wire.At(m, "content", "type").(string); !slices.Contains([]string{"text", "image", "audio"}, kind) {
@@ -562,7 +564,7 @@ func (c *standaloneSession) answers() map[string]Answer {
 		"elicitation/create": func(_ context.Context, params any) (any, *wire.Error) {
 			schema := wire.At(params, "requestedSchema")
 			if _, ok := schema.(map[string]any); !ok {
-				return nil, &wire.Error{Code: -32602, Message: "Invalid params: requestedSchema is no object"}
+				return nil, &wire.Error{Code: -32602, Message: "Invalid params: requestedSchema is not an object"}
 			}
 			return c.actions.elicit(schema), nil
 		},

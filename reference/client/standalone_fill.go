@@ -7,8 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// fill returns an object that fits the plain schemas of tool arguments and
-// elicitation: a value for each required property, by its type.
+// fill returns an object that fits simple schemas, as tool arguments and elicitation
+// have: a value for each required property, by its type.
 func fill(schema any) map[string]any {
 	object := make(map[string]any)
 	properties, _ := wire.At(schema, "properties").(map[string]any)

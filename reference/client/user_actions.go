@@ -19,11 +19,11 @@ type userActions struct {
 	mu      sync.Mutex
 	pending map[string][]string // what is left to do, by topic
 	roots   []any
-	// folder is a root that is listed as long as it exists; "" for none.
+	// folder is a root that is listed as long as it exists, or "".
 	folder string
 }
 
-// folderLook is how often the client looks whether the folder is still there.
+// folderLook is how often the client checks whether the folder still exists.
 const folderLook = 50 * time.Millisecond
 
 // newUserActions reads topics with what to do: "elicitation=decline sampling=reject".
@@ -59,7 +59,7 @@ func (a *userActions) next(topic string) string {
 	return what
 }
 
-// list returns the roots as they are now.
+// list returns the current roots.
 func (a *userActions) list() []any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +98,7 @@ func (a *userActions) change() bool {
 	return true
 }
 
-// watch tells when the folder is gone.
+// watch calls gone when the folder has been removed.
 func (a *userActions) watch(ctx context.Context, gone func()) {
 	if !a.folderExists() {
 		return
@@ -115,7 +115,7 @@ func (a *userActions) watch(ctx context.Context, gone func()) {
 	gone()
 }
 
-// elicit decides on a form.
+// elicit answers a form.
 func (a *userActions) elicit(schema any) any {
 	switch what := a.next("elicitation"); what {
 	case "decline", "cancel":
@@ -124,6 +124,6 @@ func (a *userActions) elicit(schema any) any {
 	return map[string]any{"action": "accept", "content": fill(schema)}
 }
 
-// rejected is the answer to a sampling request that the user turns down
+// rejected is the answer to a sampling request that the user rejects
 // (client/sampling#error-handling).
 var rejected = &wire.Error{Code: -1, Message: "User rejected sampling request"}
