@@ -86,7 +86,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.response-other-id", Requirement: "base.response.only-to-requests", Scenario: requests,
-		Summary:    "An answer carries the id of no request.",
+		Summary:    "An answer has an id that no request has.",
 		Apply:      replacing(replies("a word"), `"a word"`, `"another"`),
 		Collateral: []string{"base.params.omitted", "base.request.string-id-served", "base.response.present", "ping.either-side", "ping.response-prompt"},
 	},
@@ -103,7 +103,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: requests,
-		Summary:    "What is asked under a string is answered under the number 0.",
+		Summary:    "A request whose id is a string is answered with the id 0.",
 		Apply:      editing(named, func(m object) { m["id"] = 0 }),
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once"},
 	},
@@ -161,7 +161,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.reserved-code", Requirement: "base.error.reserved-codes", Scenario: requests,
-		Summary:    "An error has a code that is reserved and stands for nothing.",
+		Summary:    "An error has a reserved code that has no meaning.",
 		Apply:      editingError(func(e object) { e["code"] = -32650 }),
 		Collateral: []string{"base.error.method-not-found"},
 	},
@@ -187,12 +187,12 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: "features/sampling",
-		Summary: "A request whose params make no sense is refused with -32603.",
+		Summary: "A request with invalid params is refused with -32603.",
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request", Scenario: envelopes,
-		Summary: "A message that is no request is refused with -32603.",
+		Summary: "A message that is not a request is refused with -32603.",
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
@@ -267,7 +267,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.string-id-refused", Requirement: "base.request.string-id-served", Scenario: requests,
-		Summary: "A ping whose id is a string of other letters is refused.",
+		Summary: "A ping whose id is a string of letters beyond ASCII is refused.",
 		Apply:   refusing(replies("ключ-鍵-🔑", "")),
 	},
 	{
@@ -277,7 +277,7 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Scenario: requests,
-		Summary:    "A ping with a large id is answered with another.",
+		Summary:    "A ping with a large id is answered with another id.",
 		Apply:      replacing(replies(1<<53-1), "9007199254740991", "9007199254740992"),
 		Collateral: []string{"base.response.only-to-requests", "base.response.present"},
 	},
@@ -318,12 +318,12 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf-16-surrogate", Requirement: "base.message.utf8",
-		Summary: "A message holds bytes that are no UTF-8.",
+		Summary: "A message holds bytes that are not UTF-8.",
 		Apply:   saying("{\"jsonrpc\":\"2.0\",\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}"),
 	},
 	{
 		ID: "base.unknown-methods-used", Requirement: "lifecycle.capability.experimental-gated",
-		Summary: "A request of an unknown method is sent, without any capability for it.",
+		Summary: "The client sends a request of an unknown method, without any capability for it.",
 		Apply:   calling("com.example/extension", nil),
 	},
 	{
@@ -347,9 +347,9 @@ func editingError(change func(e object)) apply {
 	})
 }
 
-// clashing sends something else than the answers to requests with the ids of
-// requests of the client that wait; an id that is a string counts as the number
-// in it.
+// clashing replaces the answers to requests of the server that have the id of a
+// waiting request of the client. An id that is a string also counts as the number in
+// it.
 func clashing(which match, hook func(out outgoing) []outgoing) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn {
 		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -377,8 +377,8 @@ func waiting(log *wire.Log, id wire.ID) bool {
 	return wait
 }
 
-// numbered and named match the answers to requests whose ids are numbers, and
-// strings.
+// numbered matches the answers to requests whose ids are numbers, named those to
+// requests whose ids are strings.
 func numbered(m *wire.Message) bool { return m.IsResponse() && !named(m) }
 func named(m *wire.Message) bool    { return m.IsResponse() && strings.HasPrefix(m.ID.Key(), `"`) }
 
@@ -397,7 +397,7 @@ var metaFaults = []Fault{
 	metaKey("label-end", "meta.key.label-end", "A label of a prefix ends with a hyphen.", "com.example-/name"),
 	metaKey("label-interior", "meta.key.label-interior", "A label of a prefix holds an underscore.", "com.exa_mple/name"),
 	metaKey("prefix-reserved", "meta.key.prefix-reserved", "A prefix is one that is reserved for MCP.", "tools.mcp.com/name"),
-	metaKey("own-prefix", "meta.key.prefix-reserved", "A key has MCP's own prefix, and MCP has not defined it.", "modelcontextprotocol.io/trace"),
+	metaKey("own-prefix", "meta.key.prefix-reserved", "A key that MCP does not define has MCP's own prefix.", "modelcontextprotocol.io/trace"),
 	{
 		ID: "meta.request-refused", Requirement: "meta.attach.request", Scenario: requests,
 		Summary: "A ping with _meta is refused.",

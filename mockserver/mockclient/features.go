@@ -19,7 +19,7 @@ const (
 var featureFaults = []Fault{
 	{
 		ID: "sampling.undeclared", Requirement: "sampling.capability.declared", Scenario: sampling,
-		Summary:    "sampling/createMessage is served, and sampling not declared.",
+		Summary:    "sampling/createMessage is served although sampling is not declared.",
 		Apply:      changing(func(o *client.Options) { delete(o.Capabilities, "sampling") }),
 		Collateral: []string{"lifecycle.capability.client-refuses-sampling"},
 	},
@@ -33,7 +33,7 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "sampling.unknown", Requirement: "sampling.capability.honoured", Scenario: sampling,
-		Summary:    "sampling is declared, and sampling/createMessage not known.",
+		Summary:    "sampling is declared, but sampling/createMessage is unknown.",
 		Apply:      changing(func(o *client.Options) { delete(o.Answers, "sampling/createMessage") }),
 		Collateral: []string{"base.error.invalid-params"},
 	},
@@ -102,7 +102,7 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "elicitation.undeclared", Requirement: "elicitation.capability.declared", Scenario: elicitation,
-		Summary:    "elicitation/create is served, and elicitation not declared.",
+		Summary:    "elicitation/create is served although elicitation is not declared.",
 		Apply:      changing(func(o *client.Options) { delete(o.Capabilities, "elicitation") }),
 		Collateral: []string{"lifecycle.capability.client-refuses-elicitation"},
 	},
@@ -116,7 +116,7 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "elicitation.unknown", Requirement: "elicitation.capability.honoured", Scenario: elicitation,
-		Summary: "elicitation is declared, and elicitation/create not known.",
+		Summary: "elicitation is declared, but elicitation/create is unknown.",
 		Apply:   changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
 	},
 	{
@@ -142,13 +142,13 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "elicitation.content-unfitting", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
-		Summary:    "The content of a form lacks what is required.",
+		Summary:    "The content of a form lacks a required value.",
 		Apply:      amending("elicitation/create", func(r object) { r["content"] = object{} }),
 		Collateral: []string{"elicitation.security.validate-content"},
 	},
 	{
 		ID: "elicitation.falsy-dropped", Requirement: "elicitation.content.matches-schema", Scenario: elicitation,
-		Summary: "What is 0 or false in the content of a form is left out.",
+		Summary: "Values that are 0 or false are left out of the content of a form.",
 		Apply: amending("elicitation/create", func(r object) {
 			content, _ := r["content"].(object)
 			for name, v := range content {
@@ -199,7 +199,7 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "roots.undeclared", Requirement: "roots.capability.declared", Scenario: rootsSeen,
-		Summary: "roots/list is served, and roots not declared.",
+		Summary: "roots/list is served although roots is not declared.",
 		Apply:   changing(func(o *client.Options) { delete(o.Capabilities, "roots") }),
 	},
 	{
@@ -243,7 +243,7 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "roots.removal-unannounced", Requirement: "roots.list-changed.every-change", Scenario: "acts/roots",
-		Summary: "That a root is removed is not announced, while additions are.",
+		Summary: "The client does not announce that a root was removed, although it announces additions.",
 		Apply:   firstOnly(2),
 	},
 	{
@@ -263,12 +263,12 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "roots.missing-folder", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
-		Summary: "A root is listed whose folder does not exist any more.",
+		Summary: "The client lists a root whose folder does not exist any more.",
 		Apply:   remembering(),
 	},
 	{
 		ID: "roots.unwatched", Requirement: "roots.client.monitor-changes", Scenario: "acts/root-folder",
-		Summary:    "That the folder of a root is gone shows nowhere.",
+		Summary:    "The client never shows that the folder of a root is gone.",
 		Apply:      all(remembering(), dropping(calls("notifications/roots/list_changed"))),
 		Collateral: []string{"roots.client.validate-accessible"},
 	},
@@ -279,7 +279,7 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overStdio,
-		Summary: "Progress of a sampling request is told well after its cancellation.",
+		Summary: "Progress of a sampling request is reported well after its cancellation.",
 		Apply: all(dropping(replies("sampling-withdrawn")), sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
 			<-time.After(crossing)
 			progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
@@ -321,7 +321,7 @@ var featureFaults = []Fault{
 	},
 }
 
-// crossing is longer than what was sent before may be on its way.
+// crossing is longer than a message may be under way.
 const crossing = 300 * time.Millisecond
 
 // rooted returns a list of roots.
@@ -341,7 +341,7 @@ func wrongAction(id, action, as, summary string) Fault {
 	}
 }
 
-// firstOnly lets that many announcements of changed roots pass.
+// firstOnly drops all announcements of changed roots after the first n.
 func firstOnly(n int) apply {
 	return func(c *client.Standalone) {
 		left := n
@@ -354,7 +354,7 @@ func firstOnly(n int) apply {
 	}
 }
 
-// remembering lists the roots as they were at first.
+// remembering always lists the roots of the first roots/list.
 func remembering() apply {
 	return func(c *client.Standalone) {
 		var first any

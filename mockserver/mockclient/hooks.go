@@ -15,13 +15,13 @@ import (
 )
 
 // The functions in this file make faults out of the hooks of the reference
-// client. They leave in place what other faults have put there.
+// client. They keep the hooks that other faults have set.
 
 type (
 	apply  = func(c *client.Standalone)
 	object = map[string]any
 	list   = []any
-	// match tells which messages a fault is about.
+	// match reports whether a fault is about a message.
 	match = func(m *wire.Message) bool
 )
 
@@ -34,7 +34,7 @@ func all(changes ...apply) apply {
 	}
 }
 
-// wrapping puts something around the connection.
+// wrapping wraps the connection.
 func wrapping(wrap func(conn transport.Conn) transport.Conn) apply {
 	return func(c *client.Standalone) {
 		before := c.Wrap
@@ -47,7 +47,7 @@ func wrapping(wrap func(conn transport.Conn) transport.Conn) apply {
 	}
 }
 
-// sender is a connection that sends something else than it is told.
+// sender is a connection that sends other messages than it is given.
 type sender struct {
 	transport.Conn
 	hook func(m *wire.Message, out transport.Outgoing) []transport.Outgoing
@@ -64,7 +64,7 @@ func (c *sender) Send(ctx context.Context, out transport.Outgoing) (*wire.Event,
 	return sent, nil
 }
 
-// sending returns what is sent in the place of a message: none, changed, several.
+// sending replaces a message by those that hook returns: none, a changed one, or several.
 func sending(which match, hook func(m *wire.Message, out transport.Outgoing) []transport.Outgoing) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn {
 		return &sender{Conn: conn, hook: func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
@@ -76,12 +76,12 @@ func sending(which match, hook func(m *wire.Message, out transport.Outgoing) []t
 	})
 }
 
-// dropping keeps messages from leaving.
+// dropping drops messages.
 func dropping(which match) apply {
 	return sending(which, func(*wire.Message, transport.Outgoing) []transport.Outgoing { return nil })
 }
 
-// twice sends messages two times.
+// twice sends messages twice.
 func twice(which match) apply {
 	return sending(which, func(_ *wire.Message, out transport.Outgoing) []transport.Outgoing {
 		return []transport.Outgoing{out, out}
@@ -159,7 +159,7 @@ func calls(methods ...string) match {
 	}
 }
 
-// later matches all that follows the initialization.
+// later matches all messages except initialize.
 func later(m *wire.Message) bool { return m.Method != "initialize" }
 
 // results matches results, refusals error responses, answers both.
@@ -167,7 +167,7 @@ func results(m *wire.Message) bool  { return m.Kind == wire.Result }
 func refusals(m *wire.Message) bool { return m.Kind == wire.ErrorResponse }
 func answers(m *wire.Message) bool  { return m.IsResponse() }
 
-// replies matches the answers to requests with ids, which scenarios give.
+// replies matches the answers to requests with the ids of a scenario.
 func replies(ids ...any) match {
 	return func(m *wire.Message) bool {
 		return m.IsResponse() && slices.ContainsFunc(ids, func(id any) bool {
@@ -197,7 +197,7 @@ func serving(method string, result func(params any) any) apply {
 	})
 }
 
-// amending changes the results with which requests of a method are served.
+// amending changes the results of requests of a method.
 func amending(method string, change func(result object)) apply {
 	return changing(func(o *client.Options) {
 		serve := o.Answers[method]
@@ -268,12 +268,12 @@ func (c *dyingConn) Send(ctx context.Context, out transport.Outgoing) (*wire.Eve
 	return c.Conn.Send(ctx, out)
 }
 
-// dying ends the client with an error when it has received something.
+// dying ends the client with an error when it has received a certain event.
 func dying(of func(e *wire.Event) bool) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn { return &dyingConn{Conn: conn, at: of} })
 }
 
-// dyingOf ends the client at messages whose text holds all the given parts.
+// dyingOf ends the client when a message holds all the given parts.
 func dyingOf(parts ...string) apply {
 	return dying(func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && !slices.ContainsFunc(parts, func(part string) bool { return !bytes.Contains(e.Raw, []byte(part)) })

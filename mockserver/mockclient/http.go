@@ -60,7 +60,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: overHTTP,
-		Summary: "MCP-Protocol-Version is another version than was agreed on.",
+		Summary: "MCP-Protocol-Version is not the negotiated version.",
 		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
 	},
 	{
@@ -90,7 +90,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers",
-		Summary: "An answer as JSON ends the client.",
+		Summary: "A JSON answer ends the client.",
 		Apply:   dyingOfHead("Content-Type", "application/json; charset"),
 	},
 	{
@@ -110,7 +110,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.idle-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-idle",
-		Summary: "A block of an event stream that has no data ends the client.",
+		Summary: "A block of an event stream without data ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.Event == "message" && len(e.Raw) == 0
 		}),
@@ -130,7 +130,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.messages-before-ignored", Requirement: "http.client.messages-before-response", Transports: overHTTP, Scenario: requests,
-		Summary:    "What comes on a stream before the answer ends the client.",
+		Summary:    "A message on a stream before the answer ends the client.",
 		Apply:      dyingOf(`"a word"`),
 		Collateral: []string{"architecture.client.routing", "base.response.present", "ping.either-side", "ping.response-prompt"},
 	},
@@ -208,7 +208,7 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.error-body-death", Requirement: "http.client.error-body-tolerated", Transports: overHTTP, Scenario: "http/refused-message",
-		Summary:    "After a refusal with a body no ping is answered.",
+		Summary:    "The client answers no ping after a refusal with a body.",
 		Apply:      dropping(replies("after-body")),
 		Collateral: []string{"base.response.present"},
 	},
@@ -234,7 +234,7 @@ var httpFaults = []Fault{
 	},
 }
 
-// forgetting reads no list on after a page of so many bytes.
+// forgetting stops reading a list after a page of more than size bytes.
 func forgetting(size int) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn {
 		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
@@ -249,7 +249,7 @@ func forgetting(size int) apply {
 	})
 }
 
-// withHTTP tells of the connection before it is wrapped.
+// withHTTP passes the connection to tell before it is wrapped.
 func withHTTP(tell func(conn *transport.HTTPConn)) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn {
 		if raw, ok := conn.(*transport.HTTPConn); ok {
@@ -259,7 +259,7 @@ func withHTTP(tell func(conn *transport.HTTPConn)) apply {
 	})
 }
 
-// requesting makes an HTTP request of its own kind, with the headers that are due.
+// requesting sends an additional HTTP request, with the headers that the session needs.
 func requesting(r transport.Request) apply {
 	return func(c *client.Standalone) {
 		var raw *transport.HTTPConn
@@ -281,7 +281,7 @@ func requesting(r transport.Request) apply {
 	}
 }
 
-// namingLost names the first session in every initialize that follows.
+// namingLost sends the id of the first session with every later initialize.
 func namingLost(c *client.Standalone) {
 	var raw *transport.HTTPConn
 	lost := ""
@@ -297,7 +297,7 @@ func namingLost(c *client.Standalone) {
 	})(c)
 }
 
-// dyingOfHead ends the client at a response with a header field.
+// dyingOfHead ends the client when a response has a header field with a value.
 func dyingOfHead(name, value string) apply {
 	return dying(func(e *wire.Event) bool {
 		return e.Kind == wire.KindHTTPResponse && strings.Contains(e.HTTP.Header.Get(name), value)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// impatient gives up on an answer soon.
+// impatient soon stops waiting for an answer.
 func impatient(c *client.Standalone) { c.Timeout = 300 * time.Millisecond }
 
 var lifecycleFaults = []Fault{
@@ -22,7 +22,7 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
-		Summary: "A request comes where initialize is due.",
+		Summary: "A request comes before initialize.",
 		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
 	},
 	{
@@ -74,13 +74,13 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
-		Summary:    "The client leaves although the server has taken its version.",
+		Summary:    "The client leaves although the server has accepted its version.",
 		Apply:      dyingOf(`"serverInfo"`),
 		Collateral: []string{"lifecycle.init.instructions-optional"},
 	},
 	{
 		ID: "lifecycle.any-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
-		Summary: "The client goes on with a version that nobody knows.",
+		Summary: "The client goes on with a version that does not exist.",
 		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
 	},
 	{
@@ -151,7 +151,7 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.later-feature", Requirement: "lifecycle.operation.version",
-		Summary: "A request that only a later version has is sent.",
+		Summary: "The client sends a request that only a later version has.",
 		Apply:   calling("tasks/list", nil),
 	},
 	undeclared("tools", "tools/list", nil),
@@ -212,7 +212,7 @@ func undeclared(capability, method string, params any) Fault {
 	}
 }
 
-// heard reports whether a message of the server has held a text.
+// heard reports whether the server has sent a message that holds a text.
 func heard(conn transport.Conn, text string) bool {
 	for _, e := range conn.Log().Events() {
 		if e.Kind == wire.KindMessage && e.From == wire.Server && containsText(e, text) {
@@ -283,12 +283,12 @@ var utilityFaults = []Fault{
 	},
 	{
 		ID: "cancellation.of-nothing", Requirement: "cancellation.same-direction",
-		Summary: "A request is cancelled that was never sent.",
+		Summary: "The client cancels a request that it never sent.",
 		Apply:   notifying("notifications/cancelled", object{"requestId": "never-sent"}),
 	},
 	{
 		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: overStdio,
-		Summary: "A request is cancelled that was answered long ago.",
+		Summary: "The client cancels a request that was answered long ago.",
 		Apply:   notifying("notifications/cancelled", object{"requestId": 2}),
 	},
 	{
@@ -299,7 +299,7 @@ var utilityFaults = []Fault{
 	},
 	{
 		ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",
-		Summary:    "After a cancellation that crosses the answer no ping is answered.",
+		Summary:    "The client answers no ping after a cancellation that crosses the answer.",
 		Apply:      dropping(replies("after-cancelling")),
 		Collateral: []string{"base.response.present"},
 	},
@@ -315,17 +315,17 @@ var utilityFaults = []Fault{
 			}}
 		})),
 	},
-	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown", "After cancellations of unknown requests no ping is answered.", "after-cancelled"),
-	ignoring("cancellation.completed-silence", "cancellation.ignore-completed", "After cancellations of what is done no ping is answered.", "after-cancelled"),
-	ignoring("cancellation.malformed-silence", "cancellation.ignore-malformed", "After malformed cancellations no ping is answered.", "after-cancelled"),
-	ignoring("tools.change-silence", "tools.list-changed.unsolicited", "After a change of the tools no ping is answered.", "after-changed"),
-	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited", "After a change of the prompts no ping is answered.", "after-changed"),
-	ignoring("resources.change-silence", "resources.list-changed.unsolicited", "After a change of the resources no ping is answered.", "after-changed"),
-	ignoring("logging.data-silence", "logging.message.any-data", "After log messages with all kinds of data no ping is answered.", "after-changed"),
-	ignoring("meta.notification-silence", "meta.attach.notification", "After a notification with _meta no ping is answered.", "after-unknown"),
+	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown", "The client answers no ping after cancellations of unknown requests.", "after-cancelled"),
+	ignoring("cancellation.completed-silence", "cancellation.ignore-completed", "The client answers no ping after cancellations of completed requests.", "after-cancelled"),
+	ignoring("cancellation.malformed-silence", "cancellation.ignore-malformed", "The client answers no ping after malformed cancellations.", "after-cancelled"),
+	ignoring("tools.change-silence", "tools.list-changed.unsolicited", "The client answers no ping after a change of the tools.", "after-changed"),
+	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited", "The client answers no ping after a change of the prompts.", "after-changed"),
+	ignoring("resources.change-silence", "resources.list-changed.unsolicited", "The client answers no ping after a change of the resources.", "after-changed"),
+	ignoring("logging.data-silence", "logging.message.any-data", "The client answers no ping after log messages with all kinds of data.", "after-changed"),
+	ignoring("meta.notification-silence", "meta.attach.notification", "The client answers no ping after a notification with _meta.", "after-unknown"),
 }
 
-// fenced names what a ping is to show that the scenario of notifications sends.
+// fenced are the requirements that each ping of the notifications scenario proves.
 var fenced = map[string][]string{
 	"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
 	"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},

@@ -62,14 +62,14 @@ var listFaults = []Fault{
 	},
 	{
 		ID: "http.character-torn", Requirement: "base.message.utf8-accepted", Scenario: "lists/cut-characters",
-		Summary:    "A character that comes in two pieces is taken for several that cannot be read.",
+		Summary:    "A character that comes in two pieces is read as several invalid ones.",
 		Apply:      replacing(anything, "次", "\uFFFD\uFFFD\uFFFD"),
 		Collateral: []string{"pagination.client.cursor-unmodified"},
 	},
 	{
 		ID: "pagination.cursor-carried-over", Requirement: "pagination.client.cursor-not-persisted", Scenario: "lists/lost-session",
 		Transports: []string{"http"},
-		Summary:    "In a new session a list is read on with a cursor of the one that was lost.",
+		Summary:    "A list is read on in a new session with a cursor of the lost one.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Cursor = true },
 	},
 	{
@@ -127,7 +127,7 @@ var listFaults = []Fault{
 	},
 	{
 		ID: "completion.argument-unknown", Requirement: "completion.argument.current-value",
-		Summary: "An argument is completed that the prompt does not have.",
+		Summary: "The client completes an argument that the prompt does not have.",
 		Apply: params("completion/complete", func(p object) {
 			if argument, ok := p["argument"].(object); ok {
 				argument["name"] = "no-such-argument"
@@ -141,7 +141,7 @@ var listFaults = []Fault{
 	},
 	{
 		ID: "resources.unsubscribe-first", Requirement: "resources.unsubscribe.after-subscribe",
-		Summary: "resources/unsubscribe names what was not subscribed to.",
+		Summary: "resources/unsubscribe names a resource that was not subscribed to.",
 		Apply:   calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
 	},
 	{
@@ -154,7 +154,7 @@ var listFaults = []Fault{
 	},
 }
 
-// cursorTypes are broken with the type of a cursor.
+// cursorTypes are the requirements that a cursor of another type breaks.
 var cursorTypes = []string{
 	"schema.list-tools-request", "schema.list-resources-request", "schema.list-resource-templates-request", "schema.list-prompts-request",
 }
@@ -170,7 +170,7 @@ func cursors(change func(cursor string) any) apply {
 	})
 }
 
-// instead sends a ping in the place of a request.
+// instead sends a ping in place of a request.
 func instead(which match) apply {
 	return editing(which, func(m object) {
 		m["method"] = "ping"
@@ -178,7 +178,8 @@ func instead(which match) apply {
 	})
 }
 
-// toleranceFaults are those of clients that end at what they have to cope with.
+// toleranceFaults are those of clients that end when they receive something that
+// they have to tolerate.
 func toleranceFaults() []Fault {
 	var faults []Fault
 	metadata := []string{
@@ -194,7 +195,7 @@ func toleranceFaults() []Fault {
 	} {
 		fault := Fault{ID: f.id, Requirement: f.requirement, Scenario: f.scenario, Summary: f.what + " ends the client.", Apply: dyingOf(f.text)}
 		if slices.Contains(metadata, f.requirement) {
-			fault.Collateral = metadata // which come together
+			fault.Collateral = metadata // they come together
 		}
 		faults = append(faults, fault)
 	}
@@ -211,13 +212,13 @@ func toleranceFaults() []Fault {
 	})
 }
 
-// schemaFaults give params another form than their definitions have.
+// schemaFaults give params another form than their definitions prescribe.
 func schemaFaults() []Fault {
 	var faults []Fault
 	add := func(id, requirement, summary, method string, change func(p object)) {
 		faults = append(faults, Fault{
 			ID: "schema." + id, Requirement: requirement, Summary: summary, Apply: params(method, change),
-			// Whoever unsubscribes has to have subscribed.
+			// A client has to subscribe before it unsubscribes.
 			Collateral: []string{"resources.unsubscribe.after-subscribe"},
 		})
 	}
@@ -240,12 +241,12 @@ func schemaFaults() []Fault {
 		{"unsubscribe", "schema.unsubscribe-request", "resources/unsubscribe", "uri", 7},
 		{"call-tool", "schema.call-tool-request", "tools/call", "arguments", list{}},
 	} {
-		add(f.id, f.requirement, "In params of "+f.method+" the member "+f.member+" has another type.", f.method, set(f.member, f.value))
+		add(f.id, f.requirement, "The member "+f.member+" of the params of "+f.method+" has another type.", f.method, set(f.member, f.value))
 	}
 	faults = append(faults,
 		Fault{
 			ID: "schema.cancelled", Requirement: "schema.cancelled-notification",
-			Summary: "In params of notifications/cancelled the reason is a number.",
+			Summary: "The reason in notifications/cancelled is a number.",
 			Apply: doing(func(ctx context.Context, s *client.Session) {
 				call := object{"name": "slow", "arguments": object{"seconds": 0.3}}
 				if p, err := s.Start(ctx, "tools/call", call); err == nil {

@@ -26,7 +26,7 @@ var stdioFaults = []Fault{
 	},
 	{
 		ID: "stdio.chatter", Requirement: "stdio.client.stdin-clean", Transports: overStdio,
-		Summary: "A line that is no message is written to the server.",
+		Summary: "A line that is not a message is written to the server.",
 		Apply:   saying("connected, sending requests"),
 	},
 	{
@@ -118,7 +118,7 @@ func (l *launcher) Launch() (transport.Process, error) {
 }
 
 // leaving does something with the server's process before the connection is
-// closed, which at last kills it.
+// closed, and then kills it.
 func leaving(action func(p transport.Process)) apply {
 	return func(c *client.Standalone) {
 		l := &launcher{Launcher: c.Launcher}
@@ -132,7 +132,7 @@ func leaving(action func(p transport.Process)) apply {
 	}
 }
 
-// leavingBehind ends without a look at the server's process.
+// leavingBehind ends without waiting for the server's process.
 func leavingBehind(c *client.Standalone) {
 	l := &launcher{Launcher: c.Launcher}
 	c.Launcher = l
