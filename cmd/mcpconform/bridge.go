@@ -15,14 +15,14 @@ const (
 	browseName = "browse"
 )
 
-// bridgeCommand is the server process of a client over stdio.
+// bridgeCommand is the server process that a client starts over stdio.
 func bridgeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: bridgeName + " ADDR TOKEN", Short: "Connect a client over stdio to the run that has started it", Hidden: true,
+		Use: bridgeName + " ADDR TOKEN", Short: "Connect a client over stdio to the run that started it", Hidden: true,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			// Not the command's context: it ends with a signal, which is for
-			// the run to see and to react to.
+			// The command's context would end with a signal, but the run has to
+			// see signals and decide what they do.
 			code, err := client.Bridge(context.Background(), args[0], args[1], os.Stdin, os.Stdout, os.Stderr)
 			if err != nil {
 				return err
@@ -35,7 +35,7 @@ func bridgeCommand() *cobra.Command {
 
 func browseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: browseName + " URL", Short: "Visit a page as a user who grants everything", Hidden: true,
+		Use: browseName + " URL", Short: "Open a page as a user who grants everything", Hidden: true,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return client.Browse(cmd.Context(), args[0]) },
 	}

@@ -43,13 +43,13 @@ func clientCommand() *cobra.Command {
 
 Over HTTP, {url} in the arguments is replaced by the server's URL; without {url}, the URL
 is appended. Over stdio, {command} is replaced by the command that starts the server: an
-argument that is just {command} by the command's words as separate arguments, any other
-by the words with blanks between them. {config} is the path of an mcpServers file that
-names the command. Without either, the words are appended.
+argument that is just {command} becomes the command's words as separate arguments; within a
+longer argument, the words are joined by blanks. {config} is the path of an mcpServers file
+that names the command. Without either, the words are appended.
 
 The environment of the client holds MCPCONFORM_URL, MCPCONFORM_COMMAND,
-MCPCONFORM_SCENARIO, MCPCONFORM_TRANSPORT, MCPCONFORM_ACT (what to do where a person would
-decide) and, for clients written for the official conformance tool,
+MCPCONFORM_SCENARIO, MCPCONFORM_TRANSPORT, MCPCONFORM_ACT (the user actions: what to do where
+a user would decide) and, for clients written for the official conformance tool,
 MCP_CONFORMANCE_SCENARIO and MCP_CONFORMANCE_PROTOCOL_VERSION.
 
 With --serve, nothing is launched: the scenarios wait for a client that a person connects,
@@ -70,7 +70,7 @@ and Ctrl-C ends the run.`,
 				return err
 			}
 			if f.serve {
-				o.Announce = func(places []client.Endpoint) { f.announce(cmd.ErrOrStderr(), places) }
+				o.Announce = func(endpoints []client.Endpoint) { f.announce(cmd.ErrOrStderr(), endpoints) }
 			} else {
 				o.Progress = f.reports.progress()
 			}
@@ -99,14 +99,14 @@ and Ctrl-C ends the run.`,
 	return cmd
 }
 
-// announce tells a person where the scenarios are and what to do.
-func (f *clientFlags) announce(w io.Writer, places []client.Endpoint) {
-	named := make(map[string]client.Endpoint, len(places))
-	var actions []client.Endpoint
-	fmt.Fprintln(w, "Connect the client to these servers, all of them or those that matter, and use what they offer: list, call, read.")
+// announce tells a person where the endpoints of the scenarios are and what to do.
+func (f *clientFlags) announce(w io.Writer, endpoints []client.Endpoint) {
+	named := make(map[string]client.Endpoint, len(endpoints))
+	var instructed []client.Endpoint
+	fmt.Fprintln(w, "Connect the client to all of these servers or to those that matter, and use what they offer: list, call, read.")
 	fmt.Fprintln(w, "Then disconnect the client, or leave it connected, and press Ctrl-C here to get the report.")
 	fmt.Fprintln(w)
-	for _, p := range places {
+	for _, p := range endpoints {
 		named["mcpconform-"+strings.ReplaceAll(p.Scenario, "/", "-")] = p
 		at := p.URL
 		if len(p.Command) > 0 {
@@ -117,12 +117,12 @@ func (f *clientFlags) announce(w io.Writer, places []client.Endpoint) {
 			fmt.Fprintf(w, "  %-30s client id %s, client secret %s\n", "", p.ClientID, p.ClientSecret)
 		}
 		if p.UserActions != "" {
-			actions = append(actions, p)
+			instructed = append(instructed, p)
 		}
 	}
-	if len(actions) > 0 {
-		fmt.Fprintln(w, "\nIn some scenarios you have to act, in this order, where the client asks you or lets you:")
-		for _, p := range actions {
+	if len(instructed) > 0 {
+		fmt.Fprintln(w, "\nIn these scenarios, perform the user actions in this order when the client asks you or lets you:")
+		for _, p := range instructed {
 			fmt.Fprintf(w, "  %-30s %s\n", p.Scenario, p.UserActions)
 		}
 	}
@@ -238,7 +238,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 	if len(args) == 0 {
 		o.Target.Command = []string{"(embedded reference client)"}
 		if o.Transport == transport.NameStdio {
-			// Signals can be sent to a process only.
+			// Only a process can receive signals.
 			own := []string{self, "reference", "client", "--quiet", "--timeout", (f.limits.timeout / 6).String(), "--", "{command}"}
 			o.Launch = client.Command{Args: own}.Launch
 			return o, nil

@@ -64,7 +64,7 @@ func mockCommand() *cobra.Command {
 	return cmd
 }
 
-// serveScript serves a script, tells on stderr how it goes, and ends with an exit
+// serveScript serves a script, reports its progress on stderr, and ends with an exit
 // code that says whether the script ran to its end.
 func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file string) error {
 	text, err := os.ReadFile(file)
@@ -123,7 +123,7 @@ func mockClientCommand() *cobra.Command {
 	return cmd
 }
 
-// transportNames lists those on which a fault shows, as a column of a list.
+// transportNames lists the transports on which a fault shows, as a column of a list.
 func transportNames(names []string) string {
 	if len(names) == 0 {
 		return "all"

@@ -52,7 +52,7 @@ func (f *listenFlags) transport() string {
 }
 
 // serve runs a server until its client has gone or, over HTTP, until the
-// context ends. Where it listens is told on stderr.
+// context ends. It writes to stderr where it listens.
 func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Writer) error {
 	path, addr := "/mcp", f.http
 	switch f.transport() {
@@ -84,7 +84,7 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 			return err
 		}
 		as.Protect(p, true)
-		// The token may be printed: it protects only data that the program makes up.
+		// The token may be printed: the server has only made-up data.
 		fmt.Fprintf(stderr, "mcpconform: an access token for this server is %s\n", as.Issue(origin+path, tokenLife))
 	}
 	return server.New(o).HTTP().Serve(ctx, l)
@@ -112,32 +112,32 @@ func referenceServerCommand() *cobra.Command {
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&protected, "protected", false, "require access tokens, and be the authorization server that issues them to everybody")
+	cmd.Flags().BoolVar(&protected, "protected", false, "require access tokens, and serve as the authorization server that issues them to everybody")
 	return cmd
 }
 
 // standaloneFlags are those of a client that runs by itself.
 type standaloneFlags struct {
-	limits limitFlags
-	act    string
-	quiet  bool
-	over   string
+	limits      limitFlags
+	userActions string
+	quiet       bool
+	over        string
 }
 
 func (f *standaloneFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.limits.registerTimeout(cmd, reference.DefaultTimeout, "how long one answer may take")
-	flags.StringVar(&f.act, "act", os.Getenv("MCPCONFORM_ACT"), "what to do where a person would decide (default: $MCPCONFORM_ACT)")
+	flags.StringVar(&f.userActions, "act", os.Getenv("MCPCONFORM_ACT"), "the user actions: what to do where a user would decide (default: $MCPCONFORM_ACT)")
 	flags.StringVar(&f.over, "transport", transportAuto, "transport at the URL: auto or sse (HTTP+SSE)")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors")
 }
 
-// run takes the client, with what changes it, to the server that the arguments name.
+// run runs the client, with some changes, against the server that the arguments name.
 func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func(*reference.Standalone)) error {
 	if err := f.limits.check(); err != nil {
 		return err
 	}
-	c := reference.Standalone{Timeout: f.limits.timeout, UserActions: f.act}
+	c := reference.Standalone{Timeout: f.limits.timeout, UserActions: f.userActions}
 	if !f.quiet {
 		c.Output = discreet{cmd.OutOrStdout(), newRedactor(nil, args)}
 	}
