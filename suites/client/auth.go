@@ -18,7 +18,7 @@ import (
 // authorization scenarios run.
 const AuthorizationBaseline = "auth/flow"
 
-// flowRequirements are those on which every run through the flow tells something.
+// flowRequirements are those that every run through the flow can judge.
 var flowRequirements = []string{
 	"auth.client.resource-authorization-request", "auth.client.resource-token-request", "auth.client.resource-always-sent",
 	"auth.client.resource-identifies-server", "auth.client.resource-canonical", "auth.client.resource-most-specific",
@@ -29,7 +29,7 @@ var flowRequirements = []string{
 	"auth.client.no-token-in-query", "auth.client.no-foreign-tokens",
 }
 
-const unreached = "the client did not come so far in the flow; it may want a user who opens the authorization URL in a browser"
+const unreached = "the client did not get that far in the flow; it may need a user who opens the authorization URL in a browser"
 
 // basic/authorization
 var authScenarios = []*Scenario{
@@ -37,10 +37,10 @@ var authScenarios = []*Scenario{
 		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata", "auth.client.dynamic-registration",
 	}, flowRequirements...), func() *AuthorizationSetup { return &AuthorizationSetup{} }, judgeAuthorizationBaseline),
 	authScenario("auth/same-origin", []string{"auth.client.as-location-free"}, func() *AuthorizationSetup { return &AuthorizationSetup{Together: true} }, func(t *T) {
-		t.completes("auth.client.as-location-free", "with an authorization server on the origin of the protected server")
+		t.judgeCompleted("auth.client.as-location-free", "if the authorization server is on the origin of the protected server")
 	}),
 	authScenario("auth/metadata-url", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
-		// The header is all that says where the metadata are, among parameters whose values hold commas and quotes.
+		// Only the header says where the metadata are, among parameters whose values hold commas and quotes.
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, code string) []string {
@@ -51,7 +51,7 @@ var authScenarios = []*Scenario{
 				return []string{challenge}
 			},
 		}}
-	}, func(t *T) { t.found(elsewhere) }),
+	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
 	authScenario("auth/challenges", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
 		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
 		return &AuthorizationSetup{Protection: server.Protection{
@@ -60,38 +60,38 @@ var authScenarios = []*Scenario{
 				return []string{`Bearer error="invalid_token", resource_metadata="` + metadata + `"`, `Basic realm="staff"`}
 			},
 		}}
-	}, func(t *T) { t.found(elsewhere) }),
+	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
 	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),
 	authScenario("auth/two-servers", []string{"auth.client.selects-as"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: make([]authserver.Options, 2)}
 	}, func(t *T) {
-		t.completes("auth.client.selects-as", "with two authorization servers to choose from")
+		t.judgeCompleted("auth.client.selects-as", "if there are two authorization servers to choose from")
 	}),
 	authScenario("auth/other-issuer", []string{"auth.client.as-metadata-issuer"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{Metadata: func(document map[string]any) {
 			document["issuer"] = "https://issuer.mcpconform.invalid"
 		}}}}
 	}, func(t *T) {
-		t.refuses("auth.client.as-metadata-issuer", "the metadata of the authorization server are those of another issuer", authserver.Metadata)
+		t.judgeRefused("auth.client.as-metadata-issuer", "the metadata of the authorization server belong to another issuer", authserver.Metadata)
 	}),
 	authScenario("auth/other-resource", []string{"auth.client.resource-metadata-check"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Protection: server.Protection{Metadata: func(document map[string]any) {
 			document["resource"] = "https://resource.mcpconform.invalid/mcp"
 		}}}
 	}, func(t *T) {
-		t.refuses("auth.client.resource-metadata-check", "the resource metadata are those of another resource", "")
+		t.judgeRefused("auth.client.resource-metadata-check", "the resource metadata belong to another resource", "")
 	}),
 	authScenario("auth/state-missing", []string{"auth.client.state-missing-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Del("state") })
 	}, func(t *T) {
-		t.discards("auth.client.state-missing-discarded", "it came back without the state that it sent")
+		t.judgeDiscarded("auth.client.state-missing-discarded", "the redirect came back without the state that the client had sent")
 	}),
 	authScenario("auth/state-mismatch", []string{"auth.client.state-mismatch-discarded"}, func() *AuthorizationSetup {
 		return redirecting(func(result url.Values) { result.Set("state", "mcpconform-another-state") })
 	}, func(t *T) {
-		t.discards("auth.client.state-mismatch-discarded", "it came back with another state than was sent")
+		t.judgeDiscarded("auth.client.state-mismatch-discarded", "the redirect came back with another state than the client had sent")
 	}),
 	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}}, Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
@@ -106,7 +106,7 @@ var authScenarios = []*Scenario{
 			document["resource"] = strings.NewReplacer("http://", "HTTP://", "localhost", "LocalHost").Replace(resource)
 		}}}
 	}, func(t *T) {
-		t.completes("auth.resource.uppercase-accepted", "when the resource metadata spell scheme and host with capitals")
+		t.judgeCompleted("auth.resource.uppercase-accepted", "if the resource metadata spell scheme and host with capitals")
 	}),
 	authScenario("auth/odd-url", []string{"auth.resource.lowercase", "auth.resource.no-fragment", "auth.client.resource-canonical"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{URL: func(u *url.URL) {
@@ -124,7 +124,7 @@ var authScenarios = []*Scenario{
 	}, nil),
 }
 
-// elsewhere is where resource metadata are that no convention finds.
+// elsewhere is a path of resource metadata that only the header names.
 const elsewhere = "/documents/about-this-resource"
 
 func onLocalhost(u *url.URL) { u.Host = "localhost:" + u.Port() }
@@ -136,7 +136,7 @@ func redirecting(change func(url.Values)) *AuthorizationSetup {
 func authScenario(name string, requirements []string, setup func() *AuthorizationSetup, judge func(*T)) *Scenario {
 	s := &Scenario{
 		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Authorization: setup, Official: "auth/metadata-default",
-		// What a client makes of a server that it cannot enter is told by the scenario.
+		// Judge says what a client does at a server that refuses it.
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}
 		},
@@ -144,7 +144,7 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 			if t.Flow == nil || t.Ending.Skipped != "" {
 				return
 			}
-			if t.sought() {
+			if t.soughtAuthorization() {
 				t.judgeFlow()
 			}
 			if judge != nil {
@@ -156,7 +156,7 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 	case "auth/no-registration":
 		s.Official = "auth/pre-registration"
 	case "auth/root":
-		s.Transports = overHTTP() // the other has a path for each of its endpoints
+		s.Transports = overHTTP() // HTTP+SSE has a path for each of its two endpoints
 	}
 	return s
 }
@@ -171,13 +171,15 @@ func atRoot(next http.Handler) http.Handler {
 	})
 }
 
-// sought reports whether the client has turned to anybody for authorization.
-func (t *T) sought() bool {
+// soughtAuthorization reports whether the client has asked for metadata or for anything
+// at an authorization server.
+func (t *T) soughtAuthorization() bool {
 	return t.Flow != nil && (len(t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0 ||
 		len(t.Flow.asked("/.well-known/")) > 0 || len(t.Flow.asked(elsewhere)) > 0)
 }
 
-// reasonUnauthorized says what is known of a client that does not seek authorization.
+// reasonUnauthorized says why nothing is known of the authorization of a client that
+// did not seek it.
 func (t *T) reasonUnauthorized() string {
 	switch {
 	case t.Ending.Skipped != "":
@@ -188,36 +190,36 @@ func (t *T) reasonUnauthorized() string {
 	return "the client does not seek authorization when a server answers 401, which is optional"
 }
 
-// complete reports whether the client got a token and used it.
-func (t *T) complete() bool {
+// obtainedToken reports whether the client got a token and used it.
+func (t *T) obtainedToken() bool {
 	return t.Flow != nil && slices.ContainsFunc(t.Flow.presented(), func(s Shown) bool { return s.Ours })
 }
 
-// control reports whether the client completes the flow at a server that
-// departs in nothing, without which nothing can be said of the others.
-func (t *T) control(id string) bool {
+// controlPasses reports whether the client completes the flow at the ordinary
+// protected server. If it does not, the requirement is inconclusive.
+func (t *T) controlPasses(id string) bool {
 	switch {
 	case t.AuthorizationBaseline == nil:
-		t.Inconclusive("scenario "+AuthorizationBaseline+", with which it is compared, was not run", id)
-	case !t.AuthorizationBaseline.complete():
-		t.Inconclusive("the client does not come by a token in scenario "+AuthorizationBaseline+", with which it is compared", id)
+		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
+	case !t.AuthorizationBaseline.obtainedToken():
+		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+", so there is nothing to compare with", id)
 	default:
 		return true
 	}
 	return false
 }
 
-// completes reports on a requirement that a client meets by completing the flow.
-func (t *T) completes(id, when string) {
+// judgeCompleted judges a requirement that a client meets by completing the flow.
+func (t *T) judgeCompleted(id, when string) {
 	switch {
-	case t.complete():
+	case t.obtainedToken():
 		t.Exercised(id)
-	case t.control(id) && !t.Ending.Attended:
-		t.Violation(id, "the client does not come by a token "+when, t.lastStep()...)
+	case t.controlPasses(id) && !t.Ending.Attended:
+		t.Violation(id, "the client obtains no token "+when, t.lastStep()...)
 	}
 }
 
-// lastStep returns what the client last asked of anybody.
+// lastStep returns the last request of the flow.
 func (t *T) lastStep() []*wire.Event {
 	all := t.Flow.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)
 	if len(all) > 0 {
@@ -229,22 +231,21 @@ func (t *T) lastStep() []*wire.Event {
 	return lastEvents(t.last(), 4)
 }
 
-// refuses reports on a requirement that a client meets by going no further. A
-// step that it has to have made first may be named.
-func (t *T) refuses(id, because string, first authserver.Step) {
+// judgeRefused judges a requirement that a client meets by going no further. first,
+// if not "", is a step that it has to have taken before.
+func (t *T) judgeRefused(id, because string, first authserver.Step) {
 	after := t.Flow.steps(authserver.Registration, authserver.Authorization, authserver.Token)
 	switch {
 	case len(after) > 0:
 		t.Violation(id, "the client goes on although "+because, after[0].Event)
 	case first != "" && len(t.Flow.steps(first)) == 0, len(t.Flow.documents) == 0:
-	case t.control(id):
+	case t.controlPasses(id):
 		t.Exercised(id)
 	}
 }
 
-// discards reports whether the client has redeemed a code that it should have
-// thrown away.
-func (t *T) discards(id, because string) {
+// judgeDiscarded judges whether the client redeems a code that it has to discard.
+func (t *T) judgeDiscarded(id, because string) {
 	var asked *Step
 	for _, s := range t.Flow.steps(authserver.Authorization) {
 		if s.Answer["code"] != nil && s.Values.Get("state") != "" {
@@ -257,19 +258,19 @@ func (t *T) discards(id, because string) {
 	case asked == nil:
 	case len(redeemed) > 0:
 		t.Violation(id, "the client redeems a code although "+because, asked.Event, redeemed[0].Event)
-	case t.control(id):
+	case t.controlPasses(id):
 		t.Exercised(id)
 	}
 }
 
-// found reports whether the client fetched the metadata from where only the
-// WWW-Authenticate header says that they are.
-func (t *T) found(path string) {
+// judgeMetadataFound judges whether the client asks for the metadata at the path that
+// only the WWW-Authenticate header names.
+func (t *T) judgeMetadataFound(path string) {
 	const id = "auth.client.parse-www-authenticate"
 	switch {
 	case len(t.Flow.asked(path)) > 0:
 		t.Exercised(id)
-	case t.sought(), !t.Ending.Attended && t.control(id):
+	case t.soughtAuthorization(), !t.Ending.Attended && t.controlPasses(id):
 		t.Violation(id, "the client never asks for the resource metadata at the URL that the WWW-Authenticate header names",
 			append(lastEvents(t.last(), 2), t.lastStep()...)...)
 	}
@@ -295,15 +296,15 @@ func judgeNoRegistration(t *T) {
 		}
 	}
 	const told = "the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it"
-	if t.Authorizes && !t.Ending.Attended && t.control(id) {
+	if t.Authorizes && !t.Ending.Attended && t.controlPasses(id) {
 		t.Violation(id, told+", although no registration is offered", t.lastStep()...)
 		return
 	}
-	t.Inconclusive(told+"; where it takes it from elsewhere, that has to be mcpconform-registered-client", id)
+	t.Inconclusive(told+"; if it reads its client id from elsewhere, set that to mcpconform-registered-client", id)
 }
 
-// judgeLapsed looks at what follows when a token is no longer good in the
-// middle of a session.
+// judgeLapsed judges what the client does when its token expires in the middle of a
+// session.
 func judgeLapsed(t *T) {
 	const again, fresh = "auth.client.handles-401", "auth.client.pkce-fresh"
 	if !t.Flow.lapsed {
@@ -311,10 +312,10 @@ func judgeLapsed(t *T) {
 	}
 	asks := t.Flow.steps(authserver.Authorization)
 	if len(asks) < 2 {
-		if t.Ending.Exit != nil && t.control(again) {
+		if t.Ending.Exit != nil && t.controlPasses(again) {
 			t.Warning(again, "the client asks for no new token when the server answers 401 in the middle of a session", lastEvents(t.last(), 4)...)
 		}
-		t.Inconclusive("the client asked for authorization once only", fresh)
+		t.Inconclusive("the client asked for authorization only once", fresh)
 		return
 	}
 	t.Exercised(again)
@@ -322,17 +323,17 @@ func judgeLapsed(t *T) {
 	if challenge := first.Values.Get("code_challenge"); challenge != "" {
 		t.Check(challenge != second.Values.Get("code_challenge"), fresh, "two authorization requests carry the same code challenge", first.Event, second.Event)
 	}
-	// A state that is known beforehand protects from nothing (basic/authorization#open-redirection).
+	// A state that can be guessed does not protect (basic/authorization#open-redirection).
 	if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
 		t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event, second.Event)
 	}
 }
 
-// maxRefusals is how often a client may come back with a request that is
-// refused, without seeking authorization.
+// maxRefusals is how many refused requests a client may send without seeking
+// authorization.
 const maxRefusals = 20
 
-// judgeAuthorizationBaseline looks at the way from the first refusal to the session.
+// judgeAuthorizationBaseline judges the way from the first refusal to the session.
 func judgeAuthorizationBaseline(t *T) {
 	const handles, metadata = "auth.client.handles-401", "auth.client.resource-metadata"
 	refused := 0
@@ -347,14 +348,14 @@ func judgeAuthorizationBaseline(t *T) {
 	}
 	switch {
 	case refused == 0:
-		return // it has not knocked
-	case !t.sought() && refused > maxRefusals:
-		t.Violation(handles, fmt.Sprintf("the client has come back %d times with requests that are refused with 401", refused), head)
+		return // it has sent no request
+	case !t.soughtAuthorization() && refused > maxRefusals:
+		t.Violation(handles, fmt.Sprintf("the client has sent %d requests that were refused with 401, and does not seek authorization", refused), head)
 		return
-	case !t.sought() && t.Authorizes && !t.Ending.Attended:
+	case !t.soughtAuthorization() && t.Authorizes && !t.Ending.Attended:
 		t.Violation(handles, "the client does not seek authorization when the server answers 401", head)
 		return
-	case !t.sought():
+	case !t.soughtAuthorization():
 		t.Inconclusive(t.reasonUnauthorized(), t.Scenario.Requirements...)
 		return
 	}
@@ -364,19 +365,18 @@ func judgeAuthorizationBaseline(t *T) {
 	case len(about) > 0 && t.Flow.reached():
 		t.Exercised(metadata)
 	case len(about) == 0:
-		t.Violation(metadata, "the client looks for an authorization server without the resource metadata", t.lastStep()...)
+		t.Violation(metadata, "the client looks for an authorization server without asking for the resource metadata", t.lastStep()...)
 	}
 	t.judgeServerMetadata()
 	t.judgeRegistration()
 }
 
-// reached reports whether an authorization server was asked anything.
+// reached reports whether the client sent a request to an authorization server.
 func (f *Flow) reached() bool {
 	return len(f.steps(authserver.Metadata, authserver.Registration, authserver.Authorization, authserver.Token, authserver.Other)) > 0
 }
 
-// guessable are endpoints by the names that many servers give them, and ours do
-// not.
+// guessable are names that many servers give their endpoints. Ours have others.
 var guessable = []string{"authorize", "token", "register"}
 
 func (t *T) judgeServerMetadata() {
@@ -400,12 +400,11 @@ func (t *T) judgeRegistration() {
 		t.Check(s.Status/100 == 2, id, fmt.Sprintf("the registration request was refused with HTTP status %d: %s", s.Status, wire.Show(s.Answer["error_description"])), s.Event)
 	}
 	if len(registrations) == 0 && len(t.Flow.steps(authserver.Authorization)) > 0 {
-		t.Inconclusive("the client has a client id of its own and registers none", id)
+		t.Inconclusive("the client has a client id of its own and does not register", id)
 	}
 }
 
-// judgeFlow looks at single requests of the flow, and at the tokens that came
-// of it.
+// judgeFlow judges the single requests of the flow, and the use of the tokens.
 func (t *T) judgeFlow() {
 	for _, s := range t.Flow.steps(authserver.Registration) {
 		redirects, _ := s.Body["redirect_uris"].([]any)
@@ -455,11 +454,11 @@ func (t *T) judgeAuthorization(s Step) {
 		t.Violation("auth.client.pkce-challenge", "the authorization request has no code_challenge", s.Event)
 	default:
 		t.Check(method == "S256", "auth.client.pkce-s256", "the code_challenge_method is "+wire.Quote(method, 40)+", although S256 is offered", s.Event)
-		formed := isVerifier // of a plain challenge, which is the verifier
+		formed := isVerifier // a plain challenge is the verifier itself
 		if method == "S256" {
 			formed = isS256Challenge
 		}
-		t.Check(formed(challenge), "auth.client.pkce-challenge", "the code_challenge has not the form that PKCE prescribes", s.Event)
+		t.Check(formed(challenge), "auth.client.pkce-challenge", "the code_challenge does not have the form that PKCE prescribes", s.Event)
 	}
 	t.Check(s.Values.Get("state") != "", "auth.client.state-used", "the authorization request has no state", s.Event)
 	redirect := s.Values.Get("redirect_uri")
@@ -498,7 +497,7 @@ func (t *T) judgeTokenRequest(s Step) {
 		case !ok:
 			t.Violation(id, "the code_verifier does not match the code_challenge", a.Event, s.Event)
 		default:
-			t.Check(isVerifier(verifier), id, "the code_verifier has not the form that PKCE prescribes", s.Event)
+			t.Check(isVerifier(verifier), id, "the code_verifier does not have the form that PKCE prescribes", s.Event)
 		}
 	}
 }
@@ -508,7 +507,7 @@ func (t *T) judgeResourceParameter(s Step, id, what string) {
 	values := s.Values["resource"]
 	if len(values) == 0 || values[0] == "" {
 		t.Violation(id, "the "+what+" request has no resource parameter", s.Event)
-		t.Violation("auth.client.resource-always-sent", "the "+what+" request has no resource parameter, about which the metadata say nothing", s.Event)
+		t.Violation("auth.client.resource-always-sent", "the "+what+" request has no resource parameter, which is required even if the metadata do not mention it", s.Event)
 		return
 	}
 	t.Exercised(id, "auth.client.resource-always-sent")
@@ -517,7 +516,7 @@ func (t *T) judgeResourceParameter(s Step, id, what string) {
 	}
 }
 
-// judgeResourceURI judges the canonical URI of the server as the client has it
+// judgeResourceURI judges what the client takes for the canonical URI of the server
 // (basic/authorization#canonical-server-uri).
 func (t *T) judgeResourceURI(text string, e *wire.Event) {
 	shown := "the resource " + wire.Quote(text, 120)
@@ -530,7 +529,7 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 	t.Check(!strings.Contains(text, "#"), "auth.resource.no-fragment", shown+" has a fragment", e)
 	scheme, rest, _ := strings.Cut(text, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	if t.Scenario.Name != "auth/capitals" { // where the metadata spell it so
+	if t.Scenario.Name != "auth/capitals" { // there the metadata have capitals
 		t.Check(scheme == strings.ToLower(scheme) && host == strings.ToLower(host), "auth.resource.lowercase",
 			shown+" has capitals in scheme or host", e)
 	}
@@ -538,7 +537,7 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
 	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() && transport.Loopback(u.Hostname()) &&
 		(path == mine || strings.HasPrefix(mine, path+"/"))
-	t.Check(identifies, "auth.client.resource-identifies-server", shown+" is not where the client sends the token, "+wire.Quote(own.String(), 120), e)
+	t.Check(identifies, "auth.client.resource-identifies-server", shown+" is not the server to which the client sends the token, "+wire.Quote(own.String(), 120), e)
 	if !identifies {
 		return
 	}
@@ -550,7 +549,7 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 	}
 }
 
-// judgeUse looks at what became of the tokens.
+// judgeUse judges how the client uses the tokens.
 func (t *T) judgeUse() {
 	shown := t.Flow.presented()
 	issued := len(t.Flow.tokens()) > 0
@@ -560,11 +559,11 @@ func (t *T) judgeUse() {
 	if issued && (used || elsewhereShown) {
 		t.Exercised("auth.client.request-with-token")
 	} else if issued && t.Ending.Exit != nil {
-		t.Violation("auth.client.request-with-token", "a token was issued, and no request with it followed", evidence...)
+		t.Violation("auth.client.request-with-token", "a token was issued, but no request carries it", evidence...)
 	}
 	for _, s := range shown {
 		if s.Token != "" && !s.Ours && !t.configured() {
-			t.Violation("auth.client.no-foreign-tokens", "the client sends a token that the authorization server of this server has not issued", evidence...)
+			t.Violation("auth.client.no-foreign-tokens", "the client sends a token that was not issued by the authorization server of this server", evidence...)
 		}
 		if !issued {
 			continue
@@ -582,7 +581,7 @@ func (t *T) judgeUse() {
 	}
 }
 
-// bearers returns how many of the places are the one where a token belongs.
+// bearers returns 1 if the token is in the header where it belongs, else 0.
 func bearers(s Shown) int {
 	if s.Token != "" {
 		return 1
@@ -591,7 +590,7 @@ func bearers(s Shown) int {
 }
 
 // configured reports whether the client sends an Authorization header to open
-// servers as well: somebody has told it to.
+// servers as well, because it is configured to do so.
 func (t *T) configured() bool {
 	if t.Baseline == nil {
 		return false

@@ -20,33 +20,35 @@ import (
 // AuthorizationSetup says how the server of a scenario is protected, and which
 // authorization servers it trusts.
 type AuthorizationSetup struct {
-	// Servers are the authorization servers, each at an origin of its own; of
-	// its Issuer only the path is given. None is one without departures.
+	// Servers are the authorization servers, each at an origin of its own; their
+	// Issuer is only the path. An empty list stands for one ordinary server.
 	Servers []authserver.Options
-	// Together puts the only one on the origin of the protected server.
+	// Together puts the only authorization server on the origin of the protected
+	// server.
 	Together bool
 	// Protection of the server; issuers and verification are filled in.
 	Protection server.Protection
 	// URL changes the URL that the client is given.
 	URL func(u *url.URL)
-	// Client is registered beforehand, and the client under test is told of it.
+	// Client is registered beforehand, and the client under test is told its id and
+	// secret.
 	Client *authserver.Client
-	// Lapse ends the life of all tokens once, in the middle of a session.
+	// Lapse revokes all tokens once, in the middle of a session.
 	Lapse bool
 }
 
-// Flow is what a client did to come by a token, and with it. It is complete
+// Flow is how a client obtained a token, and how it used it. It is complete
 // once the scenario has been run.
 type Flow struct {
 	setup    *AuthorizationSetup
-	endpoint *url.URL // what the client was given
+	endpoint *url.URL // URL that the client was given
 	servers  []*authserver.Server
 	logs     []*wire.Log // of the authorization servers
 
 	mu        sync.Mutex
 	exchanges []Step
 	shown     []Shown
-	documents []*wire.Event // requests for documents at the protected server
+	documents []*wire.Event // requests to the protected server for metadata documents
 	posts     int           // messages with a token
 	lapsed    bool
 }
@@ -59,11 +61,11 @@ type Step struct {
 
 // Shown is one request that showed an access token to the protected server.
 type Shown struct {
-	Token  string   // in the Authorization header; "" when it was elsewhere only
+	Token  string   // in the Authorization header; "" if it was only elsewhere
 	Ours   bool     // one of the authorization servers has issued it
-	Good   bool     // and it was good
+	Good   bool     // and it was valid
 	Places []string // where issued tokens stood: header, other header, query, body
-	Lapsed bool     // after the tokens had lapsed
+	Lapsed bool     // after the tokens were revoked
 }
 
 const maxSteps = 1000
@@ -168,12 +170,12 @@ func (f *Flow) issued(token string) bool {
 	return slices.ContainsFunc(f.servers, func(s *authserver.Server) bool { return s.Issued(token) })
 }
 
-// verify takes the tokens of the scenario's authorization servers. A token that
-// is for another resource is taken as well, so that the rest can be seen.
+// verify accepts the tokens of the scenario's authorization servers, also those for
+// another resource, so that the rest of the flow can be judged.
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	f.mu.Lock()
 	if f.setup.Lapse && !f.lapsed && r.Method == http.MethodPost {
-		// The handshake takes two of these.
+		// The handshake consists of two POSTs.
 		if f.posts++; f.posts == 3 {
 			f.lapsed = true
 			for _, s := range f.servers {
@@ -190,10 +192,10 @@ func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	return server.InvalidToken
 }
 
-// watch notes where each request shows tokens.
+// watch records where each request carries tokens.
 func (f *Flow) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := peek(w, r) // what is cut short is for the server to see
+		body, _ := peek(w, r) // the server sees the error, too
 		f.note(r, string(body))
 		next.ServeHTTP(w, r)
 	})
@@ -213,7 +215,7 @@ func (f *Flow) note(r *http.Request, body string) {
 			others := strings.Join(values, "\n")
 			if name == "Authorization" {
 				if strings.Contains(others, token) && s.Token != token {
-					s.Places = append(s.Places, "the Authorization header, in another way than Bearer")
+					s.Places = append(s.Places, "the Authorization header, but not as Bearer")
 				}
 			} else if strings.Contains(others, token) {
 				s.Places = append(s.Places, "the header "+name)
@@ -267,7 +269,7 @@ func (f *Flow) presented() []Shown {
 	return slices.Clone(f.shown)
 }
 
-// documentsFrom reads what the client asked of the protected server beside the protocol.
+// documentsFrom collects the requests to the protected server that are not MCP.
 func (f *Flow) documentsFrom(logs []*wire.Log) {
 	for _, l := range logs {
 		if l.Transport != transport.NameOAuth || slices.Contains(f.logs, l) {
@@ -281,8 +283,8 @@ func (f *Flow) documentsFrom(logs []*wire.Log) {
 	}
 }
 
-// asked returns the requests for a document of the protected server whose path
-// begins so.
+// asked returns the requests for documents of the protected server whose paths begin
+// with a prefix.
 func (f *Flow) asked(prefix string) []*wire.Event {
 	var all []*wire.Event
 	for _, e := range f.documents {

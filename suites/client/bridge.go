@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// The bridge is the server process as a client over stdio starts it: a small
-// command that connects back to this program, where the server runs. Both ends
-// exchange frames of a kind, a length and as many bytes.
+// The bridge is the server process that a client starts over stdio: a small
+// command that connects back to this program, where the server runs. The two
+// exchange frames: a byte for the kind, four for the length, and the data.
 const (
 	frameHello  = 'h' // the token; bridge to harness, first
 	frameInput  = 'i' // bytes of stdin
@@ -31,7 +31,7 @@ const (
 // maxFrame bounds the bytes of one frame.
 const maxFrame = 64 << 10
 
-// helloTime is how long a connection may take to say who it is.
+// helloTime is how long a connection may take to send its token.
 const helloTime = 5 * time.Second
 
 var errFrame = errors.New("a frame of the bridge is broken")
@@ -86,9 +86,9 @@ func (w frameWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bridge runs the process's end: it copies stdin to the harness at addr, and to
-// stdout and stderr what the harness sends, until the harness ends it. It
-// returns the status with which the process is to exit.
+// Bridge runs the side of the bridge process: it copies stdin to the harness at
+// addr, and what the harness sends to stdout and stderr, until the harness ends it.
+// It returns the status with which the process has to exit.
 func Bridge(ctx context.Context, addr, token string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -99,7 +99,7 @@ func Bridge(ctx context.Context, addr, token string, stdin io.Reader, stdout, st
 	if err := f.write(frameHello, []byte(token)); err != nil {
 		return 1, fmt.Errorf("connect to mcpconform: %w", err)
 	}
-	// A client that no longer reads is no reason to die.
+	// The process must not die when the client no longer reads.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
@@ -135,8 +135,8 @@ func Bridge(ctx context.Context, addr, token string, stdin io.Reader, stdout, st
 		case kind == frameExit && len(data) == 1:
 			return int(data[0]), nil
 		}
-		// A client that no longer reads is no reason to end: the server goes on
-		// until its stdin ends or a signal comes.
+		// The server goes on when the client no longer reads, until its stdin ends
+		// or a signal comes.
 		_ = err
 	}
 }

@@ -17,9 +17,9 @@ const browseTime = 30 * time.Second
 
 const maxRedirects = 10
 
-// Browse visits a page as the browser of a user would that grants everything:
-// it follows redirects until one ends at the client that is waiting for it. It
-// goes nowhere but to this machine.
+// Browse opens a page like the browser of a user who grants everything: it follows
+// redirects until it reaches the client that waits for the last one. It opens only
+// pages on this machine.
 func Browse(ctx context.Context, page string) error {
 	ctx, cancel := context.WithTimeout(ctx, browseTime)
 	defer cancel()
@@ -29,7 +29,7 @@ func Browse(ctx context.Context, page string) error {
 	}
 	stays := func(r *http.Request) error {
 		if !transport.Loopback(r.URL.Hostname()) {
-			return fmt.Errorf("%s is not on this machine: a person has to go there", wire.Quote(r.URL.Host, 80))
+			return fmt.Errorf("%s is not on this machine: a person has to open it", wire.Quote(r.URL.Host, 80))
 		}
 		return nil
 	}

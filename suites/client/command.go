@@ -21,20 +21,20 @@ type Command struct {
 	Dir  string
 	// Env is the environment, NAME=value; nil inherits ours.
 	Env []string
-	// Browser is the command that visits a page in the place of a user; %s in it
-	// stands for the page. "" leaves the variable BROWSER alone.
+	// Browser is the command that opens a page in place of a user; %s in it stands
+	// for the page. "" leaves the variable BROWSER alone.
 	Browser string
 	// Given names variables that the user has set and that stay as they are.
 	Given []string
 }
 
-// official is the scenario of the official conformance tool that clients which
-// choose their behaviour by its name are told: it connects and lists the tools.
-// Versions 0.2 of the tool also name the revision.
+// official is the scenario of the official conformance tool that is named unless a
+// scenario has its own: clients written for the tool choose their behaviour by it,
+// and here connect and list the tools. Versions 0.2 also name the revision.
 const official = "initialize"
 
-// registered are the variables for a client that an authorization server knows
-// already; the last is what the official tool tells such a client.
+// registered returns the variables for a client that an authorization server
+// already knows; the last is the one that the official tool sets.
 func registered(p Endpoint) [][2]string {
 	if p.ClientID == "" {
 		return nil
@@ -69,7 +69,7 @@ func (c Command) Launch(p Endpoint) (transport.Process, error) {
 	return transport.Command{Args: args, Dir: c.Dir, Env: env}.Launch()
 }
 
-// fill replaces the placeholders, or appends what none of them has asked for.
+// fill replaces the placeholders or, if there are none, appends the URL or command.
 func (c Command) fill(p Endpoint) ([]string, error) {
 	used := false
 	var args []string
@@ -105,7 +105,7 @@ func (c Command) fill(p Endpoint) ([]string, error) {
 	return args, nil
 }
 
-// Config returns the file in which many clients are told their servers, with
+// Config returns an mcpServers file, from which many clients read their servers, with
 // the endpoints by name.
 func Config(endpoints map[string]Endpoint) ([]byte, error) {
 	servers := make(map[string]any, len(endpoints))

@@ -20,7 +20,7 @@ var exchangeScenarios = []*Scenario{
 			"base.request.id-space-per-side", "architecture.client.routing", "base.jsonrpc.member-case",
 			"http.client.messages-before-response", "progress.request", "progress.token.any-means",
 		},
-		Needs:   "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askEverything),
 		Judge:   judgeEverything,
 	},
@@ -32,11 +32,11 @@ var exchangeScenarios = []*Scenario{
 			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 			"logging.message.any-data",
 		},
-		Needs:   "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Needs:   "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
 			if _, ok := t.Answered("before"); !ok {
-				return // it answers no ping to begin with
+				return // it answers no ping at all
 			}
 			fenced := map[string][]string{
 				"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
@@ -51,7 +51,7 @@ var exchangeScenarios = []*Scenario{
 					return
 				}
 				if e := t.answerWithoutID(x); e != nil && (fence == "after-unknown" || fence == "after-malformed") {
-					t.Violation(fenced[fence][0], "such a notification was answered", e)
+					t.Violation(fenced[fence][0], "such a notification was answered with an error", e)
 					continue
 				}
 				for _, id := range fenced[fence] {
@@ -90,19 +90,19 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 	return nil
 }
 
-// abandoned reports whether the client ended when it was to answer a request,
-// which it does not do with an ordinary server.
+// abandoned reports whether the client ended instead of answering a request, although
+// it does not end there with an ordinary server.
 func (t *T) abandoned(x *judge.Exchange) bool {
-	ok, decided, _ := t.Carried()
+	ok, decided, _ := t.Continued()
 	return x.Response == nil && decided && !ok && t.Ending.Exit != nil
 }
 
-// interrupted reports whether the client ended for another reason than its own
-// when it was not merely waiting: what it did not do tells nothing.
+// interrupted reports whether the client was stopped although it did not just wait:
+// what it did not do is then not judged.
 func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.Ending.Busy }
 
-// silentTo reports whether a request of the script was not answered although
-// the client was there.
+// silentTo reports whether a request of the script was not answered while the client
+// was running.
 func (t *T) silentTo(x interface{ Events() []*wire.Event }) bool {
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
@@ -114,7 +114,7 @@ func (t *T) silentTo(x interface{ Events() []*wire.Event }) bool {
 	return false
 }
 
-// replied reports whether the client has sent any response since it was asked.
+// replied reports whether the client has sent any response since a request.
 func (t *T) replied(x *judge.Exchange) bool {
 	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
 		return slices.ContainsFunc(c.Messages, func(e *wire.Event) bool {
@@ -148,7 +148,7 @@ func askEverything(a *Asker) {
 	for _, p := range pings {
 		a.Ask(p.id, "ping", p.params, "ping.no-params")
 	}
-	// What is not declared, and what nobody could declare.
+	// Methods that are not declared, and that no capability could declare.
 	a.Ask("unknown-method", "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
 	a.Ask("unknown-case", "Ping", nil, "lifecycle.capability.experimental-gated")
 	a.Ask("unknown-kin", "sampling/com.example.unknown", nil, "lifecycle.capability.experimental-gated")
@@ -161,8 +161,8 @@ func askEverything(a *Asker) {
 	}
 }
 
-// clashes returns the id of the client's request that waits, and the same as a
-// value of the other type, those aside that a request of the server has had.
+// clashes returns the id of the client's request that waits, and the same id as a
+// value of the other type, without those that a request of the server has used.
 func (a *Asker) clashes() []wire.ID {
 	own := a.Request.ID
 	ids := []wire.ID{own}
@@ -173,7 +173,7 @@ func (a *Asker) clashes() []wire.ID {
 	case integer:
 		ids = append(ids, wire.StringID(own.Loose()))
 	case !isString(own):
-		return nil // not one that a request may have
+		return nil // a request may not have this id
 	}
 	c := a.Request.Session.Log().Conversation()
 	return slices.DeleteFunc(ids, func(id wire.ID) bool { return c.Newest(wire.Server, id) != nil })
@@ -190,7 +190,7 @@ func clashing(c *judge.Conversation, x *judge.Exchange) bool {
 
 func judgeEverything(t *T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
-	served := make(map[bool]bool) // some ping whose id is a string, or is none
+	served := make(map[bool]bool) // whether a ping was served, by whether its id is a string
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
 			if x.From() == wire.Server && x.Method() == "ping" && x.Result() != nil && !x.Resembling {
@@ -209,7 +209,7 @@ func judgeEverything(t *T) {
 			case served[kind]:
 				t.judgePing(x.Request, x.Response, "base.request.id-space-per-side")
 			default:
-				t.Inconclusive("the client serves no ping with such an id", "base.request.id-space-per-side")
+				t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
 			}
 			for _, p := range pings {
 				if identifier(p.id).Key() != x.Request.Msg.ID.Key() {
@@ -220,9 +220,9 @@ func judgeEverything(t *T) {
 					case served[kind], served[!kind] && of, len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
 						t.judgePing(x.Request, x.Response, id)
 					case served[!kind]:
-						t.Inconclusive("the client serves no ping with such an id", id)
+						t.Inconclusive("the client answers no ping with such an id with a result", id)
 					default:
-						t.Inconclusive("the client serves no ping at all", id)
+						t.Inconclusive("the client answers no ping with a result", id)
 					}
 				}
 			}
@@ -231,7 +231,7 @@ func judgeEverything(t *T) {
 	for _, id := range []string{"unknown-method", "unknown-case", "unknown-kin"} {
 		if x, ok := t.Answered(id); ok {
 			refused := x.Response.Msg.Kind == wire.ErrorResponse && x.Response.Msg.Error.Code == -32601
-			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" is not refused with -32601", x.Events()...)
+			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" was not refused with -32601", x.Events()...)
 		}
 	}
 	first := t.Asked("a word")
@@ -241,7 +241,7 @@ func judgeEverything(t *T) {
 		case last, first != nil && t.replied(first):
 			t.Exercised(id)
 		case first != nil && first.Response == nil && t.silentTo(first):
-			t.Violation(id, "the client takes in no request of the server while it waits for an answer", first.Request)
+			t.Violation(id, "the client answers no request of the server while it waits for an answer itself", first.Request)
 		}
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {
@@ -253,21 +253,21 @@ func judgeEverything(t *T) {
 func (t *T) judgePing(request, response *wire.Event, id string) {
 	switch {
 	case response == nil && t.silentTo(&pair{request}):
-		t.Violation(id, "a ping was not answered, or not under its id", request)
+		t.Violation(id, "a ping was not answered, or not under its own id", request)
 	case response == nil:
 	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
-		t.Violation(id, "a ping was answered only when the client had given up its own request", request, t.afterGivingUp(request, response), response)
+		t.Violation(id, "a ping was answered only after the client had given up its own request", request, t.afterGivingUp(request, response), response)
 	default:
 		t.Check(response.Msg.Kind == wire.Result, id, "a ping was answered with an error", request, response)
 	}
 }
 
-// prompt is how long a ping may go unanswered at least.
+// prompt is the time within which an answer to a ping always counts as prompt.
 const prompt = 2 * time.Second
 
-// afterGivingUp returns the cancellation that a client, which does not answer as
-// long as it waits itself, sent between a ping and its response; nil when there
-// is none.
+// afterGivingUp returns the cancellation of its own request that the client sent
+// between a ping and its response, or nil: a client with one does not answer while it
+// waits itself.
 func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
 	if response.At-request.At < prompt {
 		return nil
@@ -285,8 +285,8 @@ type pair struct{ event *wire.Event }
 
 func (p *pair) Events() []*wire.Event { return []*wire.Event{p.event} }
 
-// strayTo reports whether the client sent a result for an id that no valid
-// request of its own has: one may be in a batch.
+// strayTo reports whether the client sent a result with an id that no valid request
+// of the server has; a request in a batch may have it.
 func (t *T) strayTo(id string) bool {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {

@@ -27,7 +27,7 @@ func Faulty() []*Scenario {
 }
 
 // unjudgeable are the faults of servers that lose or change what they read before
-// anybody could judge it.
+// the harness can judge it.
 var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get"}
 
 // A server of each of these has faults of one kind, several where they do not

@@ -16,7 +16,7 @@ var featureScenarios = []*Scenario{
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
 		},
-		Needs:   "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askSampling),
 		Judge: func(t *T) {
 			if !t.declares("sampling") {
@@ -26,20 +26,20 @@ var featureScenarios = []*Scenario{
 			t.Inconclusive("the client declares sampling, so it has nothing to refuse", "lifecycle.capability.client-refuses-sampling")
 			plain, ok := t.Answered("sampling-plain")
 			if !ok || plain.Response.Msg.Kind != wire.Result {
-				t.Inconclusive("the client answers no sampling request with a generation",
+				t.Inconclusive("the client answers no sampling request with a generated message",
 					"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form")
 			} else {
-				t.judgeSame("sampling-full", "sampling.request.optional-members")
+				t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
 				for _, context := range []string{"none", "thisServer", "allServers"} {
-					t.judgeSame("sampling-"+context, "sampling.include-context.optional")
+					t.judgeLikePlain("sampling-"+context, "sampling.include-context.optional")
 				}
-				t.judgeSame("sampling-metadata", "sampling.metadata.free-form")
+				t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
 			}
 			if x, ok := t.Answered("sampling-broken"); ok {
 				t.Check(x.Response.Msg.Kind == wire.ErrorResponse, "sampling.error.returned",
-					"a sampling request that has no usable message was answered with a generation", x.Events()...)
+					"a sampling request without a usable message was answered with a generated message", x.Events()...)
 				if e := x.Response.Msg.Error; e != nil {
-					t.Check(e.Code == -32602, "base.error.invalid-params", "messages that are no array were not refused with -32602", x.Events()...)
+					t.Check(e.Code == -32602, "base.error.invalid-params", "a sampling request whose messages are not an array was not refused with -32602", x.Events()...)
 				}
 			}
 		},
@@ -49,7 +49,7 @@ var featureScenarios = []*Scenario{
 		Requirements: []string{
 			"elicitation.schema.client-supports", "elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation",
 		},
-		Needs:   "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askElicitation),
 		Judge: func(t *T) {
 			if !t.declares("elicitation") {
@@ -58,31 +58,31 @@ var featureScenarios = []*Scenario{
 			}
 			t.Inconclusive("the client declares elicitation, so it has nothing to refuse", "lifecycle.capability.client-refuses-elicitation")
 			if c := t.Handshake(); c != nil && c.Version < server.Version {
-				t.Inconclusive("the version that was agreed on has no elicitation", "elicitation.schema.client-supports",
+				t.Inconclusive("the negotiated version has no elicitation", "elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation")
 				return
 			}
 			plain, ok := t.Answered("elicitation-string")
 			if !ok || plain.Response.Msg.Kind != wire.Result {
-				t.Inconclusive("the client answers no elicitation with a result", "elicitation.schema.client-supports", "elicitation.schema.number-bounds")
+				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports", "elicitation.schema.number-bounds")
 				return
 			}
 			for _, f := range forms {
-				t.judgeSame("elicitation-"+f.name, "elicitation.schema.client-supports")
+				t.judgeLikePlain("elicitation-"+f.name, "elicitation.schema.client-supports")
 			}
-			t.judgeSame("elicitation-number", "elicitation.schema.number-bounds")
+			t.judgeLikePlain("elicitation-number", "elicitation.schema.number-bounds")
 		},
 	},
 	{
 		Name:         "features/roots",
 		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race"},
-		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
 			if x, ok := t.Answered("after-cancelling"); ok && x.Response.Msg.Kind == wire.Result {
 				t.Exercised("cancellation.either-side", "cancellation.race")
 			} else if _, before := t.Answered("before-cancelling"); before && x != nil && t.silentTo(x) {
-				t.Violation("cancellation.race", "the client answers no ping any more after requests to it were cancelled", x.Request)
+				t.Violation("cancellation.race", "the client does not answer pings any more after requests to it were cancelled", x.Request)
 			}
 			const id = "roots.list.current"
 			if !t.declares("roots") {
@@ -97,14 +97,14 @@ var featureScenarios = []*Scenario{
 		Requirements: []string{
 			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency", "progress.omit-total",
 		},
-		Needs: "the client asked for the progress of no request",
+		Needs: "the client did not ask for the progress of a request",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progressing}}}
 		},
 		Judge: func(t *T) {
 			for _, x := range t.Requests() {
 				if x.Token != nil && len(x.Progress) > 0 {
-					t.Carries("progress was reported", "progress.notify", "progress.value-float", "progress.total-float",
+					t.JudgeContinued("progress was reported", "progress.notify", "progress.value-float", "progress.total-float",
 						"progress.frequency", "progress.omit-total")
 					return
 				}
@@ -148,9 +148,9 @@ func (t *T) declares(capability string) bool {
 	return c != nil && c.Declared(wire.Client, capability)
 }
 
-// judgeRefusal judges the answer to a request that the client is not prepared
-// for. Its code is a warning only: a result, and silence, break other
-// requirements, which the passive rules see to.
+// judgeRefusal judges the answer to a request for a feature that the client does not
+// declare. A wrong error code only warns. If there is no answer, the passive rules
+// say so.
 func (t *T) judgeRefusal(id, requirement string) {
 	x, ok := t.Answered(id)
 	if !ok {
@@ -160,20 +160,20 @@ func (t *T) judgeRefusal(id, requirement string) {
 	case m.Kind == wire.Result:
 		t.Violation(requirement, x.Method()+" was answered although the client does not declare it", x.Events()...)
 	case m.Error == nil || m.Error.Code != -32601:
-		t.Warning(requirement, x.Method()+" was refused, but not as a method that is not available", x.Events()...)
+		t.Warning(requirement, x.Method()+" was refused, but not with -32601, the code for a method that does not exist", x.Events()...)
 	default:
 		t.Exercised(requirement)
 	}
 }
 
-// judgeSame judges a request whose plain form got a result.
-func (t *T) judgeSame(id, requirement string) {
+// judgeLikePlain judges a form of a request whose plain form got a result.
+func (t *T) judgeLikePlain(id, requirement string) {
 	x, ok := t.Answered(id)
 	switch {
 	case ok:
-		t.Check(x.Response.Msg.Kind == wire.Result, requirement, "this form of the request was refused, while a plain one got a result", x.Events()...)
+		t.Check(x.Response.Msg.Kind == wire.Result, requirement, "this form of the request was refused, although a plain one got a result", x.Events()...)
 	case x != nil && t.silentTo(x):
-		t.Violation(requirement, "this form of the request was not answered, while a plain one got a result", x.Request)
+		t.Violation(requirement, "this form of the request was not answered, although a plain one got a result", x.Request)
 	}
 }
 
@@ -231,7 +231,7 @@ func askSampling(a *Asker) {
 	a.Fence("after-sampling")
 }
 
-// picture is an image of one point.
+// picture is an image of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 var forms = []struct {
@@ -271,7 +271,7 @@ func form(names ...string) map[string]any {
 func askElicitation(a *Asker) {
 	const method = "elicitation/create"
 	if a.Request.Session.Version() < server.Version {
-		return // it came with this revision
+		return // older revisions have no elicitation
 	}
 	if !a.Has("elicitation") {
 		a.Ask("undeclared-elicitation", method, form("string"),
@@ -311,8 +311,8 @@ func askRoots(a *Asker) {
 	a.Fence("after-cancelling")
 }
 
-// progressing reports progress of every request that wants it: sometimes with a
-// total, with fractions, and in quick succession.
+// progressing reports progress of every request that asks for it, in quick
+// succession, with fractions, and sometimes with a total.
 func progressing(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	token, ok := r.Token()
 	if !ok {
@@ -325,7 +325,7 @@ func progressing(ctx context.Context, r *server.Request, next server.Handler) (a
 		}
 		r.Notify("notifications/progress", params)
 	}
-	delete(r.Params, "_meta") // nothing else is to report in between
+	delete(r.Params, "_meta") // so that nothing else reports progress
 	return next(ctx, r)
 }
 
@@ -340,7 +340,7 @@ var failures = []*wire.Error{
 	{Code: -32700, Message: "Parse error"},
 }
 
-// failing answers what is not a list with errors, and lists every other time.
+// failing answers all requests with errors, except those for lists.
 func failing(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	if !operation(r.Method) || listed[r.Method] != "" {
 		return next(ctx, r)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ var hostileScenarios = []*Scenario{
 	{
 		Name:         "hostile/not-json",
 		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
-		Needs:        "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options: Scripted(func(a *Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"broken","method":"ping"`)
@@ -29,7 +30,7 @@ var hostileScenarios = []*Scenario{
 	{
 		Name:         "hostile/envelopes",
 		Requirements: []string{"base.error.invalid-request", "base.batch.not-served"},
-		Needs:        "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options: Scripted(func(a *Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"batch-control","method":"ping"}`)
@@ -40,11 +41,11 @@ var hostileScenarios = []*Scenario{
 			a.Raw(`{"jsonrpc":"2.0","id":"no-such-request","result":{}}`)
 			a.Raw(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"nobody asked"}}`)
 			a.Raw(`"text"`)
-			// To survive all this is asked of nobody.
+			// No client has to survive all this.
 			a.AskUser("after", "ping", nil)
 		}),
 		Judge: func(t *T) {
-			// To survive these is asked of nobody; what is answered is judged.
+			// No client has to survive these; its answers are judged.
 			const batches = "base.batch.not-served"
 			switch _, ok := t.Answered("after-batch"); {
 			case slices.ContainsFunc(t.Conversations, (*judge.Conversation).Older):
@@ -61,11 +62,11 @@ var hostileScenarios = []*Scenario{
 			control := t.replyTo("batch-control")
 			for _, id := range []string{"no-method", "old-version"} {
 				if id == "old-version" && (control == nil || control.Msg.Kind != wire.Result) {
-					continue // it serves no ping, whatever its version
+					continue // it serves no ping with any version
 				}
 				if r := t.replyTo(id); r != nil {
 					t.Check(r.Msg.Kind == wire.ErrorResponse && r.Msg.Error.Code == -32600, "base.error.invalid-request",
-						"a message that is no valid request was not refused with -32600", r)
+						"a message that is not a valid request was not refused with -32600", r)
 				}
 			}
 		},
@@ -73,28 +74,27 @@ var hostileScenarios = []*Scenario{
 	{
 		Name:         "hostile/noise",
 		Requirements: []string{"architecture.client.routing", "base.error.parse-survive"},
-		Needs:        "the client sent no request after the handshake, so that nothing could be sent while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options:      Scripted(makeNoise),
 		Judge: func(t *T) {
-			// To live through all of it is asked of nobody: who does has shown it,
-			// and who is ended by a signal has not even ended in order.
+			// No client has to survive all of it, but none may be ended by a signal.
 			if _, ok := t.Answered("after-noise"); ok {
 				t.Exercised("architecture.client.routing")
 			}
 			if t.Ending.Exit != nil && t.Ending.Exit.Signal != "" && t.Baseline.Ending.Exit != nil && t.Baseline.Ending.Exit.Signal == "" {
-				t.Violation("base.error.parse-survive", "the client "+t.Ending.Exit.String()+" at noise", lastEvents(t.last(), 4)...)
+				t.Violation("base.error.parse-survive", "the client "+t.Ending.Exit.String()+" after invalid and unusual messages", lastEvents(t.last(), 4)...)
 			}
 		},
 	},
 	{
-		// What a client makes of broken lists is its own affair; what it then
-		// asks for is judged like everything else.
+		// A client may treat broken lists as it likes; its further requests are
+		// judged like all others.
 		Name: "hostile/lists",
 		Requirements: []string{
 			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request", "schema.list-tools-request",
 			"schema.list-resources-request", "schema.list-prompts-request",
 		},
-		Needs: "the client listed nothing",
+		Needs: "the client requested no list",
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
@@ -106,7 +106,7 @@ var hostileScenarios = []*Scenario{
 	{
 		Name:         "hostile/large",
 		Requirements: []string{"stdio.message.large", "http.message.large"},
-		Needs:        "the client listed nothing",
+		Needs:        "the client requested no list",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -135,8 +135,8 @@ var hostileScenarios = []*Scenario{
 // filling is the member that makes an answer large.
 const filling = "com.example.filling"
 
-// judgeLarge judges whether a client has taken a large page of a list in: it then
-// neither gives the request up nor stops to read, if it does that nowhere else.
+// judgeLarge judges whether a client has read a large page of a list: it then neither
+// gives the request up nor stops reading the list, unless it does so elsewhere, too.
 func (t *T) judgeLarge(id string) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
@@ -147,19 +147,19 @@ func (t *T) judgeLarge(id string) {
 			cursor, more := x.Result()["nextCursor"].(string)
 			switch {
 			case x.Cancelled != nil && x.Cancelled.At-answer.At >= prompt:
-				t.Violation(id, "the client waited on for an answer of a mebibyte, and gave the request up", x.Request, answer, x.Cancelled)
+				t.Violation(id, "an answer of a mebibyte came, but the client waited on and gave the request up", x.Request, answer, x.Cancelled)
 				return
 			case more && t.goesOn(c, answer) && !readsOn(c, x.Method(), cursor) && t.Baseline.readsOn(x.Method()):
-				t.Violation(id, "of an answer of a mebibyte the client did not use the nextCursor, which it does of others", x.Request, answer)
+				t.Violation(id, "the client did not use the nextCursor of an answer of a mebibyte, although it uses that of others", x.Request, answer)
 				return
 			}
 		}
 	}
-	t.Carries("an answer of a mebibyte came", id)
+	t.JudgeContinued("an answer of a mebibyte came", id)
 }
 
-// readsOn reports whether the client fetched a further page of the first list of
-// a kind that it began.
+// readsOn reports whether the client fetched a further page of the first list that it
+// requested with a method.
 func (t *T) readsOn(method string) bool {
 	first := t.sent(method)
 	if first == nil {
@@ -169,7 +169,7 @@ func (t *T) readsOn(method string) bool {
 	return more && slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return readsOn(c, method, cursor) })
 }
 
-// readsOn reports whether a list was read on with a cursor.
+// readsOn reports whether the client requested a page of a list with a cursor.
 func readsOn(c *judge.Conversation, method, cursor string) bool {
 	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool {
 		return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") == cursor
@@ -179,8 +179,8 @@ func readsOn(c *judge.Conversation, method, cursor string) bool {
 // noise is how many notifications come in a flood.
 const noise = 1000
 
-// makeNoise sends answers that nobody awaits, text in bad encodings, values
-// that are deep or long, and a flood of notifications.
+// makeNoise sends responses to no request, text in invalid encodings, deeply nested
+// and long values, and a flood of notifications.
 func makeNoise(a *Asker) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":"nobody","result":{}}`,
@@ -203,7 +203,7 @@ func makeNoise(a *Asker) {
 	a.AskUser("after-noise", "ping", nil)
 }
 
-// breakList puts what is no item before those of a list.
+// breakList puts invalid items before those of a list.
 func breakList(result map[string]any, member string) {
 	items, _ := result[member].([]any)
 	result[member] = append([]any{
@@ -212,7 +212,7 @@ func breakList(result map[string]any, member string) {
 	}, items...)
 }
 
-// judgeSurvival judges whether a client answers pings after something as it did
+// judgeSurvival judges whether a client answers pings after hostile messages as it did
 // before.
 func (t *T) judgeSurvival(what, id string) {
 	if _, ok := t.Answered("before"); !ok {
@@ -225,7 +225,7 @@ func (t *T) judgeSurvival(what, id string) {
 	case x == nil && t.interrupted():
 		// There was no time left for the ping.
 	case x == nil || t.silentTo(x):
-		t.Violation(id, "the client answers no ping any more after "+what, lastEvents(t.last(), 6)...)
+		t.Violation(id, "the client does not answer pings any more after "+what, lastEvents(t.last(), 6)...)
 	default:
 		t.Violation(id, "the client ended the session after "+what, lastEvents(t.last(), 6)...)
 	}
@@ -236,16 +236,16 @@ func (t *T) judgeComplaints(id string, code int64) {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
 			if e.From == wire.Client && e.Msg.Kind == wire.ErrorResponse && e.Msg.Error != nil && !e.Msg.ID.Usable() {
-				t.Check(e.Msg.Error.Code == code, id, "text that is not JSON was answered with another error", e)
+				t.Check(e.Msg.Error.Code == code, id, fmt.Sprintf("text that is not JSON was answered with the error code %d; only %d fits", e.Msg.Error.Code, code), e)
 			}
 		}
 	}
-	if _, ok := t.Answered("after"); ok && !t.broke(id) {
-		t.Exercised(id) // to say nothing is tolerated
+	if _, ok := t.Answered("after"); ok && !t.hasFindings(id) {
+		t.Exercised(id) // no answer is tolerated
 	}
 }
 
-// replyTo returns the client's response with an id, whatever it belongs to.
+// replyTo returns the client's response with an id, whether or not a request had it.
 func (t *T) replyTo(id string) *wire.Event {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {

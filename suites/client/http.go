@@ -34,7 +34,7 @@ var httpScenarios = []*Scenario{
 				},
 			}}}
 		},
-		Judge: func(t *T) { t.Carries("all answers came as JSON", "http.client.json-answer") },
+		Judge: func(t *T) { t.JudgeContinued("all answers came as JSON", "http.client.json-answer") },
 	},
 	{
 		Name: "http/sse-answers", Transports: overHTTP(),
@@ -44,23 +44,23 @@ var httpScenarios = []*Scenario{
 			return server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true, NoEventID: true}}
 		},
 		Judge: func(t *T) {
-			t.Carries("all answers came as SSE streams, without event ids", "http.client.sse-answer", "http.server.event-ids")
+			t.JudgeContinued("all answers came as SSE streams, without event ids", "http.client.sse-answer", "http.server.event-ids")
 		},
 	},
-	spelling("fields", "with comments and fields that are not known", func(data, _ string) []byte {
+	spelling("fields", "with comments and unknown fields", func(data, _ string) []byte {
 		return lines("\n", ": a comment", "unknown: field", "data: "+data, "nonsense", ":")
 	}),
-	spelling("crlf", "with CRLF at the end of lines, and data in several lines", func(_, several string) []byte {
+	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", func(_, several string) []byte {
 		fields := []string{"event: message"}
 		for line := range strings.SplitSeq(several, "\n") {
 			fields = append(fields, "data:"+line)
 		}
 		return lines("\r\n", fields...)
 	}),
-	spelling("cr", "with CR at the end of lines", func(data, _ string) []byte {
+	spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
 	}),
-	spelling("idle", "after blocks without data, which are no events", func(data, _ string) []byte {
+	spelling("idle", "after blocks without data, which are not events", func(data, _ string) []byte {
 		idle := slices.Concat(lines("\n", ": keep-alive"), lines("\n", "retry: 100"), lines("\n", "event: message"))
 		return append(idle, lines("\n", "event: message", "data: "+data)...)
 	}),
@@ -73,10 +73,10 @@ var httpScenarios = []*Scenario{
 		},
 		Judge: func(t *T) {
 			if t.asked(http.MethodGet) {
-				t.Carries("GET was answered with 405", "http.client.get-405-tolerated")
+				t.JudgeContinued("GET was answered with 405", "http.client.get-405-tolerated")
 			}
 			if t.asked(http.MethodDelete) {
-				t.Carries("DELETE was answered with 405", "http.client.delete-405-tolerated")
+				t.JudgeContinued("DELETE was answered with 405", "http.client.delete-405-tolerated")
 			}
 		},
 	},
@@ -86,14 +86,14 @@ var httpScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoSessionID: true}}
 		},
-		Judge: func(t *T) { t.Carries("the server assigned no session id", "http.server.session-id") },
+		Judge: func(t *T) { t.JudgeContinued("the server assigned no session id", "http.server.session-id") },
 	},
 	{
 		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
 		Needs: "the client did not end by itself",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
-				// Visible characters that are unusual all the same.
+				// An id may have all visible ASCII characters.
 				SessionID: func() string { return sessionID + rand.Text() },
 			}}}
 		},
@@ -102,7 +102,7 @@ var httpScenarios = []*Scenario{
 			if c == nil || t.Ending.Exit == nil || c.Initialized == nil {
 				return
 			}
-			t.Check(t.asked(http.MethodDelete), "http.client.delete-session", "the client has ended without a DELETE for its session", lastEvents(c, 2)...)
+			t.Check(t.asked(http.MethodDelete), "http.client.delete-session", "the client ended without a DELETE for its session", lastEvents(c, 2)...)
 			t.Exercised("lifecycle.shutdown.http-close") // its connections ended with it
 		},
 	},
@@ -119,7 +119,7 @@ var httpScenarios = []*Scenario{
 				case t.silentTo(x):
 					t.Violation("http.client.get-stream-messages", "a ping on the listening stream was not answered", x.Request)
 				}
-				t.Carries("the listening stream was ended by the server", "http.client.get-close-tolerated")
+				t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
 			}
 		},
 	},
@@ -132,13 +132,13 @@ var httpScenarios = []*Scenario{
 	},
 	{
 		Name: "http/refused-message", Transports: overHTTP(), Requirements: []string{"http.client.error-body-tolerated"},
-		Needs:   "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: refusing,
 		Judge: func(t *T) {
 			const id = "http.client.error-body-tolerated"
 			if _, ok := t.Answered("after-bare"); !ok {
 				if t.Asked("refused-bare") != nil {
-					t.Inconclusive("the client goes on after no refusal of a message, whether that has a body or not", id)
+					t.Inconclusive("the client does not go on after a refusal of a message, whether or not it has a body", id)
 				}
 				return
 			}
@@ -146,7 +146,7 @@ var httpScenarios = []*Scenario{
 			case ok:
 				t.Exercised(id)
 			case x != nil && t.silentTo(x):
-				t.Violation(id, "the client answers no ping any more after a refusal with an error in its body; without one it went on", lastEvents(t.last(), 4)...)
+				t.Violation(id, "the client does not answer pings any more after a refusal with an error in its body; after one without a body it did", lastEvents(t.last(), 4)...)
 			case x == nil && t.Asked("refused-body") != nil && t.silentTo(t.Asked("refused-body")):
 				t.Inconclusive("the client did not answer all pings", id)
 			}
@@ -155,7 +155,7 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/cut-stream", Transports: overHTTP(),
 		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived"},
-		Needs:        "the client did not come back for the rest of a stream that was cut; to resume is its choice",
+		Needs:        "the client did not request the rest of a stream that was cut; it may resume, but need not",
 		Options:      cutting,
 		Judge:        judgeCut,
 	},
@@ -193,7 +193,7 @@ var httpScenarios = []*Scenario{
 			}}}}
 		},
 		Judge: func(t *T) {
-			t.Carries("events came with comments, CRLF, and data in several lines", "sse.client.message-events")
+			t.JudgeContinued("events came with comments, CRLF, and data in several lines", "sse.client.message-events")
 		},
 	},
 	{
@@ -202,7 +202,7 @@ var httpScenarios = []*Scenario{
 			"sse.client.url-either-transport", "sse.client.post-first", "sse.client.fallback-get", "sse.client.fallback-stays-legacy",
 			"sse.client.post-to-endpoint", "sse.client.message-events",
 		},
-		Needs: "the client did not fall back to the legacy transport; that concerns only clients that want to reach older servers",
+		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{HTTP: server.HTTPOptions{NoStreamable: true}}
 		},
@@ -213,7 +213,7 @@ var httpScenarios = []*Scenario{
 const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
 
 // spelling is a server that writes its events in one of the ways that the SSE
-// standard allows. The data comes in one line and, the same JSON, in several.
+// standard allows. text gets the data in one line, and the same JSON in several.
 func spelling(name, how string, text func(data, several string) []byte) *Scenario {
 	const id = "http.client.sse-syntax"
 	return &Scenario{
@@ -229,7 +229,7 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 				}}},
 			}
 		},
-		Judge: func(t *T) { t.Carries("events came "+how, id) },
+		Judge: func(t *T) { t.JudgeContinued("events came "+how, id) },
 	}
 }
 
@@ -254,13 +254,13 @@ func (t *T) head(method string) *wire.Event {
 	return nil
 }
 
-// listening pings on the listening stream and then ends that, while a request
+// listening pings on the listening stream and then ends the stream, while a request
 // of the client waits.
 func listening(run *ScenarioRun) server.Options {
 	script := func(a *Asker) {
 		ctx := a.Request.Session.Context()
 		log := a.Request.Session.Log()
-		// The stream may be on its way still.
+		// The client may still be opening the stream.
 		opened, cancel := context.WithTimeout(ctx, run.Patience/4)
 		defer cancel()
 		if _, err := log.Await(opened, 0, func(e *wire.Event) bool {
@@ -286,7 +286,7 @@ func listening(run *ScenarioRun) server.Options {
 	}}
 }
 
-// sessions keeps those of a scenario by their ids.
+// sessions are the sessions of a scenario by their ids.
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*server.Session
@@ -313,7 +313,7 @@ func (k *sessions) only() *server.Session {
 	return nil
 }
 
-// of returns the session and the body of a request; nil when it has none.
+// of returns the session of a request, which is nil if it has none, and its body.
 func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session, body []byte, err error) {
 	k.mu.Lock()
 	s = k.byID[r.Header.Get("Mcp-Session-Id")]
@@ -327,8 +327,8 @@ func (k *sessions) of(w http.ResponseWriter, r *http.Request) (s *server.Session
 // maxPeek bounds a body that is read ahead.
 const maxPeek = 16 << 20
 
-// peek reads the body of a request, which can then be read once more, to the
-// same end: a client that dies has not sent what is missing.
+// peek reads the body of a request, which can then be read once more, with the same
+// error: a client that dies has not sent the rest.
 func peek(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPeek))
 	again := io.Reader(bytes.NewReader(body))
@@ -345,7 +345,7 @@ type broken struct{ err error }
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // refuse answers a request with an error status in place of the server, and
-// records that.
+// records the exchange.
 func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name string, body []byte, status int, answer string) {
 	log, stream := s.Log(), strings.ToLower(r.Method)+":"+name
 	if body != nil {
@@ -413,16 +413,16 @@ func (t *T) judgeStrays() {
 				continue
 			}
 			if u, err := url.Parse(e.HTTP.URL); err == nil && u.Path == server.PathMessages {
-				t.Violation("sse.client.post-to-endpoint", "a message was posted without the query of the announced URI", c.Events[0], e)
+				t.Violation("sse.client.post-to-endpoint", "a message was posted without the query of the URI that the endpoint event names", c.Events[0], e)
 				return
 			}
 		}
 	}
 }
 
-// straying refuses what is posted elsewhere than the endpoint event says, and
-// records it in the session: without the session's id in the query nothing would
-// tell to which one it belongs.
+// straying refuses messages that are not posted to the URI of the endpoint event, and
+// records them in the only session: without its id in the query they would belong to
+// none.
 func straying(*ScenarioRun) server.Options {
 	known := &sessions{}
 	strays := 0
@@ -453,8 +453,8 @@ func straying(*ScenarioRun) server.Options {
 	return o
 }
 
-// losing answers the first request of operation in the first session, and
-// whatever else comes in that session, with 404.
+// losing answers the first request after the handshake in the first session, and
+// everything that follows in that session, with 404.
 func losing(*ScenarioRun) server.Options {
 	return losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
 }
@@ -494,7 +494,7 @@ func (l *loser) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// takes names a request that is to be answered with 404, or returns "".
+// takes returns a name for a request that has to be answered with 404, or "".
 func (l *loser) takes(id string, body []byte) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -543,16 +543,16 @@ func judgeLost(t *T) {
 	asked := first.Carrier(lost).Request
 	for _, x := range requests(first) {
 		if x.Request.Seq > lost.Seq {
-			t.Violation(again, "the client goes on in a session that was answered with 404, and begins no new one", asked, lost, x.Request)
+			t.Violation(again, "the client goes on in a session that was answered with 404, and does not begin a new one", asked, lost, x.Request)
 			return
 		}
 	}
-	t.Warning(again, "the client ends after 404 instead of beginning a new session", asked, lost)
+	t.Warning(again, "the client ended after the 404 instead of beginning a new session", asked, lost)
 }
 
-// judgeMoved judges whether the client has left the session that was lost once
-// it has a new one. A second initialized tells, as it is sent once in a session
-// and after its initialize was answered: no request that was under way.
+// judgeMoved judges whether the client has left the lost session once it has a new
+// one. It looks for a second initialized in the lost session: that cannot have been
+// under way before, as it follows the answer to the new initialize.
 func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	const id = "http.client.session-header"
 	if lost == renewed || !renewed.Handshaken() || renewed.Log.ID == lost.Log.ID {
@@ -564,7 +564,7 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 			continue
 		}
 		if count++; count > 1 && e.At > began.At {
-			t.Violation(id, "the client has begun a new session and goes on to name the one that was lost", began, e)
+			t.Violation(id, "the client has begun a new session but goes on to name the lost one", began, e)
 			return
 		}
 	}
@@ -573,8 +573,8 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	}
 }
 
-// cutting ends the connection of the first request of operation before its
-// answer; the answer is there for a client that resumes.
+// cutting ends the connection of the first request after the handshake before its
+// answer; a client that resumes gets the answer.
 func cutting(*ScenarioRun) server.Options {
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
@@ -612,29 +612,29 @@ func judgeCut(t *T) {
 			named := e.HTTP.Header.Values("Last-Event-Id")
 			if len(named) == 0 && t.listensTwice(c) {
 				t.Exercised(resuming)
-				t.Violation(last, "after its stream was cut the client sent a further GET, without Last-Event-ID: nothing that it missed can be sent again",
+				t.Violation(last, "after its stream was cut, the client sent a further GET without Last-Event-ID, so the server cannot send again what it missed",
 					broken, e)
 				break
 			}
 			if len(named) == 0 {
-				// A listening stream, perhaps.
-				t.Inconclusive("after its stream was cut the client sent a GET without Last-Event-ID: nothing that it missed can be sent again",
+				// It may be the listening stream.
+				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the server cannot send again what it missed",
 					resuming, last)
 				continue
 			}
 			t.Exercised(resuming)
 			t.Check(named[0] == "cut-here", last,
-				"the stream is resumed after another event than the last one that was received on it", broken, e)
+				"the client resumed the stream after another event than the last one that came on it", broken, e)
 			break
 		}
-		t.Carries("the stream of an answer was cut", "http.disconnect.survived")
+		t.JudgeContinued("the stream of an answer was cut", "http.disconnect.survived")
 		return
 	}
 }
 
-// listensTwice reports whether a client whose stream was cut has opened another
-// stream beside its listening one, which it does not do otherwise. The latest
-// GET of the conversation is then the one that is about what was cut.
+// listensTwice reports whether a client whose stream was cut has opened a second
+// stream with GET, which it does not do with an ordinary server. The latest GET of the
+// conversation is then an attempt to resume.
 func (t *T) listensTwice(c *judge.Conversation) bool {
 	listening := func(c *judge.Conversation) (n int) {
 		if c == nil {
@@ -670,12 +670,12 @@ func judgeFallback(t *T) {
 	legacy := slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
 		return c.Transport == transport.NameSSE && c.Handshaken() && c.Initialized != nil
 	})
-	// Who only listens with a GET has not tried the other transport.
+	// A client that only listens with a GET has not tried the other transport.
 	if first == nil || get == nil || first == get && !legacy {
 		return
 	}
 	t.Exercised("sse.client.fallback-get")
-	t.Check(first.HTTP.Method == http.MethodPost, "sse.client.post-first", "the first request to the URL is no POST", first)
+	t.Check(first.HTTP.Method == http.MethodPost, "sse.client.post-first", "the first request to the URL is not a POST", first)
 	if legacy {
 		t.Exercised("sse.client.url-either-transport", "sse.client.fallback-stays-legacy", "sse.client.post-to-endpoint", "sse.client.message-events")
 	}

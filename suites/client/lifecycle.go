@@ -23,10 +23,10 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name:         "lifecycle/older-version",
 		Requirements: []string{"lifecycle.error.version-mismatch"},
-		Needs:        "the client did not take part in a handshake",
+		Needs:        "the client did not complete a handshake",
 		Options:      answering("2024-11-05"),
 		Judge: func(t *T) {
-			// To go on and to leave are both right.
+			// The client may go on or leave.
 			const id = "lifecycle.error.version-mismatch"
 			switch c := t.Handshake(); {
 			case c != nil && !t.Ending.Late:
@@ -57,7 +57,7 @@ var lifecycleScenarios = []*Scenario{
 		Judge:        judgeUnusable,
 	},
 	{
-		// Whatever a client does about it, there is no session to go on with.
+		// There is no session that the client could go on with.
 		Name:         "lifecycle/refused",
 		Requirements: []string{"lifecycle.init.initialized-after-result"},
 		Needs:        "the client did not send initialize",
@@ -87,15 +87,15 @@ var lifecycleScenarios = []*Scenario{
 					early := &Asker{Request: r, Patience: run.Patience / 5}
 					r.Detach()
 					early.Notify("notifications/message", map[string]any{"level": "info", "data": "not initialized yet"})
-					// Silence tells nothing: over HTTP the client may wait for the
-					// id of the session.
+					// A missing answer is not judged: over HTTP the client may wait
+					// for the id of the session.
 					early.AskUser("early-ping", "ping", nil)
 					return result, rpcErr
 				}},
 			}}
 		},
 		Judge: func(t *T) {
-			t.Carries("a ping and a log message came before the answer to initialize",
+			t.JudgeContinued("a ping and a log message came before the answer to initialize",
 				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
 			if x, ok := t.Answered("early-ping"); ok {
 				t.judgePing(x.Request, x.Response, "ping.response-prompt")
@@ -127,7 +127,7 @@ var lifecycleScenarios = []*Scenario{
 			if t.judgeAgreed() {
 				return
 			}
-			t.Carries("the initialize result came with instructions and capabilities that the revision does not know",
+			t.JudgeContinued("the initialize result came with instructions, and with capabilities that the revision does not have",
 				"lifecycle.capability.server-experimental", "lifecycle.capability.server-additional", "lifecycle.init.instructions-optional",
 				"base.message.utf8-accepted")
 		},
@@ -137,7 +137,7 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{
 			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters", "meta.key.name-empty",
 		},
-		Needs: "the client listed nothing",
+		Needs: "the client requested no list",
 		Options: editing([]string{"meta.key.prefix-reserved"}, func(result map[string]any) {
 			result["_meta"] = oddMeta()
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
@@ -150,19 +150,19 @@ var lifecycleScenarios = []*Scenario{
 			}
 		}),
 		Judge: func(t *T) {
-			t.Carries("lists came with metadata", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
+			t.JudgeContinued("lists came with metadata", "meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions",
 				"meta.key.name-characters", "meta.key.name-empty")
 		},
 	},
 	{
 		Name: "exchange/open-results", Requirements: []string{"base.response.result-open"},
-		Needs:   "the client listed nothing",
+		Needs:   "the client requested no list",
 		Options: editing(nil, func(result map[string]any) { result["com.example.addition"] = []any{"unknown", 1, nil} }),
-		Judge:   func(t *T) { t.Carries("results came with an additional member", "base.response.result-open") },
+		Judge:   func(t *T) { t.JudgeContinued("results came with an additional member", "base.response.result-open") },
 	},
 	{
 		Name: "exchange/bare", Requirements: []string{"schema.optional-members"},
-		Needs: "the client listed nothing",
+		Needs: "the client requested no list",
 		Options: editing(nil, func(result map[string]any) {
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
 				items, _ := result[member].([]any)
@@ -175,7 +175,7 @@ var lifecycleScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for method := range listed {
 				if t.sent(method) != nil {
-					t.Carries("lists came with nothing but the required members", "schema.optional-members")
+					t.JudgeContinued("lists came with only the required members", "schema.optional-members")
 					return
 				}
 			}
@@ -196,7 +196,7 @@ var lifecycleScenarios = []*Scenario{
 				switch {
 				case c == nil, ordinary == nil, ordinary.Initialized == nil, t.Ending.Busy:
 				case c.Initialized == nil:
-					t.Violation(id, "the handshake with a server without any capability was broken off", lastEvents(c, 3)...)
+					t.Violation(id, "the client broke off the handshake with a server that has no capability", lastEvents(c, 3)...)
 				case t.Ending.Late && t.Baseline.Ending.Exit != nil:
 					t.Violation(id, "the client hangs when the server has no capability", lastEvents(c, 3)...)
 				default:
@@ -212,14 +212,14 @@ var lifecycleScenarios = []*Scenario{
 	alone("completions", "tools", "resources", "prompts", "logging"),
 }
 
-// revision reports whether a version is written as those of MCP and its drafts are.
+// revision reports whether a version has the form of MCP's revisions and drafts.
 func revision(version string) bool {
 	_, err := time.Parse(time.DateOnly, version)
 	return err == nil || strings.HasPrefix(version, "DRAFT-")
 }
 
-// agreeing answers with a version that the server knows, but agrees to one that
-// is none of MCP's: whoever asks for that has to support it.
+// agreeing answers with a version that the server knows, but also agrees to one that
+// is not MCP's: a client that asks for such a version has to support it.
 func agreeing(asked string) string {
 	if slices.Contains(server.DefaultVersions(), asked) || asked != "" && !revision(asked) {
 		return asked
@@ -228,7 +228,7 @@ func agreeing(asked string) string {
 }
 
 // judgeAgreed judges whether a client supports the version that it asked for, if
-// that is none of MCP's; the server cannot carry the session any further.
+// that is not a version of MCP; the server cannot do more in such a session.
 func (t *T) judgeAgreed() (judged bool) {
 	c := t.Handshake()
 	if c == nil || c.Version == "" || revision(c.Version) {
@@ -236,7 +236,7 @@ func (t *T) judgeAgreed() (judged bool) {
 	}
 	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); asked == c.Version && !t.interrupted() {
 		t.Check(c.Initialized != nil || len(t.Requests()) > 0, "lifecycle.version.client-supported",
-			"the client gives up although the server has answered with the version that was asked for", c.Init.Events()...)
+			"the client gave up although the server answered with the version that the client had asked for", c.Init.Events()...)
 	}
 	return true
 }
@@ -253,13 +253,13 @@ func editing(breaks []string, change func(result map[string]any)) func(*Scenario
 	}
 }
 
-// required are the members that the items of lists and the names of peers cannot
-// do without, and those on which it depends how they are used.
+// required are the members that the items of lists and the names of peers need, and
+// those that say how an item is used.
 var required = map[string]bool{
 	"name": true, "version": true, "uri": true, "uriTemplate": true, "inputSchema": true, "arguments": true, "required": true,
 }
 
-// bare takes all that is optional from an item of a list.
+// bare removes all optional members from an item of a list.
 func bare(item any) {
 	o, _ := item.(map[string]any)
 	for name := range o {
@@ -273,8 +273,8 @@ func bare(item any) {
 	}
 }
 
-// answering returns options of a server that answers with a version, whatever
-// was asked for.
+// answering returns options of a server that answers every initialize with the same
+// version.
 func answering(version string) func(*ScenarioRun) server.Options {
 	return func(*ScenarioRun) server.Options {
 		return server.Options{
@@ -291,7 +291,7 @@ func without(capabilities ...string) func(*ScenarioRun) server.Options {
 	return func(*ScenarioRun) server.Options {
 		return server.Options{
 			Without: capabilities,
-			// The tools are the same, whatever else there is.
+			// The tools stay the same without the other features.
 			Behaviour: server.Behaviour{Breaks: []string{"tools.embedded-resource.resources-capability"}},
 		}
 	}
@@ -315,7 +315,7 @@ var uses = []struct{ method, requirement, capability string }{
 func alone(capability string, others ...string) *Scenario {
 	s := &Scenario{
 		Name: "capabilities/only-" + capability, Options: without(others...), Judge: judgeAbstains,
-		Needs: "the client did not show that it uses the other capabilities when they are there",
+		Needs: "the client does not use the other capabilities with an ordinary server either",
 	}
 	seen := make(map[string]bool)
 	for _, u := range uses {
@@ -329,8 +329,8 @@ func alone(capability string, others ...string) *Scenario {
 	return s
 }
 
-// judgeAbstains counts what the client uses when it is declared, and has left
-// alone here. That it used it all the same is for the passive rules to say.
+// judgeAbstains counts the features that the client uses if they are declared, and
+// has not used here. If it used one here, the passive rules say so.
 func judgeAbstains(t *T) {
 	c := t.Handshake()
 	if c == nil || c.Initialized == nil {
@@ -358,19 +358,19 @@ func judgeBaseline(t *T) {
 	if c == nil {
 		return
 	}
-	// One that goes on without initialized has not given up; the passive rules
-	// see that it is missing.
+	// A client that goes on without initialized has not given up; the passive rules
+	// see that initialized is missing.
 	gaveUp := c.Initialized == nil && len(t.Requests()) == 0
 	if exit := t.Ending.Exit; gaveUp && (exit == nil || *exit == wire.Exit{}) {
-		t.Inconclusive("the client did not go on after the handshake, and reported no failure",
+		t.Inconclusive("the client did not go on after the handshake, but reported no failure",
 			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional")
 		return
 	}
 	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); asked == c.Version {
 		t.Check(!gaveUp, "lifecycle.version.client-supported",
-			"the client gives up although the server has answered with the version that was asked for", lastEvents(c, 3)...)
+			"the client gave up although the server answered with the version that the client had asked for", lastEvents(c, 3)...)
 	}
-	t.Check(!gaveUp, "lifecycle.init.instructions-optional", "the client gives up", lastEvents(c, 3)...)
+	t.Check(!gaveUp, "lifecycle.init.instructions-optional", "the client gave up after the handshake", lastEvents(c, 3)...)
 	for _, x := range t.Requests() {
 		if x.Token != nil && len(x.Progress) == 0 && x.Response != nil && x.Response.Seq < c.Events[len(c.Events)-1].Seq {
 			t.Exercised("progress.none")
@@ -397,7 +397,7 @@ func judgeUnusable(t *T) {
 	case t.Ending.Exit != nil:
 		t.Exercised(id)
 	case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, "the client neither goes on nor disconnects", c.Init.Response)
+		t.Violation(id, "the client does not disconnect from a server whose version it cannot know", c.Init.Response)
 	}
 }
 

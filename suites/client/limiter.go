@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// launchLimiter decides when clients may be launched. Few of them do something at a
-// time, so that none starves; those that merely wait make room for others, so
-// that clients which hang cost their time limit together, not one by one.
+// launchLimiter decides when clients may be launched. Only a few may work at a time,
+// so that each gets enough of the machine; those that merely wait make room for
+// others, so that hanging clients wait for their time limits together.
 type launchLimiter struct {
-	working chan struct{} // holds one entry for each client that does something
-	present chan struct{} // and one for each that is there
-	hanging chan struct{} // closed when the baseline was found to hang
+	working chan struct{} // one entry for each client that works
+	present chan struct{} // one entry for each client that is there, also if it only waits
+	hanging chan struct{} // closed when the client is found to hang in the baseline
 
 	mu       sync.Mutex
-	at       time.Time // when that was
-	mute     bool      // the client had not said a word by then
-	baseline time.Duration
+	at       time.Time     // when hanging was closed
+	mute     bool          // the client had not sent anything by then
+	baseline time.Duration // how long the client took in the baseline; 0 if not known
 }
 
-// A client counts as one that hangs when it takes this many times as long as
-// with an ordinary server: the machine may be busy, or the client slow.
+// A client that takes this many times as long as with an ordinary server counts as
+// hanging. The factor allows for a busy machine.
 const slowness = 4
 
-// presence is how many clients may be there for each that may do something.
+// presence is how many clients may be there for each that may work.
 const presence = 16
 
 func newLaunchLimiter(parallel int) *launchLimiter {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestVisitorsAreWaitedFor(t *testing.T) {
+func TestRequestsInFlightAreWaitedFor(t *testing.T) {
 	f := &inFlight{}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

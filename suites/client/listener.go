@@ -35,7 +35,7 @@ type stdioEndpoint struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
-	left     atomic.Bool // signals are no longer the client's
+	left     atomic.Bool // signals no longer come from the client
 
 	mu     sync.Mutex
 	closed bool
@@ -97,8 +97,8 @@ func (l *bridgeListener) open(endpoint *stdioEndpoint) (token string) {
 	return token
 }
 
-// shut waits until the server processes of a scenario have ended, for as long
-// as the context lets it, and then ends them.
+// shut waits until the server processes of a scenario have ended or the context
+// ends, and then stops those that are left.
 func (l *bridgeListener) shut(ctx context.Context, token string) {
 	l.mu.Lock()
 	endpoint := l.serving[token]
@@ -130,7 +130,7 @@ func (e *stdioEndpoint) enter() bool {
 	return true
 }
 
-// serve runs the server for a process until either has ended.
+// serve runs the server for a bridge until one of them has ended.
 func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	defer cancel()
@@ -178,7 +178,7 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 		note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: code}, Deliberate: o.Behaviour.Breaks})
 	case <-lost:
 		if e.ctx.Err() == nil && !e.left.Load() {
-			// A bridge dies without a word of SIGKILL alone.
+			// Only SIGKILL ends a bridge without a frame.
 			note(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: "SIGKILL"})
 			note(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &wire.Exit{Code: -1, Signal: "killed"}, Deliberate: o.Behaviour.Breaks})
 		}
@@ -190,7 +190,7 @@ func (e *stdioEndpoint) serve(conn net.Conn, f *frames) {
 	workers.Wait()
 }
 
-// read takes the frames of a process until it is gone.
+// read takes the frames of a bridge until it is gone.
 func (e *stdioEndpoint) read(f *frames, feed *io.PipeWriter, note func(wire.Event), terminate func()) {
 	for {
 		kind, data, err := f.read()

@@ -25,7 +25,7 @@ var listScenarios = []*Scenario{
 			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified", "pagination.client.cursor-not-persisted",
 			"pagination.next-cursor.may-be-last",
 		},
-		Needs: "the client fetched no further page of any list",
+		Needs: "the client did not fetch a second page of any list",
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
@@ -38,13 +38,13 @@ var listScenarios = []*Scenario{
 	{
 		Name: "lists/lost-session", Transports: overHTTP(),
 		Requirements: []string{"pagination.client.cursor-not-persisted"},
-		Needs:        "the client did not begin a new session in place of one that ended between two pages of a list, or listed nothing there",
+		Needs:        "the client did not begin a new session after one that ended between two pages of a list, or requested no list there",
 		Options:      losingPages,
 		Judge:        judgeCarried,
 	},
 	{
 		Name: "lists/cut-characters", Requirements: []string{"base.message.utf8-accepted"},
-		Needs:   "the client fetched no further page of any list",
+		Needs:   "the client did not fetch a second page of any list",
 		Options: cutCharacters,
 		Judge: func(t *T) {
 			const id = "base.message.utf8-accepted"
@@ -55,7 +55,7 @@ var listScenarios = []*Scenario{
 				case pageOf(x.Method(), given) == 1:
 					t.Exercised(id)
 				case strings.ContainsRune(given, '\uFFFD'):
-					t.Violation(id, "a character that was written in two pieces is read as others: "+wire.Show(given), x.Request)
+					t.Violation(id, "a character that was written in two pieces was read as other characters: "+wire.Show(given), x.Request)
 					return
 				}
 			}
@@ -64,14 +64,14 @@ var listScenarios = []*Scenario{
 	{
 		Name:         "lists/whole",
 		Requirements: []string{"pagination.client.both-flows"},
-		Needs:        "the client listed nothing of which it uses the items",
+		Needs:        "the client requested no list whose items it uses",
 		Options:      func(*ScenarioRun) server.Options { return server.Options{PageSize: 10_000} },
 		Judge:        judgeWhole,
 	},
 	{
 		Name:         "lists/changed",
 		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
-		Needs:        "the client listed nothing",
+		Needs:        "the client requested no list",
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
@@ -92,16 +92,16 @@ var listScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for method, member := range listed {
 				if member != "resourceTemplates" && t.sent(method) != nil {
-					t.Carries("a change of the "+member+" was announced", member+".list-changed.unsolicited")
+					t.JudgeContinued("a change of the "+member+" was announced", member+".list-changed.unsolicited")
 				}
 			}
 		},
 	},
 	{
-		// When to give up is the client's affair; every cursor is another one.
+		// The client decides when to give up. Every page has a cursor of its own.
 		Name:         "lists/endless",
 		Requirements: []string{"pagination.client.cursor-unmodified", "pagination.client.cursor-opaque"},
-		Needs:        "the client fetched no further page of any list",
+		Needs:        "the client did not fetch a second page of any list",
 		Options: func(*ScenarioRun) server.Options {
 			methods := map[string]server.Middleware{"*": unhurried}
 			for method, member := range listed {
@@ -118,7 +118,7 @@ var listScenarios = []*Scenario{
 				if text, ok := cursor.(string); ok && turned(text) > 0 {
 					t.Exercised("pagination.client.cursor-unmodified", "pagination.client.cursor-opaque")
 				} else {
-					t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(cursor)+" was never given out", x.Request)
+					t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(cursor)+" did not come from the server", x.Request)
 					return
 				}
 			}
@@ -126,14 +126,14 @@ var listScenarios = []*Scenario{
 	},
 	{
 		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual"},
-		Needs:   "the client reads no resource",
+		Needs:   "the client did not read a resource",
 		Options: virtual,
 		Judge: func(t *T) {
 			const id = "resources.uri-scheme.file-virtual"
 			switch x := t.sent("resources/read"); {
 			case t.Baseline.sent("resources/read") == nil || t.sent("resources/list") == nil || t.Ending.Attended && x == nil:
 			case x == nil:
-				t.Violation(id, "the client reads none of the resources once their URIs name files that no disk holds", lastEvents(t.last(), 4)...)
+				t.Violation(id, "the client reads no resource if the URIs name files that do not exist, although it does read resources in the baseline", lastEvents(t.last(), 4)...)
 			default:
 				t.Exercised(id)
 			}
@@ -147,12 +147,12 @@ var listed = map[string]string{
 	"resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
 }
 
-// nowhere is where the files are that are none.
+// nowhere is a folder that does not exist, with the files that do not exist.
 const nowhere = "file:///mcpconform.example/no-such-folder/"
 
 // virtual gives each resource a URI of a file that does not exist.
 func virtual(*ScenarioRun) server.Options {
-	given := func(uri any) any { // for one of the server's own
+	given := func(uri any) any { // in place of one of the server's
 		text, _ := uri.(string)
 		return nowhere + url.PathEscape(text)
 	}
@@ -180,8 +180,8 @@ func virtual(*ScenarioRun) server.Options {
 // swiftPages is how many pages of a list come at once.
 const swiftPages = 200
 
-// unhurried answers slowly whoever has read that many pages of a list: a client
-// that reads on for ever sends no flood, which would have to be kept.
+// unhurried slows a client down that has read many pages of a list: one that reads on
+// for ever would otherwise fill the trace.
 func unhurried(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 	if listed[r.Method] != "" && r.Params["cursor"] != nil {
 		read := r.Session.Value("pages of "+r.Method, func() any { return new(counter) }).(*counter)
@@ -192,7 +192,7 @@ func unhurried(ctx context.Context, r *server.Request, next server.Handler) (any
 	return next(ctx, r)
 }
 
-// endless leads from each page of a list to another one, which is empty.
+// endless gives each page of a list a cursor of a further page, which is empty.
 func endless(member string) server.Middleware {
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		page := 0
@@ -216,8 +216,8 @@ func endless(member string) server.Middleware {
 
 const turn = "page "
 
-// turned returns the number of the page that a cursor of an endless list leads
-// to, or 0.
+// turned returns the number of the page to which a cursor of an endless list leads,
+// or 0.
 func turned(cursor string) int {
 	page, err := strconv.Atoi(strings.TrimPrefix(cursor, turn))
 	if err != nil || page < 1 || turn+strconv.Itoa(page) != cursor {
@@ -226,8 +226,8 @@ func turned(cursor string) int {
 	return page
 }
 
-// pages of a list, with the cursor that leads to the next. The last one holds
-// whatever is left; one before it is empty.
+// pages of a list, with the cursors of the next ones. The last page holds the rest; one
+// page before it is empty.
 var pages = []struct {
 	size   int
 	cursor func(method string) string
@@ -240,17 +240,17 @@ var pages = []struct {
 	{1, func(method string) string { return method + "/4A==" }, "that looks like Base64"},
 	{0, func(method string) string { return "page=3&of=" + method }, "on an empty page"},
 	{7, func(string) string { return "" }, "that is the empty string"},
-	// A client that takes the last cursor elsewhere shows it: no other list has that.
+	// This cursor has the name of its list, so its use with another list shows.
 	{1, func(method string) string { return "last of " + method }, "that is ordinary"},
 	{-1, nil, ""},
 }
 
-// cutPause separates the pieces of a character, so that a reader that is not
-// slower than that meets the first alone.
+// cutPause separates the pieces of a character: a reader that is not slower reads
+// the first piece alone.
 const cutPause = 20 * time.Millisecond
 
 // cutCharacters serves lists in pages, and writes one character of each first
-// cursor in two pieces: where one read ends means nothing.
+// cursor in two pieces: a read may end within a character.
 func cutCharacters(*ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
 	for method, member := range listed {
@@ -264,7 +264,7 @@ func cutCharacters(*ScenarioRun) server.Options {
 	return o
 }
 
-// cutter writes a text in two pieces if it holds the character that is to be cut.
+// cutter writes a text in two pieces if it holds the character to cut.
 type cutter struct {
 	to    io.Writer
 	flush func() error
@@ -282,7 +282,7 @@ func (c cutter) Write(p []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	<-time.After(cutPause) // that a client has read is no event on the wire
+	<-time.After(cutPause) // no event on the wire shows that the client has read
 	m, err := c.to.Write(p[at:])
 	return n + m, err
 }
@@ -327,8 +327,8 @@ func paged(method, member string) server.Middleware {
 	}
 }
 
-// losingPages ends the first session when the second page of a list is asked
-// for. Its cursors are good in the session that gave them out.
+// losingPages ends the first session when the client requests the second page of a
+// list. Cursors are valid only in their own session.
 func losingPages(*ScenarioRun) server.Options {
 	o := losingAt(func(m *wire.Message) bool { return listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil })
 	o.PageSize = 2
@@ -339,7 +339,7 @@ func losingPages(*ScenarioRun) server.Options {
 			if given, ok := r.Params["cursor"].(string); ok {
 				own, marked := strings.CutSuffix(given, mark)
 				if !marked {
-					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no cursor of this session"}
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: the cursor does not belong to this session"}
 				}
 				r.Params["cursor"] = own
 			}
@@ -355,7 +355,7 @@ func losingPages(*ScenarioRun) server.Options {
 	return o
 }
 
-// judgeCarried judges whether cursors stay in the session that gave them out.
+// judgeCarried judges whether the client uses cursors only in their own session.
 func judgeCarried(t *T) {
 	const id = "pagination.client.cursor-not-persisted"
 	given := make(map[any]*judge.Conversation)
@@ -375,7 +375,7 @@ func judgeCarried(t *T) {
 			}
 			cursor := wire.At(x.Request.Msg.Params, "cursor")
 			if from := given[cursor]; from != nil && from != c {
-				t.Violation(id, x.Method()+" names a cursor of the session that has ended", page[cursor], x.Request)
+				t.Violation(id, x.Method()+" has a cursor of the session that has ended", page[cursor], x.Request)
 				return
 			}
 			t.Exercised(id)
@@ -413,7 +413,7 @@ func judgePages(t *T) {
 				}
 			}
 			t.judgeEnd(c, method)
-			if last != nil && asked <= reached { // it did ask for more, and that may have gone unanswered
+			if last != nil && asked <= reached { // otherwise it asked for a page that was not answered
 				t.judgeReached(c, method, reached, last)
 			}
 		}
@@ -426,10 +426,10 @@ var used = map[string]struct{ method, key string }{
 	"tools/list": {"tools/call", "name"}, "resources/list": {"resources/read", "uri"}, "prompts/list": {"prompts/get", "name"},
 }
 
-// judgeWhole judges whether a client finds what it uses of lists in one piece
-// when they come in pages, as in the baseline. A client that never asks for a
-// second page may be content with the first; one that uses what it finds there,
-// and nothing of the rest, has missed the rest.
+// judgeWhole compares what the client uses of lists that come in one piece with what
+// it uses of the same lists in pages, in the baseline. A client that never asks for a
+// second page may need only the first one. If it uses an item of the first page, and
+// an item of a later page only when the list comes in one piece, it misses the rest.
 func judgeWhole(t *T) {
 	const id = "pagination.client.both-flows"
 	base := t.Baseline
@@ -464,8 +464,8 @@ func judgeWhole(t *T) {
 			}
 		}
 		if found && missed != "" {
-			t.Violation(id, "of "+method+" in pages the client reads the first one alone: it uses "+wire.Quote(missed, 60)+
-				" when the list comes in one piece, and not when that is on a further page", append(paged.Events(), whole.Events()...)...)
+			t.Violation(id, "the client reads only the first page of "+method+": it uses "+wire.Quote(missed, 60)+
+				" if the list comes in one piece, but not if that item is on a further page", append(paged.Events(), whole.Events()...)...)
 		}
 	}
 }
@@ -496,12 +496,11 @@ func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int
 			return -1
 		}
 	}
-	t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(given)+" was never given out", issued(c, x)...)
+	t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(given)+" did not come from the server", issued(c, x)...)
 	return -1
 }
 
-// issued returns the newest answer to the same list before a request, and the
-// request.
+// issued returns the newest page of the same list before a request, and the request.
 func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
 	events := []*wire.Event{x.Request}
 	for _, y := range c.Exchanges {
@@ -512,7 +511,7 @@ func issued(c *judge.Conversation, x *judge.Exchange) []*wire.Event {
 	return events
 }
 
-// judgeReached judges where the client stopped to read a list.
+// judgeReached judges where the client stopped reading a list.
 func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last *judge.Exchange) {
 	if reached > 0 {
 		t.Exercised("pagination.client.both-flows")
@@ -523,29 +522,29 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 		return
 	}
 	if reached < 1 {
-		return // it may be content with the first page
+		return // it may need only the first page
 	}
 	if t.interrupted() && !t.goesOn(c, last.Response) {
 		return // it had no time to read on
 	}
-	// It reads on where it can, and has stopped in the middle.
+	// It does read further pages, and has stopped before the last.
 	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
-	message := method + " was not read on: the cursor " + pages[reached].looks + " was not used, while those before it were"
+	message := "the client stopped reading " + method + ": it did not use the cursor " + pages[reached].looks + ", although it used those before"
 	items, _ := last.Result()[listed[method]].([]any)
 	switch {
 	case pages[reached].cursor(method) == "":
-		// That the empty string is a cursor like any other follows only from
-		// what the text does not say.
+		// The text does not say that an empty string is a cursor like any other; it
+		// only makes no exception.
 		t.Warning(opaque, message, last.Events()...)
 	case len(items) == 0:
-		t.Violation(size, method+" was not read on after an empty page that has a nextCursor", last.Events()...)
+		t.Violation(size, "the client stopped reading "+method+" after an empty page, although that has a nextCursor", last.Events()...)
 	default:
 		t.Violation(opaque, message, last.Events()...)
 	}
 }
 
-// judgeEnd judges whether a list is read on after its last page. Of several
-// readings at a time it cannot be told which goes on.
+// judgeEnd judges whether the client reads a list on after its last page. If it reads
+// a list several times at once, its requests cannot be told apart.
 func (t *T) judgeEnd(c *judge.Conversation, method string) {
 	readings := 0
 	var last *judge.Exchange
@@ -559,7 +558,7 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 		}
 		if last != nil && cursor != nil && readings == 1 && last.Response != nil && last.Response.Seq < x.Request.Seq && last.Result() != nil {
 			if _, more := last.Result()["nextCursor"]; !more {
-				t.Violation("pagination.client.missing-cursor-ends", method+" goes on after a page without nextCursor", last.Response, x.Request)
+				t.Violation("pagination.client.missing-cursor-ends", "the client requests a further page of "+method+" after a page without nextCursor", last.Response, x.Request)
 				return
 			}
 		}
@@ -567,7 +566,7 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 	}
 }
 
-// judgePaging judges how lists are read whose cursors are ordinary.
+// judgePaging judges how the client reads lists with ordinary cursors.
 func judgePaging(t *T) {
 	for _, x := range t.Requests() {
 		if listed[x.Method()] == "" || x.Response == nil || x.Result() == nil {

@@ -29,8 +29,8 @@ type Endpoint struct {
 	UserActions string
 	// URL of the server, unless the transport is stdio.
 	URL string
-	// Dial reaches the server at URL when it is on no network of the machine;
-	// else it is nil.
+	// Dial connects to the server at URL if it is not on the machine's network;
+	// otherwise it is nil.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Command starts the server over stdio.
 	Command []string
@@ -42,7 +42,7 @@ type Endpoint struct {
 	// closest; "" is the ordinary one.
 	Official string
 	// ClientID and ClientSecret belong to a client that the scenario's
-	// authorization server knows; "" when it has to be registered.
+	// authorization server knows; "" if the client has to register itself.
 	ClientID, ClientSecret string
 }
 
@@ -61,11 +61,11 @@ type Engine struct {
 	Timeout time.Duration
 	// Parallel is how many clients run at a time. Zero: twice the processors.
 	Parallel int
-	// Done is told of each scenario that has ended; it may be nil. It may be
-	// called by several goroutines.
+	// Done is called with each scenario that has ended, also by several goroutines
+	// at a time. It may be nil.
 	Done func(t *T)
-	// Authorizes says that the client is meant to seek authorization: that it
-	// does not is then held against it.
+	// Authorizes says that the client is meant to seek authorization: if it does
+	// not, that is a failure.
 	Authorizes bool
 
 	authBaseline     *T            // tells whether the client seeks authorization; nil if it is not run
@@ -82,9 +82,9 @@ const DefaultTimeout = 30 * time.Second
 const (
 	stopWait  = 2 * time.Second  // for a client that was asked to end
 	leaveWait = 10 * time.Second // for server processes that a client has left behind
-	quietTime = time.Second      // without any event, a client counts as one that waits
-	busyTime  = 3 * time.Second  // before the time limit: one that did something then was not hanging
-	maxOutput = 8 << 10          // bytes kept of what a client prints
+	quietTime = time.Second      // without any event, a client counts as waiting
+	busyTime  = 3 * time.Second  // before the time limit: a client that did something then was not hanging
+	maxOutput = 8 << 10          // bytes of the client's output that are kept
 )
 
 // Run runs the scenarios, of which the first is the baseline, and judges them. The error is that of Launch.
@@ -101,14 +101,14 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	})
 }
 
-// Serve opens the servers of the scenarios, tells announce where each of them
-// is, and leaves them to the clients that a person connects until the context
-// ends. Then it judges what has happened.
+// Serve opens the servers of the scenarios, passes their endpoints to announce, and
+// serves the clients that a person connects until the context ends. Then it judges
+// what has happened.
 func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func([]Endpoint)) ([]*T, error) {
 	endpoints := make([]Endpoint, len(scenarios))
 	var opened sync.WaitGroup
 	opened.Add(len(scenarios))
-	// What is being said when the person ends the run is still to be heard.
+	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
 	return e.all(serving, scenarios, func(i int) error {
 		run, dir, err := e.prepare(e.outcomes[i])
@@ -204,7 +204,7 @@ const maxRepeats = 2
 // outcome that counts: on a busy machine a client may give up on any server, so
 // what the server did is to blame only if the client breaks off again.
 func (e *Engine) repeat(ctx context.Context, t *T) *T {
-	ok, decided, _ := t.Carried()
+	ok, decided, _ := t.Continued()
 	if ok || !decided || t.Ending.Exit == nil || t.Ending.Attended || !t.accused() {
 		return t
 	}
@@ -220,8 +220,8 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	return again
 }
 
-// judge says what the scenario run has shown. A panic is a fault of the harness, which
-// costs what the scenario would have told and no more.
+// judge says what the scenario run has shown. A panic is a fault of the harness: the
+// requirements of this scenario become errors, and no others.
 func (t *T) judge() {
 	if t.Scenario.Judge == nil {
 		return
@@ -236,7 +236,7 @@ func (t *T) judge() {
 	t.Scenario.Judge(t)
 }
 
-// accused reports whether the scenario has found something.
+// accused reports whether the scenario has findings.
 func (t *T) accused() bool { return len(t.recorder().Record.Findings()) > 0 }
 
 // logs returns the connections of the scenario, without those of an earlier run.
@@ -257,7 +257,7 @@ func (t *T) gather(trace *wire.Trace) {
 	}
 }
 
-// cutShort says what has ended a run: a client that could not be started, or
+// cutShort says what has ended a run early: a client that could not be started, or
 // the user.
 func cutShort(ctx context.Context) string {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
@@ -278,7 +278,7 @@ func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 	case <-ctx.Done():
 		return cutShort(ctx)
 	}
-	if !e.authBaseline.sought() {
+	if !e.authBaseline.soughtAuthorization() {
 		return e.authBaseline.reasonUnauthorized()
 	}
 	return ""
@@ -344,7 +344,7 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	}
 	o.CallTimeout = run.UserPatience
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
-	// When the client is gone the server is stopped, whatever it was about to say.
+	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
 	if e.Transport == transport.NameStdio {
@@ -355,8 +355,8 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	return server, endpoint, err
 }
 
-// anyMediaType takes messages whatever their Content-Type says: the
-// specification asks clients for none (basic/transports#sending-messages-to-the-server).
+// anyMediaType accepts messages with any Content-Type: the specification does not
+// require one of clients (basic/transports#sending-messages-to-the-server).
 func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
 	return func(r *server.Reply) {
 		r.Pass = r.Situation == server.UnsupportedMediaType
@@ -366,8 +366,8 @@ func anyMediaType(more func(*server.Reply)) func(*server.Reply) {
 	}
 }
 
-// catalogue returns what the server of a scenario offers: what the reference
-// server does, but nothing that takes seconds unless it is told to.
+// catalogue returns what the server of a scenario offers: that of the reference
+// server, whose slow tool takes no seconds unless the client asks for them.
 func catalogue() *server.Catalogue {
 	c := server.DefaultCatalogue()
 	for _, tool := range c.Tools {
@@ -387,13 +387,14 @@ func catalogue() *server.Catalogue {
 
 // scenarioServer is the server of a scenario.
 type scenarioServer struct {
-	// settle waits for what the client has left behind that still speaks to the
-	// server, and reports whether that has ended.
+	// settle waits until no process that the client has left behind speaks to the
+	// server any more, and reports whether that came about.
 	settle func(context.Context) bool
-	// leave tells it that what happens to its processes from now on is not the
-	// client's doing.
+	// leave tells it that the client is not the cause of what happens to its
+	// processes from now on.
 	leave func()
-	// shut ends it, with some time for what ends by itself.
+	// shut stops it. Until the context ends, it waits for server processes that end
+	// by themselves.
 	shut func(context.Context)
 }
 
@@ -402,7 +403,7 @@ func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) s
 	token := e.bridges.open(bridged)
 	endpoint.Command = append(e.Bridge[:len(e.Bridge):len(e.Bridge)], e.bridges.listener.Addr().String(), token)
 	endpoint.Serve = server.New(o).RunStdio
-	settled := func(context.Context) bool { return true } // a server process that is left behind is waited for at the end
+	settled := func(context.Context) bool { return true } // shut waits for a server process that is left behind
 	return scenarioServer{settle: settled, leave: func() { bridged.left.Store(true) }, shut: func(ctx context.Context) { e.bridges.shut(ctx, token) }}
 }
 
@@ -470,7 +471,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *Scen
 		exit := p.Exit()
 		end.Exit = &exit
 	}
-	// What was left behind, such as a server process, may end by itself.
+	// Processes that the client has left behind, such as a server, may end by themselves.
 	leaving, cancel := context.WithTimeout(ctx, leaveWait)
 	if end.Exit != nil && !server.settle(leaving) {
 		end = Ending{Late: true, Busy: true}
@@ -485,8 +486,8 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *Scen
 	return end
 }
 
-// watch waits for the end of the client or for a reason to stop it. Meanwhile
-// it makes room for others once the client does nothing.
+// watch waits until the client ends or has to be stopped. It makes room for other
+// clients as soon as this one does nothing.
 func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot) (end Ending) {
 	limit := time.NewTimer(e.Timeout)
 	defer limit.Stop()
@@ -524,8 +525,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if run.Scenario.Patient || !e.launches.baselineHung() {
 			continue
 		}
-		// It hangs with an ordinary server, so that to hang here is no news:
-		// what counts is that it had the time to say what it has to say.
+		// It hangs with an ordinary server as well, so hanging here is not news.
+		// It only needs enough time to react to what the server sends.
 		lasted := time.Since(e.launches.since(began))
 		if seen > 0 && time.Since(since) > run.Patience+quiet || lasted > 2*run.Patience {
 			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}

@@ -1,5 +1,5 @@
 // Package client holds the scenarios for clients under test: each is a server
-// that behaves in a certain way, and what a client must make of it. A scenario
+// that behaves in a certain way, and a judge of what the client does. A scenario
 // is a plain value, so that it can be listed and run without any framework.
 // What can be seen in messages alone is left to the passive rules of package
 // judge, which look at every connection of every scenario.
@@ -29,25 +29,26 @@ type Scenario struct {
 	// with actions, such as "elicitation=accept,decline,cancel". It is empty in
 	// most scenarios.
 	UserActions string
-	// Needs says what the client has to do for the scenario to tell anything.
+	// Needs is the reason that is given when the scenario could not judge
+	// anything: what the client did not do.
 	Needs string
-	// Patient scenarios keep a client waiting on purpose: that it is still
-	// there at the time limit tells nothing about the others.
+	// Patient scenarios keep a client waiting on purpose: a client that is still
+	// there at the time limit may end by itself in the others.
 	Patient bool
 	// Path replaces the path of the URL that the client is given.
 	Path string
-	// Options returns the options of the server; nil is the server that
-	// departs in nothing.
+	// Options returns the options of the server; nil is the ordinary server.
 	Options func(run *ScenarioRun) server.Options
 	// Authorization says how the server is protected; nil leaves it open.
 	Authorization func() *AuthorizationSetup
-	// Official is the scenario of the official conformance tool that clients
-	// which choose their behaviour by its name are told; "" is the ordinary one.
+	// Official is the name of a scenario of the official conformance tool: clients
+	// that are written for it choose their behaviour by this name. "" is the
+	// ordinary one.
 	Official string
 	// IgnoreSIGTERM says that the server process outlives SIGTERM.
 	IgnoreSIGTERM bool
-	// Judge looks at what has happened. It may be nil: the passive rules then
-	// say all there is to say.
+	// Judge judges what the client has done. It may be nil: then only the passive
+	// rules judge.
 	Judge func(t *T)
 }
 
@@ -77,21 +78,22 @@ type ScenarioRun struct {
 	// Patience is how long an answer of the client is awaited, and UserPatience
 	// how long one for which it may ask a person.
 	Patience, UserPatience time.Duration
-	// Folder is an empty folder of the scenario's own, which need not live on.
+	// Folder is an empty folder of the scenario's own, which the scenario may
+	// remove.
 	Folder string
 }
 
 // Ending tells how the client under test ended in a scenario.
 type Ending struct {
-	// Exit of the process, or nil when it had to be stopped.
+	// Exit of the process, or nil if the harness stopped it.
 	Exit *wire.Exit
 	// Late says that the client was still there at the time limit, Busy that it
-	// did not merely wait.
+	// had done something shortly before.
 	Late, Busy bool
 	// Skipped says why the client was not launched at all, or "".
 	Skipped string
-	// Attended says that a person connected the client and left when the person
-	// liked: what it did not do tells nothing.
+	// Attended says that a person connected the client and decided when to stop:
+	// what the client did not do is then not judged.
 	Attended bool
 	// Output is the end of what the client wrote to stdout and stderr.
 	Output string
@@ -106,12 +108,12 @@ type T struct {
 	Ending        Ending
 	// Folder is that of the [ScenarioRun].
 	Folder string
-	// Baseline is the same client against the server that departs in nothing.
+	// Baseline is the same client with the ordinary server.
 	Baseline *T
 	// AuthorizationBaseline is the same client at an ordinary protected server;
 	// nil when that scenario is not run.
 	AuthorizationBaseline *T
-	// Flow is how the client came by a token; nil at an open server.
+	// Flow is how the client obtained a token; nil if the server is open.
 	Flow *Flow
 	// Authorizes says that the client is meant to seek authorization.
 	Authorizes bool
@@ -125,7 +127,7 @@ type T struct {
 const SourcePrefix = "scenario: "
 
 // Record returns what the scenario recorded, with a reason for each of its
-// requirements of which it told nothing.
+// requirements that it could not judge.
 func (t *T) Record() ledger.Record {
 	r := t.recorder()
 	for _, id := range t.Scenario.Requirements {
@@ -136,7 +138,7 @@ func (t *T) Record() ledger.Record {
 	return r.Record
 }
 
-// reasonInconclusive says why a scenario has told nothing.
+// reasonInconclusive says why the scenario could not judge a requirement.
 func (t *T) reasonInconclusive() string {
 	switch {
 	case t.Ending.Skipped != "":
@@ -146,7 +148,7 @@ func (t *T) reasonInconclusive() string {
 	case t.Scenario.Needs != "":
 		return "in scenario " + t.Scenario.Name + " " + t.Scenario.Needs
 	}
-	return "the client did nothing in scenario " + t.Scenario.Name + " that would tell"
+	return "the client did nothing in scenario " + t.Scenario.Name + " that could be judged"
 }
 
 func (t *T) recorder() *ledger.Recorder {
@@ -156,8 +158,11 @@ func (t *T) recorder() *ledger.Recorder {
 	return t.rec
 }
 
-// broke reports whether the client was found to break a requirement.
-func (t *T) broke(id string) bool { return len(t.recorder().Record.At(id, wire.Client).Findings) > 0 }
+// hasFindings reports whether the scenario found that the client breaks a
+// requirement.
+func (t *T) hasFindings(id string) bool {
+	return len(t.recorder().Record.At(id, wire.Client).Findings) > 0
+}
 
 // Exercised counts that the client met a requirement.
 func (t *T) Exercised(ids ...string) {
@@ -196,9 +201,9 @@ func (t *T) Check(ok bool, id, message string, events ...*wire.Event) {
 	t.recorder().Check(ok, id, wire.Client, message, events...)
 }
 
-// Handshake returns the first conversation in which initialize was answered
-// with a result and the client then worked, or at least the first of the two;
-// nil if there is none. A client may look whether the server is there before.
+// Handshake returns the first conversation in which the client sent requests after
+// the handshake, else the first one with a handshake; nil if there is none. A
+// client may open a session only to see whether the server is there.
 func (t *T) Handshake() *judge.Conversation {
 	var first *judge.Conversation
 	for _, c := range t.Conversations {
@@ -237,8 +242,8 @@ func requests(c *judge.Conversation) []*judge.Exchange {
 // operation reports whether a method belongs to neither handshake nor liveness.
 func operation(method string) bool { return method != "initialize" && method != "ping" }
 
-// Asked returns the server's requests whose id is the given text, which only
-// scripts give.
+// Asked returns the server's request whose id is the given text, or nil; only
+// scripts send such ids.
 func (t *T) Asked(id string) *judge.Exchange {
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
@@ -250,8 +255,8 @@ func (t *T) Asked(id string) *judge.Exchange {
 	return nil
 }
 
-// Answered reports on a request of the script: nothing when it was never made
-// or the client left before it could answer.
+// Answered returns a request of the script, which is nil if it was never sent, and
+// reports whether the client answered it.
 func (t *T) Answered(id string) (x *judge.Exchange, ok bool) {
 	x = t.Asked(id)
 	return x, x != nil && x.Response != nil
@@ -265,25 +270,25 @@ func lastEvents(c *judge.Conversation, n int) []*wire.Event {
 	return c.Messages[max(0, len(c.Messages)-n):]
 }
 
-// Carried reports whether the client has come as far as against the server
-// that departs in nothing; if not, how it stopped short. decided is false when
-// the baseline itself tells nothing.
-func (t *T) Carried() (ok, decided bool, how string) {
+// Continued reports whether the client has come as far as with the ordinary server
+// and, if it has not, where it stopped. decided is false if the two runs cannot be
+// compared.
+func (t *T) Continued() (ok, decided bool, how string) {
 	base := t.Baseline
 	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
 		return false, false, ""
 	}
 	switch mine, theirs := t.Ending, base.Ending; {
 	case len(t.Conversations) == 0:
-		return false, false, "" // whatever kept it from connecting, the server did not
+		return false, false, "" // the server cannot have kept it from connecting
 	case mine.Late && mine.Busy && !theirs.Late:
-		return false, false, "" // the machine is slow, or the client
+		return false, false, "" // the machine or the client is slow
 	case mine.Attended && len(t.Requests()) == 0:
 		return false, false, ""
 	case t.Handshake() == nil:
-		return false, true, "the handshake was broken off"
+		return false, true, "the client broke the handshake off"
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
-		return false, true, "the client sent no request after the handshake, which it does to an ordinary server"
+		return false, true, "the client sent no request after the handshake, although it does so with an ordinary server"
 	case mine.Late && !theirs.Late:
 		return false, true, "the client was still waiting at the time limit, while it ends by itself with an ordinary server"
 	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
@@ -292,16 +297,17 @@ func (t *T) Carried() (ok, decided bool, how string) {
 	return true, true, ""
 }
 
-// worse reports whether an end tells of a failure that the other one does not.
-// One failure is as bad as another.
+// worse reports whether the first exit is a failure and the second is not, or
+// whether only the first was caused by a signal. All exit codes of failures are
+// equally bad.
 func worse(mine, theirs wire.Exit) bool {
 	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
 }
 
-// Carries reports on requirements that a client meets by going on as with an
+// JudgeContinued judges requirements that a client meets by going on as with an
 // ordinary server.
-func (t *T) Carries(after string, ids ...string) {
-	ok, decided, how := t.Carried()
+func (t *T) JudgeContinued(after string, ids ...string) {
+	ok, decided, how := t.Continued()
 	switch {
 	case !decided:
 	case ok:

@@ -10,8 +10,8 @@ import (
 )
 
 // Script is what a server does while a client waits for the answer to its
-// first request after the handshake. A client that awaits an answer is there to
-// take in what else comes, on every transport.
+// first request after the handshake. A client that awaits an answer also reads the
+// other messages that come, on every transport.
 type Script func(a *Asker)
 
 // Asker sends a script's messages on the stream of the request that waits.
@@ -21,10 +21,10 @@ type Asker struct {
 	// which the client may ask a person.
 	Patience, UserPatience time.Duration
 	// Silent is set once a request of the script was not answered in time:
-	// what follows would only cost the same time again.
+	// further requests would only cost the same time again.
 	Silent bool
 
-	raw bool // texts were sent whose ids the log does not know
+	raw bool // raw texts were sent, with ids that the log does not know
 }
 
 type scriptKey struct{}
@@ -50,15 +50,15 @@ func Scripted(script Script) func(*ScenarioRun) server.Options {
 	return func(run *ScenarioRun) server.Options {
 		return server.Options{Behaviour: server.Behaviour{
 			Methods: map[string]server.Middleware{"*": run.During(script)},
-			// What a script asks is about the session, not about the request
+			// The requests of a script are about the session, not about the request
 			// that happens to be under way.
 			Breaks: []string{"http.server.sse-related-messages"},
 		}}
 	}
 }
 
-// Send sends one message, given by its members beside jsonrpc. The requirements
-// are those that it breaks on purpose.
+// Send sends one message, given by its members without jsonrpc. breaks names the
+// requirements that it breaks on purpose.
 func (a *Asker) Send(members map[string]any, breaks ...string) {
 	message := map[string]any{"jsonrpc": "2.0"}
 	for name, v := range members {
@@ -74,7 +74,7 @@ func (a *Asker) Send(members map[string]any, breaks ...string) {
 	})
 }
 
-// Raw sends a text in the place of a message.
+// Raw sends a text in place of a message.
 func (a *Asker) Raw(text string) {
 	a.raw = true
 	a.Request.Session.Send(&server.Outgoing{
@@ -92,13 +92,14 @@ func (a *Asker) Notify(method string, params map[string]any, breaks ...string) {
 	a.Send(message, breaks...)
 }
 
-// Ask sends a request and waits for the answer, which is nil when none comes.
-// That none came in time is remembered in the log.
+// Ask sends a request and waits for the answer, which is nil if none comes. The log
+// then holds a time-out.
 func (a *Asker) Ask(id any, method string, params map[string]any, breaks ...string) *wire.Message {
 	return a.ask(true, id, method, params, breaks)
 }
 
-// AskUser is Ask for what may wait for a person: silence tells nothing.
+// AskUser is Ask for a request that may wait for a user: a missing answer is not
+// recorded.
 func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...string) *wire.Message {
 	return a.ask(false, id, method, params, breaks)
 }
@@ -107,8 +108,7 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	if a.Silent {
 		return nil
 	}
-	// The client may give its own request up in the meantime; the answer is due
-	// all the same.
+	// The answer is due even if the client gives its own request up in the meantime.
 	ctx := a.Request.Session.Context()
 	log := a.Request.Session.Log()
 	from, began := log.Len(), time.Now()
@@ -132,9 +132,9 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	return nil
 }
 
-// missed remembers in the log that an answer did not come in time. Of a client
-// that has left in the meantime that is only said when it had the time to answer
-// and went on to something else instead.
+// missed records in the log that an answer did not come in time. If the client has
+// left in the meantime, it does so only if the client had the time to answer and
+// went on to something else instead.
 func (a *Asker) missed(from int, began time.Time, method string) {
 	s := a.Request.Session
 	if s.Context().Err() == nil || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
@@ -142,9 +142,9 @@ func (a *Asker) missed(from int, began time.Time, method string) {
 	}
 }
 
-// Withdraw makes a request that may wait for a person, and cancels it. Two pings
-// tell the passive rules that the cancellation was read, and that what comes then
-// was not on its way before.
+// Withdraw sends a request that may wait for a user, and cancels it. Two pings
+// show the passive rules that the client has read the cancellation, and that what
+// comes after them was not already on its way.
 func (a *Asker) Withdraw(id, method string, params map[string]any) {
 	if a.Silent {
 		return
@@ -155,8 +155,8 @@ func (a *Asker) Withdraw(id, method string, params map[string]any) {
 	a.Fence(id + "-past")
 }
 
-// shortest is the share of the patience that a client must have stayed for its
-// silence to tell, when it left before the patience ended.
+// shortest is the share of the patience for which a client must have stayed before
+// it left: only then does a missing answer count.
 const shortest = 4
 
 // goesOn reports whether the client went on to other requests, which shows that
@@ -170,9 +170,9 @@ func goesOn(log *wire.Log, from int) bool {
 	return false
 }
 
-// await waits for the client's response to an id. Of a client that sends a
-// response with an id that no request has, it soon expects no other: it is not
-// silent, but has sent that one astray.
+// await waits for the client's response to an id. If the client sends a response
+// with an id that no request has, await waits only a little longer: the client does
+// answer, but under a wrong id.
 func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id any) (_ *wire.Event, astray bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer func() { cancel() }()
@@ -197,8 +197,8 @@ func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id 
 	}
 }
 
-// astrayShare is the share of the patience with a client that answers something
-// that nobody asked.
+// astrayShare is the share of the patience that is left after a response with a wrong
+// id.
 const astrayShare = 8
 
 func identifier(id any) wire.ID {
@@ -217,8 +217,8 @@ func identifier(id any) wire.ID {
 	return wire.ID{}
 }
 
-// Fence pings the client: what it was going to send for what came before has
-// then arrived.
+// Fence pings the client and reports whether it answered: its reactions to earlier
+// messages have then arrived.
 func (a *Asker) Fence(id string) bool {
 	return a.Ask(id, "ping", nil) != nil
 }

@@ -27,7 +27,7 @@ func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error)
 		Name: ScriptPrefix + s.Name, Requirements: requirements, Transports: s.Transports,
 		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
-			// The same has gone well above.
+			// The same call succeeded above.
 			course, _ = mockserver.RunScript(&o, s, func(string) {})
 			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 			return o
@@ -40,9 +40,9 @@ func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error)
 	}, nil
 }
 
-// judgeScript judges how a script went in the sessions of a client. One that
-// never did what the script begins with has told nothing; after that, all that
-// the script expects is due.
+// judgeScript judges the sessions of a client by a script. A client that never did
+// what the script begins with is not judged; after that, it has to do everything that
+// the script expects.
 func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requirements []string) {
 	if c := t.Handshake(); c != nil {
 		for _, capability := range s.Needs {
@@ -61,7 +61,7 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 		case c.GivenUp != "":
 			missing = c.GivenUp
 		case c.Nearest != nil && (c.Nearest.IsResponse() || handshake(c.Awaits)):
-			// It was asked this, and has said something else.
+			// The client was asked for this and answered something else.
 			t.Violation(requirements[0], otherwise(s, c), t.event(c.Log, c.Nearest))
 		case c.Begun && (short == nil || c.Line >= short.Line):
 			short = &courses[i]
@@ -70,7 +70,7 @@ func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requireme
 		}
 	}
 	switch {
-	case t.broke(requirements[0]):
+	case t.hasFindings(requirements[0]):
 	case finished:
 		t.Exercised(requirements...)
 	case short != nil:
@@ -85,7 +85,7 @@ func handshake(method string) bool {
 	return method == "initialize" || method == "notifications/initialized"
 }
 
-// otherwise tells what came in the place of what the script expects.
+// otherwise says what came in place of what the script expects.
 func otherwise(s *script.Script, c mockserver.Course) string {
 	return fmt.Sprintf("%s:%d: what came for %s is not what is expected: %s", s.File, c.Line, c.Awaits, c.Mismatch)
 }

@@ -28,15 +28,15 @@ var stdioScenarios = []*Scenario{
 		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Stdio.Start = func(_, stderr io.Writer) {
-				// More than a pipe holds: a server that nobody reads waits there.
+				// This is more than a pipe holds: if the client does not read it, the server blocks.
 				for i := range 8000 {
-					_, _ = fmt.Fprintf(stderr, "ERROR: line %d of what is no error at all\n", i)
+					_, _ = fmt.Fprintf(stderr, "ERROR: line %d of a text that is not an error\n", i)
 				}
 				_, _ = io.WriteString(stderr, `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n")
 			}
 			return o
 		},
-		Judge: func(t *T) { t.Carries("the server wrote to stderr", "stdio.client.stderr-handling") },
+		Judge: func(t *T) { t.JudgeContinued("the server wrote to stderr", "stdio.client.stderr-handling") },
 	},
 	{
 		Name: "stdio/exits-early", Transports: overStdio(), Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
@@ -88,9 +88,9 @@ var stdioScenarios = []*Scenario{
 	},
 }
 
-// framing ends its answers by CR LF and writes everything in pieces; once the
-// client has shown that it lives through a log message, one comes in the same
-// write as an answer.
+// framing ends its answers with CR LF and writes everything in pieces. Once the
+// client has survived a log message, another one comes in the same write as an
+// answer.
 func framing(run *ScenarioRun) server.Options {
 	var together atomic.Bool
 	o := Scripted(func(a *Asker) {
@@ -120,14 +120,14 @@ func judgeFraming(t *T) {
 	if t.Handshake() != nil {
 		t.Exercised("stdio.client.supported", "stdio.client.launches-server")
 	}
-	ok, decided, _ := t.Carried()
+	ok, decided, _ := t.Continued()
 	switch x, alone := t.Answered("after-message"); {
 	case alone:
-		t.Carries("lines came in pieces, together with others, and ended by CR LF", append(form, several)...)
+		t.JudgeContinued("lines came in pieces, together with others, and ended with CR LF", append(form, several)...)
 	case x == nil || decided && ok:
-		t.Carries("lines came in pieces, and ended by CR LF", form...)
+		t.JudgeContinued("lines came in pieces and ended with CR LF", form...)
 	default:
-		t.Inconclusive("the client answers no ping after a log message, however that is written", append(form, several)...)
+		t.Inconclusive("the client answers no ping after a log message, even if that is a write of its own", append(form, several)...)
 	}
 }
 
@@ -155,10 +155,10 @@ func judgeShutdown(t *T) {
 		closed, signalled := stdinEnd(c.Events), firstSignal(c.Events)
 		switch {
 		case signalled != nil && closed != nil && (signalled.At-closed.At).Abs() < atOnce:
-			// Which came first cannot be told: they reach the process on two ways.
-			t.Violation(wait, "the server process got "+signalled.Note+" at once when its stdin was closed", closed, signalled)
+			// They reach the process on two ways, so their order is not known.
+			t.Violation(wait, "the server process got "+signalled.Note+" as soon as its stdin was closed; it needs time to exit by itself", closed, signalled)
 		case signalled != nil && (closed == nil || signalled.Seq < closed.Seq):
-			t.Violation(first, "the server process got "+signalled.Note+" while its stdin was open", signalled)
+			t.Violation(first, "the server process got "+signalled.Note+" while its stdin was open; the client has to close stdin first", signalled)
 		case closed != nil:
 			t.Exercised(first)
 			t.Exercised(wait)
@@ -166,13 +166,14 @@ func judgeShutdown(t *T) {
 	}
 }
 
-// atOnce is how soon a signal comes that leaves no time to exit.
+// atOnce is the time after the end of stdin within which a signal leaves the server no
+// time to exit.
 const atOnce = 50 * time.Millisecond
 
 func judgeStubborn(t *T) {
 	const term, kill = "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill"
 	if t.Ending.Exit == nil {
-		return // it was stopped by us
+		return // the harness stopped it
 	}
 	for _, c := range t.Conversations {
 		closed, signalled := stdinEnd(c.Events), firstSignal(c.Events)
@@ -187,18 +188,17 @@ func judgeStubborn(t *T) {
 		}
 		switch {
 		case signalled == nil:
-			t.Violation(term, "the client has left a server process behind that outlives the end of its stdin", closed)
+			t.Violation(term, "the client left behind a server process that does not exit when its stdin is closed; it has to send SIGTERM", closed)
 		case signalled.Note == "SIGKILL":
-			t.Violation(term, "the server process got SIGKILL without SIGTERM before", closed, signalled)
+			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled)
 		default:
 			t.Exercised(term)
 		}
-		t.Check(killed != nil, kill, "the client has left a server process behind that outlives SIGTERM", closed, signalled)
+		t.Check(killed != nil, kill, "the client left behind a server process that does not exit on SIGTERM; it has to send SIGKILL", closed, signalled)
 	}
 }
 
-// launched reports whether the server was a process of its own, to which a
-// signal can be sent.
+// launched reports whether the server was a process, to which a signal can be sent.
 func launched(events []*wire.Event) bool {
 	for _, e := range events {
 		if e.Kind == wire.KindStart {

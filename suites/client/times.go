@@ -25,7 +25,7 @@ var timeoutRequirements = []string{
 var timeScenarios = []*Scenario{
 	{
 		Name: "time/silence", Patient: true, Requirements: timeoutRequirements,
-		Needs:   "the client sent no request after the handshake that could be left unanswered",
+		Needs:   "the client sent no request after the handshake, so none could be left unanswered",
 		Options: unanswering(func(string) bool { return true }, nil),
 		Judge:   func(t *T) { judgeSilence(t, false) },
 	},
@@ -41,7 +41,7 @@ var timeScenarios = []*Scenario{
 	{
 		Name: "time/endless-progress", Patient: true,
 		Requirements: []string{"lifecycle.timeout.maximum"},
-		Needs:        "the client asked for the progress of no tool call",
+		Needs:        "the client did not ask for the progress of a tool call",
 		Options: unanswering(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
 			for step := 1; r.Sleep(ctx, 200*time.Millisecond) == nil; step++ {
 				r.Progress(float64(step), 0, "")
@@ -53,7 +53,7 @@ var timeScenarios = []*Scenario{
 					continue
 				}
 				if t.Ending.Late && !t.givenUp(x) {
-					t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout could tell", "lifecycle.timeout.maximum")
+					t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout may show more", "lifecycle.timeout.maximum")
 					return
 				}
 				t.Exercised("lifecycle.timeout.maximum")
@@ -64,7 +64,7 @@ var timeScenarios = []*Scenario{
 	{
 		Name:         "time/slow",
 		Requirements: []string{lateResponse},
-		Needs:        "the client cancelled no request before its late answer",
+		Needs:        "the client did not cancel a request before its late answer",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				AnswerCancelled: true, Breaks: []string{"cancellation.no-response", "cancellation.stop-processing"},
@@ -79,7 +79,7 @@ var timeScenarios = []*Scenario{
 		Judge: func(t *T) {
 			for _, x := range t.Requests() {
 				if x.Cancelled != nil && x.Response != nil && x.Response.Seq > x.Cancelled.Seq {
-					t.Carries("an answer came although the request had been cancelled", lateResponse)
+					t.JudgeContinued("a request was answered although it had been cancelled", lateResponse)
 				}
 			}
 		},
@@ -91,9 +91,9 @@ const slowCalls = 3
 
 const lateResponse = "cancellation.late-response"
 
-// silentTool leaves the first tool call of the client unanswered. If that is
-// cancelled, the third one is answered as soon as it is cancelled as well: the
-// one between them shows that the client goes on after a call that it gave up.
+// silentTool does not answer the first tool call of the client. If the client
+// cancels it, the third call is answered as soon as it is cancelled, too: the second
+// shows that the client goes on after a call that it gave up.
 func silentTool(run *ScenarioRun) server.Options {
 	var cancelled atomic.Bool
 	o := unanswering(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
@@ -114,8 +114,8 @@ func silentTool(run *ScenarioRun) server.Options {
 	return o
 }
 
-// judgeLate judges whether a client goes on when an answer comes to what it has
-// cancelled, as it did when none came.
+// judgeLate judges whether a client goes on when a request that it has cancelled is
+// answered, as it did when no answer came.
 func judgeLate(t *T) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
@@ -126,15 +126,15 @@ func judgeLate(t *T) {
 				t.Exercised(lateResponse)
 			case t.Ending.Exit != nil && t.Baseline.Ending.Exit != nil && worse(*t.Ending.Exit, *t.Baseline.Ending.Exit) &&
 				t.Baseline.busyAfter(calls(t, r)):
-				t.Violation(lateResponse, "the client "+t.Ending.Exit.String()+" when an answer came to a request that it had cancelled; it went on when none came",
+				t.Violation(lateResponse, "the client "+t.Ending.Exit.String()+" when a request that it had cancelled was answered; without the answer it went on",
 					x.Request, x.Cancelled, r)
 			}
 		}
 	}
 }
 
-// answeredSince reports whether the client went on to a request when it had got a
-// further answer: the next one may have left before it read this.
+// answeredSince reports whether the client sent a request after a further answer had
+// come. Without a further answer, the request may have left before the client read r.
 func answeredSince(c *judge.Conversation, r *wire.Event) bool {
 	next := math.MaxInt
 	for _, x := range c.Exchanges {
@@ -145,7 +145,7 @@ func answeredSince(c *judge.Conversation, r *wire.Event) bool {
 	return slices.ContainsFunc(requests(c), func(x *judge.Exchange) bool { return x.Request.Seq > next })
 }
 
-// calls returns how many tools the client had called before an event.
+// calls returns how many tool calls the client had sent before an event.
 func calls(t *T, before *wire.Event) (n int) {
 	for _, x := range t.Requests() {
 		if x.Method() == "tools/call" && x.Request.Conn == before.Conn && x.Request.Seq < before.Seq {
@@ -155,7 +155,7 @@ func calls(t *T, before *wire.Event) (n int) {
 	return n
 }
 
-// busyAfter reports whether the client made several requests after that many tool
+// busyAfter reports whether the client sent several requests after that many tool
 // calls.
 func (t *T) busyAfter(calls int) bool {
 	all := t.Requests()
@@ -204,7 +204,7 @@ func (t *T) unanswered() []*judge.Exchange {
 	return all
 }
 
-// givenUp reports whether the client showed that it waits no longer.
+// givenUp reports whether the client showed that it no longer waits.
 func (t *T) givenUp(x *judge.Exchange) bool {
 	if x.Cancelled != nil || t.Ending.Exit != nil || t.wentOn(x) != nil {
 		return true
@@ -219,14 +219,14 @@ func (t *T) givenUp(x *judge.Exchange) bool {
 	return false
 }
 
-// pause is how long a client that asks for one thing after the other asks for
-// nothing while it waits. Requests that follow more closely may be under way at
-// the same time.
+// pause is the time after which a further request shows that the client no longer
+// waits for the one before. A client may send requests that follow more closely
+// concurrently.
 const pause = 250 * time.Millisecond
 
 // wentOn returns the request with which the client went on although another one
-// was not answered, or nil. Whoever had asked for something else beside it may
-// still wait for it.
+// was not answered, or nil. A client that had further requests under way may still
+// wait.
 func (t *T) wentOn(x *judge.Exchange) *wire.Event {
 	for _, y := range t.Requests() {
 		switch {
@@ -255,7 +255,7 @@ func judgeSilence(t *T, tool bool) {
 		ids = append(ids, "tools.client.timeouts")
 	}
 	if !t.givenUp(x) {
-		t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout could tell", timeoutRequirements...)
+		t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout may show more", timeoutRequirements...)
 		return
 	}
 	t.Exercised(ids...)
@@ -268,7 +268,7 @@ func judgeSilence(t *T, tool bool) {
 	case t.wentOn(x) != nil:
 		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation", x.Request, t.wentOn(x))
 	default:
-		// The end of the whole client says it as well, to a server that it started.
-		t.Inconclusive("the client ended instead", "lifecycle.timeout.cancel", "http.client.cancel-explicit")
+		// A server that the client started sees from its end that nobody waits.
+		t.Inconclusive("the client ended instead of cancelling the request", "lifecycle.timeout.cancel", "http.client.cancel-explicit")
 	}
 }

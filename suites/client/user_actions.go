@@ -24,7 +24,7 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
 		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
-		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(func(a *Asker) {
 			if a.Has("elicitation") {
 				for _, action := range actions {
@@ -37,7 +37,7 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/sampling", UserActions: "sampling=accept,reject",
 		Requirements: []string{"sampling.error.user-rejected"},
-		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(func(a *Asker) {
 			if a.Has("sampling") {
 				for _, id := range []string{"sampling-accepted", "sampling-rejected"} {
@@ -50,14 +50,14 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/roots", UserActions: "roots=add,modify,remove",
 		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
-		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:      Scripted(askChanges),
 		Judge:        judgeChanges,
 	},
 	{
 		Name: "acts/root-folder", UserActions: "roots=" + folder,
 		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
-		Needs:        "the client sent no request after the handshake, so that it could not be asked while it waits",
+		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: func(run *ScenarioRun) server.Options {
 			return Scripted(func(a *Asker) { askFolder(a, run.Folder) })(run)
 		},
@@ -103,7 +103,7 @@ func judgeElicitationActions(t *T) {
 	}
 	for _, action := range actions {
 		if was, ok := shown[action]; ok {
-			t.Check(was == action, "elicitation.action."+action, "the form was to get "+action+", and got "+wire.Quote(was, 40),
+			t.Check(was == action, "elicitation.action."+action, "the form was answered with "+wire.Quote(was, 40)+"; the user's action was "+action,
 				t.Asked("elicitation-"+action).Events()...)
 		}
 	}
@@ -119,16 +119,16 @@ func judgeRejection(t *T) {
 		t.Inconclusive("the client does not declare sampling", id)
 	case !ok || !both:
 	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
-		t.Inconclusive(ignoresInstructions+": both sampling requests got the same", id)
+		t.Inconclusive(ignoresInstructions+": both sampling requests got the same answer", id)
 	case rejected.Response.Msg.Error == nil || rejected.Response.Msg.Error.Code != -1:
-		// The code stands in an example only.
-		t.Warning(id, "a sampling request that the user rejects is answered with another code than -1", rejected.Events()...)
+		// Only an example has the code.
+		t.Warning(id, "a sampling request that the user rejected was answered with another error code than -1", rejected.Events()...)
 	default:
 		t.Exercised(id)
 	}
 }
 
-// rootSteps are the changes that acts/roots asks for, one after each list.
+// rootSteps are the changes that acts/roots asks for, one after each roots/list.
 var rootSteps = []string{"add", "modify", "remove"}
 
 func askChanges(a *Asker) {
@@ -142,7 +142,7 @@ func askChanges(a *Asker) {
 		from := log.Len()
 		list := a.AskUser(rootList(i), "roots/list", nil)
 		if i > 0 && before != nil && list != nil && reflect.DeepEqual(before.Result, list.Result) && vain > 0 {
-			return // neither a change nor a word of one
+			return // neither a change nor a notification
 		}
 		if before = list; i == len(rootSteps) || !a.Has("roots", "listChanged") {
 			continue
@@ -211,7 +211,7 @@ func judgeChanges(t *T) {
 		case one.kind != "":
 			t.Exercised(current)
 		case one.announced:
-			t.Violation(current, "roots/list is answered as before, although a change was announced",
+			t.Violation(current, "roots/list is answered as before although a change was announced",
 				one.was.Request, one.was.Response, one.after.Request, one.after.Response)
 		}
 	}
@@ -219,9 +219,9 @@ func judgeChanges(t *T) {
 		switch {
 		case one.kind == "":
 		case one.announced || words >= differing:
-			t.Exercised(every) // over HTTP a word may overtake, or lag behind, what it is about
+			t.Exercised(every) // over HTTP a notification may come before or after the change
 		case words > 0:
-			t.Violation(every, "no notification told of this change: "+one.kind+" a root", one.was.Response, one.after.Response)
+			t.Violation(every, "the client sent no notification of this change: "+one.kind+" a root", one.was.Response, one.after.Response)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (t *T) rootChanges() int {
 	return n
 }
 
-// rootChange names the change between two lists of roots, or "".
+// rootChange names the change between two lists of roots; "" if they are equal.
 func rootChange(before, after any) string {
 	was, _ := before.([]any)
 	is, _ := after.([]any)
@@ -254,7 +254,7 @@ func rootChange(before, after any) string {
 	return "modify"
 }
 
-// askFolder takes the folder away that the client offers as a root.
+// askFolder removes the folder that the client offers as a root.
 func askFolder(a *Asker, dir string) {
 	if !a.Has("roots") {
 		return
@@ -270,7 +270,7 @@ func askFolder(a *Asker, dir string) {
 	}
 	_, _ = log.Append(wire.Event{Kind: wire.KindNote, From: wire.Server, Note: "the folder " + filepath.Base(dir) + " was removed"})
 	if a.Has("roots", "listChanged") {
-		// A client may look only now and then.
+		// A client may look for changes only now and then.
 		ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/2)
 		_, _ = log.Await(ctx, from, isRootChange)
 		cancel()
@@ -278,7 +278,7 @@ func askFolder(a *Asker, dir string) {
 	a.AskUser("root-gone", "roots/list", nil)
 }
 
-// lists reports whether a folder, known by its unique name, is among roots.
+// lists reports whether roots contain a folder with a name, which is unique.
 func lists(roots any, name string) bool {
 	list, _ := roots.([]any)
 	return slices.ContainsFunc(list, func(root any) bool {
@@ -305,10 +305,10 @@ func judgeFolder(t *T) {
 	}
 	name := filepath.Base(t.Folder)
 	still := lists(gone.Result()["roots"], name)
-	t.Check(!still, accessible, "a root is listed whose folder is gone", gone.Events()...)
+	t.Check(!still, accessible, "roots/list names a folder that does not exist any more", gone.Events()...)
 	told := false
 	for _, c := range t.Conversations {
 		told = told || slices.ContainsFunc(c.Events, isRootChange)
 	}
-	t.Check(!still || told, monitor, "that the folder of a root is gone shows neither in a notification nor in a later list", gone.Events()...)
+	t.Check(!still || told, monitor, "the folder of a root was removed, but neither a notification nor a later roots/list shows it", gone.Events()...)
 }
