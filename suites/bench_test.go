@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
@@ -19,12 +20,18 @@ import (
 // is an address, over HTTP.
 const serveVariable = "MCPCONFORM_TEST_SERVE"
 
+// asClient is the value that makes it the reference client instead, at the URL
+// that is its last argument.
+const asClient = "client"
+
 func init() {
 	s, where := server.New(serverOptions()), os.Getenv(serveVariable)
 	var err error
 	switch {
 	case where == "":
 		return
+	case where == asClient:
+		err = (&reference.Standalone{URL: os.Args[len(os.Args)-1]}).Run(context.Background())
 	case strings.Contains(where, ":"):
 		var l net.Listener
 		if l, err = server.Listen(where); err == nil {

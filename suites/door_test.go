@@ -3,11 +3,13 @@ package suites_test
 import (
 	"context"
 	"io"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	reference "github.com/mcpconform/mcpconform/reference/client"
@@ -79,6 +81,38 @@ func (a attached) Launch() (transport.Process, error) {
 		<-done
 		return err
 	}}.Launch()
+}
+
+// Programs and servers that run already are tested like what is within the program.
+func TestSuitesOfPrograms(t *testing.T) {
+	var runs []*result.Run
+	options := func(more ...suites.Option) []suites.Option {
+		return append(more, suites.Strict(), suites.Timeout(20*time.Second), suites.Select("ping.response-prompt"),
+			suites.Watch(func(r *result.Run) { runs = append(runs, r) }))
+	}
+	handler := server.New(server.Options{}).HTTP()
+	s := httptest.NewServer(handler)
+	t.Cleanup(s.Close)
+	t.Cleanup(handler.Close)
+	t.Run("URL", func(t *testing.T) {
+		suites.ServerSuite(t, suites.URL(s.URL+server.PathMCP, nil), options(suites.ToolRole("slow", "slow", map[string]any{"seconds": 1}))...)
+	})
+	t.Run("Command", func(t *testing.T) {
+		t.Setenv(serveVariable, "1")
+		suites.ServerSuite(t, suites.Command(os.Args[0]), options()...)
+	})
+	t.Run("ClientCommand", func(t *testing.T) {
+		t.Setenv(serveVariable, asClient)
+		suites.ClientSuite(t, suites.ClientCommand(os.Args[0], "{url}"), options(suites.Scenarios("exchange/requests"))...)
+	})
+	for _, run := range runs {
+		if run.Verdict != result.Conformant || !run.Strict || run.Counts()[result.Pass] != 1 {
+			t.Errorf("%v: the verdict is %s, with %v: %s", run.Target, run.Verdict, run.Counts(), run.Reason)
+		}
+	}
+	if len(runs) != 3 {
+		t.Errorf("%d runs", len(runs))
+	}
 }
 
 // What a suite finds fails the test of its requirement, with what is required,

@@ -217,9 +217,6 @@ type token struct {
 	size, width int
 }
 
-// is reports whether the token is the given ASCII character.
-func (t token) is(c byte) bool { return t.size == 1 && t.bytes[0] == c }
-
 func (t token) ascii() (byte, bool) { return t.bytes[0], t.size == 1 && t.bytes[0] < utf8.RuneSelf }
 
 // shortEscapes are the characters that may follow a backslash in JSON.
