@@ -132,8 +132,8 @@ func TestInitializeRefused(t *testing.T) {
 	}
 }
 
-// A server that answers initialize and is gone has answered it, whether or not
-// the notification that follows still finds it.
+// If a server answers initialize and ends, the handshake has succeeded, whether or
+// not initialized still arrives.
 func TestInitializeAndGone(t *testing.T) {
 	s := dial(t, client.Options{}, func(p *peer) { p.say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, p.next().ID, initResult) })
 	if x, err := s.Initialize(t.Context()); err != nil || x.Result() == nil {
@@ -176,7 +176,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// With several requests open, an answer without id belongs to none of them.
+// If several requests are open, a response without an id belongs to none of them.
 func TestAwaitDoesNotGuess(t *testing.T) {
 	s := dial(t, client.Options{}, func(p *peer) {
 		a, b := p.next(), p.next()
@@ -254,7 +254,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// How a connection ended is what the error says, not that it ended.
+// The error says how a connection ended.
 func TestEnd(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -335,7 +335,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// An answer that takes long holds up neither others nor the end.
+// A slow answer delays neither other answers nor the end.
 func TestSlowAnswer(t *testing.T) {
 	s := dial(t, client.Options{Answers: map[string]client.Answer{
 		"slow": func(ctx context.Context, _ any) (any, *wire.Error) { <-ctx.Done(); return map[string]any{}, nil },
@@ -352,7 +352,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// Requests without end, whose answers nobody reads.
+// A peer sends endless requests and does not read the answers.
 func TestRequestFlood(t *testing.T) {
 	s := dial(t, client.Options{}, func(p *peer) {
 		for i := range 5000 {
@@ -423,7 +423,7 @@ func TestDescribeEnd(t *testing.T) {
 	}
 }
 
-// What was sent on purpose in another form, or with an id in use, is answered too.
+// Messages that are deliberately malformed, or have an id in use, get their answers, too.
 func TestAwaitRaw(t *testing.T) {
 	for name, c := range map[string]struct{ raw, answer string }{
 		"a method that is no string": {`{"jsonrpc":"2.0","id":1,"method":7}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":""}}`},

@@ -36,7 +36,7 @@ var exchangeScenarios = []*Scenario{
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
 			if _, ok := t.Answered("before"); !ok {
-				return // it answers no ping at all
+				return // it does not even answer the first ping
 			}
 			fenced := map[string][]string{
 				"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
@@ -51,7 +51,7 @@ var exchangeScenarios = []*Scenario{
 					return
 				}
 				if e := t.answerWithoutID(x); e != nil && (fence == "after-unknown" || fence == "after-malformed") {
-					t.Violation(fenced[fence][0], "such a notification was answered with an error", e)
+					t.Violation(fenced[fence][0], "such a notification was answered; a notification gets no response", e)
 					continue
 				}
 				for _, id := range fenced[fence] {
@@ -59,7 +59,7 @@ var exchangeScenarios = []*Scenario{
 					case x.Response != nil:
 						t.Exercised(id)
 					case t.silentTo(x):
-						t.Violation(id, "the client answers no ping any more after such notifications", x.Request)
+						t.Violation(id, "the client does not answer pings any more after such notifications", x.Request)
 					case t.abandoned(x):
 						t.Violation(id, "the client ended the session after such notifications", lastEvents(t.last(), 6)...)
 					}
@@ -69,8 +69,9 @@ var exchangeScenarios = []*Scenario{
 	},
 }
 
-// answerWithoutID returns an error without a usable id that the client sent
-// before it answered a request, within the messages that led up to that.
+// answerWithoutID returns a response without a usable id that the client sent before
+// its answer to a request, and after its last other message before the request; nil
+// if there is none.
 func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 	for _, c := range t.Conversations {
 		if c.Log.ID != x.Request.Conn {
@@ -179,8 +180,8 @@ func (a *Asker) clashes() []wire.ID {
 	return slices.DeleteFunc(ids, func(id wire.ID) bool { return c.Newest(wire.Server, id) != nil })
 }
 
-// clashing reports whether a request of the client that waited when the server
-// made one had the same id, perhaps as a value of the other type.
+// clashing reports whether a request of the client that waited when the server sent
+// one had the same id, perhaps as a value of the other type.
 func clashing(c *judge.Conversation, x *judge.Exchange) bool {
 	return slices.ContainsFunc(c.Exchanges, func(y *judge.Exchange) bool {
 		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) && y.Request.Seq < x.Request.Seq &&

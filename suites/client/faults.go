@@ -30,10 +30,9 @@ func Faulty() []*Scenario {
 // the harness can judge it.
 var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get"}
 
-// A server of each of these has faults of one kind, several where they do not
-// hide one another. To cope with them is asked of nobody: what a client makes
-// of them is its own affair, and what it sends then is judged like everything
-// else.
+// faultScenarios have servers with faults of one kind, several if they do not hide
+// one another. A client may react to them as it likes; what it sends is judged like
+// everything else.
 var faultScenarios = []*Scenario{
 	faulty("faults/responses", "base.response-twice", "base.invented-response", "base.error-stack-trace", "progress.after-response",
 		"progress.not-growing", "cancellation.unknown-answered"),

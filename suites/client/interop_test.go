@@ -41,7 +41,7 @@ func TestInterop(t *testing.T) {
 	bridge := filepath.Join(t.TempDir(), "mcpconform")
 	interop.Build(t, bridge, "../../cmd/mcpconform")
 	rows := &table{rows: make(map[string]*result.Run)}
-	// Most of the time of a client goes by while it starts.
+	// A client spends most of its time starting.
 	slots := make(chan struct{}, clientsAtATime)
 	t.Run("all", func(t *testing.T) {
 		for _, over := range []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE} {

@@ -12,7 +12,7 @@ func TestRequestsInFlightAreWaitedFor(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if !f.settle(over) {
-		t.Error("nobody has come, and is waited for")
+		t.Error("settle waits although no request has come")
 	}
 	came, leave := make(chan struct{}), make(chan struct{})
 	h := f.counting(func(next http.Handler) http.Handler { return next })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

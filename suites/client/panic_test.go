@@ -8,7 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// A scenario that goes wrong costs what it would have told, and no more.
+// If a scenario panics, only its own requirements become errors.
 func TestScenarioThatPanics(t *testing.T) {
 	const id = "base.request.id-unique"
 	run := &T{Scenario: &Scenario{Name: "hasty", Requirements: []string{id}, Judge: func(t *T) {

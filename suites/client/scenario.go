@@ -21,7 +21,7 @@ import (
 type Scenario struct {
 	// Name is stable and unique: topic, slash, what is tried.
 	Name string
-	// Requirements that the scenario can tell something about.
+	// Requirements that the scenario can judge.
 	Requirements []string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string

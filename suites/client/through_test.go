@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// through returns the URL of a proxy that changes the requests to a server: a
-// client with a fault, as the server sees it.
+// through returns the URL of a proxy that changes the requests to a server, which
+// then sees a client with a fault.
 func through(t *testing.T, target string, change func(r *http.Request)) string {
 	t.Helper()
 	u, err := url.Parse(target)

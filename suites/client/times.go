@@ -268,7 +268,8 @@ func judgeSilence(t *T, tool bool) {
 	case t.wentOn(x) != nil:
 		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation", x.Request, t.wentOn(x))
 	default:
-		// A server that the client started sees from its end that nobody waits.
+		// The end of the client also tells a server that it started that it no longer
+		// waits.
 		t.Inconclusive("the client ended instead of cancelling the request", "lifecycle.timeout.cancel", "http.client.cancel-explicit")
 	}
 }

@@ -71,8 +71,8 @@ const folder = "{folder}"
 // actions are what a person can do with a form (client/elicitation#response-actions).
 var actions = []string{"accept", "decline", "cancel"}
 
-// ignoresInstructions is the reason when a client has always done the same: its
-// answers then tell nothing about what a user decides.
+// ignoresInstructions is the reason when a client has always done the same: nothing
+// follows from that for the user's decisions.
 const ignoresInstructions = "the client does not do what MCPCONFORM_ACT says"
 
 func judgeElicitationActions(t *T) {
