@@ -42,8 +42,12 @@ func (s Selection) Validate(p wire.Party, own ...schema.Requirement) error {
 	}
 	catalogue = append(catalogue, own...)
 	if !slices.ContainsFunc(catalogue, func(r schema.Requirement) bool { return ledger.Binds(r, p) && s.Includes(r, p) }) {
-		return fmt.Errorf("no requirement on a %s is left to judge: selected: %s; skipped: %s",
-			p, listed(s.Select, "everything"), listed(s.Skip, "nothing"))
+		filter := ""
+		if s.LabelFilter != "" {
+			filter = fmt.Sprintf("; label filter: %q", s.LabelFilter)
+		}
+		return fmt.Errorf("no requirement on a %s is left to judge: selected: %s; skipped: %s%s",
+			p, listed(s.Select, "everything"), listed(s.Skip, "nothing"), filter)
 	}
 	return nil
 }

@@ -19,22 +19,26 @@ func TestSelectionValidate(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		sel, skip []string
+		filter    string
 		party     wire.Party
 		want      string // part of the error, or "" for none
 	}{
-		{"nothing named", nil, nil, wire.Server, ""},
-		{"every kind of pattern", []string{"ping.no-params", "tools.*", "basic/utilities", "should", "MUST NOT", "resources"}, []string{"MAY"}, wire.Server, ""},
-		{"unknown id", []string{"ping.no-param"}, nil, wire.Server, "the nearest ids are ping.no-params"},
-		{"unknown page", []string{"server/toools"}, nil, wire.Server, "not a requirement id, page or level"},
-		{"unknown level", nil, []string{"CAN"}, wire.Server, "not a requirement id, page or level"},
-		{"glob without match", nil, []string{"tols.*"}, wire.Server, `"tols.*" matches no requirement id`},
-		{"not a glob", []string{"tools.["}, nil, wire.Server, "is not a pattern"},
-		{"empty", []string{""}, nil, wire.Server, "not a requirement id, page or level"},
-		{"of the other party", []string{"auth.client"}, nil, wire.Server, "no requirement on a server is left"},
-		{"all skipped", []string{"ping"}, []string{"basic/utilities/ping"}, wire.Client, "no requirement on a client is left"},
+		{"nothing named", nil, nil, "", wire.Server, ""},
+		{"every kind of pattern", []string{"ping.no-params", "tools.*", "basic/utilities", "should", "MUST NOT", "resources"}, []string{"MAY"}, "", wire.Server, ""},
+		{"unknown id", []string{"ping.no-param"}, nil, "", wire.Server, "the nearest ids are ping.no-params"},
+		{"unknown page", []string{"server/toools"}, nil, "", wire.Server, "not a requirement id, page or level"},
+		{"unknown level", nil, []string{"CAN"}, "", wire.Server, "not a requirement id, page or level"},
+		{"glob without match", nil, []string{"tols.*"}, "", wire.Server, `"tols.*" matches no requirement id`},
+		{"not a glob", []string{"tools.["}, nil, "", wire.Server, "is not a pattern"},
+		{"empty", []string{""}, nil, "", wire.Server, "not a requirement id, page or level"},
+		{"of the other party", []string{"auth.client"}, nil, "", wire.Server, "no requirement on a server is left"},
+		{"all skipped", []string{"ping"}, []string{"basic/utilities/ping"}, "", wire.Client, "no requirement on a client is left"},
+		{"label filter", nil, nil, "level: containsAny {MUST}", wire.Server, ""},
+		{"broken label filter", nil, nil, "level: containsAny {", wire.Server, `"level: containsAny {" is not a label filter: Missing closing '}'`},
+		{"label filter that leaves nothing", nil, nil, "id: containsAny {none}", wire.Server, `label filter: "id: containsAny {none}"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := suites.Selection{Select: tt.sel, Skip: tt.skip}.Validate(tt.party)
+			err := suites.Selection{Select: tt.sel, Skip: tt.skip, LabelFilter: tt.filter}.Validate(tt.party)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

@@ -58,7 +58,7 @@ func (f *selectionFlags) parties(all []wire.Party, own ...schema.Requirement) ([
 	if len(faults) > 1 && faults[0].Error() == faults[1].Error() {
 		faults = faults[:1]
 	}
-	return nil, fmt.Errorf("--select, --skip: %w", errors.Join(faults...))
+	return nil, fmt.Errorf("--select, --skip, --label-filter: %w", errors.Join(faults...))
 }
 
 // verdictFlags say which findings count.

@@ -5,7 +5,9 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -122,11 +124,19 @@ func Labels(q schema.Requirement, party string) []string {
 // ParseFilter reads an expression of Ginkgo's language of label filters.
 func ParseFilter(expression string) (func(labels []string) bool, error) {
 	f, err := types.ParseLabelFilter(expression)
-	if err != nil {
+	var fault types.GinkgoError
+	switch {
+	case errors.As(err, &fault):
+		// The message shows the expression again, with a mark, and says what is wrong below.
+		lines := strings.Split(strings.TrimSpace(ansi.ReplaceAllString(fault.Message, "")), "\n")
+		return nil, fmt.Errorf("%q is not a label filter: %s", expression, strings.TrimSpace(lines[len(lines)-1]))
+	case err != nil:
 		return nil, fmt.Errorf("%q is not a label filter: %w", expression, err)
 	}
 	return f, nil
 }
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // AnyOf returns a filter for specs that have one of some values under a key.
 func AnyOf(key string, values ...string) string {
