@@ -65,7 +65,7 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 		log.End()
-		judge.Judge([]*wire.Log{log})
+		judge.Judge([]*wire.Log{log}, judge.Options{})
 	})
 }
 

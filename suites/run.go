@@ -82,7 +82,7 @@ type run struct {
 	catalogue []schema.Requirement
 	byID      map[string]int // positions in the catalogue
 	ledger    *ledger.Ledger
-	known     judge.Known // of the target
+	judging   judge.Options // what is known of the target
 	notes     []string
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
@@ -304,7 +304,7 @@ func (r *run) judge(ctx context.Context) {
 		}
 		r.stimulus.finish(ctx)
 		r.warming.Wait()
-		r.report = judge.JudgeKnowing(r.Trace.Logs(), r.known)
+		r.report = judge.Judge(r.Trace.Logs(), r.judging)
 	})
 }
 

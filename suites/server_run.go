@@ -96,7 +96,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	if ctx.Err() != nil && s.cause == nil {
 		s.cause = errInterrupted
 	}
-	s.known = judge.Known{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
+	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
 	s.ledger.Barred, s.ledger.Cause = s.cause, s.cause
 	if s.target.Init != nil && s.target.Init.Result() != nil {
 		s.ledger.Declared = func(_ wire.Party, path []string) bool { return declared(s.target, path) }

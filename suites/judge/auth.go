@@ -30,7 +30,7 @@ const headerChallenge = "Www-Authenticate"
 
 // judgeChallenges looks at each answer with status 401
 // (basic/authorization#authorization-server-location).
-func judgeChallenges(c *Conversation, o *Observer) {
+func judgeChallenges(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
 		return
 	}
@@ -41,21 +41,21 @@ func judgeChallenges(c *Conversation, o *Observer) {
 		evidence := x.Events()
 		values := x.Head.HTTP.Header.Values(headerChallenge)
 		challenges := transport.Challenges(values)
-		o.Check(len(challenges) > 0, "auth.server.www-authenticate", wire.Server,
+		rec.Check(len(challenges) > 0, "auth.server.www-authenticate", wire.Server,
 			"an answer with status 401 has no WWW-Authenticate header", evidence...)
 		at := challenges.Parameters()["resource_metadata"]
 		u, err := url.Parse(at)
 		switch {
 		case at == "":
-			o.Violation("auth.server.www-authenticate-metadata-url", wire.Server,
+			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
 				"an answer with status 401 does not say where the resource metadata are", evidence...)
 		case err != nil || u.Host == "":
-			o.Violation("auth.server.www-authenticate-metadata-url", wire.Server,
+			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
 				"the resource_metadata of a challenge is "+wire.Quote(at, 100)+", no absolute URL", evidence...)
 		}
 		for _, m := range x.Messages {
 			if m.Msg.Kind == wire.Result {
-				o.Violation("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result", append(evidence, m)...)
+				rec.Fail("auth.server.no-data-unauthorized", wire.Server, "an answer with status 401 holds a result", append(evidence, m)...)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func judgeChallenges(c *Conversation, o *Observer) {
 // judgeAccess looks at how a client shows its token: once it has one for a
 // connection, it goes with every request, in the header and nowhere else
 // (basic/authorization#token-requirements).
-func judgeAccess(c *Conversation, o *Observer) {
+func judgeAccess(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
 		return
 	}
@@ -72,19 +72,19 @@ func judgeAccess(c *Conversation, o *Observer) {
 	for _, x := range c.HTTP {
 		header := x.Request.HTTP.Header.Values("Authorization")
 		if tokenInQuery(x.Request.HTTP.URL) {
-			o.Violation("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token", x.Request)
+			rec.Fail("auth.client.no-token-in-query", wire.Client, "the query of a request holds an access token", x.Request)
 			if len(header) > 0 {
-				o.Violation("auth.client.one-token-method", wire.Client, "a request holds an access token in its header and in its query", x.Request)
+				rec.Fail("auth.client.one-token-method", wire.Client, "a request holds an access token in its header and in its query", x.Request)
 			}
 		} else if len(header) > 0 {
-			o.Exercised("auth.client.no-token-in-query", wire.Client)
-			o.Check(len(header) == 1, "auth.client.one-token-method", wire.Client, "a request has more than one Authorization header", x.Request)
+			rec.Pass("auth.client.no-token-in-query", wire.Client)
+			rec.Check(len(header) == 1, "auth.client.one-token-method", wire.Client, "a request has more than one Authorization header", x.Request)
 		}
 		if len(header) > 0 && strings.HasPrefix(strings.ToLower(header[0]), "bearer ") {
-			o.Exercised("auth.client.bearer-header", wire.Client)
+			rec.Pass("auth.client.bearer-header", wire.Client)
 		}
 		if authorized {
-			o.Check(len(header) > 0, "auth.client.every-request", wire.Client,
+			rec.Check(len(header) > 0, "auth.client.every-request", wire.Client,
 				"a request has no Authorization header, although earlier ones on the same connection have", x.Events()...)
 		}
 		authorized = authorized || len(header) > 0

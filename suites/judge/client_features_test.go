@@ -19,7 +19,7 @@ type askCase struct {
 	caps      string // of the client; empty for all
 	version   string // agreed on; empty for 2025-06-18
 	good, bad string
-	mild      bool // the bad one only warns
+	warnOnly  bool // the bad one only warns
 }
 
 const allOfClient = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}`
@@ -30,7 +30,7 @@ func talk(t *testing.T, version, caps, lines string) judge.Report {
 < {"jsonrpc":"2.0","id":"i","result":{"protocolVersion":%[1]q,"capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}}
 > {"jsonrpc":"2.0","method":"notifications/initialized"}
 `, version, caps)
-	return judge.Judge([]*wire.Log{record(t, handshake+lines)})
+	return judge.Judge([]*wire.Log{record(t, handshake+lines)}, judge.Options{})
 }
 
 // record makes the log of a connection over stdio. A line of its own tells that
@@ -78,7 +78,7 @@ func (c askCase) run(t *testing.T) {
 	if seen == nil || len(seen.Findings) == 0 {
 		t.Fatalf("the bad conversation gives %+v", seen)
 	}
-	if seen.Findings[0].WarnOnly != c.mild || len(seen.Findings[0].Evidence) == 0 {
+	if seen.Findings[0].WarnOnly != c.warnOnly || len(seen.Findings[0].Evidence) == 0 {
 		t.Errorf("the violation is %+v", seen.Findings[0])
 	}
 }
@@ -126,7 +126,7 @@ func TestSampling(t *testing.T) {
 	nested := sample(hello, generated)
 	runAsk(t, []askCase{
 		{id: "sampling.capability.honoured", party: wire.Client, good: nested, bad: sample(hello, "-32601")},
-		{id: "lifecycle.capability.client-refuses-sampling", party: wire.Client, caps: `{}`, mild: true, good: sample(hello, "-32601"), bad: sample(hello, "-32602")},
+		{id: "lifecycle.capability.client-refuses-sampling", party: wire.Client, caps: `{}`, warnOnly: true, good: sample(hello, "-32601"), bad: sample(hello, "-32602")},
 		{id: "sampling.message.content-kinds", party: wire.Server, good: nested, bad: sample(list, "-32602")},
 		{id: "sampling.message.content-kinds", party: wire.Client, good: nested, bad: sample(hello, result(`{"type":"resource"}`))},
 		{id: "sampling.preferences.priority-range", party: wire.Server, good: prefer("1.0"), bad: prefer("1.01")},
@@ -209,17 +209,17 @@ func TestElicitation(t *testing.T) {
 	}
 	runAsk(t, []askCase{
 		{id: "elicitation.capability.honoured", party: wire.Client, good: text, bad: schema("", "", "-32601")},
-		{id: "lifecycle.capability.client-refuses-elicitation", party: wire.Client, caps: `{}`, mild: true, good: schema("", "", "-32601"), bad: schema("", "", "-32602")},
+		{id: "lifecycle.capability.client-refuses-elicitation", party: wire.Client, caps: `{}`, warnOnly: true, good: schema("", "", "-32601"), bad: schema("", "", "-32602")},
 		{id: "elicitation.request.no-sensitive", party: wire.Server, good: schema(`"userName":{"type":"string"},"maxTokens":{"type":"integer"}`, "", `{"action":"cancel"}`), bad: schema(`"apiKey":{"type":"string"}`, "", `{"action":"cancel"}`)},
 		{name: "title", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, bad: property(`{"type":"string","title":"Your Password"}`)},
-		{name: "description", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, mild: true, bad: property(`{"type":"string","description":"a credit card number"}`)},
+		{name: "description", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, warnOnly: true, bad: property(`{"type":"string","description":"a credit card number"}`)},
 		{id: "elicitation.schema.flat", party: wire.Server, good: text, bad: property(`{"type":"object","properties":{}}`)},
 		{name: "array", id: "elicitation.schema.flat", party: wire.Server, good: text, bad: property(`{"type":"array","items":{"type":"string"}}`)},
 		{id: "elicitation.schema.primitive-types", party: wire.Server, good: text, bad: property(`{"type":"null"}`)},
 		{name: "missing", id: "elicitation.schema.primitive-types", party: wire.Server, good: text, bad: property(`{"title":"x"}`)},
 		{id: "elicitation.schema.formats", party: wire.Server, good: property(`{"type":"string","format":"email"}`), bad: property(`{"type":"string","format":"ipv4"}`)},
 		{id: "elicitation.schema.no-advanced", party: wire.Server, good: text, bad: property(`{"type":"string","pattern":"a+"}`)},
-		{name: "harmless", id: "elicitation.schema.no-advanced", party: wire.Server, mild: true, good: property(`{"type":"boolean","default":true}`), bad: property(`{"type":"string","examples":["a"]}`)},
+		{name: "harmless", id: "elicitation.schema.no-advanced", party: wire.Server, warnOnly: true, good: property(`{"type":"boolean","default":true}`), bad: property(`{"type":"string","examples":["a"]}`)},
 		{id: "elicitation.schema.enum-names", party: wire.Server, good: property(`{"type":"string","enum":["a"],"enumNames":["A"]}`), bad: property(`{"type":"string","enum":["a","b"],"enumNames":["A"]}`)},
 		{id: "elicitation.action.values", party: wire.Client, good: text, bad: schema("", "", `{"action":"reject"}`)},
 		{id: "elicitation.content.with-accept", party: wire.Client, good: schema("", "", `{"action":"accept"}`), bad: schema(`"p":{"type":"string"}`, `"p"`, `{"action":"accept"}`)},
@@ -259,13 +259,13 @@ func TestNegotiatedFeatures(t *testing.T) {
 	unknown := `< {"jsonrpc":"2.0","id":1,"method":"x/invented"}` + "\n" + reply("-32601")
 	runAsk(t, []askCase{
 		{id: "lifecycle.operation.version", party: wire.Server, version: "2025-03-26", caps: `{}`, good: pong, bad: elicits},
-		{name: "declared", id: "lifecycle.operation.version", party: wire.Server, version: "2025-03-26", mild: true, good: pong, bad: elicits},
+		{name: "declared", id: "lifecycle.operation.version", party: wire.Server, version: "2025-03-26", warnOnly: true, good: pong, bad: elicits},
 		{id: "lifecycle.operation.version", party: wire.Client, good: pong, bad: `> {"jsonrpc":"2.0","id":9,"method":"tasks/list"}` + "\n"},
 		{id: "lifecycle.capability.experimental-gated", party: wire.Server, good: pong, bad: unknown},
 		{id: "lifecycle.capability.experimental-gated", party: wire.Client, good: pong, bad: `> {"jsonrpc":"2.0","id":9,"method":"x/invented"}` + "\n"},
 		{id: "lifecycle.shutdown.by-transport", party: wire.Server, good: pong + "exit", bad: `< {"jsonrpc":"2.0","method":"notifications/exit"}` + "\nexit"},
-		{id: "schema.create-message-request", party: wire.Server, mild: true, good: ask("sampling/createMessage", hello, generated), bad: ask("sampling/createMessage", strings.Replace(hello, `s":2`, `s":2.5`, 1), generated)},
-		{id: "schema.subscribe-result", party: wire.Server, mild: true, good: subscribed(`{}`), bad: subscribed(`{"ok":true}`)},
+		{id: "schema.create-message-request", party: wire.Server, warnOnly: true, good: ask("sampling/createMessage", hello, generated), bad: ask("sampling/createMessage", strings.Replace(hello, `s":2`, `s":2.5`, 1), generated)},
+		{id: "schema.subscribe-result", party: wire.Server, warnOnly: true, good: subscribed(`{}`), bad: subscribed(`{"ok":true}`)},
 	})
 }
 
@@ -276,7 +276,7 @@ func subscribed(result string) string {
 func TestHandshakeVersion(t *testing.T) {
 	key := judge.Key{Requirement: "lifecycle.init.result-version", Party: wire.Server}
 	const ask = `> {"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n"
-	if seen := judge.Judge([]*wire.Log{record(t, ask+`< {"jsonrpc":"2.0","id":"i","result":{"capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)})[key]; seen == nil || len(seen.Findings) != 1 {
+	if seen := judge.Judge([]*wire.Log{record(t, ask+`< {"jsonrpc":"2.0","id":"i","result":{"capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)}, judge.Options{})[key]; seen == nil || len(seen.Findings) != 1 {
 		t.Errorf("a result without version gives %+v", seen)
 	}
 	if seen := talk(t, "2025-06-18", `{}`, "")[key]; seen == nil || seen.Exercised != 1 || len(seen.Findings) > 0 {
@@ -324,7 +324,7 @@ func TestProgress(t *testing.T) {
 			bad: call(1, "7") + call(2, "7") + ended(2) + call(3, "7"),
 		},
 		{
-			id: "progress.in-progress", party: wire.Server, mild: true,
+			id: "progress.in-progress", party: wire.Server, warnOnly: true,
 			good: call(1, "7") + progressed("7", "1") + cancels(1) + progressed("7", "2") + fence(3) + progressed("7", "3") + fence(4),
 			bad:  call(1, "7") + progressed("7", "1") + cancels(1) + fence(3) + fence(4) + progressed("7", "3"),
 		},

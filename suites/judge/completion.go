@@ -28,7 +28,7 @@ var completionRules = []Rule{
 
 // What a client asks for is compared with what this conversation has listed so
 // far; what it knows from elsewhere is not judged.
-func judgeCompletionRequests(c *Conversation, o *Observer) {
+func judgeCompletionRequests(c *Conversation, rec *Recorder) {
 	prompts := make(map[string]listedPrompt)
 	templates := make(map[string]map[string]bool)
 	for _, e := range c.Messages {
@@ -47,35 +47,35 @@ func judgeCompletionRequests(c *Conversation, o *Observer) {
 				}
 			}
 		case x.Method() == "completion/complete" && e == x.Request:
-			judgeCompletionRequest(x, prompts, templates, o)
+			judgeCompletionRequest(x, prompts, templates, rec)
 		}
 	}
 }
 
-func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templates map[string]map[string]bool, o *Observer) {
+func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templates map[string]map[string]bool, rec *Recorder) {
 	params := x.Request.Msg.Params
 	var known map[string]bool
 	listed := false
 	switch kind := wire.At(params, "ref", "type"); kind {
 	case "ref/prompt":
 		name, ok := wire.At(params, "ref", "name").(string)
-		o.Check(ok, "completion.ref.kinds", wire.Client, "a ref/prompt has no name", x.Request)
+		rec.Check(ok, "completion.ref.kinds", wire.Client, "a ref/prompt has no name", x.Request)
 		var p listedPrompt
 		p, listed = prompts[name]
 		known = p.arguments
 	case "ref/resource":
 		uri, ok := wire.At(params, "ref", "uri").(string)
-		o.Check(ok, "completion.ref.kinds", wire.Client, "a ref/resource has no uri", x.Request)
+		rec.Check(ok, "completion.ref.kinds", wire.Client, "a ref/resource has no uri", x.Request)
 		known, listed = templates[uri]
 	default:
-		o.Violation("completion.ref.kinds", wire.Client, "the type of the ref is "+wire.Show(kind), x.Request)
+		rec.Fail("completion.ref.kinds", wire.Client, "the type of the ref is "+wire.Show(kind), x.Request)
 	}
 	if !listed {
 		return
 	}
 	name, _ := wire.At(params, "argument", "name").(string)
 	_, ok := known[name]
-	o.Check(ok, "completion.argument.current-value", wire.Client,
+	rec.Check(ok, "completion.argument.current-value", wire.Client,
 		wire.Quote(name, 60)+" is no argument of what the ref names", x.Request)
 	resolved, given := wire.At(params, "context", "arguments").(map[string]any)
 	if !given || len(resolved) == 0 {
@@ -87,11 +87,11 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 			strange = name
 		}
 	}
-	o.Check(strange == "", "completion.context.resolved-values", wire.Client,
+	rec.Check(strange == "", "completion.context.resolved-values", wire.Client,
 		"context.arguments names "+wire.Quote(strange, 60)+", which is no argument of what the ref names", x.Request)
 	if strange == "" {
 		// That it was left out proves nothing: what the user has settled is unknown.
-		o.Exercised("completion.context.client-sends", wire.Client)
+		rec.Pass("completion.context.client-sends", wire.Client)
 	}
 }
 
@@ -120,7 +120,7 @@ func variables(template string) map[string]bool {
 // (server/utilities/completion#completion-results).
 const maxCompletions = 100
 
-func judgeCompletionResults(c *Conversation, o *Observer) {
+func judgeCompletionResults(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	for _, x := range c.Exchanges {
 		if x.Method() != "completion/complete" || x.Response == nil || x.From() != wire.Client {
@@ -130,24 +130,24 @@ func judgeCompletionResults(c *Conversation, o *Observer) {
 		values, ok := wire.At(x.Result(), "completion", "values").([]any)
 		if !ok {
 			if wentOn && x.Result() == nil {
-				o.Exercised("completion.client.partial-results", wire.Client)
+				rec.Pass("completion.client.partial-results", wire.Client)
 			}
 			continue
 		}
-		o.Check(len(values) <= maxCompletions, "completion.result.max-100", wire.Server,
+		rec.Check(len(values) <= maxCompletions, "completion.result.max-100", wire.Server,
 			"the result has "+strconv.Itoa(len(values))+" values", x.Events()...)
 		total, hasTotal := floatOf(wire.At(x.Result(), "completion", "total"))
 		more, hasMore := wire.At(x.Result(), "completion", "hasMore").(bool)
 		if wentOn && (len(values) == 0 || !hasTotal && !hasMore) {
-			o.Exercised("completion.client.partial-results", wire.Client)
+			rec.Pass("completion.client.partial-results", wire.Client)
 		}
 		if !hasTotal {
 			continue
 		}
 		n := float64(len(values))
-		o.Check(total >= n, "completion.result.total-meaning", wire.Server, "total is smaller than the number of values", x.Events()...)
+		rec.Check(total >= n, "completion.result.total-meaning", wire.Server, "total is smaller than the number of values", x.Events()...)
 		if wentOn && total > n {
-			o.Exercised("completion.result.total-exceeds-values", wire.Client)
+			rec.Pass("completion.result.total-exceeds-values", wire.Client)
 		}
 		if !hasMore || total < n {
 			continue
@@ -156,6 +156,6 @@ func judgeCompletionResults(c *Conversation, o *Observer) {
 		if more {
 			message = "hasMore is true although the values are as many as total says"
 		}
-		o.Check(more == (total > n), "completion.result.has-more-meaning", wire.Server, message, x.Events()...)
+		rec.Check(more == (total > n), "completion.result.has-more-meaning", wire.Server, message, x.Events()...)
 	}
 }

@@ -133,18 +133,18 @@ func (p *piece) echoes(text string) bool {
 // (client/sampling#message-content).
 var blockTypes = []string{"text", "image", "audio", "resource_link", "resource"}
 
-func judgeContent(c *Conversation, o *Observer) {
+func judgeContent(c *Conversation, rec *Recorder) {
 	c.content(func(p *piece) {
 		switch p.shape {
 		case blockShape:
-			judgeBlock(p, o)
+			judgeBlock(p, rec)
 		case contentsShape:
-			judgeContents(p, o)
+			judgeContents(p, rec)
 		}
 	})
 }
 
-func judgeBlock(p *piece, o *Observer) {
+func judgeBlock(p *piece, rec *Recorder) {
 	kind, _ := p.value["type"].(string)
 	known := blockTypes
 	if p.exchange.Method() == "sampling/createMessage" {
@@ -152,22 +152,22 @@ func judgeBlock(p *piece, o *Observer) {
 	}
 	if slices.Contains(known, kind) {
 		// The schema judges those that are of no known type.
-		o.Exercised("content.block.known-type", p.event.From)
+		rec.Pass("content.block.known-type", p.event.From)
 	}
 	if kind != "image" && kind != "audio" {
 		return
 	}
 	if data, ok := p.value["data"].(string); ok {
 		problem := schema.CheckFormat("byte", data)
-		o.Check(problem == "", "content."+kind+".base64", p.event.From, "the data of an "+kind+" block is "+problem, p.evidence()...)
+		rec.Check(problem == "", "content."+kind+".base64", p.event.From, "the data of an "+kind+" block is "+problem, p.evidence()...)
 	}
 	mimeType, ok := p.value["mimeType"].(string)
-	o.Check(ok && isMIMEType(mimeType), "content."+kind+".mime-type", p.event.From,
+	rec.Check(ok && isMIMEType(mimeType), "content."+kind+".mime-type", p.event.From,
 		mimeProblem("an "+kind+" block", p.value), p.evidence()...)
 }
 
 // server/resources#resource-contents, server/prompts#embedded-resources
-func judgeContents(p *piece, o *Observer) {
+func judgeContents(p *piece, rec *Recorder) {
 	_, hasText := p.value["text"]
 	blob, hasBlob := p.value["blob"]
 	what := "contents of a resource"
@@ -178,16 +178,16 @@ func judgeContents(p *piece, o *Observer) {
 	if hasText && hasBlob {
 		message = what + " has both text and blob"
 	}
-	o.Check(hasText != hasBlob, "resources.contents.text-or-blob", p.event.From, message, p.evidence()...)
+	rec.Check(hasText != hasBlob, "resources.contents.text-or-blob", p.event.From, message, p.evidence()...)
 	if text, ok := blob.(string); ok {
 		problem := schema.CheckFormat("byte", text)
-		o.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem, p.evidence()...)
+		rec.Check(problem == "", "resources.security.binary-encoded", p.event.From, "the blob of "+what+" is "+problem, p.evidence()...)
 	}
 	if text, ok := p.value["text"].(string); ok && !hasBlob {
 		mimeType, _ := p.value["mimeType"].(string)
 		damaged := binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD")
 		if damaged {
-			o.Violation("resources.security.binary-encoded", p.event.From,
+			rec.Fail("resources.security.binary-encoded", p.event.From,
 				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, of which some bytes are lost", p.evidence()...)
 		}
 	}
@@ -196,7 +196,7 @@ func judgeContents(p *piece, o *Observer) {
 	}
 	if p.exchange.Method() == "prompts/get" {
 		mimeType, ok := p.value["mimeType"].(string)
-		o.Check(ok && isMIMEType(mimeType), "content.embedded.mime-type-present", p.event.From,
+		rec.Check(ok && isMIMEType(mimeType), "content.embedded.mime-type-present", p.event.From,
 			mimeProblem("a resource embedded in a prompt", p.value), p.evidence()...)
 	}
 	uri, ok := p.value["uri"].(string)
@@ -209,7 +209,7 @@ func judgeContents(p *piece, o *Observer) {
 			problem = "the uri " + wire.Quote(uri, 80) + " of an embedded resource is " + problem
 		}
 	}
-	o.Check(problem == "", "content.embedded.uri-valid", p.event.From, problem, p.evidence()...)
+	rec.Check(problem == "", "content.embedded.uri-valid", p.event.From, problem, p.evidence()...)
 }
 
 func mimeProblem(what string, value map[string]any) string {
@@ -244,7 +244,7 @@ const longestMIMEType = 4096
 func isMIMEType(s string) bool { return len(s) <= longestMIMEType && mimeType.MatchString(s) }
 
 // server/resources#annotations
-func judgeAnnotations(c *Conversation, o *Observer) {
+func judgeAnnotations(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	c.content(func(p *piece) {
 		annotations, ok := p.value["annotations"].(map[string]any)
@@ -255,19 +255,19 @@ func judgeAnnotations(c *Conversation, o *Observer) {
 		audience, given := annotations["audience"].([]any)
 		if given && roles(audience) {
 			// The schema judges the others, and other priorities.
-			o.Exercised("content.annotations.audience-roles", from)
+			rec.Pass("content.annotations.audience-roles", from)
 		}
 		if v, ok := floatOf(annotations["priority"]); ok && v >= 0 && v <= 1 {
-			o.Exercised("content.annotations.priority-range", from)
+			rec.Pass("content.annotations.priority-range", from)
 		}
 		if at, ok := annotations["lastModified"].(string); ok {
-			o.Check(isISO8601(at), "content.annotations.last-modified-format", from,
+			rec.Check(isISO8601(at), "content.annotations.last-modified-format", from,
 				"lastModified is "+wire.Show(at)+", which is no ISO 8601 timestamp", p.evidence()...)
 		}
 		if from == wire.Server && p.event.Seq < last {
-			o.Exercised("content.annotations.optional", wire.Client)
+			rec.Pass("content.annotations.optional", wire.Client)
 			if len(audience) > 1 {
-				o.Exercised("content.annotations.audience-several", wire.Client)
+				rec.Pass("content.annotations.audience-several", wire.Client)
 			}
 		}
 	})

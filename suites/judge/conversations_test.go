@@ -164,10 +164,10 @@ func (tr *transcript) add(e wire.Event) error {
 }
 
 // found lists the "id party" that a report has findings for.
-func found(r judge.Report, mild bool) []string {
+func found(r judge.Report, warnOnly bool) []string {
 	var list []string
 	for k, seen := range r {
-		if slices.ContainsFunc(seen.Findings, func(v ledger.Finding) bool { return v.WarnOnly == mild }) {
+		if slices.ContainsFunc(seen.Findings, func(v ledger.Finding) bool { return v.WarnOnly == warnOnly }) {
 			list = append(list, k.Requirement+" "+string(k.Party))
 		}
 	}
@@ -188,14 +188,14 @@ func TestConversations(t *testing.T) {
 	for _, file := range files(t) {
 		for _, tr := range transcripts(t, file) {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+tr.name, func(t *testing.T) {
-				report := judge.Judge([]*wire.Log{tr.log})
+				report := judge.Judge([]*wire.Log{tr.log}, judge.Options{})
 				for _, c := range []struct {
-					what string
-					want []string
-					mild bool
+					what     string
+					want     []string
+					warnOnly bool
 				}{{"broken", tr.breaks, false}, {"warned about", tr.warns, true}} {
 					slices.Sort(c.want)
-					if diff := cmp.Diff(c.want, found(report, c.mild)); diff != "" {
+					if diff := cmp.Diff(c.want, found(report, c.warnOnly)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", c.what, diff)
 					}
 				}
@@ -293,7 +293,7 @@ func TestConversationsCoverTheRules(t *testing.T) {
 	met, broken := make(map[string]bool), make(map[string]bool)
 	for _, file := range files(t) {
 		for _, tr := range transcripts(t, file) {
-			report := judge.Judge([]*wire.Log{tr.log})
+			report := judge.Judge([]*wire.Log{tr.log}, judge.Options{})
 			for k, seen := range report {
 				met[k.Requirement] = met[k.Requirement] || seen.Exercised > 0 && len(seen.Findings) == 0
 				broken[k.Requirement] = broken[k.Requirement] || len(seen.Findings) > 0

@@ -36,13 +36,13 @@ var elicitation = feature{
 }
 
 // client/elicitation
-func judgeElicitation(c *Conversation, o *Observer) {
+func judgeElicitation(c *Conversation, rec *Recorder) {
 	for _, x := range c.Exchanges {
 		if x.From() == wire.Server && x.Method() == elicitation.method {
-			judgeElicitRequest(x.Request, o)
+			judgeElicitRequest(x.Request, rec)
 		}
 	}
-	judgeFeature(c, elicitation, o, func(x *Exchange) { judgeElicitResult(x, o) })
+	judgeFeature(c, elicitation, rec, func(x *Exchange) { judgeElicitResult(x, rec) })
 }
 
 // The members of the definitions of client/elicitation#supported-schema-types,
@@ -65,45 +65,45 @@ var (
 	formats = []string{"email", "uri", "date", "date-time"}
 )
 
-func judgeElicitRequest(e *wire.Event, o *Observer) {
+func judgeElicitRequest(e *wire.Event, rec *Recorder) {
 	message, _ := wire.At(e.Msg.Params, "message").(string)
 	secret := asksForSecret(message)
 	if secret {
-		o.Warning("elicitation.request.no-sensitive", wire.Server, "the message may ask for a secret: "+wire.Quote(message, 120), e)
+		rec.Warn("elicitation.request.no-sensitive", wire.Server, "the message may ask for a secret: "+wire.Quote(message, 120), e)
 	}
 	requested, ok := wire.At(e.Msg.Params, "requestedSchema").(map[string]any)
 	if !ok {
 		return // the schema of the message judges it
 	}
-	judgeMembers("the requested schema", requested, objectMembers, e, o)
+	judgeMembers("the requested schema", requested, objectMembers, e, rec)
 	properties, _ := requested["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		property, ok := properties[name].(map[string]any)
 		if !ok {
 			continue
 		}
-		judgeProperty(name, property, e, o)
+		judgeProperty(name, property, e, rec)
 		title, _ := property["title"].(string)
 		description, _ := property["description"].(string)
 		switch {
 		case asksForSecret(name) || asksForSecret(title):
 			secret = true
-			o.Violation("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" asks for a secret", e)
+			rec.Fail("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" asks for a secret", e)
 		case asksForSecret(description):
 			secret = true
-			o.Warning("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" may ask for a secret", e)
+			rec.Warn("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" may ask for a secret", e)
 		}
 	}
 	if !secret {
-		o.Exercised("elicitation.request.no-sensitive", wire.Server)
+		rec.Pass("elicitation.request.no-sensitive", wire.Server)
 	}
 }
 
-func judgeProperty(name string, property map[string]any, e *wire.Event, o *Observer) {
+func judgeProperty(name string, property map[string]any, e *wire.Event, rec *Recorder) {
 	about := "property " + wire.Quote(name, 60)
 	kind, _ := property["type"].(string)
 	nested := composite(property)
-	o.Check(!nested, "elicitation.schema.flat", wire.Server, about+" is an object or an array", e)
+	rec.Check(!nested, "elicitation.schema.flat", wire.Server, about+" is an object or an array", e)
 	if nested {
 		return
 	}
@@ -112,7 +112,7 @@ func judgeProperty(name string, property map[string]any, e *wire.Event, o *Obser
 	switch {
 	case kind == "string" && choice:
 		members = enumMembers
-		judgeEnum(about, property, e, o)
+		judgeEnum(about, property, e, rec)
 	case kind == "string":
 	case kind == "number" || kind == "integer":
 		members = numberMembers
@@ -121,11 +121,11 @@ func judgeProperty(name string, property map[string]any, e *wire.Event, o *Obser
 	default:
 		return // the schema of the message judges it
 	}
-	o.Exercised("elicitation.schema.primitive-types", wire.Server)
+	rec.Pass("elicitation.schema.primitive-types", wire.Server)
 	if format, ok := property["format"].(string); ok && kind == "string" && slices.Contains(formats, format) {
-		o.Exercised("elicitation.schema.formats", wire.Server)
+		rec.Pass("elicitation.schema.formats", wire.Server)
 	}
-	judgeMembers(about, property, members, e, o)
+	judgeMembers(about, property, members, e, rec)
 }
 
 // composite reports whether a property is an object or an array.
@@ -135,32 +135,32 @@ func composite(property any) bool {
 }
 
 // judgeMembers judges that a schema has no members but those of its definition.
-func judgeMembers(about string, s map[string]any, known []string, e *wire.Event, o *Observer) {
+func judgeMembers(about string, s map[string]any, known []string, e *wire.Event, rec *Recorder) {
 	const id = "elicitation.schema.no-advanced"
 	clean := true
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		switch {
 		case slices.Contains(known, name):
 		case known[1] == "properties" && slices.Contains(ornaments, name):
-			o.Note(id, wire.Server, "requested schemas have the member "+name+", which their definition lacks")
+			rec.Note(id, wire.Server, "requested schemas have the member "+name+", which their definition lacks")
 		case slices.Contains(advanced, name):
 			clean = false
-			o.Violation(id, wire.Server, about+" uses "+wire.Quote(name, 60), e)
+			rec.Fail(id, wire.Server, about+" uses "+wire.Quote(name, 60), e)
 		case name != "properties" && name != "items":
 			clean = false
-			o.Warning(id, wire.Server, about+" has the member "+wire.Quote(name, 60)+", which its definition lacks", e)
+			rec.Warn(id, wire.Server, about+" has the member "+wire.Quote(name, 60)+", which its definition lacks", e)
 		}
 	}
 	if clean {
-		o.Exercised(id, wire.Server)
+		rec.Pass(id, wire.Server)
 	}
 }
 
-func judgeEnum(about string, property map[string]any, e *wire.Event, o *Observer) {
+func judgeEnum(about string, property map[string]any, e *wire.Event, rec *Recorder) {
 	values, ok := property["enum"].([]any)
 	names, named := property["enumNames"].([]any)
 	if ok && named {
-		o.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, about+" has not as many enumNames as values", e)
+		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, about+" has not as many enumNames as values", e)
 	}
 }
 
@@ -193,33 +193,33 @@ func asksForSecret(text string) bool {
 	return secrets.MatchString(words.String())
 }
 
-func judgeElicitResult(x *Exchange, o *Observer) {
+func judgeElicitResult(x *Exchange, rec *Recorder) {
 	requested, _ := wire.At(x.Request.Msg.Params, "requestedSchema").(map[string]any)
 	fractional := fractionalBounds(requested)
 	result := x.Result()
 	if result == nil {
 		if e := x.Response.Msg.Error; fractional && e != nil && e.Code == -32602 {
-			o.Violation("elicitation.schema.number-bounds", wire.Client, "a request with fractional bounds is refused", x.Events()...)
+			rec.Fail("elicitation.schema.number-bounds", wire.Client, "a request with fractional bounds is refused", x.Events()...)
 		}
 		return
 	}
 	content, has := result["content"]
 	switch result["action"] {
 	case "accept":
-		o.Exercised("elicitation.action.values", wire.Client)
+		rec.Pass("elicitation.action.values", wire.Client)
 		required, _ := requested["required"].([]any)
-		o.Check(has || len(required) == 0, "elicitation.content.with-accept", wire.Client,
+		rec.Check(has || len(required) == 0, "elicitation.content.with-accept", wire.Client,
 			"content is missing although the requested schema has required members", x.Events()...)
 		if object, ok := content.(map[string]any); ok {
-			judgeElicited(x, requested, object, fractional, o)
+			judgeElicited(x, requested, object, fractional, rec)
 		}
 	case "decline", "cancel":
-		o.Exercised("elicitation.action.values", wire.Client)
-		o.Check(!has, "elicitation.content.only-with-accept", wire.Client, "a result without consent has content", x.Events()...)
+		rec.Pass("elicitation.action.values", wire.Client)
+		rec.Check(!has, "elicitation.content.only-with-accept", wire.Client, "a result without consent has content", x.Events()...)
 	}
 }
 
-func judgeElicited(x *Exchange, requested, content map[string]any, fractional bool, o *Observer) {
+func judgeElicited(x *Exchange, requested, content map[string]any, fractional bool, rec *Recorder) {
 	primitive := true
 	for _, v := range content {
 		switch v.(type) {
@@ -228,14 +228,14 @@ func judgeElicited(x *Exchange, requested, content map[string]any, fractional bo
 		}
 	}
 	if primitive {
-		o.Exercised("elicitation.content.primitive-values", wire.Client)
+		rec.Pass("elicitation.content.primitive-values", wire.Client)
 	}
 	reason, outside := unfitting(requested, content)
 	for _, id := range []string{"elicitation.content.matches-schema", "elicitation.security.validate-content"} {
-		o.Check(reason == "", id, wire.Client, reason, x.Events()...)
+		rec.Check(reason == "", id, wire.Client, reason, x.Events()...)
 	}
 	if fractional {
-		o.Check(!outside, "elicitation.schema.number-bounds", wire.Client, reason, x.Events()...)
+		rec.Check(!outside, "elicitation.schema.number-bounds", wire.Client, reason, x.Events()...)
 	}
 }
 

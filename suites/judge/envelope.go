@@ -71,7 +71,7 @@ var envelopeRules = []Rule{{
 	Judge: judgeEnvelope,
 }}
 
-func judgeEnvelope(c *Conversation, o *Observer) {
+func judgeEnvelope(c *Conversation, rec *Recorder) {
 	for _, e := range c.Messages {
 		var broken map[string]bool
 		if len(e.Msg.Issues) > 0 {
@@ -79,14 +79,14 @@ func judgeEnvelope(c *Conversation, o *Observer) {
 		}
 		report := func(id, message string) {
 			broken[id] = true
-			o.Violation(id, e.From, message, e)
+			rec.Fail(id, e.From, message, e)
 		}
 		for _, issue := range e.Msg.Issues {
 			switch id := envelopeRequirement(c, e, issue.Code); {
 			case id == "", c.cutShort(e):
 			case issue.Code == wire.LoneSurrogate:
 				broken[id] = true
-				o.Warning(id, e.From, issue.Detail+place(issue), e)
+				rec.Warn(id, e.From, issue.Detail+place(issue), e)
 			case issue.Code == wire.IsBatch && c.Older():
 				broken[id] = true // so that it is no example of keeping the rule either
 			case isOtherText(c, e, issue.Code):
@@ -96,26 +96,26 @@ func judgeEnvelope(c *Conversation, o *Observer) {
 				report(id, issue.Detail+place(issue))
 			}
 		}
-		judgeErrorCode(e, o)
+		judgeErrorCode(e, rec)
 		if e.Msg.Kind != wire.Invalid {
 			for _, ids := range [...][]string{exercisedByKind[e.Msg.Kind], exercisedByAny} {
 				for _, id := range ids {
 					if !broken[id] {
-						o.Exercised(id, e.From)
+						rec.Pass(id, e.From)
 					}
 				}
 			}
 		}
 		if isRequestMethod(e.Msg) {
-			o.Violation("base.request.id-present", e.From, e.Msg.Method+" is a request, and it has no id", e)
+			rec.Fail("base.request.id-present", e.From, e.Msg.Method+" is a request, and it has no id", e)
 		}
 		if e.Msg.Params != nil && !broken["base.jsonrpc.params-object"] {
-			o.Exercised("base.jsonrpc.params-object", e.From)
+			rec.Pass("base.jsonrpc.params-object", e.From)
 		}
 		if strings.HasPrefix(e.Msg.Method, "rpc.") {
-			o.Violation("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved", e)
+			rec.Fail("base.jsonrpc.rpc-prefix", e.From, "the method name "+wire.Quote(e.Msg.Method, 60)+" is reserved", e)
 		} else if e.Msg.Method != "" {
-			o.Exercised("base.jsonrpc.rpc-prefix", e.From)
+			rec.Pass("base.jsonrpc.rpc-prefix", e.From)
 		}
 	}
 }
@@ -222,15 +222,15 @@ var specified = map[int64]bool{-32700: true, -32600: true, -32601: true, -32602:
 // concise sentence (schema#jsonrpcerror gives no figure).
 const conciseMessage = 1000
 
-func judgeErrorCode(e *wire.Event, o *Observer) {
+func judgeErrorCode(e *wire.Event, rec *Recorder) {
 	if e.Msg.Kind != wire.ErrorResponse || e.Msg.Error == nil || !e.Msg.Error.HasCode {
 		return
 	}
 	code := e.Msg.Error.Code
 	reserved := code >= -32768 && code <= -32000
 	implementation := code >= -32099 && code <= -32000
-	o.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
+	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
 		"the error's code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+" is reserved and has no meaning", e)
-	o.Check(len(e.Msg.Error.Message) <= conciseMessage, "base.error.message-concise", e.From,
+	rec.Check(len(e.Msg.Error.Message) <= conciseMessage, "base.error.message-concise", e.From,
 		"the error's message is far longer than one concise sentence", e)
 }

@@ -27,7 +27,7 @@ var exchangeRules = []Rule{
 
 // An id serves one request in a session, whatever became of the request
 // (basic/index#requests).
-func judgeRequestIDs(c *Conversation, o *Observer) {
+func judgeRequestIDs(c *Conversation, rec *Recorder) {
 	seen := map[wire.Party]map[string]*wire.Event{wire.Client: {}, wire.Server: {}}
 	for _, x := range c.Exchanges {
 		id := x.Request.Msg.ID
@@ -39,25 +39,25 @@ func judgeRequestIDs(c *Conversation, o *Observer) {
 				seen[x.From()][id.Key()] = x.Request
 				continue
 			}
-			o.Violation("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session", first, x.Request)
+			rec.Fail("base.request.id-unique", x.From(), "the id "+id.String()+" was used before in this session", first, x.Request)
 			continue
 		}
 		seen[x.From()][id.Key()] = x.Request
-		o.Exercised("base.request.id-unique", x.From())
+		rec.Pass("base.request.id-unique", x.From())
 	}
 }
 
-func judgeResponses(c *Conversation, o *Observer) {
+func judgeResponses(c *Conversation, rec *Recorder) {
 	for _, x := range c.Exchanges {
 		responder := x.From().Peer()
 		switch {
 		case len(x.Further) > 0:
-			o.Violation("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)), x.Events()...)
+			rec.Fail("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)), x.Events()...)
 		case x.Response != nil:
-			o.Exercised("base.response.once", responder)
-			o.Exercised("base.response.present", responder)
-			o.Exercised("base.response.only-to-requests", responder)
-			judgeEcho(x, responder, o)
+			rec.Pass("base.response.once", responder)
+			rec.Pass("base.response.present", responder)
+			rec.Pass("base.response.only-to-requests", responder)
+			judgeEcho(x, responder, rec)
 		}
 	}
 	told := make(map[*Exchange]bool)
@@ -69,28 +69,28 @@ func judgeResponses(c *Conversation, o *Observer) {
 		// one thing after the other; how soon it answers pings is another matter.
 		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
 			!c.refusedUnnamed(x, e) {
-			o.Violation("base.response.present", e.From, "no response came in time", x.Request, e)
+			rec.Fail("base.response.present", e.From, "no response came in time", x.Request, e)
 		}
 	}
-	judgeStray(c, o)
+	judgeStray(c, rec)
 	for _, e := range c.Messages {
 		if e.Msg.Kind == wire.Notification && e.Msg.Method != "" && len(e.Msg.Issues) == 0 {
-			o.Exercised("base.notification.no-response", e.From.Peer())
+			rec.Pass("base.notification.no-response", e.From.Peer())
 		}
 	}
 }
 
-func judgeEcho(x *Exchange, responder wire.Party, o *Observer) {
+func judgeEcho(x *Exchange, responder wire.Party, rec *Recorder) {
 	asked, given := x.Request.Msg.ID, x.Response.Msg.ID
 	if x.Resembling {
-		o.Violation("base.response.id-type-echo", responder,
+		rec.Fail("base.response.id-type-echo", responder,
 			fmt.Sprintf("the request's id is %s, the response's %s", asked, given), x.Events()...)
 		return
 	}
-	o.Exercised("base.response.id-type-echo", responder)
-	o.Exercised("base.response.id-echo", responder)
+	rec.Pass("base.response.id-type-echo", responder)
+	rec.Pass("base.response.id-echo", responder)
 	if asked.String() != given.String() {
-		o.Note("base.response.id-echo", responder, fmt.Sprintf("the id %s came back spelled %s", asked, given))
+		rec.Note("base.response.id-echo", responder, fmt.Sprintf("the id %s came back spelled %s", asked, given))
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *Conversation) behindTool(x *Exchange, at *wire.Event) bool {
 }
 
 // judgeStray attributes responses that belong to no request of the peer.
-func judgeStray(c *Conversation, o *Observer) {
+func judgeStray(c *Conversation, rec *Recorder) {
 	for _, stray := range c.Stray {
 		e, cause := stray.Event, stray.Cause
 		switch {
@@ -161,18 +161,18 @@ func judgeStray(c *Conversation, o *Observer) {
 			// notification shows in what came before.
 			if cause != nil && cause.Msg.Kind == wire.Notification && !stray.Awaited &&
 				!c.answersUnreadable(e) && !refusedStatus(c, e) {
-				o.Violation("base.notification.no-response", e.From, "a notification was answered", cause, e)
+				rec.Fail("base.notification.no-response", e.From, "a notification was answered", cause, e)
 			}
 			if c.answersUnreadable(e) {
-				o.Exercised("base.error.undetectable-id", e.From)
+				rec.Pass("base.error.undetectable-id", e.From)
 			}
 		case c.answersStray(e):
-			o.Violation("base.response.only-to-requests", e.From, "a response was answered", before(cause, e)...)
+			rec.Fail("base.response.only-to-requests", e.From, "a response was answered", before(cause, e)...)
 		case c.answersUnreadable(e):
-			o.Violation("base.error.undetectable-id", e.From,
+			rec.Fail("base.error.undetectable-id", e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
 		default:
-			o.Violation("base.response.only-to-requests", e.From,
+			rec.Fail("base.response.only-to-requests", e.From,
 				"there was no request with the id "+e.Msg.ID.String(), before(cause, e)...)
 		}
 	}

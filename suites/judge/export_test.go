@@ -5,7 +5,7 @@ import "github.com/mcpconform/mcpconform/reference/wire"
 // JudgeRule applies one rule to a connection.
 func JudgeRule(r Rule, l *wire.Log) Report {
 	report := make(Report)
-	r.Judge(NewConversation(l), r.observer(report, Known{}))
+	r.Judge(NewConversation(l), r.recorder(report))
 	return report
 }
 

@@ -90,7 +90,7 @@ func location(raw string) string {
 }
 
 // basic/transports#sending-messages-to-the-server, #listening-for-messages-from-the-server
-func judgeHTTPRequests(c *Conversation, o *Observer) {
+func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
@@ -100,66 +100,66 @@ func judgeHTTPRequests(c *Conversation, o *Observer) {
 			if endpoint == "" {
 				endpoint = location(x.Request.HTTP.URL)
 			}
-			c.judgePost(x, endpoint, o)
+			c.judgePost(x, endpoint, rec)
 		}
 		if last := x.Request.HTTP.Header.Get(headerLast); last != "" {
-			o.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
+			rec.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
 				"http.client.resume-get", wire.Client, "a stream is resumed with something else than a GET at the endpoint", x.Events()...)
 		}
 		if x.Method() != http.MethodGet {
 			continue
 		}
-		o.Check(names(x.Request.HTTP.Header, typeEvents), "http.client.get-accept", wire.Client,
+		rec.Check(names(x.Request.HTTP.Header, typeEvents), "http.client.get-accept", wire.Client,
 			"the Accept header of the GET does not name "+typeEvents, x.Request)
 		if x.Status() == http.StatusMethodNotAllowed {
 			declined++
-			c.judgeDeclined(x, declined, o)
+			c.judgeDeclined(x, declined, rec)
 		}
 	}
 }
 
-func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, o *Observer) {
+func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Recorder) {
 	h := x.Request.HTTP.Header
 	array := x.Sent[0].Msg.Kind == wire.Batch
 	batch := len(x.Sent) > 1 || array
 	if !array || !c.Older() {
-		o.Check(!batch, "http.client.post-per-message", wire.Client, "several messages came in one request", x.Events()...)
+		rec.Check(!batch, "http.client.post-per-message", wire.Client, "several messages came in one request", x.Events()...)
 		valid := !batch && x.Sent[0].Msg.Kind != wire.Invalid && x.Sent[0].Dropped == 0
 		problem := "the body is no single message"
 		if !batch && !valid {
 			problem += ": " + faults(x.Sent[0].Msg)
 		}
-		o.Check(valid || x.Sent[0].Msg.Has(wire.TooDeep) || x.Sent[0].Msg.Has(wire.TooLarge),
+		rec.Check(valid || x.Sent[0].Msg.Has(wire.TooDeep) || x.Sent[0].Msg.Has(wire.TooLarge),
 			"http.client.body-single-message", wire.Client, problem, x.Events()...)
 	}
-	o.Check(x.Method() == http.MethodPost, "http.client.post-method", wire.Client,
+	rec.Check(x.Method() == http.MethodPost, "http.client.post-method", wire.Client,
 		"a message was sent with the method "+wire.Quote(x.Method(), 40), x.Events()...)
-	o.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.post-to-endpoint", wire.Client,
+	rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.post-to-endpoint", wire.Client,
 		"a message was sent to another path than the first one", x.Events()...)
-	o.Check(names(h, typeJSON), "http.client.post-accept-json", wire.Client,
+	rec.Check(names(h, typeJSON), "http.client.post-accept-json", wire.Client,
 		"the Accept header of the POST does not name "+typeJSON, x.Request)
-	o.Check(names(h, typeEvents), "http.client.post-accept-sse", wire.Client,
+	rec.Check(names(h, typeEvents), "http.client.post-accept-sse", wire.Client,
 		"the Accept header of the POST does not name "+typeEvents, x.Request)
 }
 
 // maxDeclined is how often a GET may be repeated that was answered with 405.
 const maxDeclined = 5
 
-func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, times int, o *Observer) {
+func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, times int, rec *Recorder) {
 	const id = "http.client.get-405-tolerated"
 	if times > maxDeclined {
-		o.Violation(id, wire.Client, fmt.Sprintf("the GET was repeated %d times although it is answered with 405", times-1), x.Events()...)
+		rec.Fail(id, wire.Client, fmt.Sprintf("the GET was repeated %d times although it is answered with 405", times-1), x.Events()...)
 		return
 	}
 	for _, later := range c.HTTP {
 		if m := later.Message(); m != nil && m.Seq > x.Head.Seq && m.Msg.Kind == wire.Request {
-			o.Exercised(id, wire.Client)
+			rec.Pass(id, wire.Client)
 			return
 		}
 	}
 }
 
-func judgeHTTPAnswers(c *Conversation, o *Observer) {
+func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
@@ -173,50 +173,50 @@ func judgeHTTPAnswers(c *Conversation, o *Observer) {
 		}
 		switch {
 		case m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0:
-			c.judgeRequestAnswer(x, m, o)
+			c.judgeRequestAnswer(x, m, rec)
 			served = served || x.OK() && m.Msg.Method != "initialize"
 		case m.Msg.Kind == wire.Notification && len(m.Msg.Issues) == 0:
-			judgeAcknowledged(x, "http.server.notification-202", "notification", o)
+			judgeAcknowledged(x, "http.server.notification-202", "notification", rec)
 		case m.Msg.IsResponse() && len(m.Msg.Issues) == 0:
-			judgeAcknowledged(x, "http.server.response-202", "response", o)
-			c.judgeRefusedAnswer(x, m, o)
+			judgeAcknowledged(x, "http.server.response-202", "response", rec)
+			c.judgeRefusedAnswer(x, m, rec)
 		}
 	}
 	if served && c.Handshaken() && len(places) == 1 {
-		o.Exercised("http.server.single-endpoint", wire.Server)
+		rec.Pass("http.server.single-endpoint", wire.Server)
 	}
-	c.judgeGets(o)
+	c.judgeGets(rec)
 }
 
 // judgeAcknowledged judges the answer to a notification or a response.
-func judgeAcknowledged(x *wire.HTTPExchange, id, what string, o *Observer) {
+func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 	const refused = "http.server.unacceptable-error-status"
 	problem := errorIn(x.Messages)
 	switch status := x.Status(); {
 	case x.OK() && problem != nil:
-		o.Violation(refused, wire.Server, fmt.Sprintf("a %s was refused with an error and the HTTP status %d", what, status), x.Events(problem)...)
+		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was refused with an error and the HTTP status %d", what, status), x.Events(problem)...)
 	case x.OK():
-		o.Check(status == http.StatusAccepted, id, wire.Server,
+		rec.Check(status == http.StatusAccepted, id, wire.Server,
 			fmt.Sprintf("an accepted %s was answered with HTTP status %d, not with 202", what, status), x.Events()...)
 	case status >= 400:
-		o.Exercised(refused, wire.Server)
+		rec.Pass(refused, wire.Server)
 	default:
-		o.Violation(refused, wire.Server, fmt.Sprintf("a %s was answered with HTTP status %d, which is neither 202 nor an error", what, status), x.Events()...)
+		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was answered with HTTP status %d, which is neither 202 nor an error", what, status), x.Events()...)
 	}
 	if x.Status() != http.StatusAccepted || x.End == nil {
 		return
 	}
 	if body := append(x.Messages[:len(x.Messages):len(x.Messages)], x.Others...); len(body) > 0 {
-		o.Violation("http.server.accepted-no-body", wire.Server, "the answer 202 to a "+what+" has a body", x.Events(body[0])...)
+		rec.Fail("http.server.accepted-no-body", wire.Server, "the answer 202 to a "+what+" has a body", x.Events(body[0])...)
 	} else {
-		o.Exercised("http.server.accepted-no-body", wire.Server)
+		rec.Pass("http.server.accepted-no-body", wire.Server)
 	}
 }
 
 // judgeRefusedAnswer warns of a server that refuses what it has asked for and
 // still waits for. What a server accepts is left to it, but then it is no use to
 // have asked.
-func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, o *Observer) {
+func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
 	asked := c.Of(m)
 	if x.Status() == http.StatusTooManyRequests {
 		return
@@ -242,7 +242,7 @@ func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, o
 			}
 		}
 	}
-	o.Warning("http.server.response-202", wire.Server,
+	rec.Warn("http.server.response-202", wire.Server,
 		fmt.Sprintf("the response to a request of the server's own was refused with HTTP status %d", x.Status()), x.Events(asked.Request)...)
 }
 
@@ -257,10 +257,10 @@ func errorIn(messages []*wire.Event) *wire.Event {
 
 // judgeRequestAnswer judges the answer to a valid request. An error status is
 // judged where it is provoked.
-func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, o *Observer) {
+func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
 	const id = "http.server.request-answer-type"
 	if m.Msg.Method == "initialize" && len(x.Request.HTTP.Header.Values(headerSession)) == 0 {
-		c.judgeFirstPost(x, o)
+		c.judgeFirstPost(x, rec)
 	}
 	if !x.OK() {
 		return
@@ -270,22 +270,22 @@ func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, o
 	}
 	switch kind := x.MediaType(); {
 	case x.Status() == http.StatusAccepted && len(x.Messages) == 0 && kind != typeEvents:
-		o.Violation(id, wire.Server, "a request was only accepted with 202, without an answer", x.Events()...)
+		rec.Fail(id, wire.Server, "a request was only accepted with 202, without an answer", x.Events()...)
 	case kind == typeJSON:
-		c.judgeJSON(x, m, o)
+		c.judgeJSON(x, m, rec)
 		if len(x.Messages) == 1 && looksLikeEvents(x.Messages[0].Raw) {
-			o.Violation(id, wire.Server, "the body is an event stream, although its Content-Type says "+typeJSON, x.Events(x.Messages...)...)
+			rec.Fail(id, wire.Server, "the body is an event stream, although its Content-Type says "+typeJSON, x.Events(x.Messages...)...)
 			return
 		}
-		o.Exercised(id, wire.Server)
-		c.judgeUnderstood(x, m, "http.client.json-answer", o)
+		rec.Pass(id, wire.Server)
+		c.judgeUnderstood(x, m, "http.client.json-answer", rec)
 	case kind == typeEvents:
-		o.Exercised(id, wire.Server)
-		c.judgeUnderstood(x, m, "http.client.sse-answer", o)
+		rec.Pass(id, wire.Server)
+		c.judgeUnderstood(x, m, "http.client.sse-answer", rec)
 	case kind == "":
-		o.Violation(id, wire.Server, "the answer to a request has no usable Content-Type", x.Events(x.Others...)...)
+		rec.Fail(id, wire.Server, "the answer to a request has no usable Content-Type", x.Events(x.Others...)...)
 	default:
-		o.Violation(id, wire.Server, "the answer to a request has the Content-Type "+wire.Quote(kind, 60), x.Events(first(x.Others)...)...)
+		rec.Fail(id, wire.Server, "the answer to a request has the Content-Type "+wire.Quote(kind, 60), x.Events(first(x.Others)...)...)
 	}
 }
 
@@ -297,17 +297,17 @@ func looksLikeEvents(raw []byte) bool {
 }
 
 // judgeFirstPost judges how an initialize is taken that carries no session id.
-func (c *Conversation) judgeFirstPost(x *wire.HTTPExchange, o *Observer) {
+func (c *Conversation) judgeFirstPost(x *wire.HTTPExchange, rec *Recorder) {
 	switch x.Status() {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		if !deliberate(x) && !c.legacy() {
-			o.Violation("http.server.endpoint-post", wire.Server,
+			rec.Fail("http.server.endpoint-post", wire.Server,
 				fmt.Sprintf("the POST of initialize was answered with HTTP status %d", x.Status()), x.Events()...)
 		}
 	default:
 		if x.OK() {
-			o.Exercised("http.server.endpoint-post", wire.Server)
-			o.Exercised("http.server.initialize-without-session", wire.Server)
+			rec.Pass("http.server.endpoint-post", wire.Server)
+			rec.Pass("http.server.initialize-without-session", wire.Server)
 		}
 	}
 }
@@ -325,20 +325,20 @@ func (c *Conversation) legacy() bool {
 
 // judgeUnderstood counts an answer that the client has obviously read: one to
 // initialize after which it went on.
-func (c *Conversation) judgeUnderstood(x *wire.HTTPExchange, m *wire.Event, id string, o *Observer) {
+func (c *Conversation) judgeUnderstood(x *wire.HTTPExchange, m *wire.Event, id string, rec *Recorder) {
 	if c.Init != nil && c.Init.Request == m && c.Handshaken() && c.Initialized != nil && c.Initialized.Seq > x.Head.Seq {
-		o.Exercised(id, wire.Client)
+		rec.Pass(id, wire.Client)
 	}
 }
 
 // judgeJSON judges a body that is labelled as JSON.
-func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, o *Observer) {
+func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
 	const id = "http.server.json-one-object"
 	if !x.Complete() {
 		return // the client gave up, or the connection broke
 	}
 	if len(x.Messages) == 0 {
-		o.Violation(id, wire.Server, "the JSON answer to a request has an empty body", x.Events(x.Others...)...)
+		rec.Fail(id, wire.Server, "the JSON answer to a request has an empty body", x.Events(x.Others...)...)
 		return
 	}
 	answer := x.Messages[0]
@@ -346,21 +346,21 @@ func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, o *Observe
 	case answer.Msg.Has(wire.TooDeep), answer.Msg.Has(wire.TooLarge), answer.Dropped > 0:
 	case answer.Msg.IsResponse():
 		if r := c.Of(answer); answer.Msg.ID.Usable() && r != nil && r.Request != m {
-			o.Violation(id, wire.Server, "the JSON answer is the response to another request", x.Events(answer)...)
+			rec.Fail(id, wire.Server, "the JSON answer is the response to another request", x.Events(answer)...)
 			return
 		}
-		o.Exercised(id, wire.Server)
+		rec.Pass(id, wire.Server)
 	case answer.Msg.Kind == wire.Batch:
-		o.Violation(id, wire.Server, "the JSON answer to a request is an array", x.Events(answer)...)
+		rec.Fail(id, wire.Server, "the JSON answer to a request is an array", x.Events(answer)...)
 	case answer.Msg.Kind == wire.Invalid:
-		o.Violation(id, wire.Server, "the JSON answer to a request is no JSON-RPC message: "+faults(answer.Msg), x.Events(answer)...)
+		rec.Fail(id, wire.Server, "the JSON answer to a request is no JSON-RPC message: "+faults(answer.Msg), x.Events(answer)...)
 	default:
-		o.Violation(id, wire.Server, "the JSON answer to a request is a "+answer.Msg.Kind.String(), x.Events(answer)...)
+		rec.Fail(id, wire.Server, "the JSON answer to a request is a "+answer.Msg.Kind.String(), x.Events(answer)...)
 	}
 }
 
 // judgeGets judges the answers to well-formed GETs of a live session.
-func (c *Conversation) judgeGets(o *Observer) {
+func (c *Conversation) judgeGets(rec *Recorder) {
 	const id = "http.server.get-stream-or-405"
 	if !c.Handshaken() {
 		return
@@ -384,22 +384,22 @@ func (c *Conversation) judgeGets(o *Observer) {
 		switch status := x.Status(); {
 		case x.OK() && x.MediaType() == typeEvents:
 			open, offered = append(open, x), true
-			o.Exercised(id, wire.Server)
+			rec.Pass(id, wire.Server)
 		case status == http.StatusMethodNotAllowed:
-			o.Exercised(id, wire.Server)
+			rec.Pass(id, wire.Server)
 		case status == http.StatusUnauthorized && x.Head.HTTP.Header.Get("WWW-Authenticate") != "":
 			// Who may open it is decided first (basic/authorization#authorization-flow-steps).
 		case status == http.StatusTooManyRequests:
-			o.Note(id, wire.Server, "a listening stream was refused because there were too many requests: HTTP status 429")
+			rec.Note(id, wire.Server, "a listening stream was refused because there were too many requests: HTTP status 429")
 		case busy && status >= 400:
-			o.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
+			rec.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
 		case status == http.StatusNotFound && session != "" && (offered || c.gone(x.Head)):
 			// How a client learns that the session has ended (#session-management).
-			o.Note(id, wire.Server, "a listening stream could not be opened, or not anew: HTTP status 404")
+			rec.Note(id, wire.Server, "a listening stream could not be opened, or not anew: HTTP status 404")
 		case x.OK():
-			o.Violation(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
+			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
 		default:
-			o.Violation(id, wire.Server, fmt.Sprintf("the GET was answered with HTTP status %d, neither with an event stream nor with 405", status), x.Events()...)
+			rec.Fail(id, wire.Server, fmt.Sprintf("the GET was answered with HTTP status %d, neither with an event stream nor with 405", status), x.Events()...)
 		}
 	}
 }
@@ -421,22 +421,22 @@ func (c *Conversation) initHead() *wire.Event {
 }
 
 // basic/transports#session-management, #protocol-version-header
-func judgeHTTPSessions(c *Conversation, o *Observer) {
+func judgeHTTPSessions(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
-	c.judgeGivenIDs(o)
+	c.judgeGivenIDs(rec)
 	if c.Handshaken() {
-		c.judgeLaterHeaders(o)
+		c.judgeLaterHeaders(rec)
 	}
 }
 
 // judgeGivenIDs judges where session ids are given, and which.
-func (c *Conversation) judgeGivenIDs(o *Observer) {
+func (c *Conversation) judgeGivenIDs(rec *Recorder) {
 	const at, charset = "http.server.session-id-at-initialization", "http.server.session-id-charset"
 	head := c.initHead()
 	if head != nil {
-		o.Exercised(at, wire.Server)
+		rec.Pass(at, wire.Server)
 	}
 	for _, x := range c.HTTP {
 		if x.Head == nil {
@@ -447,19 +447,19 @@ func (c *Conversation) judgeGivenIDs(o *Observer) {
 			continue
 		}
 		for _, v := range values {
-			o.Check(visible(v), charset, wire.Server, "the session id "+wire.Quote(v, 80)+" has characters that are not visible ASCII", x.Head)
+			rec.Check(visible(v), charset, wire.Server, "the session id "+wire.Quote(v, 80)+" has characters that are not visible ASCII", x.Head)
 		}
 		m := x.Message()
 		initializes := m != nil && m.Msg.Method == "initialize"
 		if initializes && len(values) > 1 {
-			o.Violation(at, wire.Server, "the answer to initialize gives several session ids", x.Head)
+			rec.Fail(at, wire.Server, "the answer to initialize gives several session ids", x.Head)
 		}
 		if head == nil || x.Head == head || initializes || !x.OK() || x.Request.Seq < head.Seq {
 			continue
 		}
 		// Who names no session may be taken for a new client.
 		if own := x.Request.HTTP.Header.Get(headerSession); own != "" && len(values) > 0 && values[0] != head.HTTP.Header.Get(headerSession) && values[0] != own {
-			o.Violation(at, wire.Server, "an answer after the initialization gives another session id", head, x.Request, x.Head)
+			rec.Fail(at, wire.Server, "an answer after the initialization gives another session id", head, x.Request, x.Head)
 		}
 	}
 }
@@ -476,7 +476,7 @@ func visible(id string) bool {
 
 // judgeLaterHeaders judges the headers that each request after the
 // initialization has to carry.
-func (c *Conversation) judgeLaterHeaders(o *Observer) {
+func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 	head := c.initHead()
 	if head == nil {
 		return
@@ -493,8 +493,8 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 		m := x.Message()
 		if m != nil && m.Msg.Method == "initialize" {
 			if lost != nil {
-				o.Exercised("http.client.reinitialize-on-404", wire.Client)
-				o.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, "http.client.reinitialize-without-session-id", wire.Client,
+				rec.Pass("http.client.reinitialize-on-404", wire.Client)
+				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, "http.client.reinitialize-without-session-id", wire.Client,
 					"the initialize after 404 carries a session id", x.Events()...)
 				lost, reused = nil, 0
 			}
@@ -518,20 +518,20 @@ func (c *Conversation) judgeLaterHeaders(o *Observer) {
 			continue
 		}
 		told = true
-		judgeSessionHeader(x, id, o)
+		judgeSessionHeader(x, id, rec)
 		// A client that has refused the version, and only takes its leave, has
 		// none to name.
 		if x.Method() != http.MethodDelete || c.Initialized != nil {
-			judgeVersionHeader(x, version, o)
+			judgeVersionHeader(x, version, rec)
 		}
 		if x.Method() == http.MethodDelete {
 			deletes++
-			judgeDelete(x, id, deletes, o)
+			judgeDelete(x, id, deletes, rec)
 			continue
 		}
 		if lost != nil && x.Request.Seq > lost.Head.Seq && x.Request.HTTP.Header.Get(headerSession) == id && len(x.Request.Deliberate) == 0 {
 			if reused++; reused == maxReused {
-				o.Violation("http.client.reinitialize-on-404", wire.Client,
+				rec.Fail("http.client.reinitialize-on-404", wire.Client,
 					"requests keep naming a session that was answered with 404", append(lost.Events(), x.Events()...)...)
 			}
 		}
@@ -578,49 +578,49 @@ func (c *Conversation) versionOf(x *wire.HTTPExchange) string {
 	return ""
 }
 
-func judgeSessionHeader(x *wire.HTTPExchange, id string, o *Observer) {
+func judgeSessionHeader(x *wire.HTTPExchange, id string, rec *Recorder) {
 	const session = "http.client.session-header"
 	if id == "" || !visible(id) {
 		return
 	}
 	switch values := x.Request.HTTP.Header.Values(headerSession); {
 	case len(values) == 0:
-		o.Violation(session, wire.Client, "a request after the initialization lacks the session id", x.Events()...)
+		rec.Fail(session, wire.Client, "a request after the initialization lacks the session id", x.Events()...)
 	case len(values) > 1 || values[0] != id:
-		o.Violation(session, wire.Client, "a request after the initialization carries another session id", x.Events()...)
+		rec.Fail(session, wire.Client, "a request after the initialization carries another session id", x.Events()...)
 	default:
-		o.Exercised(session, wire.Client)
+		rec.Pass(session, wire.Client)
 	}
 }
 
-func judgeVersionHeader(x *wire.HTTPExchange, version string, o *Observer) {
+func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 	values := x.Request.HTTP.Header.Values(headerVersion)
 	if len(values) == 0 {
 		if slices.Contains([]string{"2024-11-05", "2025-03-26"}, version) {
 			return // the revisions that do not know the header
 		}
-		o.Violation("http.client.version-header", wire.Client, "a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
+		rec.Fail("http.client.version-header", wire.Client, "a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
 		return
 	}
-	o.Exercised("http.client.version-header", wire.Client)
+	rec.Pass("http.client.version-header", wire.Client)
 	if version == "" {
 		return
 	}
-	o.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,
+	rec.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,
 		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", and "+wire.Quote(version, 40)+" was agreed on", x.Events()...)
 }
 
 // maxDeletes is how often a DELETE may be tried that is answered with 405.
 const maxDeletes = 3
 
-func judgeDelete(x *wire.HTTPExchange, id string, times int, o *Observer) {
+func judgeDelete(x *wire.HTTPExchange, id string, times int, rec *Recorder) {
 	if id == "" {
 		return
 	}
-	o.Check(x.Request.HTTP.Header.Get(headerSession) == id, "http.client.delete-session", wire.Client,
+	rec.Check(x.Request.HTTP.Header.Get(headerSession) == id, "http.client.delete-session", wire.Client,
 		"the DELETE does not name the session", x.Events()...)
 	if x.Status() == http.StatusMethodNotAllowed {
-		o.Check(times <= maxDeletes, "http.client.delete-405-tolerated", wire.Client,
+		rec.Check(times <= maxDeletes, "http.client.delete-405-tolerated", wire.Client,
 			"the DELETE is repeated although it is answered with 405", x.Events()...)
 	}
 }

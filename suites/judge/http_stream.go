@@ -31,7 +31,7 @@ var httpStreamRules = []Rule{
 }
 
 // basic/transports#sending-messages-to-the-server, #listening-for-messages-from-the-server, #multiple-connections
-func judgeStreams(c *Conversation, o *Observer) {
+func judgeStreams(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
@@ -40,28 +40,28 @@ func judgeStreams(c *Conversation, o *Observer) {
 		if x.MediaType() != typeEvents || !x.OK() {
 			continue
 		}
-		judgeEventData(x, o)
+		judgeEventData(x, rec)
 		if m := x.Message(); m != nil && m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0 && x.Method() == http.MethodPost {
-			c.judgeRequestStream(x, m, o)
+			c.judgeRequestStream(x, m, rec)
 		}
 		if x.Method() == http.MethodGet && !x.Resumes() {
-			c.judgeListening(x, answers, o)
+			c.judgeListening(x, answers, rec)
 		}
 	}
-	c.judgeServerMessages(o)
+	c.judgeServerMessages(rec)
 }
 
-func judgeEventData(x *wire.HTTPExchange, o *Observer) {
+func judgeEventData(x *wire.HTTPExchange, rec *Recorder) {
 	const id = "http.server.sse-event-data"
 	for _, e := range x.Messages {
 		switch {
 		case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 		case e.Msg.Kind == wire.Invalid:
-			o.Violation(id, wire.Server, "the data of an event is no JSON-RPC message: "+faults(e.Msg), x.Events(e)...)
+			rec.Fail(id, wire.Server, "the data of an event is no JSON-RPC message: "+faults(e.Msg), x.Events(e)...)
 		case e.Msg.Kind == wire.Batch:
-			o.Violation(id, wire.Server, "the data of an event is an array of messages", x.Events(e)...)
+			rec.Fail(id, wire.Server, "the data of an event is an array of messages", x.Events(e)...)
 		default:
-			o.Exercised(id, wire.Server)
+			rec.Pass(id, wire.Server)
 		}
 	}
 	for _, e := range x.Others {
@@ -69,16 +69,16 @@ func judgeEventData(x *wire.HTTPExchange, o *Observer) {
 			continue
 		}
 		if e.Note != "" {
-			o.Note(id, wire.Server, "about the event streams: "+e.Note)
+			rec.Note(id, wire.Server, "about the event streams: "+e.Note)
 		}
 		if len(e.Raw) > 0 && e.SSE.Event != "" {
-			o.Note(id, wire.Server, "an event of type "+wire.Quote(e.SSE.Event, 40)+" carries no message")
+			rec.Note(id, wire.Server, "an event of type "+wire.Quote(e.SSE.Event, 40)+" carries no message")
 		}
 	}
 }
 
 // judgeRequestStream judges the stream that answers a request.
-func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, o *Observer) {
+func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
 	request := c.Of(m)
 	var answer *wire.Event
 	for _, e := range x.Messages {
@@ -86,19 +86,19 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, o
 			continue
 		}
 		if r := c.Of(e); r != nil && r != request {
-			o.Violation("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another one", x.Events(e)...)
+			rec.Fail("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another one", x.Events(e)...)
 			continue
 		}
 		if c.Of(e) == request && answer == nil {
 			answer = e
-			o.Exercised("http.server.sse-own-response", wire.Server)
+			rec.Pass("http.server.sse-own-response", wire.Server)
 		}
 	}
 	if answer != nil {
-		o.Exercised("http.server.sse-response-sent", wire.Server)
-		o.Exercised("http.server.sse-no-early-close", wire.Server)
+		rec.Pass("http.server.sse-response-sent", wire.Server)
+		rec.Pass("http.server.sse-no-early-close", wire.Server)
 		if x.Complete() {
-			o.Exercised("http.server.sse-close-after-response", wire.Server)
+			rec.Pass("http.server.sse-close-after-response", wire.Server)
 		}
 		return
 	}
@@ -107,9 +107,9 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, o
 	if request == nil || request.Cancelled != nil || !x.Complete() || c.dying(x.End) || c.gone(x.End) {
 		return
 	}
-	o.Violation("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(x.End)...)
+	rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(x.End)...)
 	if request.Response == nil && !c.left(x) {
-		o.Violation("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.Events(x.End)...)
+		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.Events(x.End)...)
 	}
 }
 
@@ -202,11 +202,11 @@ func (c *Conversation) firstAnswers() []int {
 
 // judgeListening judges a GET stream that resumes none: responses belong on
 // the streams of their requests.
-func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, o *Observer) {
+func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *Recorder) {
 	const id = "http.server.get-no-response"
 	for _, e := range x.Messages {
 		if e.Msg.IsResponse() {
-			o.Violation(id, wire.Server, "a response came on a listening stream", x.Events(e)...)
+			rec.Fail(id, wire.Server, "a response came on a listening stream", x.Events(e)...)
 			return
 		}
 	}
@@ -217,12 +217,12 @@ func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, o *Ob
 		end = x.End.Seq
 	}
 	if answers[i] < end {
-		o.Exercised(id, wire.Server)
+		rec.Pass(id, wire.Server)
 	}
 }
 
 // judgeServerMessages judges on which streams the server's own messages travel.
-func (c *Conversation) judgeServerMessages(o *Observer) {
+func (c *Conversation) judgeServerMessages(rec *Recorder) {
 	type place struct {
 		event *wire.Event
 		x     *wire.HTTPExchange
@@ -239,14 +239,14 @@ func (c *Conversation) judgeServerMessages(o *Observer) {
 		switch {
 		case e.Msg.Kind == wire.Request && e.Msg.ID.Usable():
 			key, seen = e.Msg.ID.Key(), requests
-			c.judgeServerRequest(x, e, o)
+			c.judgeServerRequest(x, e, rec)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/progress":
 			key, seen = string(e.Raw), progress
-			c.judgeProgressStream(x, e, open[e], o)
+			c.judgeProgressStream(x, e, open[e], rec)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/cancelled":
 			if r := c.Cancels(e); r != nil && x.Method() == http.MethodPost {
 				asked := c.Carrier(r.Request)
-				o.Check(asked == x || asked == nil || asked.Method() == http.MethodGet,
+				rec.Check(asked == x || asked == nil || asked.Method() == http.MethodGet,
 					"http.server.sse-related-messages", wire.Server,
 					"the stream of a request carries the cancellation of what was sent with another", r.Request, e)
 			}
@@ -256,13 +256,13 @@ func (c *Conversation) judgeServerMessages(o *Observer) {
 			// A token may serve a later request, whose progress then reads the same.
 			reused := e.Msg.Kind == wire.Notification && c.Of(before.event) != c.Of(e)
 			if again && !reused && before.x != x && before.event.Raw != nil && string(before.event.Raw) == string(e.Raw) && !before.x.Resumes() {
-				o.Violation("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event, e)
+				rec.Fail("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event, e)
 				continue
 			}
 			seen[key] = place{e, x}
 		}
 		if open[e] > 1 {
-			o.Exercised("http.server.no-broadcast", wire.Server)
+			rec.Pass("http.server.no-broadcast", wire.Server)
 		}
 	}
 }
@@ -291,21 +291,21 @@ func (c *Conversation) openStreams() map[*wire.Event]int {
 }
 
 // judgeServerRequest counts a request of the server that the client answered.
-func (c *Conversation) judgeServerRequest(x *wire.HTTPExchange, e *wire.Event, o *Observer) {
+func (c *Conversation) judgeServerRequest(x *wire.HTTPExchange, e *wire.Event, rec *Recorder) {
 	r := c.Of(e)
 	if r == nil || r.Response == nil {
 		return
 	}
 	if x.Method() == http.MethodGet {
-		o.Exercised("http.client.get-stream-messages", wire.Client)
+		rec.Pass("http.client.get-stream-messages", wire.Client)
 	} else {
-		o.Exercised("http.client.messages-before-response", wire.Client)
+		rec.Pass("http.client.messages-before-response", wire.Client)
 	}
 }
 
 // judgeProgressStream judges where the progress of a request travels: a token
 // shows the request that it belongs to (docs/positions.md, related-messages).
-func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, open int, o *Observer) {
+func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, open int, rec *Recorder) {
 	const own, listening = "http.server.sse-related-messages", "http.server.get-unrelated"
 	r := c.Of(e)
 	if r == nil || r.From() != wire.Client || x.Resumes() {
@@ -313,14 +313,14 @@ func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, 
 	}
 	switch {
 	case e.Stream == r.Request.Stream:
-		o.Exercised(own, wire.Server)
+		rec.Pass(own, wire.Server)
 		if open > 1 {
-			o.Exercised(listening, wire.Server)
+			rec.Pass(listening, wire.Server)
 		}
 	case x.Method() == http.MethodPost:
-		o.Violation(own, wire.Server, "the stream of a request carries progress of another one", r.Request, x.Request, e)
+		rec.Fail(own, wire.Server, "the stream of a request carries progress of another one", r.Request, x.Request, e)
 	case r.Response == nil || r.Response.Seq > e.Seq:
-		o.Violation(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.Request, e)
+		rec.Fail(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.Request, e)
 	}
 }
 
@@ -341,7 +341,7 @@ type eventStream struct {
 }
 
 // basic/transports#resumability-and-redelivery
-func judgeEventIDs(c *Conversation, o *Observer) {
+func judgeEventIDs(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
@@ -365,7 +365,7 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 				bound[x] = known.stream
 				carried[known.stream].ended = false
 			}
-			o.Check(ok, "http.client.last-event-id", wire.Client,
+			rec.Check(ok, "http.client.last-event-id", wire.Client,
 				"Last-Event-ID is not the last event id that was received on a stream", x.Events()...)
 		}
 		owner := cmp.Or(bound[x], x)
@@ -386,31 +386,31 @@ func judgeEventIDs(c *Conversation, o *Observer) {
 			seen[e.SSE.ID] = idEvent{e, owner, len(stream.history)}
 			stream.history = append(stream.history, e)
 			if len(seen) > 1 {
-				o.Exercised("http.server.event-id-unique", wire.Server)
+				rec.Pass("http.server.event-id-unique", wire.Server)
 			}
 		case x.Resumes() && string(before.event.Raw) == string(e.Raw):
 			// Replayed: judged below.
 		default:
-			o.Violation("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80), before.event, e)
+			rec.Fail("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80), before.event, e)
 		}
 	}
 	for _, x := range c.HTTP {
 		if b := bound[x]; b != nil && x.OK() {
-			c.judgeReplay(x, b, seen, carried[b].history, o)
+			c.judgeReplay(x, b, seen, carried[b].history, rec)
 		}
 	}
 }
 
 // judgeReplay judges what a resumed stream brings: events of the stream that
 // it resumes, from the named one on.
-func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[string]idEvent, history []*wire.Event, o *Observer) {
+func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[string]idEvent, history []*wire.Event, rec *Recorder) {
 	const same, cursor = "http.server.replay-same-stream", "http.server.event-id-cursor"
 	from := seen[x.Request.HTTP.Header.Get(headerLast)]
 	expected := from.position + 1
 	replayed := false
 	for _, e := range slices.Concat(x.Messages, x.Others) {
 		if c.belongsElsewhere(e, original) {
-			o.Violation(same, wire.Server, "the resumed stream brings a message of another stream", x.Request, from.event, e)
+			rec.Fail(same, wire.Server, "the resumed stream brings a message of another stream", x.Request, from.event, e)
 			return
 		}
 		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.Kind != wire.KindMessage {
@@ -419,21 +419,21 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[stri
 		known := seen[e.SSE.ID]
 		switch {
 		case known.stream != original:
-			o.Violation(same, wire.Server, "the resumed stream brings an event of another stream", x.Request, from.event, known.event, e)
+			rec.Fail(same, wire.Server, "the resumed stream brings an event of another stream", x.Request, from.event, known.event, e)
 			return
 		case known.position <= from.position:
-			o.Violation(cursor, wire.Server, "the resumed stream repeats an event that came before the named one, or that one", x.Request, from.event, e)
+			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event that came before the named one, or that one", x.Request, from.event, e)
 			return
 		case known.position > expected && expected < len(history) && history[expected].Kind == wire.KindMessage:
-			o.Violation(cursor, wire.Server, "the resumed stream leaves out an event after the named one", x.Request, from.event, history[expected], e)
+			rec.Fail(cursor, wire.Server, "the resumed stream leaves out an event after the named one", x.Request, from.event, history[expected], e)
 			return
 		}
 		expected = known.position + 1
 		replayed = true
 	}
 	if replayed {
-		o.Exercised(same, wire.Server)
-		o.Exercised(cursor, wire.Server)
+		rec.Pass(same, wire.Server)
+		rec.Pass(cursor, wire.Server)
 	}
 }
 

@@ -558,7 +558,7 @@ func replay(s *httpScript, id, raw string) {
 // expectSeen wants a requirement to be met, or to be broken.
 func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool) {
 	t.Helper()
-	seen := Judge([]*wire.Log{l})[Key{Requirement: id, Party: p}]
+	seen := Judge([]*wire.Log{l}, Options{})[Key{Requirement: id, Party: p}]
 	switch {
 	case seen == nil || seen.Exercised == 0:
 		t.Errorf("%s is not exercised", id)
@@ -592,7 +592,7 @@ func TestVersionHeaderNotDue(t *testing.T) {
 			}
 			s.head(s.ask(http.MethodDelete, mcp, "", without(later(), headerVersion)), 204, nil)
 			n := 0
-			if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.client.version-header", Party: wire.Client}]; seen != nil {
+			if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.client.version-header", Party: wire.Client}]; seen != nil {
 				n = len(seen.Findings)
 			}
 			if n != test.violations {
@@ -629,7 +629,7 @@ func TestRefusedAnswer(t *testing.T) {
 			s := newHTTPScript(t, "http").handshake()
 			s.stream(callSix, c.open, append([]string{"", serverAsk}, c.after...)...).post(clientSay, later(), 400, "", "")
 			warned := 0
-			if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil {
+			if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil {
 				warned = len(seen.Findings)
 			}
 			if warned != c.want {
@@ -640,7 +640,7 @@ func TestRefusedAnswer(t *testing.T) {
 	t.Run("without its session id", func(t *testing.T) {
 		s := newHTTPScript(t, "http").handshake()
 		s.stream(callSix, true, "", serverAsk).post(clientSay, without(later(), headerSession), 400, "", "")
-		if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
+		if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
 			t.Errorf("it is warned of: %v", seen.Findings)
 		}
 	})
@@ -651,7 +651,7 @@ func TestRefusedAnswer(t *testing.T) {
 		s.event(get, "", serverAsk)
 		s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
 		s.post(clientSay, later(), 400, "", "")
-		if seen := Judge([]*wire.Log{s.log})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
+		if seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "http.server.response-202", Party: wire.Server}]; seen != nil && len(seen.Findings) > 0 {
 			t.Errorf("it is warned of: %v", seen.Findings)
 		}
 	})
@@ -672,7 +672,7 @@ func TestCancelledPost(t *testing.T) {
 		} else {
 			s.body(x, told)
 		}
-		seen := Judge([]*wire.Log{s.log})[Key{Requirement: "cancellation.no-response", Party: wire.Server}]
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "cancellation.no-response", Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != stream {
 			t.Errorf("%s: %+v", kind, seen)
 		}
@@ -795,7 +795,7 @@ func TestCancelledRequestNeverCame(t *testing.T) {
 	for cancelled, broken := range map[string]bool{`"s1"`: false, `6`: true, `"6"`: true} {
 		s := newHTTPScript(t, "http").handshake()
 		s.stream(callSix, false, "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+cancelled+`}}`, "", doneSix)
-		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != broken || !broken && len(seen.Notes) == 0 {
 			t.Errorf("a server cancels %s: %+v", cancelled, seen)
 		}
@@ -820,7 +820,7 @@ func TestSSESecondClient(t *testing.T) {
 				e.At = time.Duration(10*i+n) * time.Second
 			}
 		}
-		seen := Judge([]*wire.Log{first.log, second.log})[Key{Requirement: "sse.server.sse-endpoint", Party: wire.Server}]
+		seen := Judge([]*wire.Log{first.log, second.log}, Options{})[Key{Requirement: "sse.server.sse-endpoint", Party: wire.Server}]
 		if found := seen != nil && len(seen.Findings) > 0; found != gone {
 			t.Errorf("the first client gone: %v; found: %+v", gone, seen)
 		}
@@ -1020,7 +1020,7 @@ func TestClientsThatMay(t *testing.T) {
 			for broken, play := range map[bool]func(*httpScript){false: tt.good, true: tt.bad} {
 				s := newHTTPScript(t, tt.transport)
 				play(s)
-				report := Judge([]*wire.Log{s.log})
+				report := Judge([]*wire.Log{s.log}, Options{})
 				if k := report[Key{Requirement: "http.server.get-stream-or-405", Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
 					t.Errorf("the server is blamed: %s", k.Findings[0].Message)
 				}
@@ -1042,7 +1042,7 @@ func TestGetOfJSON(t *testing.T) {
 	s.body(x, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}`)
 	s.end(x)
 	s.post(askInit, headers("Accept", both), http.StatusMethodNotAllowed, "", "")
-	report := Judge([]*wire.Log{s.log})
+	report := Judge([]*wire.Log{s.log}, Options{})
 	for _, id := range []string{"lifecycle.init.first", "sse.server.sse-endpoint"} {
 		if k := report[Key{Requirement: id, Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
 			t.Errorf("%s: %s", id, k.Findings[0].Message)
@@ -1054,13 +1054,13 @@ func TestGetOfJSON(t *testing.T) {
 func BenchmarkHTTPFlood(b *testing.B) {
 	l := httpFlood(b)
 	for b.Loop() {
-		Judge([]*wire.Log{l})
+		Judge([]*wire.Log{l}, Options{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(l.Len()), "ns/event")
 }
 
 func TestHTTPFloodIsJudged(t *testing.T) {
-	Judge([]*wire.Log{httpFlood(t)})
+	Judge([]*wire.Log{httpFlood(t)}, Options{})
 }
 
 func httpFlood(t testing.TB) *wire.Log {
@@ -1103,7 +1103,7 @@ func TestCancellationOverHTTP(t *testing.T) {
 		}
 		s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: call, Raw: []byte(doneSix), SSE: &wire.SSE{}}).At += time.Minute
 		s.end(call)
-		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
 		if broken := seen != nil && len(seen.Findings) > 0; broken != c.broken {
 			t.Errorf("%s: broken is %v, not %v", c.name, broken, c.broken)
 		}
@@ -1141,7 +1141,7 @@ func TestStreamLeftIsNoMissingResponse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newHTTPScript(t, "http")
 			tt.play(s.handshake())
-			seen := Judge([]*wire.Log{s.log})
+			seen := Judge([]*wire.Log{s.log}, Options{})
 			early := seen[Key{Requirement: "http.server.sse-no-early-close", Party: wire.Server}]
 			if early == nil || len(early.Findings) == 0 {
 				t.Error("that the stream ended before the response is not told")
@@ -1166,7 +1166,7 @@ func TestEndedSession(t *testing.T) {
 			s.post(pingFive, later(), 404, "", "")
 		}
 		for _, id := range []string{"http.server.get-stream-or-405", "http.server.sse-no-early-close", "http.server.sse-response-sent"} {
-			k := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Server}]
+			k := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
 			if broken := k != nil && len(k.Findings) > 0; broken != serves {
 				t.Errorf("%s is broken: %v, and the session is served: %v", id, broken, serves)
 			}
@@ -1181,7 +1181,7 @@ func TestTooManyRequests(t *testing.T) {
 	s.post(strings.Replace(askInit, `"id":1`, `"id":0`, 1), headers("Accept", both), 429, "", "")
 	s.handshake()
 	s.post(strings.Replace(pingFive, `"id":5`, `"id":4`, 1), later(), 429, "", "").ping()
-	report := Judge([]*wire.Log{s.log})
+	report := Judge([]*wire.Log{s.log}, Options{})
 	for key, k := range report {
 		for _, v := range k.Findings {
 			t.Errorf("%s of the %s: %s", key.Requirement, key.Party, v.Message)
@@ -1201,7 +1201,7 @@ func TestAnswerAgainWithToken(t *testing.T) {
 		s.post(clientSay, later(), 401, "", "").post(again, later("Authorization", "Bearer x"), 202, "", "")
 		s.event(call, "", doneSix)
 		s.end(call)
-		seen := Judge([]*wire.Log{s.log})[Key{Requirement: id, Party: wire.Client}]
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Client}]
 		if seen == nil || seen.Exercised == 0 || (len(seen.Findings) > 0) != broken {
 			t.Errorf("with %s: %+v", again, seen)
 		}

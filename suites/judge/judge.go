@@ -21,7 +21,7 @@ type Rule struct {
 	Name string
 	// Requirements that the rule may report on.
 	Requirements []string
-	Judge        func(c *Conversation, o *Observer)
+	Judge        func(c *Conversation, rec *Recorder)
 }
 
 // Report holds what the rules recorded, by requirement and party.
@@ -30,35 +30,26 @@ type Report = ledger.Record
 // Key names a requirement as it binds one party.
 type Key = ledger.Key
 
-// Known is what messages alone do not tell of a target.
-type Known struct {
+// Options say what the messages alone do not tell about a target.
+type Options struct {
 	// Secrets and Personal are texts that are credentials, or that identify
-	// persons. Empty ones are no texts.
+	// persons. Empty ones are ignored.
 	Secrets, Personal []string
+}
 
-	// Of all connections:
+// Recorder records what one rule sees. It holds what is known of the target
+// beyond the connection that is judged.
+type Recorder struct {
+	*ledger.Recorder
+	options Options
+	trace   traceFacts
+}
+
+// traceFacts is what all connections of a trace show together.
+type traceFacts struct {
 	listening    []listening
 	slowestStart time.Duration
 	levels       LogLevelsSet
-}
-
-// Observer records what one rule sees.
-type Observer struct {
-	*ledger.Recorder
-	known Known
-}
-
-// Exercised records that a party met a requirement once.
-func (o *Observer) Exercised(id string, p wire.Party) { o.Pass(id, p) }
-
-// Violation records that a party broke a requirement.
-func (o *Observer) Violation(id string, p wire.Party, message string, events ...*wire.Event) {
-	o.Fail(id, p, message, events...)
-}
-
-// Warning records a violation that only warns, whatever the level.
-func (o *Observer) Warning(id string, p wire.Party, message string, events ...*wire.Event) {
-	o.Warn(id, p, message, events...)
 }
 
 // Anything declares an event as free to break any requirement.
@@ -72,41 +63,40 @@ func Rules() []Rule {
 }
 
 // Judge applies all rules to the connections of a trace.
-func Judge(logs []*wire.Log) Report { return JudgeKnowing(logs, Known{}) }
-
-// JudgeKnowing is Judge with what is known of the target besides.
-func JudgeKnowing(logs []*wire.Log, known Known) Report {
+func Judge(logs []*wire.Log, options Options) Report {
 	report := make(Report)
 	rules := Rules()
-	known.listening, known.slowestStart, known.levels = listeningTimes(logs), slowestStart(logs), LevelsSet(logs)
+	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs)}
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
-			continue // holds no messages of the protocol
+			continue // it holds no messages of the protocol
 		}
 		c := NewConversation(l)
 		for i := range rules {
-			rules[i].judge(c, rules[i].observer(report, known))
+			rec := rules[i].recorder(report)
+			rec.options, rec.trace = options, trace
+			rules[i].judge(c, rec)
 		}
 	}
 	return report
 }
 
-// observer returns what the rule records with.
-func (r *Rule) observer(report Report, known Known) *Observer {
-	return &Observer{Recorder: &ledger.Recorder{Record: report, Source: "rule: " + r.Name}, known: known}
+// recorder returns what the rule records with.
+func (r *Rule) recorder(report Report) *Recorder {
+	return &Recorder{Recorder: &ledger.Recorder{Record: report, Source: "rule: " + r.Name}}
 }
 
 // judge applies the rule. A panic is a fault of the harness, which costs what
 // the rule would have told and no more.
-func (r *Rule) judge(c *Conversation, o *Observer) {
+func (r *Rule) judge(c *Conversation, rec *Recorder) {
 	defer func() {
 		if p := recover(); p != nil {
 			for _, id := range r.Requirements {
 				for _, party := range []wire.Party{wire.Client, wire.Server} {
-					o.Error(id, party, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
+					rec.Error(id, party, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
 				}
 			}
 		}
 	}()
-	r.Judge(c, o)
+	r.Judge(c, rec)
 }

@@ -34,47 +34,47 @@ var lifecycleRules = []Rule{
 }
 
 // basic/lifecycle#initialization
-func judgeHandshake(c *Conversation, o *Observer) {
+func judgeHandshake(c *Conversation, rec *Recorder) {
 	first := c.firstMeaningful()
 	if first == nil {
 		return
 	}
 	if c.Init == nil || c.Init.From() != wire.Client {
 		// Pings are free to come early; over HTTP they then name no session.
-		if early := c.firstBesides("ping"); early != nil && early.From == wire.Client {
-			o.Violation("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", early)
+		if early := c.firstOtherThan("ping"); early != nil && early.From == wire.Client {
+			rec.Fail("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", early)
 		}
 		return
 	}
-	o.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
+	rec.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
 		"something else than initialize came first", first)
 	if peer := first.From.Peer(); c.Last(peer) != nil {
-		o.Exercised("lifecycle.init.first", peer) // it speaks, and has not done so before
+		rec.Pass("lifecycle.init.first", peer) // it speaks, and has not done so before
 	}
-	o.Exercised("lifecycle.init.client-initiates", wire.Client)
+	rec.Pass("lifecycle.init.client-initiates", wire.Client)
 	for _, id := range []string{"version", "capabilities", "client-info"} {
-		o.Exercised("lifecycle.init.request-"+id, wire.Client)
+		rec.Pass("lifecycle.init.request-"+id, wire.Client)
 	}
 	answer := c.Init.Response
 	for _, x := range c.Exchanges {
-		c.judgeEarly(x, answer, o)
+		c.judgeEarly(x, answer, rec)
 	}
 	if !c.Handshaken() {
 		if c.Initialized != nil && !c.initializedLater() {
-			o.Violation("lifecycle.init.initialized-after-result", wire.Client,
+			rec.Fail("lifecycle.init.initialized-after-result", wire.Client,
 				"notifications/initialized was sent although initialize has not succeeded", c.Init.Request, c.Initialized)
 		}
 		return
 	}
-	o.Exercised("base.support.lifecycle", wire.Client)
-	o.Exercised("base.support.lifecycle", wire.Server)
-	o.Exercised("lifecycle.init.answered", wire.Server)
-	o.Exercised("lifecycle.init.result-capabilities", wire.Server)
+	rec.Pass("base.support.lifecycle", wire.Client)
+	rec.Pass("base.support.lifecycle", wire.Server)
+	rec.Pass("lifecycle.init.answered", wire.Server)
+	rec.Pass("lifecycle.init.result-capabilities", wire.Server)
 	if c.Version != "" {
-		o.Exercised("lifecycle.init.result-version", wire.Server)
+		rec.Pass("lifecycle.init.result-version", wire.Server)
 	}
-	o.Exercised("lifecycle.init.result-server-info", wire.Server)
-	c.judgeInitialized(answer, o)
+	rec.Pass("lifecycle.init.result-server-info", wire.Server)
+	c.judgeInitialized(answer, rec)
 }
 
 // initializedLater reports whether a further initialize succeeded after the
@@ -102,9 +102,9 @@ func (c *Conversation) firstMeaningful() *wire.Event {
 	return nil
 }
 
-// firstBesides returns the first recognisable message that is neither a request
+// firstOtherThan returns the first recognisable message that is neither a request
 // of a method nor a response, or nil.
-func (c *Conversation) firstBesides(method string) *wire.Event {
+func (c *Conversation) firstOtherThan(method string) *wire.Event {
 	for _, e := range c.Messages {
 		if e.Msg.Kind != wire.Invalid && !e.Msg.IsResponse() && e.Msg.Method != method {
 			return e
@@ -114,33 +114,33 @@ func (c *Conversation) firstBesides(method string) *wire.Event {
 }
 
 // judgeEarly judges a request that was made before its sender was free to.
-func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, o *Observer) {
+func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder) {
 	switch {
 	case x == c.Init || x.Method() == "ping", wire.TooMany(x.Head):
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
-		o.Violation("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
+		rec.Fail("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
 	case x.From() == wire.Client:
-		o.Exercised("lifecycle.init.client-waits", wire.Client)
+		rec.Pass("lifecycle.init.client-waits", wire.Client)
 	case !c.Ready(x.Request):
-		o.Violation("lifecycle.init.server-waits", wire.Server, x.Method()+" was sent before notifications/initialized", x.Request)
+		rec.Fail("lifecycle.init.server-waits", wire.Server, x.Method()+" was sent before notifications/initialized", x.Request)
 	default:
-		o.Exercised("lifecycle.init.server-waits", wire.Server)
+		rec.Pass("lifecycle.init.server-waits", wire.Server)
 	}
 }
 
-func (c *Conversation) judgeInitialized(answer *wire.Event, o *Observer) {
+func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	if c.Initialized == nil {
 		for _, x := range c.Exchanges {
 			// What came before the answer is another fault.
 			if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq > answer.Seq {
-				o.Violation("lifecycle.init.initialized-sent", wire.Client, "notifications/initialized was never sent", answer, x.Request)
+				rec.Fail("lifecycle.init.initialized-sent", wire.Client, "notifications/initialized was never sent", answer, x.Request)
 				return
 			}
 		}
 		return
 	}
-	o.Exercised("lifecycle.init.initialized-sent", wire.Client)
-	o.Check(c.Initialized.Seq > answer.Seq, "lifecycle.init.initialized-after-result", wire.Client,
+	rec.Pass("lifecycle.init.initialized-sent", wire.Client)
+	rec.Check(c.Initialized.Seq > answer.Seq, "lifecycle.init.initialized-after-result", wire.Client,
 		"notifications/initialized came before the answer to initialize", c.Initialized, answer)
 	// Over HTTP each message travels by itself, so that the order in which
 	// they arrive says little.
@@ -149,15 +149,15 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, o *Observer) {
 	}
 	for _, x := range c.Exchanges {
 		if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq < c.Initialized.Seq {
-			o.Violation("lifecycle.init.initialized-before-operation", wire.Client,
+			rec.Fail("lifecycle.init.initialized-before-operation", wire.Client,
 				x.Method()+" was sent before notifications/initialized", x.Request, c.Initialized)
 			return
 		}
 	}
-	o.Exercised("lifecycle.init.initialized-before-operation", wire.Client)
+	rec.Pass("lifecycle.init.initialized-before-operation", wire.Client)
 	// A server that sent nothing early has waited.
-	o.Exercised("lifecycle.init.server-waits", wire.Server)
-	o.Exercised("lifecycle.init.client-waits", wire.Client)
+	rec.Pass("lifecycle.init.server-waits", wire.Server)
+	rec.Pass("lifecycle.init.client-waits", wire.Client)
 }
 
 // gate ties a message to the capability that must have been declared.
@@ -203,7 +203,7 @@ func gateRequirements() []string {
 	return ids
 }
 
-func judgeGates(c *Conversation, o *Observer) {
+func judgeGates(c *Conversation, rec *Recorder) {
 	if !c.Handshaken() {
 		return
 	}
@@ -213,7 +213,7 @@ func judgeGates(c *Conversation, o *Observer) {
 		}
 		for _, g := range gates {
 			if g.sender == e.From && g.method == e.Msg.Method {
-				o.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
+				rec.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
 					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared "+dotted(g.path), e)
 			}
 		}
@@ -221,7 +221,7 @@ func judgeGates(c *Conversation, o *Observer) {
 	// A server that had the chance and kept quiet has kept to what was declared.
 	for _, g := range gates {
 		if g.sender == wire.Server && !c.Declared(g.declarer, g.path...) && c.Initialized != nil {
-			o.Exercised(g.requirement, wire.Server)
+			rec.Pass(g.requirement, wire.Server)
 		}
 	}
 }
@@ -253,7 +253,7 @@ var farewells = map[string]bool{
 }
 
 // basic/lifecycle#operation and #shutdown: what goes beyond this revision.
-func judgeNegotiated(c *Conversation, o *Observer) {
+func judgeNegotiated(c *Conversation, rec *Recorder) {
 	if !c.Handshaken() {
 		return
 	}
@@ -268,26 +268,26 @@ func judgeNegotiated(c *Conversation, o *Observer) {
 		}
 		switch since := introduced[e.Msg.Method]; {
 		case farewells[e.Msg.Method]:
-			o.Violation("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is no message of MCP: the transport tells of the end", e)
+			rec.Fail("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is no message of MCP: the transport tells of the end", e)
 		case since > c.Version && revisionName.MatchString(c.Version):
 			message := e.Msg.Method + " came with revision " + since + ", and " + c.Version + " was agreed on"
 			if feature, _, _ := strings.Cut(e.Msg.Method, "/"); c.Declared(e.From.Peer(), feature) {
 				// The other side has said that it is prepared for it.
-				o.Warning("lifecycle.operation.version", e.From, message, e)
+				rec.Warn("lifecycle.operation.version", e.From, message, e)
 			} else {
-				o.Violation("lifecycle.operation.version", e.From, message, e)
+				rec.Fail("lifecycle.operation.version", e.From, message, e)
 			}
 		case since <= c.Version && since > schema.Version:
 		case e.Msg.Kind == wire.Request && !e.Msg.Has(wire.NotificationID) && !c.standard(e) && !c.extended():
-			o.Violation("lifecycle.capability.experimental-gated", e.From,
+			rec.Fail("lifecycle.capability.experimental-gated", e.From,
 				wire.Quote(e.Msg.Method, 80)+" is no method of the revision, and no extension was agreed on", e)
 		}
 	}
 	for p := range acted {
-		o.Exercised("lifecycle.operation.version", p)
-		o.Exercised("lifecycle.capability.experimental-gated", p)
+		rec.Pass("lifecycle.operation.version", p)
+		rec.Pass("lifecycle.capability.experimental-gated", p)
 		if c.finished(p) {
-			o.Exercised("lifecycle.shutdown.by-transport", p)
+			rec.Pass("lifecycle.shutdown.by-transport", p)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (s LogLevelsSet) Elsewhere(conn string, from, to time.Duration, fits func(s
 
 // A level holds from the answer that confirms it to the next request for one:
 // in between, either may be in force.
-func judgeLogLevel(c *Conversation, o *Observer) {
+func judgeLogLevel(c *Conversation, rec *Recorder) {
 	const id = "logging.filter.none-below"
 	var set *Exchange // whose level is in force; nil while that is uncertain
 	pending := 0
@@ -106,12 +106,12 @@ func judgeLogLevel(c *Conversation, o *Observer) {
 				continue // the schema judges it
 			}
 			lets := func(other int) bool { return level >= other }
-			if level < least && o.known.levels.Elsewhere(e.Conn, set.Request.At, e.At, lets) {
-				o.Note(id, wire.Server, "the level that one client sets seems to hold for all: a message of level "+LogLevels[level]+
+			if level < least && rec.trace.levels.Elsewhere(e.Conn, set.Request.At, e.At, lets) {
+				rec.Note(id, wire.Server, "the level that one client sets seems to hold for all: a message of level "+LogLevels[level]+
 					" came to a client that had set "+LogLevels[least])
 				continue
 			}
-			o.Check(level >= least, id, wire.Server,
+			rec.Check(level >= least, id, wire.Server,
 				"a message of level "+LogLevels[level]+" came although the level is set to "+LogLevels[least], set.Request, set.Response, e)
 		}
 	}
@@ -119,7 +119,7 @@ func judgeLogLevel(c *Conversation, o *Observer) {
 
 // What a server may put into its log is judged on the client, which shows that
 // it copes by going on with the session.
-func judgeLoggingTolerated(c *Conversation, o *Observer) {
+func judgeLoggingTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	asked := false
 	for _, e := range c.Messages {
@@ -128,16 +128,16 @@ func judgeLoggingTolerated(c *Conversation, o *Observer) {
 			asked = true
 		case e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/message" && e.Seq < last:
 			if !asked {
-				o.Exercised("logging.default.server-decides", wire.Client)
+				rec.Pass("logging.default.server-decides", wire.Client)
 			}
 			params, _ := e.Msg.Params.(map[string]any)
 			if data, ok := params["data"]; ok {
 				if _, text := data.(string); !text {
-					o.Exercised("logging.message.any-data", wire.Client)
+					rec.Pass("logging.message.any-data", wire.Client)
 				}
 			}
 			if _, ok := params["logger"]; ok {
-				o.Exercised("logging.message.logger-optional", wire.Client)
+				rec.Pass("logging.message.logger-optional", wire.Client)
 			}
 		}
 	}
@@ -145,8 +145,8 @@ func judgeLoggingTolerated(c *Conversation, o *Observer) {
 
 // What must not be in a log (server/utilities/logging#security) shows only
 // where it is known what that is.
-func judgeLogContents(c *Conversation, o *Observer) {
-	secrets, personal := o.known.Secrets, o.known.Personal
+func judgeLogContents(c *Conversation, rec *Recorder) {
+	secrets, personal := rec.options.Secrets, rec.options.Personal
 	if len(secrets) == 0 && len(personal) == 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func judgeLogContents(c *Conversation, o *Observer) {
 			{"logging.security.no-personal-data", "personal data that the configuration names", personal},
 		} {
 			if len(v.markers) > 0 {
-				o.Check(!mentions(e.Msg.Params, v.markers), v.id, wire.Server, "a log message holds "+v.what, e)
+				rec.Check(!mentions(e.Msg.Params, v.markers), v.id, wire.Server, "a log message holds "+v.what, e)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func TestLogLevelAcrossStreams(t *testing.T) {
 		add(wire.Client, "post:2", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`)
 		add(wire.Server, "post:2", `{"jsonrpc":"2.0","id":1,"result":{}}`)
 		add(wire.Server, stream, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":1}}`)
-		seen := judge.Judge([]*wire.Log{l})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
+		seen := judge.Judge([]*wire.Log{l}, judge.Options{})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
 		if got := seen != nil && len(seen.Findings) > 0; got != broken {
 			t.Errorf("on stream %s: broken is %v, want %v", stream, got, broken)
 		}
@@ -109,7 +109,7 @@ func TestLogLevelOfAnotherClient(t *testing.T) {
 				kept.At = max(kept.At, last+1)
 				last = kept.At
 			}
-			seen := judge.Judge(logs)[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
+			seen := judge.Judge(logs, judge.Options{})[judge.Key{Requirement: "logging.filter.none-below", Party: wire.Server}]
 			if seen == nil || len(seen.Findings) > 0 != tt.broken || len(seen.Notes) > 0 == tt.broken {
 				t.Errorf("got %+v, want broken %t, or a note", seen, tt.broken)
 			}
@@ -121,15 +121,15 @@ func TestLogLevelOfAnotherClient(t *testing.T) {
 // only where it is known.
 func TestLogContents(t *testing.T) {
 	const credentials, personal = "logging.security.no-credentials", "logging.security.no-personal-data"
-	known := judge.Known{Secrets: []string{"", "pass\"word"}, Personal: []string{"jane@example.com"}}
+	known := judge.Options{Secrets: []string{"", "pass\"word"}, Personal: []string{"jane@example.com"}}
 	for _, tt := range []struct {
 		name, lines string
-		known       judge.Known
+		options     judge.Options
 		exercised   map[string]int
 		broken      []string
 	}{
-		{"nothing is known", logMessage("info"), judge.Known{}, nil, nil},
-		{"only secrets are known", logMessage("info"), judge.Known{Secrets: known.Secrets}, map[string]int{credentials: 1}, nil},
+		{"nothing is known", logMessage("info"), judge.Options{}, nil, nil},
+		{"only secrets are known", logMessage("info"), judge.Options{Secrets: known.Secrets}, map[string]int{credentials: 1}, nil},
 		{"clean", logMessage("info") + logMessage("debug"), known, map[string]int{credentials: 2, personal: 2}, nil},
 		{
 			"in the data, escaped", notice("notifications/message", `{"level":"info","data":[{"a":"the pass\u0022word is"}]}`), known,
@@ -146,7 +146,7 @@ func TestLogContents(t *testing.T) {
 		{"elsewhere", exchange(1, "tools/call", `{"name":"pass\"word"}`, `{"content":[{"type":"text","text":"jane@example.com"}]}`), known, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			report := judge.JudgeKnowing([]*wire.Log{conversation(t, tt.lines)}, tt.known)
+			report := judge.Judge([]*wire.Log{conversation(t, tt.lines)}, tt.options)
 			for _, id := range []string{credentials, personal} {
 				seen := report[judge.Key{Requirement: id, Party: wire.Server}]
 				if seen == nil {

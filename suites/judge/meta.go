@@ -20,7 +20,7 @@ var metaRules = []Rule{{
 }}
 
 // The format of _meta keys is in basic/index#meta.
-func judgeMeta(c *Conversation, o *Observer) {
+func judgeMeta(c *Conversation, rec *Recorder) {
 	sent := map[wire.Party]map[string]bool{wire.Client: {}, wire.Server: {}}
 	for _, e := range c.Messages {
 		// Most messages have none; \u may spell it.
@@ -29,7 +29,7 @@ func judgeMeta(c *Conversation, o *Observer) {
 		}
 		if params, ok := e.Msg.Params.(map[string]any); ok && e.Msg.Kind != wire.Result && !ownMeta[e.Msg.Method] {
 			if meta, has := params["_meta"]; has && !isObject(meta) {
-				o.Violation("meta.object", e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+", not an object", e)
+				rec.Fail("meta.object", e.From, "_meta of the params is "+wire.Quote(wire.Show(meta), 60)+", not an object", e)
 			}
 		}
 		walkMeta(payload(e.Msg), 0, func(meta any) {
@@ -37,10 +37,10 @@ func judgeMeta(c *Conversation, o *Observer) {
 			if !ok {
 				return // the schema judges it
 			}
-			o.Exercised("meta.object", e.From)
+			rec.Pass("meta.object", e.From)
 			for _, key := range slices.Sorted(maps.Keys(object)) {
 				sent[e.From][key] = true
-				judgeMetaKey(key, sent[e.From.Peer()][key], e, o)
+				judgeMetaKey(key, sent[e.From.Peer()][key], e, rec)
 			}
 		})
 	}
@@ -109,12 +109,12 @@ func scalar(v any) bool {
 }
 
 // judgeMetaKey judges a key; returned is one that the peer has sent before.
-func judgeMetaKey(key string, returned bool, e *wire.Event, o *Observer) {
+func judgeMetaKey(key string, returned bool, e *wire.Event, rec *Recorder) {
 	check := func(ok bool, id, message string) {
 		if !ok {
 			message = "the _meta key " + wire.Quote(key, 80) + " " + message
 		}
-		o.Check(ok, id, e.From, message, e)
+		rec.Check(ok, id, e.From, message, e)
 	}
 	prefix, name, prefixed := strings.Cut(key, "/")
 	if !prefixed {

@@ -11,8 +11,8 @@ import (
 func TestRuleThatPanics(t *testing.T) {
 	const id = "base.request.id-unique"
 	report := make(Report)
-	rule := Rule{Name: "hasty", Requirements: []string{id}, Judge: func(c *Conversation, _ *Observer) { _ = c.Events[7] }}
-	rule.judge(&Conversation{}, rule.observer(report, Known{}))
+	rule := Rule{Name: "hasty", Requirements: []string{id}, Judge: func(c *Conversation, _ *Recorder) { _ = c.Events[7] }}
+	rule.judge(&Conversation{}, rule.recorder(report))
 	for _, party := range []wire.Party{wire.Client, wire.Server} {
 		seen := report[Key{Requirement: id, Party: party}]
 		if seen == nil || !strings.Contains(seen.Error, "rule: hasty: panic: ") || !strings.Contains(seen.Error, "panic_test.go") {

@@ -45,8 +45,8 @@ func readPrompts(x *Exchange, into map[string]listedPrompt) {
 	}
 }
 
-func judgePrompts(c *Conversation, o *Observer) {
-	judgeUnique(c, o, "prompts/list", "prompts", "name", "prompts.name.unique")
+func judgePrompts(c *Conversation, rec *Recorder) {
+	judgeUnique(c, rec, "prompts/list", "prompts", "name", "prompts.name.unique")
 	prompts := make(map[string]listedPrompt)
 	for _, e := range c.Messages {
 		x := c.Of(e)
@@ -55,12 +55,12 @@ func judgePrompts(c *Conversation, o *Observer) {
 		case x.Method() == "prompts/list" && e == x.Response:
 			readPrompts(x, prompts)
 		case x.Method() == "prompts/get" && e == x.Request:
-			judgeGiven(x, prompts, o)
+			judgeGiven(x, prompts, rec)
 		case x.Method() == "prompts/get" && e == x.Response:
 			messages, _ := x.Result()["messages"].([]any)
 			for _, m := range messages {
 				role := wire.At(m, "role")
-				o.Check(role == "user" || role == "assistant", "prompts.message.role-speaker", wire.Server,
+				rec.Check(role == "user" || role == "assistant", "prompts.message.role-speaker", wire.Server,
 					"the role of a prompt message is "+wire.Show(role), x.Events()...)
 			}
 		}
@@ -68,7 +68,7 @@ func judgePrompts(c *Conversation, o *Observer) {
 }
 
 // schema#promptargument: the client gives what the list marks as required.
-func judgeGiven(x *Exchange, prompts map[string]listedPrompt, o *Observer) {
+func judgeGiven(x *Exchange, prompts map[string]listedPrompt, rec *Recorder) {
 	const id = "prompts.argument.required-given"
 	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
 	p, ok := prompts[name]
@@ -83,23 +83,23 @@ func judgeGiven(x *Exchange, prompts map[string]listedPrompt, o *Observer) {
 		}
 		some = true
 		if _, ok := given[argument]; !ok {
-			o.Violation(id, wire.Client, "prompts/get of "+wire.Quote(name, 60)+" lacks a required argument", p.listed, x.Request)
+			rec.Fail(id, wire.Client, "prompts/get of "+wire.Quote(name, 60)+" lacks a required argument", p.listed, x.Request)
 			return
 		}
 	}
 	if some {
-		o.Exercised(id, wire.Client)
+		rec.Pass(id, wire.Client)
 	}
 }
 
-func judgePromptsTolerated(c *Conversation, o *Observer) {
+func judgePromptsTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	c.content(func(p *piece) {
 		if p.shape == blockShape && p.exchange.Method() == "prompts/get" && p.value["type"] != "text" && p.event.Seq < last {
-			o.Exercised("prompts.message.content-kinds", wire.Client)
+			rec.Pass("prompts.message.content-kinds", wire.Client)
 		}
 	})
-	c.tolerated("notifications/prompts/list_changed", "prompts.list-changed.unsolicited", o)
+	c.tolerated("notifications/prompts/list_changed", "prompts.list-changed.unsolicited", rec)
 	given := make(map[string]bool)
 	for _, e := range c.Messages {
 		x := c.Of(e)
@@ -110,7 +110,7 @@ func judgePromptsTolerated(c *Conversation, o *Observer) {
 			given[next] = true
 		}
 		if cursor, ok := wire.At(x.Request.Msg.Params, "cursor").(string); ok && e == x.Request && given[cursor] {
-			o.Exercised("prompts.client.pagination", wire.Client)
+			rec.Pass("prompts.client.pagination", wire.Client)
 		}
 	}
 }

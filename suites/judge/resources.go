@@ -41,7 +41,7 @@ var resourceRules = []Rule{
 // and http beside them.
 var standardSchemes = map[string]bool{"https": true, "http": true, "file": true, "git": true}
 
-func judgeIdentifiers(c *Conversation, o *Observer) {
+func judgeIdentifiers(c *Conversation, rec *Recorder) {
 	c.content(func(p *piece) {
 		link := p.shape == blockShape && p.value["type"] == "resource_link"
 		if p.event.From != wire.Server || p.shape == blockShape && !link {
@@ -50,31 +50,31 @@ func judgeIdentifiers(c *Conversation, o *Observer) {
 		if p.shape == templateShape {
 			if template, ok := p.value["uriTemplate"].(string); ok {
 				problem := schema.CheckFormat("uri-template", template)
-				o.Check(problem == "", "resources.template.rfc6570", wire.Server,
+				rec.Check(problem == "", "resources.template.rfc6570", wire.Server,
 					"the uriTemplate "+wire.Quote(template, 80)+" is "+problem, p.evidence()...)
 			}
 		} else if uri, ok := p.value["uri"].(string); ok && !p.echoes(uri) {
-			judgeURI(uri, p.evidence(), o)
+			judgeURI(uri, p.evidence(), rec)
 		}
 		if t, ok := p.value["mimeType"].(string); ok {
-			o.Check(isMIMEType(t), "resources.mime-type.syntax", wire.Server, mimeProblem("a resource", p.value), p.evidence()...)
+			rec.Check(isMIMEType(t), "resources.mime-type.syntax", wire.Server, mimeProblem("a resource", p.value), p.evidence()...)
 		}
 	})
 	for _, e := range c.Messages {
 		if e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/resources/updated" {
 			if uri, ok := wire.At(e.Msg.Params, "uri").(string); ok {
-				judgeURI(uri, []*wire.Event{e}, o)
+				judgeURI(uri, []*wire.Event{e}, rec)
 			}
 		}
 	}
-	judgeUnique(c, o, "resources/list", "resources", "uri", "resources.uri.unique")
+	judgeUnique(c, rec, "resources/list", "resources", "uri", "resources.uri.unique")
 }
 
-func judgeURI(uri string, evidence []*wire.Event, o *Observer) {
+func judgeURI(uri string, evidence []*wire.Event, rec *Recorder) {
 	problem := schema.CheckFormat("uri", uri)
-	o.Check(problem == "", "resources.uri.rfc3986", wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem, evidence...)
+	rec.Check(problem == "", "resources.uri.rfc3986", wire.Server, "the uri "+wire.Quote(uri, 80)+" is "+problem, evidence...)
 	if s, ok := scheme(uri); ok && !standardSchemes[strings.ToLower(s)] {
-		o.Check(isScheme(s), "resources.uri-scheme.custom-rfc3986", wire.Server,
+		rec.Check(isScheme(s), "resources.uri-scheme.custom-rfc3986", wire.Server,
 			"the scheme "+wire.Quote(s, 60)+" does not follow RFC 3986", evidence...)
 	}
 }
@@ -88,7 +88,7 @@ func isScheme(s string) bool {
 // A size is compared with blobs only: how text was encoded before it was put
 // into JSON is unknown. A resource may change between listing and reading, so
 // that two reads have to agree.
-func judgeSizes(c *Conversation, o *Observer) {
+func judgeSizes(c *Conversation, rec *Recorder) {
 	type sized struct {
 		listed *wire.Event
 		size   float64
@@ -125,9 +125,9 @@ func judgeSizes(c *Conversation, o *Observer) {
 			switch {
 			case float64(len(raw)) == known.size:
 				known.off = nil
-				o.Exercised("resources.size.raw-bytes", wire.Server)
+				rec.Pass("resources.size.raw-bytes", wire.Server)
 			case known.off != nil && reflect.DeepEqual(contents, known.off.Result()["contents"]):
-				o.Violation("resources.size.raw-bytes", wire.Server,
+				rec.Fail("resources.size.raw-bytes", wire.Server,
 					"the size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response)
 			default:
 				known.off = x
@@ -155,7 +155,7 @@ type subscription struct {
 }
 
 // server/resources#subscriptions
-func judgeSubscriptions(c *Conversation, o *Observer) {
+func judgeSubscriptions(c *Conversation, rec *Recorder) {
 	byURI := make(map[string]*subscription)
 	some := false
 	// Over HTTP, where messages travel on several streams, the order of arrival
@@ -179,7 +179,7 @@ func judgeSubscriptions(c *Conversation, o *Observer) {
 			byURI[uri] = &subscription{asked: true}
 		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/unsubscribe":
 			s := byURI[uri]
-			o.Check(s != nil, "resources.unsubscribe.after-subscribe", wire.Client,
+			rec.Check(s != nil, "resources.unsubscribe.after-subscribe", wire.Client,
 				"resources/unsubscribe names "+wire.Quote(uri, 60)+", which was not subscribed to", e)
 			if s != nil {
 				s.asked = false
@@ -189,16 +189,16 @@ func judgeSubscriptions(c *Conversation, o *Observer) {
 			if !ok {
 				continue
 			}
-			o.Check(some, "resources.updated.only-subscribed", wire.Server,
+			rec.Check(some, "resources.updated.only-subscribed", wire.Server,
 				"an update of "+wire.Quote(updated, 60)+" came although the client subscribed to nothing", e)
 			s := byURI[updated]
 			switch {
 			case s == nil && covered(byURI, updated):
 				if e.Seq < last {
-					o.Exercised("resources.updated.sub-resource", wire.Client)
+					rec.Pass("resources.updated.sub-resource", wire.Client)
 				}
 			case s != nil && s.ended != nil && !covered(byURI, updated) && (c.Transport == "stdio" || roundTrip > s.ended.Seq):
-				o.Violation("resources.updated.ends-with-unsubscribe", wire.Server,
+				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)
 			}
 		}
@@ -231,7 +231,7 @@ func covered(byURI map[string]*subscription, uri string) bool {
 
 // What a server may do is judged on the client, which shows that it copes by
 // going on with the session.
-func judgeResourcesTolerated(c *Conversation, o *Observer) {
+func judgeResourcesTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	custom := make(map[string]bool) // listed URIs of schemes that are the server's own
 	for _, x := range c.Exchanges {
@@ -244,7 +244,7 @@ func judgeResourcesTolerated(c *Conversation, o *Observer) {
 		switch x.Method() {
 		case "resources/list":
 			if c.Declared(wire.Server, "resources") && x.Response.Seq < last {
-				o.Exercised("resources.capability.features-independent", wire.Client)
+				rec.Pass("resources.capability.features-independent", wire.Client)
 			}
 			items, _ := x.Result()["resources"].([]any)
 			for _, item := range items {
@@ -254,27 +254,27 @@ func judgeResourcesTolerated(c *Conversation, o *Observer) {
 				}
 				t, _ := wire.At(item, "mimeType").(string)
 				if strings.HasPrefix(t, "inode/") && x.Response.Seq < last {
-					o.Exercised("resources.uri-scheme.file-xdg-mime", wire.Client)
+					rec.Pass("resources.uri-scheme.file-xdg-mime", wire.Client)
 				}
 			}
 		case "resources/read":
 			if uri, _ := wire.At(x.Request.Msg.Params, "uri").(string); custom[uri] {
-				o.Exercised("resources.uri-scheme.custom-allowed", wire.Client)
+				rec.Pass("resources.uri-scheme.custom-allowed", wire.Client)
 			}
 			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 && x.Response.Seq < last {
-				o.Exercised("resources.read.several-contents", wire.Client)
+				rec.Pass("resources.read.several-contents", wire.Client)
 			}
 		}
 	}
-	c.tolerated("notifications/resources/list_changed", "resources.list-changed.unsolicited", o)
+	c.tolerated("notifications/resources/list_changed", "resources.list-changed.unsolicited", rec)
 }
 
 // tolerated counts the notifications of a server after which the client went on.
-func (c *Conversation) tolerated(method, id string, o *Observer) {
+func (c *Conversation) tolerated(method, id string, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	for _, e := range c.Messages {
 		if e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == method && e.Seq < last {
-			o.Exercised(id, wire.Client)
+			rec.Pass(id, wire.Client)
 		}
 	}
 }

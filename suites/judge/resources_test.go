@@ -74,7 +74,7 @@ func TestUpdatesAfterUnsubscribe(t *testing.T) {
 		{"covered by another", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b/c") + updated("a:b/c"), false},
 		{"another resource", subscribe(1, "a:b") + unsubscribe(2, "a:b") + subscribe(3, "a:c") + updated("a:c"), false},
 	} {
-		seen := judge.Judge([]*wire.Log{conversation(t, c.lines)})[judge.Key{Requirement: id, Party: wire.Server}]
+		seen := judge.Judge([]*wire.Log{conversation(t, c.lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
 		if broken := seen != nil && len(seen.Findings) > 0; broken != c.broken {
 			t.Errorf("%s: broken is %v, want %v", c.name, broken, c.broken)
 		}

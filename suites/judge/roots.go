@@ -22,7 +22,7 @@ var rootRules = []Rule{{
 var roots = feature{capability: "roots", method: "roots/list", declared: "roots.capability.declared", honoured: "roots.list.answered"}
 
 // client/roots
-func judgeRoots(c *Conversation, o *Observer) {
+func judgeRoots(c *Conversation, rec *Recorder) {
 	var before *Exchange
 	var changes []*wire.Event
 	for _, e := range c.Messages {
@@ -34,31 +34,31 @@ func judgeRoots(c *Conversation, o *Observer) {
 	visit := func(x *Exchange) {
 		list, ok := x.Result()["roots"].([]any)
 		if !ok {
-			judgeNoRoots(c, x, o)
+			judgeNoRoots(c, x, rec)
 			return
 		}
-		judgeRootList(x, list, o)
+		judgeRootList(x, list, rec)
 		if before != nil && announced {
-			judgeRootChange(before, x, changes, o)
+			judgeRootChange(before, x, changes, rec)
 		}
 		before = x
 	}
-	judgeFeature(c, roots, o, visit)
+	judgeFeature(c, roots, rec, visit)
 }
 
 // judgeNoRoots judges an answer without a list (client/roots#error-handling).
-func judgeNoRoots(c *Conversation, x *Exchange, o *Observer) {
+func judgeNoRoots(c *Conversation, x *Exchange, rec *Recorder) {
 	answer := x.Response.Msg
 	switch {
 	case answer.Kind == wire.Result && c.Declared(wire.Client, "roots"):
-		o.Violation("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
+		rec.Fail("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
 	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode && !c.Declared(wire.Client, "roots"):
-		o.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
+		rec.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
 			"a client without roots answers with error "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", x.Events()...)
 	}
 }
 
-func judgeRootList(x *Exchange, list []any, o *Observer) {
+func judgeRootList(x *Exchange, list []any, rec *Recorder) {
 	seen := make(map[string]bool)
 	for _, root := range list {
 		uri, ok := wire.At(root, "uri").(string)
@@ -66,10 +66,10 @@ func judgeRootList(x *Exchange, list []any, o *Observer) {
 			continue // the schema judges it
 		}
 		shown := "the root " + wire.Quote(uri, 80)
-		o.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client, shown+" is no file:// URI", x.Events()...)
-		o.Check(!seen[uri], "roots.root.uri-unique", wire.Client, shown+" is listed twice", x.Events()...)
+		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client, shown+" is no file:// URI", x.Events()...)
+		rec.Check(!seen[uri], "roots.root.uri-unique", wire.Client, shown+" is listed twice", x.Events()...)
 		seen[uri] = true
-		o.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment", x.Events()...)
+		rec.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment", x.Events()...)
 	}
 }
 
@@ -87,7 +87,7 @@ func traverses(uri string) bool {
 // judgeRootChange compares a list with the one before it: what changed has to
 // be announced (client/roots#root-list-changes). The announcement may come late,
 // and answers may overtake each other, so that the older list comes last.
-func judgeRootChange(before, after *Exchange, changes []*wire.Event, o *Observer) {
+func judgeRootChange(before, after *Exchange, changes []*wire.Event, rec *Recorder) {
 	if reflect.DeepEqual(before.Result()["roots"], after.Result()["roots"]) {
 		return
 	}
@@ -95,6 +95,6 @@ func judgeRootChange(before, after *Exchange, changes []*wire.Event, o *Observer
 	if before.Request.Stream != transport.Stdout && before.Request.Stream != transport.Stdin {
 		i = 0 // over HTTP answers and notifications overtake each other
 	}
-	o.Check(i < len(changes), "roots.list-changed.notify", wire.Client,
+	rec.Check(i < len(changes), "roots.list-changed.notify", wire.Client,
 		"the roots have changed and no notification said so", before.Response, after.Request, after.Response)
 }

@@ -29,7 +29,7 @@ type feature struct {
 
 // judgeFeature judges how a client answers the requests for a feature, and
 // hands each of them to visit.
-func judgeFeature(c *Conversation, f feature, o *Observer, visit func(x *Exchange)) {
+func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Exchange)) {
 	if c.Init == nil || c.Init.From() != wire.Client {
 		return // what was declared is not known
 	}
@@ -52,33 +52,33 @@ func judgeFeature(c *Conversation, f feature, o *Observer, visit func(x *Exchang
 		case x.From() == wire.Client:
 			open--
 		case x.Method() == f.method:
-			judgeOffer(f, declared, x, o)
+			judgeOffer(f, declared, x, rec)
 			if p, ok := nested[x]; ok && f.nested != "" && declared && open > 0 && p == period {
-				o.Exercised(f.nested, wire.Client)
+				rec.Pass(f.nested, wire.Client)
 			}
 			visit(x)
 		}
 	}
 }
 
-func judgeOffer(f feature, declared bool, x *Exchange, o *Observer) {
+func judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
 	answer := x.Response.Msg
 	if answer.Kind == wire.Result {
-		o.Check(declared, f.declared, wire.Client, x.Method()+" got a result although the client has not declared "+f.capability, x.Events()...)
+		rec.Check(declared, f.declared, wire.Client, x.Method()+" got a result although the client has not declared "+f.capability, x.Events()...)
 	}
 	unknown := answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.Code == -32601
 	if !declared {
 		switch {
 		case f.refused == "":
 		case unknown:
-			o.Exercised(f.refused, wire.Client)
+			rec.Pass(f.refused, wire.Client)
 		case answer.Kind == wire.ErrorResponse:
 			// basic/lifecycle#operation names no code.
-			o.Warning(f.refused, wire.Client, "the error for an undeclared feature is not -32601", x.Events()...)
+			rec.Warn(f.refused, wire.Client, "the error for an undeclared feature is not -32601", x.Events()...)
 		}
 		return
 	}
-	o.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but does not know "+x.Method(), x.Events()...)
+	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but does not know "+x.Method(), x.Events()...)
 }
 
 var sampling = feature{
@@ -88,20 +88,20 @@ var sampling = feature{
 }
 
 // client/sampling
-func judgeSampling(c *Conversation, o *Observer) {
+func judgeSampling(c *Conversation, rec *Recorder) {
 	for _, x := range c.Exchanges {
 		if x.From() == wire.Server && x.Method() == sampling.method {
-			judgeSamplingRequest(x, o)
+			judgeSamplingRequest(x, rec)
 		}
 	}
-	judgeFeature(c, sampling, o, func(x *Exchange) { judgeSamplingResult(x, o) })
+	judgeFeature(c, sampling, rec, func(x *Exchange) { judgeSamplingResult(x, rec) })
 }
 
-func judgeSamplingRequest(x *Exchange, o *Observer) {
+func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 	params := x.Request.Msg.Params
 	messages, _ := wire.At(params, "messages").([]any)
 	for _, m := range messages {
-		judgeSamplingContent(wire.At(m, "content"), x.Request, []*wire.Event{x.Request}, o)
+		judgeSamplingContent(wire.At(m, "content"), x.Request, []*wire.Event{x.Request}, rec)
 	}
 	for _, name := range []string{"costPriority", "speedPriority", "intelligencePriority"} {
 		preferences, _ := wire.At(params, "modelPreferences").(map[string]any)
@@ -110,58 +110,58 @@ func judgeSamplingRequest(x *Exchange, o *Observer) {
 			continue
 		}
 		n, ok := number(v)
-		o.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range", wire.Server,
+		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range", wire.Server,
 			name+" is "+wire.Show(v)+", which does not lie from 0 to 1", x.Request)
 	}
 }
 
 // judgeSamplingContent judges the content of one sampling message
 // (client/sampling#messages).
-func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event, o *Observer) {
+func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event, rec *Recorder) {
 	const id = "sampling.message.content-kinds"
 	block, ok := content.(map[string]any)
 	if !ok {
-		o.Violation(id, sent.From, "the content is "+wire.TypeName(content)+", not one block", evidence...)
+		rec.Fail(id, sent.From, "the content is "+wire.TypeName(content)+", not one block", evidence...)
 		return
 	}
-	o.Check(samplingKind(block["type"]), id, sent.From,
+	rec.Check(samplingKind(block["type"]), id, sent.From,
 		"the content is of type "+wire.Show(block["type"])+", not text, image or audio", evidence...)
 }
 
 func samplingKind(kind any) bool { return kind == "text" || kind == "image" || kind == "audio" }
 
-// wordsPerToken and wordsBeside are how many more words than tokens a generation
+// wordsPerToken and extraWords are how many more words than tokens a generation
 // may have before it cannot have kept to the limit: a token is hardly ever more
 // than a word.
 const (
 	wordsPerToken = 3
-	wordsBeside   = 10
+	extraWords    = 10
 )
 
-func judgeSamplingResult(x *Exchange, o *Observer) {
+func judgeSamplingResult(x *Exchange, rec *Recorder) {
 	result := x.Result()
 	faulty := faultyContent(x.Request.Msg.Params)
 	if result == nil {
 		if faulty != "" {
-			o.Exercised("sampling.security.validate-content", wire.Client)
+			rec.Pass("sampling.security.validate-content", wire.Client)
 		}
 		return
 	}
 	if faulty != "" {
-		o.Violation("sampling.security.validate-content", wire.Client, "a message with invalid content got a generation: "+faulty, x.Events()...)
+		rec.Fail("sampling.security.validate-content", wire.Client, "a message with invalid content got a generation: "+faulty, x.Events()...)
 	}
-	judgeSamplingContent(result["content"], x.Response, x.Events(), o)
+	judgeSamplingContent(result["content"], x.Response, x.Events(), rec)
 	if role, ok := result["role"].(string); ok {
-		o.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user", x.Events()...)
+		rec.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user", x.Events()...)
 	}
 	if model, ok := result["model"].(string); ok {
-		o.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty", x.Events()...)
+		rec.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty", x.Events()...)
 	}
 	text, ok := wire.At(result, "content", "text").(string)
 	limit, given := number(wire.At(x.Request.Msg.Params, "maxTokens"))
 	if ok && given && limit.Sign() > 0 {
-		words := big.NewRat(int64(len(strings.Fields(text))-wordsBeside), wordsPerToken)
-		o.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
+		words := big.NewRat(int64(len(strings.Fields(text))-extraWords), wordsPerToken)
+		rec.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
 			"the generation has many more words than maxTokens allows tokens", x.Events()...)
 	}
 }

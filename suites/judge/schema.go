@@ -92,7 +92,7 @@ func schemaRequirements() []string {
 	return ids
 }
 
-func judgeSchema(c *Conversation, o *Observer) {
+func judgeSchema(c *Conversation, rec *Recorder) {
 	revision, err := schema.Load()
 	if err != nil {
 		panic(err) // the schema is part of this program
@@ -100,17 +100,17 @@ func judgeSchema(c *Conversation, o *Observer) {
 	for _, e := range c.Messages {
 		switch m := e.Msg; m.Kind {
 		case wire.Request, wire.Notification:
-			judgeCall(c, revision, e, o)
+			judgeCall(c, revision, e, rec)
 		case wire.Result:
 			if x := c.Of(e); x != nil {
-				judgeResult(revision, x, e, o)
+				judgeResult(revision, x, e, rec)
 			}
 		}
 	}
 }
 
 // judgeCall judges a request or notification by its method and direction.
-func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, o *Observer) {
+func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, rec *Recorder) {
 	sender := schema.Party(e.From)
 	kind, def, known, other := "request", "", false, false
 	if e.Msg.Kind == wire.Request {
@@ -124,22 +124,22 @@ func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, o *Obs
 	direction := "schema." + string(e.From) + "-" + kind
 	if !known {
 		if other {
-			o.Violation(direction, e.From, "only a "+string(e.From.Peer())+" sends "+e.Msg.Method, e)
+			rec.Fail(direction, e.From, "only a "+string(e.From.Peer())+" sends "+e.Msg.Method, e)
 		}
 		// A method that the revision does not know is not forbidden.
 		return
 	}
-	o.Exercised(direction, e.From)
+	rec.Pass(direction, e.From)
 	if e.Msg.Has(wire.ParamsType) {
 		return // judged with the envelope
 	}
 	if c.echoesURI(e) {
 		return // the server has said that this is one
 	}
-	report(revision, def, schema.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, o)
+	report(revision, def, schema.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, rec)
 	if e.Msg.Method == "ping" {
 		params, _ := e.Msg.Params.(map[string]any)
-		o.Check(only(params, "_meta"), "ping.no-params", e.From, "a ping has no parameters", e)
+		rec.Check(only(params, "_meta"), "ping.no-params", e.From, "a ping has no parameters", e)
 	}
 }
 
@@ -192,7 +192,7 @@ func only(o map[string]any, name string) bool {
 	return true
 }
 
-func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, o *Observer) {
+func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, rec *Recorder) {
 	def, known := schema.Result(x.Method())
 	if !known || e.Msg.Has(wire.ResultType) {
 		return
@@ -201,15 +201,15 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, o *Obser
 		// What answers a broken request may hold what was broken in it.
 		return
 	}
-	report(revision, def, schema.ResultRequirementID(x.Method()), e.Msg.Result, e, []*wire.Event{x.Request, e}, o)
+	report(revision, def, schema.ResultRequirementID(x.Method()), e.Msg.Result, e, []*wire.Event{x.Request, e}, rec)
 	if x.Method() == "ping" {
 		result, _ := e.Msg.Result.(map[string]any)
-		o.Check(only(result, "_meta"), "ping.response-empty", e.From, "the result of ping is not empty", x.Request, e)
+		rec.Check(only(result, "_meta"), "ping.response-empty", e.From, "the result of ping is not empty", x.Request, e)
 	}
 }
 
 // report judges one value by a definition and attributes what is wrong with it.
-func report(revision *schema.Revision, def, id string, value any, e *wire.Event, evidence []*wire.Event, o *Observer) {
+func report(revision *schema.Revision, def, id string, value any, e *wire.Event, evidence []*wire.Event, rec *Recorder) {
 	clean := true
 	for _, v := range revision.Validate(def, value) {
 		broken := refine(def, id, v)
@@ -221,21 +221,21 @@ func report(revision *schema.Revision, def, id string, value any, e *wire.Event,
 		}
 		clean = clean && broken != id
 		if fractionalCount(v, value) {
-			o.Warning(broken, e.From, v.String(), evidence...)
+			rec.Warn(broken, e.From, v.String(), evidence...)
 			continue
 		}
-		o.Violation(broken, e.From, v.String(), evidence...)
+		rec.Fail(broken, e.From, v.String(), evidence...)
 	}
 	if object, ok := value.(map[string]any); ok && def == "EmptyResult" && id != schema.ResultRequirementID("ping") && !only(object, "_meta") {
 		clean = false
-		o.Warning(id, e.From, "the result has members where an empty one is due", evidence...)
+		rec.Warn(id, e.From, "the result has members where an empty one is due", evidence...)
 	}
 	if clean {
-		o.Exercised(id, e.From)
+		rec.Pass(id, e.From)
 	}
 	for _, part := range parts[def] {
 		if wire.At(value, part.path...) != nil {
-			o.Exercised(part.id, e.From)
+			rec.Pass(part.id, e.From)
 		}
 	}
 }

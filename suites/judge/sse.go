@@ -24,7 +24,7 @@ var sseRules = []Rule{{
 }}
 
 // The transport of revision 2024-11-05 (basic/transports#backwards-compatibility).
-func judgeSSE(c *Conversation, o *Observer) {
+func judgeSSE(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameSSE {
 		return
 	}
@@ -42,21 +42,21 @@ func judgeSSE(c *Conversation, o *Observer) {
 		return
 	}
 	if !stream.OK() || stream.MediaType() != typeEvents {
-		if stream.Status() != http.StatusUnauthorized && !o.known.listens(stream) {
-			o.Violation("sse.server.sse-endpoint", wire.Server,
+		if stream.Status() != http.StatusUnauthorized && !rec.trace.listens(stream) {
+			rec.Fail("sse.server.sse-endpoint", wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with an event stream",
 					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
 		}
 		return
 	}
-	o.Exercised("sse.server.sse-endpoint", wire.Server)
-	announced := judgeEndpointEvent(c, stream, o)
+	rec.Pass("sse.server.sse-endpoint", wire.Server)
+	announced := judgeEndpointEvent(c, stream, rec)
 	for _, e := range stream.Messages {
-		judgeMessageEvent(e, o)
+		judgeMessageEvent(e, rec)
 	}
 	for _, x := range c.HTTP {
 		if len(x.Sent) > 0 && x.Sent[0].Kind == wire.KindMessage && !streamable(x, stream) {
-			c.judgeLegacyPost(x, stream, announced, o)
+			c.judgeLegacyPost(x, stream, announced, rec)
 		}
 	}
 }
@@ -91,14 +91,14 @@ func listeningTimes(logs []*wire.Log) []listening {
 // listens reports whether the stream was open for another client when the GET
 // for it was answered: a server may serve one at a time (docs/positions.md,
 // several-clients).
-func (k Known) listens(x *wire.HTTPExchange) bool {
-	return slices.ContainsFunc(k.listening, func(l listening) bool {
+func (t traceFacts) listens(x *wire.HTTPExchange) bool {
+	return slices.ContainsFunc(t.listening, func(l listening) bool {
 		return l.url == x.Request.HTTP.URL && l.from < x.Head.At && x.Head.At < l.to
 	})
 }
 
 // judgeEndpointEvent judges the first event and returns it.
-func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, o *Observer) *wire.Event {
+func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, rec *Recorder) *wire.Event {
 	var first, endpoint *wire.Event
 	for _, e := range c.Events {
 		if e.Stream != stream.Stream || e.From != wire.Server || e.SSE == nil || e.Raw == nil {
@@ -115,36 +115,36 @@ func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, o *Observer)
 	if endpoint == nil {
 		// How long to wait for it is for whoever opened the stream.
 		if stream.End != nil {
-			o.Violation("sse.server.endpoint-event", wire.Server, "no endpoint event came", stream.Events(stream.End)...)
+			rec.Fail("sse.server.endpoint-event", wire.Server, "no endpoint event came", stream.Events(stream.End)...)
 		}
 		return nil
 	}
-	o.Exercised("sse.server.endpoint-event", wire.Server)
-	o.Check(first == endpoint, "sse.server.endpoint-event-first", wire.Server, "another event came before the endpoint event", first, endpoint)
+	rec.Pass("sse.server.endpoint-event", wire.Server)
+	rec.Check(first == endpoint, "sse.server.endpoint-event-first", wire.Server, "another event came before the endpoint event", first, endpoint)
 	text := string(endpoint.Raw)
 	_, err := url.Parse(text)
 	switch {
 	case text == "":
-		o.Violation("sse.server.endpoint-event-uri", wire.Server, "the endpoint event is empty", endpoint)
+		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the endpoint event is empty", endpoint)
 	case err != nil || strings.ContainsAny(text, " \t\r\n\"{}<>"):
-		o.Violation("sse.server.endpoint-event-uri", wire.Server, "the endpoint event holds no URI", endpoint)
+		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the endpoint event holds no URI", endpoint)
 	}
 	return endpoint
 }
 
-func judgeMessageEvent(e *wire.Event, o *Observer) {
+func judgeMessageEvent(e *wire.Event, rec *Recorder) {
 	if e.Member || e.SSE == nil {
 		return
 	}
 	name := e.SSE.Event
-	o.Check(name == "" || name == "message", "sse.server.message-events", wire.Server,
+	rec.Check(name == "" || name == "message", "sse.server.message-events", wire.Server,
 		"a message came as an event of type "+wire.Quote(name, 60), e)
 	switch {
 	case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 	case e.Msg.Kind == wire.Invalid, e.Msg.Kind == wire.Batch:
-		o.Violation("sse.server.message-json", wire.Server, "the data of a message event is not one JSON-RPC message: "+faults(e.Msg), e)
+		rec.Fail("sse.server.message-json", wire.Server, "the data of a message event is not one JSON-RPC message: "+faults(e.Msg), e)
 	default:
-		o.Exercised("sse.server.message-json", wire.Server)
+		rec.Pass("sse.server.message-json", wire.Server)
 	}
 }
 
@@ -157,13 +157,13 @@ func streamable(x, stream *wire.HTTPExchange) bool {
 }
 
 // judgeLegacyPost judges a message of the client and what became of it.
-func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *wire.Event, o *Observer) {
+func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *wire.Event, rec *Recorder) {
 	if announced == nil {
 		return
 	}
 	target, err := resolve(stream.Request.HTTP.URL, string(announced.Raw))
 	if err == nil {
-		o.Check(x.Method() == http.MethodPost && location(x.Request.HTTP.URL) == target && x.Request.Seq > announced.Seq,
+		rec.Check(x.Method() == http.MethodPost && location(x.Request.HTTP.URL) == target && x.Request.Seq > announced.Seq,
 			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI", append([]*wire.Event{announced}, x.Events()...)...)
 	}
 	m := x.Message()
@@ -177,10 +177,10 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	if refusesEntry(x) {
 		return
 	}
-	o.Check(x.OK(), "sse.server.post-endpoint", wire.Server,
+	rec.Check(x.OK(), "sse.server.post-endpoint", wire.Server,
 		fmt.Sprintf("a message was answered with HTTP status %d", x.Status()), x.Events()...)
 	if x.OK() {
-		o.Exercised("sse.server.endpoint-event-uri", wire.Server)
+		rec.Pass("sse.server.endpoint-event-uri", wire.Server)
 	}
 	if m.Msg.Kind != wire.Request {
 		return
@@ -196,12 +196,12 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	}
 	switch {
 	case onStream:
-		o.Exercised("sse.server.responses-on-stream", wire.Server)
+		rec.Pass("sse.server.responses-on-stream", wire.Server)
 		if c.Init != nil && m == c.Init.Request && c.Initialized != nil {
-			o.Exercised("sse.client.message-events", wire.Client)
+			rec.Pass("sse.client.message-events", wire.Client)
 		}
 	case inBody != nil:
-		o.Violation("sse.server.responses-on-stream", wire.Server, "the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
+		rec.Fail("sse.server.responses-on-stream", wire.Server, "the response came in the answer to the POST, not on the stream", x.Events(inBody)...)
 	}
 }
 

@@ -21,30 +21,30 @@ var stdioRules = []Rule{{
 }}
 
 // basic/transports#stdio
-func judgeStdio(c *Conversation, o *Observer) {
+func judgeStdio(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameStdio {
 		return
 	}
-	judgeLines(c, o)
+	judgeLines(c, rec)
 	for _, e := range c.Events {
 		if e.Kind == wire.KindStderr {
-			o.Exercised("stdio.server.stderr-logging", wire.Server)
+			rec.Pass("stdio.server.stderr-logging", wire.Server)
 			if !utf8.Valid(e.Raw) {
-				o.Note("stdio.server.stderr-logging", wire.Server, "stderr holds bytes that are not UTF-8")
+				rec.Note("stdio.server.stderr-logging", wire.Server, "stderr holds bytes that are not UTF-8")
 			}
 		}
 	}
 	for _, x := range c.Exchanges {
 		if r := x.Response; r != nil && x.From() == wire.Client {
-			o.Exercised("stdio.server.reads-stdin", wire.Server)
-			o.Exercised("stdio.server.writes-stdout", wire.Server)
+			rec.Pass("stdio.server.reads-stdin", wire.Server)
+			rec.Pass("stdio.server.writes-stdout", wire.Server)
 			break
 		}
 	}
-	judgeExit(c, o)
+	judgeExit(c, rec)
 }
 
-func judgeLines(c *Conversation, o *Observer) {
+func judgeLines(c *Conversation, rec *Recorder) {
 	tries := maxTries
 	spread := 0 // the lines before this position belong to a message already judged
 	for i, e := range c.Messages {
@@ -54,25 +54,25 @@ func judgeLines(c *Conversation, o *Observer) {
 		}
 		switch {
 		case e.Dropped > 0:
-			o.Violation(clean, e.From, "a line that is longer than the limit does not end", e)
+			rec.Fail(clean, e.From, "a line that is longer than the limit does not end", e)
 		case e.Msg.Has(wire.TooDeep, wire.TooLarge):
-			o.Note(clean, e.From, "a message is larger or nests deeper than mcpconform reads")
+			rec.Note(clean, e.From, "a message is larger or nests deeper than mcpconform reads")
 		case e.Member:
 		case e.Msg.Kind != wire.Invalid:
-			o.Exercised(clean, e.From)
-			o.Exercised("stdio.message.no-embedded-newlines", e.From)
-			judgeDelimiter(e, o)
+			rec.Pass(clean, e.From)
+			rec.Pass("stdio.message.no-embedded-newlines", e.From)
+			judgeDelimiter(e, rec)
 		case i < spread && e.From == wire.Server, c.cutShort(e):
 		case sharesLine(e):
-			o.Violation("stdio.message.newline-delimited", e.From, "two messages share one line", e)
+			rec.Fail("stdio.message.newline-delimited", e.From, "two messages share one line", e)
 		default:
 			lines, end := pieces(c, i, &tries)
 			if len(lines) < 2 {
-				o.Violation(clean, e.From, "a line is no MCP message: "+faults(e.Msg), e)
+				rec.Fail(clean, e.From, "a line is no MCP message: "+faults(e.Msg), e)
 				continue
 			}
 			spread = end
-			o.Violation("stdio.message.no-embedded-newlines", e.From, "one message is spread over several lines", lines...)
+			rec.Fail("stdio.message.no-embedded-newlines", e.From, "one message is spread over several lines", lines...)
 		}
 	}
 }
@@ -87,12 +87,12 @@ func sharesLine(e *wire.Event) bool {
 	return wire.Parse(e.Raw[:syntax.Offset]).Kind != wire.Invalid && looksLikeMessage(e.Raw[syntax.Offset:])
 }
 
-func judgeDelimiter(e *wire.Event, o *Observer) {
+func judgeDelimiter(e *wire.Event, rec *Recorder) {
 	const id = "stdio.message.newline-delimited"
 	if transport.Unterminated(e) {
-		o.Warning(id, e.From, "the last message lacks its newline", e)
+		rec.Warn(id, e.From, "the last message lacks its newline", e)
 	} else {
-		o.Exercised(id, e.From)
+		rec.Pass(id, e.From)
 	}
 }
 
@@ -182,7 +182,7 @@ func (b *brackets) read(text []byte) {
 
 // A server whose stdin was closed exits by itself: the shutdown of
 // basic/lifecycle#stdio has nothing else that would tell it to.
-func judgeExit(c *Conversation, o *Observer) {
+func judgeExit(c *Conversation, rec *Recorder) {
 	const id = "lifecycle.shutdown.stdio-server-exits"
 	var spoke, closed, signalled, exited *wire.Event
 	for _, e := range c.Events {
@@ -206,14 +206,14 @@ func judgeExit(c *Conversation, o *Observer) {
 		}
 		// Where a process takes long to come up it may take long to go, and one
 		// that was still starting had not looked at its stdin.
-		if spoke.Seq > closed.Seq || signalled.At-closed.At < transport.ExitPerStart*o.known.slowestStart {
+		if spoke.Seq > closed.Seq || signalled.At-closed.At < transport.ExitPerStart*rec.trace.slowestStart {
 			return
 		}
-		o.Violation(id, wire.Server, "the server was still running when its stdin had been closed for "+
+		rec.Fail(id, wire.Server, "the server was still running when its stdin had been closed for "+
 			(signalled.At-closed.At).Round(10e6).String(), closed, signalled, exited)
 		return
 	}
-	o.Exercised(id, wire.Server)
+	rec.Pass(id, wire.Server)
 }
 
 // slowestStart returns the longest time that a process took to its first message.

@@ -157,20 +157,20 @@ func (t *tool) output() *schema.Tool {
 	return nil
 }
 
-func judgeToolLists(c *Conversation, o *Observer) {
+func judgeToolLists(c *Conversation, rec *Recorder) {
 	ids := map[string]string{"inputSchema": "tools.input-schema.valid", "outputSchema": "tools.output-schema.valid"}
 	for _, t := range c.tools() {
 		for _, s := range t.schemas {
 			what := s.member + " of tool " + wire.Quote(t.name, 60)
 			var problem *schema.ToolSchemaError
 			if errors.As(s.err, &problem) && problem.Unsupported {
-				o.Note(ids[s.member], wire.Server, what+" was not judged: "+problem.Error())
+				rec.Note(ids[s.member], wire.Server, what+" was not judged: "+problem.Error())
 				continue
 			}
-			o.Check(s.err == nil, ids[s.member], wire.Server, what+" is no valid JSON Schema: "+reason(s.err), t.listed)
+			rec.Check(s.err == nil, ids[s.member], wire.Server, what+" is no valid JSON Schema: "+reason(s.err), t.listed)
 		}
 	}
-	judgeUnique(c, o, "tools/list", "tools", "name", "tools.name.unique")
+	judgeUnique(c, rec, "tools/list", "tools", "name", "tools.name.unique")
 }
 
 func reason(err error) string {
@@ -182,7 +182,7 @@ func reason(err error) string {
 
 // judgeUnique judges that a list names nothing twice, over all of its pages. A
 // listing that begins anew starts over.
-func judgeUnique(c *Conversation, o *Observer, method, member, key, id string) {
+func judgeUnique(c *Conversation, rec *Recorder, method, member, key, id string) {
 	// Listings may run side by side: a page belongs to the listing whose last
 	// cursor it was asked with.
 	type listing struct{ seen map[string]*wire.Event }
@@ -211,11 +211,11 @@ func judgeUnique(c *Conversation, o *Observer, method, member, key, id string) {
 				if first == x.Response {
 					evidence = evidence[1:]
 				}
-				o.Violation(id, wire.Server, wire.Quote(name, 60)+" is listed twice", evidence...)
+				rec.Fail(id, wire.Server, wire.Quote(name, 60)+" is listed twice", evidence...)
 				continue
 			}
 			l.seen[name] = x.Response
-			o.Exercised(id, wire.Server)
+			rec.Pass(id, wire.Server)
 		}
 		if next, ok := x.Result()["nextCursor"].(string); ok {
 			byCursor[next] = l
@@ -223,7 +223,7 @@ func judgeUnique(c *Conversation, o *Observer, method, member, key, id string) {
 	}
 }
 
-func judgeToolResults(c *Conversation, o *Observer) {
+func judgeToolResults(c *Conversation, rec *Recorder) {
 	var listed map[string]*tool // read only if there are results to judge
 	for _, x := range c.Exchanges {
 		if x.Method() != "tools/call" || x.From() != wire.Client || x.Result() == nil {
@@ -235,49 +235,49 @@ func judgeToolResults(c *Conversation, o *Observer) {
 				listed[t.name] = t
 			}
 		}
-		judgeToolResult(c, x, listed, o)
+		judgeToolResult(c, x, listed, rec)
 	}
 }
 
 // server/tools#structured-content and #output-schema
-func judgeToolResult(c *Conversation, x *Exchange, listed map[string]*tool, o *Observer) {
+func judgeToolResult(c *Conversation, x *Exchange, listed map[string]*tool, rec *Recorder) {
 	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
 	result := x.Result()
 	failed, _ := result["isError"].(bool)
 	structured, has := result["structuredContent"]
 	if object, ok := structured.(map[string]any); ok {
-		o.Exercised("tools.structured-content.object", wire.Server)
+		rec.Pass("tools.structured-content.object", wire.Server)
 		if !failed {
-			o.Check(copied(result, object), "tools.structured-content.text-copy", wire.Server,
+			rec.Check(copied(result, object), "tools.structured-content.text-copy", wire.Server,
 				"no text block repeats the structured content as JSON", x.Events()...)
 		}
 	}
 	if t := listed[name]; t != nil && t.output() != nil && !failed {
 		events := []*wire.Event{t.listed, x.Request, x.Response}
-		o.Check(has, "tools.output-schema.structured-present", wire.Server,
+		rec.Check(has, "tools.output-schema.structured-present", wire.Server,
 			"the tool "+wire.Quote(name, 60)+" lists an output schema, but its result has no structuredContent", events...)
 		if has {
-			judgeConforms(t.output().Validate(structured), events, o)
+			judgeConforms(t.output().Validate(structured), events, rec)
 		}
 	}
 	blocks, _ := result["content"].([]any)
 	for _, block := range blocks {
 		if wire.At(block, "type") == "resource" {
-			o.Check(c.Declared(wire.Server, "resources"), "tools.embedded-resource.resources-capability", wire.Server,
+			rec.Check(c.Declared(wire.Server, "resources"), "tools.embedded-resource.resources-capability", wire.Server,
 				"a tool result embeds a resource, but the server does not declare resources", x.Events()...)
 		}
 	}
 }
 
-func judgeConforms(broken []schema.Violation, events []*wire.Event, o *Observer) {
+func judgeConforms(broken []schema.Violation, events []*wire.Event, rec *Recorder) {
 	const id = "tools.output-schema.conforms"
 	switch {
 	case len(broken) == 0:
-		o.Exercised(id, wire.Server)
+		rec.Pass(id, wire.Server)
 	case broken[0].Keyword == schema.Undecided:
-		o.Note(id, wire.Server, broken[0].Message)
+		rec.Note(id, wire.Server, broken[0].Message)
 	default:
-		o.Violation(id, wire.Server, "structuredContent does not fit the tool's output schema: "+broken[0].String(), events...)
+		rec.Fail(id, wire.Server, "structuredContent does not fit the tool's output schema: "+broken[0].String(), events...)
 	}
 }
 
@@ -312,7 +312,7 @@ func plain(v any) any {
 
 // What a tool may return or list is judged on the client, which shows that it
 // copes by going on with the session.
-func judgeToolsTolerated(c *Conversation, o *Observer) {
+func judgeToolsTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	listed := make(map[string]bool) // URIs of resources
 	read := false                   // whether resources were listed at all
@@ -333,7 +333,7 @@ func judgeToolsTolerated(c *Conversation, o *Observer) {
 			items, _ := x.Result()["tools"].([]any)
 			for _, item := range items {
 				if wire.At(item, "outputSchema") != nil {
-					o.Exercised("tools.output-schema.optional", wire.Client)
+					rec.Pass("tools.output-schema.optional", wire.Client)
 				}
 			}
 		}
@@ -342,7 +342,7 @@ func judgeToolsTolerated(c *Conversation, o *Observer) {
 		if x.From() != wire.Client || x.Method() != "tools/call" || x.Result() == nil || x.Response.Seq > last {
 			continue
 		}
-		o.Exercised("tools.result.structured-or-unstructured", wire.Client)
+		rec.Pass("tools.result.structured-or-unstructured", wire.Client)
 		blocks, _ := x.Result()["content"].([]any)
 		kinds := make(map[string]bool)
 		for _, block := range blocks {
@@ -350,17 +350,17 @@ func judgeToolsTolerated(c *Conversation, o *Observer) {
 			kinds[kind] = true
 			switch kind {
 			case "resource":
-				o.Exercised("tools.result.embedded-resources", wire.Client)
+				rec.Pass("tools.result.embedded-resources", wire.Client)
 			case "resource_link":
-				o.Exercised("tools.result.resource-links", wire.Client)
+				rec.Pass("tools.result.resource-links", wire.Client)
 				if uri, ok := wire.At(block, "uri").(string); ok && read && !listed[uri] {
-					o.Exercised("tools.resource-link.unlisted", wire.Client)
+					rec.Pass("tools.resource-link.unlisted", wire.Client)
 				}
 			}
 		}
 		if len(kinds) > 1 {
-			o.Exercised("tools.result.mixed-content", wire.Client)
+			rec.Pass("tools.result.mixed-content", wire.Client)
 		}
 	}
-	c.tolerated("notifications/tools/list_changed", "tools.list-changed.unsolicited", o)
+	c.tolerated("notifications/tools/list_changed", "tools.list-changed.unsolicited", rec)
 }

@@ -37,15 +37,15 @@ var utilityRules = []Rule{
 }
 
 // basic/utilities/progress
-func judgeProgress(c *Conversation, o *Observer) {
-	judgeTokens(c, o)
+func judgeProgress(c *Conversation, rec *Recorder) {
+	judgeTokens(c, rec)
 	var asked map[wire.Party]map[string]*Exchange // requests by the text of their token
 	for _, e := range c.Messages {
 		if e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/progress" {
 			continue
 		}
 		if x := c.Of(e); x != nil {
-			judgeReference(x, e, o)
+			judgeReference(x, e, rec)
 			continue
 		}
 		if asked == nil {
@@ -53,13 +53,13 @@ func judgeProgress(c *Conversation, o *Observer) {
 		}
 		token := wire.At(e.Msg.Params, "progressToken")
 		if x := asked[e.From.Peer()][tokenText(token)]; x != nil && x.Request.Seq < e.Seq && wire.ReadID(token).Usable() {
-			o.Violation("progress.token.echo", e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token), x.Request, e)
+			rec.Fail("progress.token.echo", e.From, "the token "+wire.Show(x.Token)+" came back as "+wire.Show(token), x.Request, e)
 			continue
 		}
-		o.Violation("progress.token.active-request", e.From, "no request has the progress token "+wire.Show(token), e)
+		rec.Fail("progress.token.active-request", e.From, "no request has the progress token "+wire.Show(token), e)
 	}
 	for _, x := range c.Exchanges {
-		c.judgeGrowth(x, o)
+		c.judgeGrowth(x, rec)
 	}
 }
 
@@ -77,12 +77,12 @@ func (c *Conversation) tokenTexts() map[wire.Party]map[string]*Exchange {
 	return texts
 }
 
-func judgeTokens(c *Conversation, o *Observer) {
+func judgeTokens(c *Conversation, rec *Recorder) {
 	latest := map[wire.Party]map[string]*Exchange{wire.Client: {}, wire.Server: {}} // to end, by token
 	for _, x := range c.Exchanges {
 		if meta, _ := wire.At(x.Request.Msg.Params, "_meta").(map[string]any); meta != nil {
 			if token, has := meta["progressToken"]; has {
-				o.Check(wire.ReadID(token).Usable(), "progress.token.type", x.From(),
+				rec.Check(wire.ReadID(token).Usable(), "progress.token.type", x.From(),
 					"the progress token is "+wire.Show(token)+", neither a string nor an integer", x.Request)
 			}
 		}
@@ -92,10 +92,10 @@ func judgeTokens(c *Conversation, o *Observer) {
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
 		if y != nil && c.end(y) > x.Request.Seq && !wire.TooMany(y.Head) {
-			o.Violation("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
+			rec.Fail("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
 				y.Request, x.Request)
 		} else {
-			o.Exercised("progress.token.unique", x.From())
+			rec.Pass("progress.token.unique", x.From())
 		}
 		if y == nil || c.end(x) > c.end(y) {
 			latest[x.From()][key] = x
@@ -118,26 +118,26 @@ func (c *Conversation) end(x *Exchange) int {
 	return math.MaxInt
 }
 
-func judgeReference(x *Exchange, e *wire.Event, o *Observer) {
+func judgeReference(x *Exchange, e *wire.Event, rec *Recorder) {
 	for _, id := range []string{"progress.token.active-request", "progress.token.echo", "progress.token.type"} {
-		o.Exercised(id, e.From)
+		rec.Pass(id, e.From)
 	}
 	answer := x.Response
 	switch {
 	case answer == nil || e.Seq < answer.Seq:
-		o.Exercised("progress.in-progress", e.From)
+		rec.Pass("progress.in-progress", e.From)
 		if answer != nil {
-			o.Exercised("progress.stop", e.From)
+			rec.Pass("progress.stop", e.From)
 		}
 	case e.Stream == answer.Stream:
 		// On different streams the order of arrival says nothing.
-		o.Violation("progress.stop", e.From, "progress went on after the response", x.Request, answer, e)
+		rec.Fail("progress.stop", e.From, "progress went on after the response", x.Request, answer, e)
 	}
 }
 
 // judgeGrowth judges that the progress value grows with each notification
 // (basic/utilities/progress#progress-flow).
-func (c *Conversation) judgeGrowth(x *Exchange, o *Observer) {
+func (c *Conversation) judgeGrowth(x *Exchange, rec *Recorder) {
 	var last *big.Rat
 	var lastEvent *wire.Event
 	for _, e := range x.Progress {
@@ -150,7 +150,7 @@ func (c *Conversation) judgeGrowth(x *Exchange, o *Observer) {
 			continue
 		}
 		if lastEvent != nil && c.follows(lastEvent, e) {
-			o.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
+			rec.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
 				"the progress value did not grow", lastEvent, e)
 		}
 		last, lastEvent = value, e
@@ -188,7 +188,7 @@ func mayBeLost(c *Conversation, cancelled *wire.Event, id wire.ID) bool {
 }
 
 // basic/utilities/cancellation#behavior-requirements
-func judgeCancellation(c *Conversation, o *Observer) {
+func judgeCancellation(c *Conversation, rec *Recorder) {
 	var acted []span
 	for _, e := range c.Messages {
 		if e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/cancelled" {
@@ -203,18 +203,18 @@ func judgeCancellation(c *Conversation, o *Observer) {
 			continue // it has overtaken the request
 		}
 		if x == nil && mayBeLost(c, e, id) {
-			o.Note("cancellation.same-direction", e.From, "the request with the id "+id.String()+" that was cancelled never came")
+			rec.Note("cancellation.same-direction", e.From, "the request with the id "+id.String()+" that was cancelled never came")
 			continue
 		}
 		if x == nil {
-			o.Violation("cancellation.same-direction", e.From, "its sender made no request with the id "+id.String(), e)
+			rec.Fail("cancellation.same-direction", e.From, "its sender made no request with the id "+id.String(), e)
 			continue
 		}
-		o.Exercised("cancellation.same-direction", e.From)
+		rec.Pass("cancellation.same-direction", e.From)
 		if x.Method() == "initialize" {
-			o.Violation("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
+			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
 		} else {
-			o.Exercised("cancellation.not-initialize", e.From)
+			rec.Pass("cancellation.not-initialize", e.From)
 		}
 		// Whether the sender knew of the response shows only if it has acted on
 		// the response in between; over HTTP what it does at the same time may
@@ -225,9 +225,9 @@ func judgeCancellation(c *Conversation, o *Observer) {
 		}
 		if r := x.Response; r != nil && r.Seq < e.Seq && within(acted, r.Seq) < e.Seq &&
 			(c.Transport == transport.NameStdio || e.At-r.At >= unread) {
-			o.Violation("cancellation.in-progress", e.From, "the request had been answered long before", x.Request, r, e)
+			rec.Fail("cancellation.in-progress", e.From, "the request had been answered long before", x.Request, r, e)
 		} else {
-			o.Exercised("cancellation.in-progress", e.From)
+			rec.Pass("cancellation.in-progress", e.From)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func within(spans []span, after int) int {
 // (basic/utilities/cancellation#behavior-requirements). That it has read it
 // shows when a later request was answered; that what it sends then was not on
 // its way already, when one more was.
-func judgeCancelled(c *Conversation, o *Observer) {
+func judgeCancelled(c *Conversation, rec *Recorder) {
 	answered := map[wire.Party][]span{}
 	for _, x := range c.Exchanges {
 		if x.Cancelled == nil || x.Method() == "initialize" {
@@ -304,7 +304,7 @@ func judgeCancelled(c *Conversation, o *Observer) {
 		case x.Method() == "ping", strings.HasSuffix(x.Method(), "/list"):
 			grace = overtaking // there is nothing to stop: only a busy machine keeps the answer
 		}
-		judgeAfterCancellation(x, read, grace, owed, o)
+		judgeAfterCancellation(x, read, grace, owed, rec)
 	}
 }
 
@@ -334,29 +334,29 @@ const Crossing = 200 * time.Millisecond
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. What arrives within the grace may have
 // been on its way; a response that is owed all the same is no finding.
-func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, o *Observer) {
+func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, rec *Recorder) {
 	receiver := x.From().Peer()
-	const silent, stops = "cancellation.no-response", "cancellation.stop-processing"
+	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
 	case owed:
 	case r != nil && tellsOfCancellation(r):
-		o.Violation(silent, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= grace:
-		o.Violation(silent, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt:
-		o.Exercised(silent, receiver)
+		rec.Pass(noResponse, receiver)
 	}
 	late := sort.Search(len(x.Progress), func(i int) bool {
 		return x.Progress[i].Seq > read && x.Progress[i].At-x.Cancelled.At >= grace
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
-		o.Violation(stops, receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+		rec.Fail(stops, receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
 		// A receiver may be unable to cancel a request. It is then still in
 		// progress, though not for the one who was to be told.
-		o.Warning("progress.in-progress", receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+		rec.Warn("progress.in-progress", receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
 	case len(x.Progress) > 0 && read != math.MaxInt && x.Response == nil:
-		o.Exercised(stops, receiver)
+		rec.Pass(stops, receiver)
 	}
 }
 

@@ -51,7 +51,7 @@ func flood(t testing.TB, line func(i int) string) *wire.Log {
 func bounded(t *testing.T, l *wire.Log) {
 	t.Helper()
 	kept := 0
-	for _, seen := range judge.Judge([]*wire.Log{l}) {
+	for _, seen := range judge.Judge([]*wire.Log{l}, judge.Options{}) {
 		kept += len(seen.Findings)
 	}
 	if kept > 200 {
@@ -62,7 +62,7 @@ func bounded(t *testing.T, l *wire.Log) {
 // judging measures what the judge takes for a log, and for each of its parts.
 func judging(b *testing.B, l *wire.Log, parts int) {
 	for b.Loop() {
-		judge.Judge([]*wire.Log{l})
+		judge.Judge([]*wire.Log{l}, judge.Options{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(parts), "ns/part")
 }
@@ -215,7 +215,7 @@ func BenchmarkJudge1kB(b *testing.B) {
 			add(wire.Client, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{}}`, i))
 			add(wire.Server, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, i, result1kB))
 		}
-		if r := judge.Judge([]*wire.Log{l}); len(found(r, false)) > 0 {
+		if r := judge.Judge([]*wire.Log{l}, judge.Options{}); len(found(r, false)) > 0 {
 			b.Fatal(found(r, false))
 		}
 	}
