@@ -174,7 +174,7 @@ func TestKillMatrix(t *testing.T) {
 	}
 	for _, f := range mockserver.Catalogue() {
 		m.Faults = append(m.Faults, killmatrix.Fault{
-			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Collateral: f.Collateral, Mild: f.WarnOnly,
+			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Collateral: f.Collateral, WarnOnly: f.WarnOnly,
 			Run: func(ctx context.Context) (*result.Run, error) { return faultyRun(ctx, f) },
 		})
 	}

@@ -35,7 +35,7 @@ type Fault struct {
 	Summary     string
 	Scenario    string // in which it shows; of a matrix with Scenarios
 	Collateral  []string
-	Mild        bool
+	WarnOnly    bool
 	// Run tries the fault, in virtual time unless it needs a Process.
 	Run     func(ctx context.Context) (*result.Run, error)
 	Process bool
@@ -48,7 +48,7 @@ func (f Fault) requirement() schema.Requirement {
 
 // want returns the verdict by which the fault is caught.
 func (f Fault) want() result.Verdict {
-	if l := f.requirement().Level; !f.Mild && (l == schema.Must || l == schema.MustNot) {
+	if l := f.requirement().Level; !f.WarnOnly && (l == schema.Must || l == schema.MustNot) {
 		return result.Fail
 	}
 	return result.Warn

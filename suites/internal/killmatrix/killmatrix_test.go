@@ -36,7 +36,7 @@ func TestJudged(t *testing.T) {
 		problems int
 	}{
 		{"caught", Fault{Requirement: required}, []result.Requirement{caught}, nil, 0},
-		{"caught too severely", Fault{Requirement: required, Mild: true}, []result.Requirement{caught}, nil, 1},
+		{"caught too severely", Fault{Requirement: required, WarnOnly: true}, []result.Requirement{caught}, nil, 1},
 		{"not caught", Fault{Requirement: required}, []result.Requirement{{ID: required, Verdict: result.Pass}}, nil, 1},
 		{"something else", Fault{Requirement: required}, []result.Requirement{caught, beside}, nil, 1},
 		{"collateral", Fault{Requirement: required, Collateral: []string{beside.ID}}, []result.Requirement{caught, beside}, nil, 0},
