@@ -178,12 +178,12 @@ var baseFaults = []Fault{
 	{
 		ID: "base.parse-error-code", Requirement: "base.error.parse-error",
 		Summary: "Input that is not JSON is answered with -32600.",
-		Apply:   parseErrors(func(out *server.Outgoing) { out.Problem()["code"] = server.InvalidRequest }),
+		Apply:   parseErrors(func(out *server.Outgoing) { out.RPCError()["code"] = server.InvalidRequest }),
 	},
 	{
 		ID: "base.parse-error-internal", Requirement: "base.error.parse-error",
 		Summary: "Input that is not JSON is answered with -32603.",
-		Apply:   parseErrors(func(out *server.Outgoing) { out.Problem()["code"] = server.InternalError }),
+		Apply:   parseErrors(func(out *server.Outgoing) { out.RPCError()["code"] = server.InternalError }),
 	},
 	{
 		ID: "base.parse-error-id", Requirement: "base.error.undetectable-id",
@@ -210,7 +210,7 @@ var baseFaults = []Fault{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
 		Summary: "JSON that is not a request is refused with -32603.",
 		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
-			if problem := out.Problem(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
+			if problem := out.RPCError(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
 				problem["code"] = server.InternalError
 			}
 			return []*server.Outgoing{out}
@@ -642,7 +642,7 @@ func isCode(problem object, code int64) bool { return problem["code"] == code }
 // parseErrors changes the error for input that is not JSON.
 func parseErrors(change func(out *server.Outgoing)) apply {
 	return sending(func(out *server.Outgoing) []*server.Outgoing {
-		if problem := out.Problem(); problem != nil && out.Answers == nil && isCode(problem, server.ParseError) {
+		if problem := out.RPCError(); problem != nil && out.Answers == nil && isCode(problem, server.ParseError) {
 			change(out)
 		}
 		return []*server.Outgoing{out}

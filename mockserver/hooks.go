@@ -57,7 +57,7 @@ func responses(method string, change func(out *server.Outgoing)) apply {
 // all methods.
 func problems(method string, change func(out *server.Outgoing, problem object)) apply {
 	return responses(method, func(out *server.Outgoing) {
-		if problem := out.Problem(); problem != nil {
+		if problem := out.RPCError(); problem != nil {
 			change(out, problem)
 		}
 	})

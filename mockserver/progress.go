@@ -74,7 +74,7 @@ var progressFaults = []Fault{
 		Summary: "After a call was refused, progress reports it as complete.",
 		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
-			if !ok || out.Problem() == nil {
+			if !ok || out.RPCError() == nil {
 				return []*server.Outgoing{out}
 			}
 			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1, "total": 1})

@@ -70,10 +70,10 @@ type Behaviour struct {
 // Handler serves a request. Its result should be an object, that is a
 // map[string]any, which belongs to the caller. The error goes out as a
 // JSON-RPC error. The result [NoAnswer] leaves the request open.
-type Handler func(ctx context.Context, r *Request) (result any, problem *wire.Error)
+type Handler func(ctx context.Context, r *Request) (result any, rpcErr *wire.Error)
 
 // Middleware stands around a Handler.
-type Middleware func(ctx context.Context, r *Request, next Handler) (result any, problem *wire.Error)
+type Middleware func(ctx context.Context, r *Request, next Handler) (result any, rpcErr *wire.Error)
 
 // Wrap puts a middleware around what Methods has for a method. The map that was
 // there stays as it is.
@@ -163,11 +163,11 @@ const (
 // Edit returns a Middleware that changes the result object of a request.
 func Edit(change func(r *Request, result map[string]any)) Middleware {
 	return func(ctx context.Context, r *Request, next Handler) (any, *wire.Error) {
-		result, problem := next(ctx, r)
-		if object, ok := result.(map[string]any); ok && problem == nil {
+		result, rpcErr := next(ctx, r)
+		if object, ok := result.(map[string]any); ok && rpcErr == nil {
 			change(r, object)
 		}
-		return result, problem
+		return result, rpcErr
 	}
 }
 
@@ -210,13 +210,13 @@ func Fail(code int64, message string) Middleware {
 // Recode returns a Middleware that changes the code of errors.
 func Recode(from, to int64) Middleware {
 	return func(ctx context.Context, r *Request, next Handler) (any, *wire.Error) {
-		result, problem := next(ctx, r)
-		if problem != nil && problem.Code == from {
-			changed := *problem
+		result, rpcErr := next(ctx, r)
+		if rpcErr != nil && rpcErr.Code == from {
+			changed := *rpcErr
 			changed.Code = to
 			return nil, &changed
 		}
-		return result, problem
+		return result, rpcErr
 	}
 }
 

@@ -96,7 +96,7 @@ func TestFaultsOnStdio(t *testing.T) {
 		},
 		{
 			"string code", send("*", func(out *server.Outgoing) []*server.Outgoing {
-				if p := out.Problem(); p != nil {
+				if p := out.RPCError(); p != nil {
 					p["code"] = fmt.Sprint(p["code"])
 				}
 				return one(out)

@@ -20,7 +20,7 @@ type Resource struct {
 	// Definition is the entry of resources/list.
 	Definition map[string]any
 	// Read returns the contents.
-	Read func(ctx context.Context, r *Request) (contents []any, problem *wire.Error)
+	Read func(ctx context.Context, r *Request) (contents []any, rpcErr *wire.Error)
 }
 
 // URI of the resource.
@@ -33,7 +33,7 @@ type Template struct {
 	// Match returns the values of the variables in a URI of the template.
 	Match func(uri string) (variables map[string]string, ok bool)
 	// Read returns the contents of the resource with these variables.
-	Read func(ctx context.Context, r *Request, variables map[string]string) (contents []any, problem *wire.Error)
+	Read func(ctx context.Context, r *Request, variables map[string]string) (contents []any, rpcErr *wire.Error)
 	// Complete holds the variables with what completes them.
 	Complete map[string]Completer
 }
@@ -46,7 +46,7 @@ type Prompt struct {
 	// Definition is the entry of prompts/list.
 	Definition map[string]any
 	// Get returns the messages for arguments that hold all that is required.
-	Get func(ctx context.Context, r *Request, arguments map[string]string) (messages []any, problem *wire.Error)
+	Get func(ctx context.Context, r *Request, arguments map[string]string) (messages []any, rpcErr *wire.Error)
 	// Complete holds what completes arguments; those without an entry have no
 	// suggestions.
 	Complete map[string]Completer

@@ -15,32 +15,32 @@ func complete(_ context.Context, r *Request) (any, *wire.Error) {
 	if _, ok := r.Params["ref"]; !ok {
 		return nil, invalid("ref is missing")
 	}
-	ref, problem := object(r.Params, "ref")
-	if problem != nil {
-		return nil, problem
+	ref, rpcErr := object(r.Params, "ref")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	if _, ok := r.Params["argument"]; !ok {
 		return nil, invalid("argument is missing")
 	}
-	argument, problem := object(r.Params, "argument")
-	if problem != nil {
-		return nil, problem
+	argument, rpcErr := object(r.Params, "argument")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	name, problem := text(argument, "name")
-	if problem != nil {
-		return nil, problem
+	name, rpcErr := text(argument, "name")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	value, problem := text(argument, "value")
-	if problem != nil {
-		return nil, problem
+	value, rpcErr := text(argument, "value")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	resolved, problem := resolvedArguments(r.Params)
-	if problem != nil {
-		return nil, problem
+	resolved, rpcErr := resolvedArguments(r.Params)
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	completer, problem := r.Session.completer(ref, name)
-	if problem != nil {
-		return nil, problem
+	completer, rpcErr := r.Session.completer(ref, name)
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	values := []any{}
 	total := 0
@@ -57,18 +57,18 @@ func complete(_ context.Context, r *Request) (any, *wire.Error) {
 }
 
 func resolvedArguments(params map[string]any) (map[string]string, *wire.Error) {
-	about, problem := object(params, "context")
-	if problem != nil {
-		return nil, problem
+	about, rpcErr := object(params, "context")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	given, problem := object(about, "arguments")
-	if problem != nil {
-		return nil, problem
+	given, rpcErr := object(about, "arguments")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	resolved := make(map[string]string)
 	for name := range given {
-		if resolved[name], problem = text(given, name); problem != nil {
-			return nil, problem
+		if resolved[name], rpcErr = text(given, name); rpcErr != nil {
+			return nil, rpcErr
 		}
 	}
 	return resolved, nil
@@ -77,15 +77,15 @@ func resolvedArguments(params map[string]any) (map[string]string, *wire.Error) {
 // completer returns what completes the argument of a reference; nil when
 // nothing is known about the argument.
 func (s *Session) completer(ref map[string]any, argument string) (Completer, *wire.Error) {
-	kind, problem := text(ref, "type")
-	if problem != nil {
-		return nil, problem
+	kind, rpcErr := text(ref, "type")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	switch kind {
 	case "ref/prompt":
-		name, problem := text(ref, "name")
-		if problem != nil {
-			return nil, problem
+		name, rpcErr := text(ref, "name")
+		if rpcErr != nil {
+			return nil, rpcErr
 		}
 		prompt := s.prompt(name)
 		if prompt == nil {
@@ -96,9 +96,9 @@ func (s *Session) completer(ref map[string]any, argument string) (Completer, *wi
 		}
 		return prompt.Complete[argument], nil
 	case "ref/resource":
-		uri, problem := text(ref, "uri")
-		if problem != nil {
-			return nil, problem
+		uri, rpcErr := text(ref, "uri")
+		if rpcErr != nil {
+			return nil, rpcErr
 		}
 		resources, templates := s.resourceList()
 		for _, template := range templates {

@@ -373,8 +373,8 @@ func elicit(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 			if !ok {
 				return nil, errors.New("the content is missing")
 			}
-			if problem := misfit(compile(schema), given); problem != "" {
-				return nil, errors.New("the content does not fit the requested schema: " + problem)
+			if fault := misfit(compile(schema), given); fault != "" {
+				return nil, errors.New("the content does not fit the requested schema: " + fault)
 			}
 			// Formats are annotations to a JSON Schema, but not to an elicitation
 			// (client/elicitation#supported-schema-types).

@@ -313,7 +313,7 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	m := x.find()
 	x.begin()
-	if x.guard() || x.unauthorized() {
+	if x.refuseForeign() || x.unauthorized() {
 		return
 	}
 	if (r.URL.Path != PathMCP || h.server.options.HTTP.NoStreamable) && x.refuse(NotFound, http.StatusNotFound, "no such path") {
@@ -412,8 +412,8 @@ func (x *httpCall) record(e wire.Event) {
 	}
 }
 
-// guard refuses what a web page could send (basic/transports#security-warning).
-func (x *httpCall) guard() (done bool) {
+// refuseForeign refuses what a web page could send (basic/transports#security-warning).
+func (x *httpCall) refuseForeign() (done bool) {
 	options := x.http.server.options.HTTP
 	local, _ := x.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local != nil && isLoopback(local.String()) && !isLoopback(x.r.Host) && !slices.Contains(options.Hosts, x.r.Host) {
@@ -488,8 +488,8 @@ func (x *httpCall) refuse(situation Situation, status int, text string) bool {
 	return x.refuseWith(situation, status, &wire.Error{Code: InvalidRequest, Message: text}, nil)
 }
 
-func (x *httpCall) refuseWith(situation Situation, status int, problem *wire.Error, header http.Header) bool {
-	message := map[string]any{"jsonrpc": "2.0", "error": errorObject(problem)}
+func (x *httpCall) refuseWith(situation Situation, status int, rpcErr *wire.Error, header http.Header) bool {
+	message := map[string]any{"jsonrpc": "2.0", "error": errorObject(rpcErr)}
 	// An error about something else than a request has no id (basic/transports#sending-messages-to-the-server).
 	if x.id.Usable() {
 		message["id"] = rawID(x.id)

@@ -69,7 +69,7 @@ func (x *httpCall) serveLegacy() {
 		x.recorder = h.newRecorder(transport.NameSSE)
 	}
 	x.begin()
-	if x.guard() || x.unauthorized() {
+	if x.refuseForeign() || x.unauthorized() {
 		return
 	}
 	switch {
@@ -159,7 +159,7 @@ func (x *httpCall) legacyPost() {
 		if !m.IsResponse() {
 			x.id = m.ID
 		}
-		if f := x.http.server.behaviour.refuse(m); f != nil && x.refuseWith(BadMessage, http.StatusBadRequest, &f.problem, nil) {
+		if f := x.http.server.behaviour.refuse(m); f != nil && x.refuseWith(BadMessage, http.StatusBadRequest, &f.rpcErr, nil) {
 			return
 		}
 	}

@@ -10,32 +10,32 @@ import (
 // initialize agrees on a version and declares capabilities (basic/lifecycle#initialization).
 func initialize(_ context.Context, r *Request) (any, *wire.Error) {
 	server := r.Session.Server
-	asked, problem := text(r.Params, "protocolVersion")
-	if problem != nil {
-		return nil, problem
+	asked, rpcErr := text(r.Params, "protocolVersion")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	if _, ok := r.Params["capabilities"]; !ok {
 		return nil, invalid("capabilities is missing")
 	}
-	capabilities, problem := object(r.Params, "capabilities")
-	if problem != nil {
-		return nil, problem
+	capabilities, rpcErr := object(r.Params, "capabilities")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	for _, name := range []string{"roots", "sampling", "elicitation", "experimental"} {
-		if _, problem := object(capabilities, name); problem != nil {
-			return nil, problem
+		if _, rpcErr := object(capabilities, name); rpcErr != nil {
+			return nil, rpcErr
 		}
 	}
 	if _, ok := r.Params["clientInfo"]; !ok {
 		return nil, invalid("clientInfo is missing")
 	}
-	info, problem := object(r.Params, "clientInfo")
-	if problem != nil {
-		return nil, problem
+	info, rpcErr := object(r.Params, "clientInfo")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	for _, name := range []string{"name", "version"} {
-		if _, problem := text(info, name); problem != nil {
-			return nil, problem
+		if _, rpcErr := text(info, name); rpcErr != nil {
+			return nil, rpcErr
 		}
 	}
 	version := server.options.Versions[0]

@@ -14,9 +14,9 @@ var levels = []string{"debug", "info", "notice", "warning", "error", "critical",
 const defaultLevel = 1
 
 func setLevel(_ context.Context, r *Request) (any, *wire.Error) {
-	name, problem := text(r.Params, "level")
-	if problem != nil {
-		return nil, problem
+	name, rpcErr := text(r.Params, "level")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	level := slices.Index(levels, name)
 	if level < 0 {

@@ -68,10 +68,10 @@ func (o *Outgoing) Result() map[string]any {
 	return result
 }
 
-// Problem returns the error object of a response, or nil.
-func (o *Outgoing) Problem() map[string]any {
-	problem, _ := o.Message["error"].(map[string]any)
-	return problem
+// RPCError returns the error object of a response, or nil.
+func (o *Outgoing) RPCError() map[string]any {
+	rpcErr, _ := o.Message["error"].(map[string]any)
+	return rpcErr
 }
 
 // Params returns the params of a request or notification, or nil.
@@ -136,14 +136,14 @@ func errorObject(e *wire.Error) map[string]any {
 	return object
 }
 
-func response(r *Request, result any, problem *wire.Error) *Outgoing {
+func response(r *Request, result any, rpcErr *wire.Error) *Outgoing {
 	out := &Outgoing{
 		Session: r.Session, Kind: wire.Result, Answers: r, To: r,
 		Message: map[string]any{"jsonrpc": "2.0", "id": rawID(r.ID)},
 	}
-	if problem != nil {
+	if rpcErr != nil {
 		out.Kind = wire.ErrorResponse
-		out.Message["error"] = errorObject(problem)
+		out.Message["error"] = errorObject(rpcErr)
 	} else {
 		out.Message["result"] = result
 	}
@@ -163,17 +163,17 @@ func notification(s *Session, to *Request, method string, params any) *Outgoing 
 
 // refusal is the answer to a message that is not valid.
 type refusal struct {
-	problem wire.Error
-	id      wire.ID
-	// silent: the message is a notification or a response, which is never
+	rpcErr wire.Error
+	id     wire.ID
+	// unanswered: the message is a notification or a response, which is never
 	// answered (basic/index#notifications). Over HTTP its POST is refused.
-	silent bool
+	unanswered bool
 }
 
 func (f *refusal) outgoing(s *Session) *Outgoing {
 	return &Outgoing{
 		Session: s, Kind: wire.ErrorResponse,
-		Message: map[string]any{"jsonrpc": "2.0", "id": rawID(f.id), "error": errorObject(&f.problem)},
+		Message: map[string]any{"jsonrpc": "2.0", "id": rawID(f.id), "error": errorObject(&f.rpcErr)},
 	}
 }
 
@@ -183,7 +183,7 @@ func (b *Behaviour) refuse(m *wire.Message) *refusal {
 		return nil
 	}
 	if m.Has(wire.NotJSON, wire.TooDeep, wire.InvalidUTF8) {
-		return &refusal{problem: wire.Error{Code: ParseError, Message: "Parse error: " + m.Issues[0].Detail}}
+		return &refusal{rpcErr: wire.Error{Code: ParseError, Message: "Parse error: " + m.Issues[0].Detail}}
 	}
 	for _, issue := range m.Issues {
 		switch issue.Code {
@@ -196,9 +196,9 @@ func (b *Behaviour) refuse(m *wire.Message) *refusal {
 				continue // it may be about a message that the client could not read
 			}
 		}
-		f := &refusal{problem: wire.Error{Code: InvalidRequest, Message: "Invalid request: " + issue.Detail}, id: m.ID}
+		f := &refusal{rpcErr: wire.Error{Code: InvalidRequest, Message: "Invalid request: " + issue.Detail}, id: m.ID}
 		_, hasMethod := wire.At(m.Value, "method").(string)
-		f.silent = m.Kind == wire.Notification || m.IsResponse() && !hasMethod || hasMethod && !m.ID.Present()
+		f.unanswered = m.Kind == wire.Notification || m.IsResponse() && !hasMethod || hasMethod && !m.ID.Present()
 		return f
 	}
 	return nil

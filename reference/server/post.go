@@ -32,7 +32,7 @@ func (x *httpCall) post(m *wire.Message) {
 		return
 	}
 	if f := x.http.server.behaviour.refuse(m); f != nil {
-		if x.refuseWith(BadMessage, http.StatusBadRequest, &f.problem, nil) {
+		if x.refuseWith(BadMessage, http.StatusBadRequest, &f.rpcErr, nil) {
 			return
 		}
 	}

@@ -45,13 +45,13 @@ func (p *Prompt) arguments() (all, required []string) {
 }
 
 func getPrompt(ctx context.Context, r *Request) (any, *wire.Error) {
-	name, problem := text(r.Params, "name")
-	if problem != nil {
-		return nil, problem
+	name, rpcErr := text(r.Params, "name")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	given, problem := object(r.Params, "arguments")
-	if problem != nil {
-		return nil, problem
+	given, rpcErr := object(r.Params, "arguments")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	prompt := r.Session.prompt(name)
 	if prompt == nil {
@@ -60,9 +60,9 @@ func getPrompt(ctx context.Context, r *Request) (any, *wire.Error) {
 	}
 	arguments := make(map[string]string)
 	for name := range given {
-		value, problem := text(given, name)
-		if problem != nil {
-			return nil, problem
+		value, rpcErr := text(given, name)
+		if rpcErr != nil {
+			return nil, rpcErr
 		}
 		arguments[name] = value
 	}
@@ -72,9 +72,9 @@ func getPrompt(ctx context.Context, r *Request) (any, *wire.Error) {
 			return nil, invalid("the required argument %s is missing", name)
 		}
 	}
-	messages, problem := prompt.Get(ctx, r, arguments)
-	if problem != nil {
-		return nil, problem
+	messages, rpcErr := prompt.Get(ctx, r, arguments)
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	result := map[string]any{"messages": messages}
 	if description, ok := prompt.Definition["description"]; ok {

@@ -131,7 +131,7 @@ func (x *httpCall) apart() {
 func (x *httpCall) serveResourceMetadata(p *Protection) {
 	x.apart()
 	x.begin()
-	if x.guard() {
+	if x.refuseForeign() {
 		return
 	}
 	issuers := make([]any, 0, len(p.Issuers))

@@ -48,28 +48,28 @@ func (s *Session) find(uri string) (func(context.Context, *Request) ([]any, *wir
 }
 
 func readResource(ctx context.Context, r *Request) (any, *wire.Error) {
-	uri, problem := text(r.Params, "uri")
-	if problem != nil {
-		return nil, problem
+	uri, rpcErr := text(r.Params, "uri")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	read, problem := r.Session.find(uri)
-	if problem != nil {
-		return nil, problem
+	read, rpcErr := r.Session.find(uri)
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	contents, problem := read(ctx, r)
-	if problem != nil {
-		return nil, problem
+	contents, rpcErr := read(ctx, r)
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	return map[string]any{"contents": contents}, nil
 }
 
 func subscribe(_ context.Context, r *Request) (any, *wire.Error) {
-	uri, problem := text(r.Params, "uri")
-	if problem != nil {
-		return nil, problem
+	uri, rpcErr := text(r.Params, "uri")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	if _, problem := r.Session.find(uri); problem != nil {
-		return nil, problem
+	if _, rpcErr := r.Session.find(uri); rpcErr != nil {
+		return nil, rpcErr
 	}
 	r.Session.mu.Lock()
 	defer r.Session.mu.Unlock()
@@ -81,9 +81,9 @@ func subscribe(_ context.Context, r *Request) (any, *wire.Error) {
 }
 
 func unsubscribe(_ context.Context, r *Request) (any, *wire.Error) {
-	uri, problem := text(r.Params, "uri")
-	if problem != nil {
-		return nil, problem
+	uri, rpcErr := text(r.Params, "uri")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	r.Session.mu.Lock()
 	defer r.Session.mu.Unlock()

@@ -207,9 +207,9 @@ const patience = 100 * time.Millisecond
 
 func (s *Session) request(m *wire.Message, st *stream) {
 	r := s.newRequest(m, st)
-	if problem := s.register(r); problem != nil {
+	if rpcErr := s.register(r); rpcErr != nil {
 		r.cancel(nil)
-		s.emit(response(r, nil, problem))
+		s.emit(response(r, nil, rpcErr))
 		return
 	}
 	st.hold()
@@ -245,7 +245,7 @@ func (s *Session) register(r *Request) *wire.Error {
 
 // run serves a request and answers it.
 func (s *Session) run(r *Request) {
-	result, problem := s.serve(r.ctx, r)
+	result, rpcErr := s.serve(r.ctx, r)
 	s.mu.Lock()
 	cancelled := r.cancelled
 	r.finished = true
@@ -253,7 +253,7 @@ func (s *Session) run(r *Request) {
 	s.mu.Unlock()
 	// No response follows a cancellation that was read (basic/utilities/cancellation#behavior-requirements).
 	if result != NoAnswer && (!cancelled || s.Server.behaviour.AnswerCancelled) && s.ctx.Err() == nil {
-		s.emit(response(r, result, problem))
+		s.emit(response(r, result, rpcErr))
 	}
 	r.Detach()
 	r.cancel(nil)
@@ -299,15 +299,15 @@ func init() {
 }
 
 func route(ctx context.Context, r *Request) (any, *wire.Error) {
-	if problem := r.Session.admit(r.Method); problem != nil {
-		return nil, problem
+	if rpcErr := r.Session.admit(r.Method); rpcErr != nil {
+		return nil, rpcErr
 	}
 	method, ok := methods[r.Method]
 	if !ok || method.capability != "" && !r.Session.Server.offers(method.capability) {
 		return nil, &wire.Error{Code: MethodNotFound, Message: "Method not found: " + oneLine(r.Method)}
 	}
-	if problem := r.checkMeta(); problem != nil {
-		return nil, problem
+	if rpcErr := r.checkMeta(); rpcErr != nil {
+		return nil, rpcErr
 	}
 	return method.handle(ctx, r)
 }
@@ -401,12 +401,12 @@ func nilable(params map[string]any) any {
 
 // CallError is an error with which the client answered a request.
 type CallError struct {
-	Method  string
-	Problem wire.Error
+	Method   string
+	RPCError wire.Error
 }
 
 func (e *CallError) Error() string {
-	return fmt.Sprintf("the client answered %s with error %d: %s", e.Method, e.Problem.Code, oneLine(e.Problem.Message))
+	return fmt.Sprintf("the client answered %s with error %d: %s", e.Method, e.RPCError.Code, oneLine(e.RPCError.Message))
 }
 
 // Call sends a request to the client that is related to no request of its own,
@@ -445,7 +445,7 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 	select {
 	case m := <-answer:
 		if m.Kind == wire.ErrorResponse {
-			return nil, &CallError{Method: method, Problem: *m.Error}
+			return nil, &CallError{Method: method, RPCError: *m.Error}
 		}
 		return m.Result, nil
 	case <-s.ctx.Done():

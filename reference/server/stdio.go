@@ -167,7 +167,7 @@ func (l *stdioLink) serve(ctx context.Context, lines <-chan line) error {
 			return errQuit
 		}
 		if in.dropped > 0 {
-			l.session.emit((&refusal{problem: wire.Error{
+			l.session.emit((&refusal{rpcErr: wire.Error{
 				Code: InvalidRequest, Message: fmt.Sprintf("The message is longer than %d bytes", l.server.options.MaxMessage),
 			}}).outgoing(l.session))
 			continue
@@ -193,7 +193,7 @@ func (l *stdioLink) line(text []byte) {
 	switch {
 	case f == nil:
 		l.session.receive(m, nil)
-	case !f.silent:
+	case !f.unanswered:
 		l.session.emit(f.outgoing(l.session))
 	}
 }

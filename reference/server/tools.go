@@ -14,7 +14,7 @@ type Tool struct {
 	// Definition is the entry of tools/list.
 	Definition map[string]any
 	// Call serves tools/call with arguments that fit the input schema.
-	Call func(ctx context.Context, r *Request, arguments map[string]any) (result any, problem *wire.Error)
+	Call func(ctx context.Context, r *Request, arguments map[string]any) (result any, rpcErr *wire.Error)
 
 	compile sync.Once
 	input   *schema.Tool // nil when the schema is none
@@ -27,8 +27,8 @@ func (t *Tool) Name() string { return member(t.Definition, "name") }
 // schema does not compile accepts everything.
 func (t *Tool) check(arguments map[string]any) *wire.Error {
 	t.compile.Do(func() { t.input = compile(t.Definition["inputSchema"]) })
-	if problem := misfit(t.input, arguments); problem != "" {
-		return invalid("the arguments of %s do not fit its input schema: %s", oneLine(t.Name()), problem)
+	if fault := misfit(t.input, arguments); fault != "" {
+		return invalid("the arguments of %s do not fit its input schema: %s", oneLine(t.Name()), fault)
 	}
 	return nil
 }
@@ -72,13 +72,13 @@ func listTools(_ context.Context, r *Request) (any, *wire.Error) {
 }
 
 func callTool(ctx context.Context, r *Request) (any, *wire.Error) {
-	name, problem := text(r.Params, "name")
-	if problem != nil {
-		return nil, problem
+	name, rpcErr := text(r.Params, "name")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
-	arguments, problem := object(r.Params, "arguments")
-	if problem != nil {
-		return nil, problem
+	arguments, rpcErr := object(r.Params, "arguments")
+	if rpcErr != nil {
+		return nil, rpcErr
 	}
 	tools := r.Session.toolList()
 	i := slices.IndexFunc(tools, func(t *Tool) bool { return t.Name() == name })
@@ -86,8 +86,8 @@ func callTool(ctx context.Context, r *Request) (any, *wire.Error) {
 		// server/tools#error-handling
 		return nil, &wire.Error{Code: InvalidParams, Message: "Unknown tool: " + oneLine(name)}
 	}
-	if problem := tools[i].check(arguments); problem != nil {
-		return nil, problem
+	if rpcErr := tools[i].check(arguments); rpcErr != nil {
+		return nil, rpcErr
 	}
 	return tools[i].Call(ctx, r, arguments)
 }
