@@ -356,18 +356,18 @@ func (x *httpCall) authorize() {
 	if state := ask.Get("state"); state != "" {
 		result.Set("state", state)
 	}
-	problem := ""
+	errorCode := ""
 	switch {
 	case ask.Get("response_type") != "code":
-		problem = "unsupported_response_type"
+		errorCode = "unsupported_response_type"
 	case s.options.Lenient:
 	case ask.Get("code_challenge") == "" || ask.Get("code_challenge_method") != "S256":
-		problem = "invalid_request"
+		errorCode = "invalid_request"
 	case ask.Get("resource") == "":
-		problem = "invalid_target"
+		errorCode = "invalid_target"
 	}
-	if problem != "" {
-		result.Set("error", problem)
+	if errorCode != "" {
+		result.Set("error", errorCode)
 	} else {
 		code := rand.Text()
 		s.mu.Lock()
@@ -439,30 +439,30 @@ func (x *httpCall) token() {
 		return
 	}
 	var g grant
-	problem, text := "", ""
+	errorCode, description := "", ""
 	switch form.Get("grant_type") {
 	case "authorization_code":
-		g, problem, text = s.redeem(form)
+		g, errorCode, description = s.redeem(form)
 	case "refresh_token":
 		old := form.Get("refresh_token")
 		var ok bool
 		if g, ok = s.refresh[old]; !ok {
-			problem, text = "invalid_grant", "the refresh token is not known"
+			errorCode, description = "invalid_grant", "the refresh token is not known"
 		}
 		delete(s.refresh, old) // a public client gets a new one at each use (basic/authorization#token-theft)
 	default:
-		problem, text = "unsupported_grant_type", "the grant type is not supported"
+		errorCode, description = "unsupported_grant_type", "the grant type is not supported"
 	}
 	resource := form.Get("resource")
 	switch {
-	case problem != "":
+	case errorCode != "":
 	case g.client != c.ID:
-		problem, text = "invalid_grant", "the grant is another client's"
+		errorCode, description = "invalid_grant", "the grant is another client's"
 	case resource == "" && !s.options.Lenient, resource != "" && g.resource != "" && !Same(resource, g.resource):
-		problem, text = "invalid_target", "the resource is missing, or not the one that the authorization is for"
+		errorCode, description = "invalid_target", "the resource is missing, or not the one that the authorization is for"
 	}
-	if problem != "" {
-		x.refuse(http.StatusBadRequest, problem, text)
+	if errorCode != "" {
+		x.refuse(http.StatusBadRequest, errorCode, description)
 		return
 	}
 	if g.resource == "" {
@@ -472,7 +472,7 @@ func (x *httpCall) token() {
 }
 
 // redeem returns what a code stands for. A code is good for one use.
-func (s *Server) redeem(form url.Values) (g grant, problem, text string) {
+func (s *Server) redeem(form url.Values) (g grant, errorCode, description string) {
 	code := form.Get("code")
 	g, ok := s.codes[code]
 	delete(s.codes, code)

@@ -137,8 +137,8 @@ type outbound struct {
 	// patience bounds the time to the head of the response; zero does not.
 	patience time.Duration
 	last     bool // sent although the connection is being closed
-	// silentEnd leaves out the end of an exchange that was accepted.
-	silentEnd bool
+	// omitEnd leaves out the end of an exchange that was accepted.
+	omitEnd bool
 	// relay gets the response once it is recorded; nil for nobody.
 	relay http.ResponseWriter
 
@@ -304,7 +304,7 @@ func (x *roundTrip) run(req *http.Request) {
 	x.cancel(nil)
 	x.link.release(x)
 	accepted := note == "" && x.head != nil && x.head.HTTP.Status/100 == 2
-	if !x.silentEnd || !accepted {
+	if !x.omitEnd || !accepted {
 		from := wire.Server
 		if dropped {
 			from = wire.Client
@@ -325,7 +325,7 @@ func (x *roundTrip) run(req *http.Request) {
 func (x *roundTrip) perform(req *http.Request) string {
 	var limit *time.Timer
 	if x.patience > 0 {
-		limit = time.AfterFunc(x.patience, func() { x.cancel(x.silence()) })
+		limit = time.AfterFunc(x.patience, func() { x.cancel(x.timeoutError()) })
 		defer limit.Stop()
 	}
 	resp, err := x.link.site.transport.RoundTrip(req)
@@ -361,16 +361,18 @@ func (x *roundTrip) perform(req *http.Request) string {
 	close(x.headed)
 	encoding := resp.Header.Get("Content-Encoding")
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if mediaType == typeEvents && plain(encoding) {
+	if mediaType == typeEvents && unencoded(encoding) {
 		return x.readEvents(resp)
 	}
 	return x.readBody(resp, mediaType, encoding)
 }
 
-func plain(encoding string) bool { return encoding == "" || strings.EqualFold(encoding, "identity") }
+func unencoded(encoding string) bool {
+	return encoding == "" || strings.EqualFold(encoding, "identity")
+}
 
-// silence says what did not happen in time.
-func (x *roundTrip) silence() error {
+// timeoutError says what did not happen in time.
+func (x *roundTrip) timeoutError() error {
 	if !x.connected.Load() {
 		return fmt.Errorf("no connection to %s within %v", x.link.site.name, x.patience)
 	}
@@ -429,8 +431,8 @@ func Gone(e *wire.Event) bool {
 
 // failedAt reports whether an error is one of a step on the way to the server.
 func failedAt(err error, step string) bool {
-	var problem *net.OpError
-	return errors.As(err, &problem) && problem.Op == step
+	var opErr *net.OpError
+	return errors.As(err, &opErr) && opErr.Op == step
 }
 
 // bodyEnd says how a body ended of which n bytes came, or "" for a clean end.
@@ -464,7 +466,7 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 	}
 	if x.link.log.Transport == NameOAuth {
 		// No message, whatever it holds.
-	} else if !plain(encoding) {
+	} else if !unencoded(encoding) {
 		e.Note = "the body is encoded as " + wire.Quote(encoding, 40) + ", which the request did not ask for"
 	} else if msg := wire.Parse(e.Raw); speaksRPC(msg) || x.dueMessage() && mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
 		e.Kind, e.Msg = wire.KindMessage, msg

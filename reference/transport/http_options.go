@@ -201,9 +201,9 @@ func dialUnix(dialer *net.Dialer, path string) dialFunc {
 func parseURL(raw string) (u *url.URL, socket string, err error) {
 	u, err = url.Parse(raw)
 	if err != nil {
-		var problem *url.Error
-		if errors.As(err, &problem) {
-			err = problem.Err
+		var urlErr *url.Error
+		if errors.As(err, &urlErr) {
+			err = urlErr.Err
 		}
 		return nil, "", fmt.Errorf("not a URL: %w", err)
 	}

@@ -83,16 +83,16 @@ func (c Command) Launch() (Process, error) {
 	closeAll(pipes.theirs[:])
 	if err != nil {
 		closeAll(pipes.ours[:])
-		return nil, c.problem(err)
+		return nil, c.startError(err)
 	}
 	live.Store(p, struct{}{})
 	go p.wait()
 	return p, nil
 }
 
-// problem returns what kept the command from being started, without the name
+// startError returns what kept the command from being started, without the name
 // of the system call, which means nothing to a user.
-func (c Command) problem(err error) error {
+func (c Command) startError(err error) error {
 	if c.Dir != "" {
 		if _, dirErr := os.Stat(c.Dir); dirErr != nil {
 			return fmt.Errorf("working directory: %w", dirErr)

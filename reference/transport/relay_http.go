@@ -87,7 +87,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	o := &outbound{
 		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost,
-		relay: w, silentEnd: r.transport == NameSSE && req.Method == http.MethodPost,
+		relay: w, omitEnd: r.transport == NameSSE && req.Method == http.MethodPost,
 	}
 	if len(body) > 0 || o.message {
 		o.body = nonNil(body)

@@ -70,8 +70,8 @@ type SSEConn struct {
 	once  sync.Once
 	named chan struct{} // closed when the endpoint event has come
 	// Set before named is closed.
-	post    *url.URL
-	problem error
+	post        *url.URL
+	endpointErr error
 }
 
 func newSSEConn(l *httpLink) *SSEConn {
@@ -112,7 +112,7 @@ func (c *SSEConn) connect(ctx context.Context) error {
 	case <-c.named:
 		// Nothing is sent before the event is in the log.
 		_, _ = c.log.Await(ctx, 0, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" })
-		return c.problem
+		return c.endpointErr
 	case <-x.done:
 	case <-ctx.Done():
 		x.cancel(context.Cause(ctx))
@@ -122,8 +122,8 @@ func (c *SSEConn) connect(ctx context.Context) error {
 	// The endpoint event may have been the last that the stream held.
 	select {
 	case <-c.named:
-		if c.problem != nil {
-			return c.problem
+		if c.endpointErr != nil {
+			return c.endpointErr
 		}
 	default:
 	}
@@ -136,9 +136,9 @@ func (c *SSEConn) onEvent(item wire.SSEItem) bool {
 		return false
 	}
 	c.once.Do(func() {
-		c.post, c.problem = endpointURL(c.site.url, string(item.Data))
-		if c.problem != nil {
-			c.note(c.site.redact.String(c.problem.Error()))
+		c.post, c.endpointErr = endpointURL(c.site.url, string(item.Data))
+		if c.endpointErr != nil {
+			c.note(c.site.redact.String(c.endpointErr.Error()))
 		}
 		close(c.named)
 	})
@@ -208,7 +208,7 @@ func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := wire.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
-		deliberate: m.Deliberate, patience: c.site.timeout, silentEnd: true,
+		deliberate: m.Deliberate, patience: c.site.timeout, omitEnd: true,
 	}
 	override(o.header, m.Header)
 	if msg.Kind == wire.Request && msg.Method == "initialize" {

@@ -290,7 +290,7 @@ func (m *Message) readObject(o map[string]any) {
 	}
 	method, hasMethod := o["method"]
 	result, hasResult := o["result"]
-	problem, hasError := o["error"]
+	rpcErr, hasError := o["error"]
 	// Some libraries write both outcomes and leave the other one null. That is
 	// still both members.
 	switch {
@@ -304,9 +304,9 @@ func (m *Message) readObject(o map[string]any) {
 	switch {
 	case hasMethod && !hasResult && !hasError:
 		m.readCall(o, method, hasID)
-	case hasError && (problem != nil || !hasResult):
+	case hasError && (rpcErr != nil || !hasResult):
 		m.Kind = ErrorResponse
-		m.readError(problem)
+		m.readError(rpcErr)
 		m.responseID(id, hasID, "error")
 	case hasResult:
 		m.Kind = Result
