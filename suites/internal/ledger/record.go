@@ -175,9 +175,9 @@ func (r *Recorder) Skip(id string, p wire.Party, reason string) {
 }
 
 // Error records that the harness failed to judge a requirement.
-func (r *Recorder) Error(id string, p wire.Party, problem string) {
+func (r *Recorder) Error(id string, p wire.Party, message string) {
 	if e := r.Record.At(id, p); e.Error == "" {
-		e.Error = r.Source + ": " + problem
+		e.Error = r.Source + ": " + message
 	}
 }
 
