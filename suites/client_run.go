@@ -141,7 +141,7 @@ func (s *clientRun) finish(ctx context.Context) {
 		ctx = context.WithoutCancel(ctx) // its end is not an interruption
 	}
 	cause := clientCause(ctx, s.err, s.finished, s.Announce != nil)
-	s.ledger.Cause, s.ledger.Barred = cause, cause
+	s.ledger.Cause, s.ledger.NotRun = cause, cause
 	if c := introduced(s.finished); c != nil {
 		describeClient(&s.Target, c)
 		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }

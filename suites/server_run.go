@@ -97,7 +97,7 @@ func (s *serverRun) finish(ctx context.Context) {
 		s.cause = errInterrupted
 	}
 	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
-	s.ledger.Barred, s.ledger.Cause = s.cause, s.cause
+	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause
 	if s.target.Init != nil && s.target.Init.Result() != nil {
 		s.ledger.Declared = func(_ wire.Party, path []string) bool { return declared(s.target, path) }
 	}

@@ -24,9 +24,9 @@ type Ledger struct {
 	Declared func(p wire.Party, path []string) bool
 	// Passive says that nothing was provoked: rules alone saw the exchange.
 	Passive bool
-	// Cause is why the run was not carried out to its end, or nil. Barred says
-	// that it also kept checks from being run.
-	Cause, Barred error
+	// Cause is why the run was not carried out to its end, or nil. NotRun is
+	// the same if no check was run because of it.
+	Cause, NotRun error
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
 	Redactor *transport.Redactor
 
@@ -162,14 +162,14 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string
 	if e == nil {
 		e = &Entry{}
 	}
-	if l.Barred != nil {
+	if l.NotRun != nil {
 		for _, reason := range e.Inconclusive {
 			// Some checks are run in spite of it.
-			if reason != l.Barred.Error() {
+			if reason != l.NotRun.Error() {
 				return result.Inconclusive, withHelp(reason, q)
 			}
 		}
-		return result.Inconclusive, l.Barred.Error()
+		return result.Inconclusive, l.NotRun.Error()
 	}
 	if missing := l.undeclared(q); missing != "" {
 		return result.Skip, missing
