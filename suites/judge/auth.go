@@ -48,10 +48,10 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 		switch {
 		case at == "":
 			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
-				"an answer with status 401 does not say where the resource metadata are", evidence...)
+				"an answer with status 401 does not say where the resource metadata is", evidence...)
 		case err != nil || u.Host == "":
 			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
-				"the resource_metadata of a challenge is "+wire.Quote(at, 100)+", no absolute URL", evidence...)
+				"the resource_metadata of a challenge is "+wire.Quote(at, 100)+", not an absolute URL", evidence...)
 		}
 		for _, m := range x.Messages {
 			if m.Msg.Kind == wire.Result {
@@ -61,8 +61,8 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 	}
 }
 
-// judgeAccess looks at how a client shows its token: once it has one for a
-// connection, it goes with every request, in the header and nowhere else
+// judgeAccess looks at how a client shows its token: once a client has one for a
+// connection, it sends it with every request, in the header and nowhere else
 // (basic/authorization#token-requirements).
 func judgeAccess(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
@@ -85,7 +85,7 @@ func judgeAccess(c *Conversation, rec *Recorder) {
 		}
 		if authorized {
 			rec.Check(len(header) > 0, "auth.client.every-request", wire.Client,
-				"a request has no Authorization header, although earlier ones on the same connection have", x.Events()...)
+				"a request has no Authorization header, although earlier requests on the same connection have one", x.Events()...)
 		}
 		authorized = authorized || len(header) > 0
 	}

@@ -27,7 +27,7 @@ var completionRules = []Rule{
 }
 
 // What a client asks for is compared with what this conversation has listed so
-// far; what it knows from elsewhere is not judged.
+// far; what it knows from other sources is not judged.
 func judgeCompletionRequests(c *Conversation, rec *Recorder) {
 	prompts := make(map[string]listedPrompt)
 	templates := make(map[string]map[string]bool)
@@ -76,7 +76,7 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 	name, _ := wire.At(params, "argument", "name").(string)
 	_, ok := known[name]
 	rec.Check(ok, "completion.argument.current-value", wire.Client,
-		wire.Quote(name, 60)+" is no argument of what the ref names", x.Request)
+		wire.Quote(name, 60)+" is not an argument of what the ref names", x.Request)
 	resolved, given := wire.At(params, "context", "arguments").(map[string]any)
 	if !given || len(resolved) == 0 {
 		return
@@ -88,9 +88,9 @@ func judgeCompletionRequest(x *Exchange, prompts map[string]listedPrompt, templa
 		}
 	}
 	rec.Check(strange == "", "completion.context.resolved-values", wire.Client,
-		"context.arguments names "+wire.Quote(strange, 60)+", which is no argument of what the ref names", x.Request)
+		"context.arguments names "+wire.Quote(strange, 60)+", which is not an argument of what the ref names", x.Request)
 	if strange == "" {
-		// That it was left out proves nothing: what the user has settled is unknown.
+		// A context that was left out proves nothing: what the user has settled is unknown.
 		rec.Pass("completion.context.client-sends", wire.Client)
 	}
 }

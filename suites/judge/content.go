@@ -41,7 +41,7 @@ const (
 	templateShape              // an entry of resources/templates/list
 )
 
-// piece is one place of a message that holds content or describes it.
+// piece is a part of a message that holds content or describes it.
 type piece struct {
 	shape    shape
 	value    map[string]any
@@ -60,7 +60,7 @@ func (p *piece) evidence() []*wire.Event {
 
 // content visits all content of the conversation in order. What answers a
 // request that was broken on purpose is left out: it says little about what the
-// server does otherwise.
+// server does in general.
 func (c *Conversation) content(visit func(p *piece)) {
 	for _, x := range c.Exchanges {
 		if x.Method() == "sampling/createMessage" {
@@ -117,8 +117,8 @@ func visitBlock(x *Exchange, e *wire.Event, block any, visit func(p *piece)) {
 	}
 }
 
-// echoes reports whether a text is an argument of the request: that it is no
-// URI is then the doing of who made the request.
+// echoes reports whether a text is an argument of the request. If it is not a
+// URI then, the fault is the requester's.
 func (p *piece) echoes(text string) bool {
 	arguments, _ := wire.At(p.exchange.Request.Msg.Params, "arguments").(map[string]any)
 	for _, v := range arguments {
@@ -151,7 +151,7 @@ func judgeBlock(p *piece, rec *Recorder) {
 		known = known[:3]
 	}
 	if slices.Contains(known, kind) {
-		// The schema judges those that are of no known type.
+		// The schema judges blocks of unknown types.
 		rec.Pass("content.block.known-type", p.event.From)
 	}
 	if kind != "image" && kind != "audio" {
@@ -188,7 +188,7 @@ func judgeContents(p *piece, rec *Recorder) {
 		damaged := binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD")
 		if damaged {
 			rec.Fail("resources.security.binary-encoded", p.event.From,
-				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, of which some bytes are lost", p.evidence()...)
+				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, in which some bytes are lost", p.evidence()...)
 		}
 	}
 	if !p.embedded {
@@ -203,7 +203,7 @@ func judgeContents(p *piece, rec *Recorder) {
 	if ok && p.echoes(uri) {
 		return
 	}
-	problem := "the uri of an embedded resource is absent or no string"
+	problem := "the uri of an embedded resource is absent or is not a string"
 	if ok {
 		if problem = schema.CheckFormat("uri", uri); problem != "" {
 			problem = "the uri " + wire.Quote(uri, 80) + " of an embedded resource is " + problem
@@ -217,7 +217,7 @@ func mimeProblem(what string, value map[string]any) string {
 	if !ok {
 		return what + " has no mimeType"
 	}
-	return "the mimeType of " + what + " is " + wire.Show(mimeType) + ", which is no type/subtype"
+	return "the mimeType of " + what + " is " + wire.Show(mimeType) + ", not type/subtype"
 }
 
 // A media type as RFC 9110 section 8.3.1 has it, with optional parameters.
@@ -254,7 +254,7 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 		from := p.event.From
 		audience, given := annotations["audience"].([]any)
 		if given && roles(audience) {
-			// The schema judges the others, and other priorities.
+			// The schema judges other roles and priorities.
 			rec.Pass("content.annotations.audience-roles", from)
 		}
 		if v, ok := floatOf(annotations["priority"]); ok && v >= 0 && v <= 1 {
@@ -262,7 +262,7 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 		}
 		if at, ok := annotations["lastModified"].(string); ok {
 			rec.Check(isISO8601(at), "content.annotations.last-modified-format", from,
-				"lastModified is "+wire.Show(at)+", which is no ISO 8601 timestamp", p.evidence()...)
+				"lastModified is "+wire.Show(at)+", not an ISO 8601 timestamp", p.evidence()...)
 		}
 		if from == wire.Server && p.event.Seq < last {
 			rec.Pass("content.annotations.optional", wire.Client)
@@ -282,8 +282,8 @@ func roles(list []any) bool {
 	return true
 }
 
-// lastOf returns the position of the last message of a party: what the peer
-// sent before was no reason for it to stop. It is -1 when there is none.
+// lastOf returns the position of the last message of a party, or -1. What the
+// peer sent before that did not make the party stop.
 func (c *Conversation) lastOf(p wire.Party) int {
 	for _, e := range slices.Backward(c.Messages) {
 		if e.From == p && e.Msg.Kind != wire.Invalid {
@@ -330,7 +330,7 @@ func floatOf(v any) (float64, bool) {
 }
 
 // scheme returns what stands before the first colon of an identifier that has
-// a scheme, be it malformed.
+// a scheme, even a malformed one.
 func scheme(uri string) (string, bool) {
 	s, _, found := strings.Cut(uri, ":")
 	return s, found && s != "" && !strings.ContainsAny(s, "/?#")

@@ -19,9 +19,9 @@ type Conversation struct {
 	Transport string
 
 	hasLegacy *bool                       // see legacy
-	deleted   *int                        // position of the first DELETE; see dying
-	use       *sessionUse                 // see gone
-	leaves    map[*wire.HTTPExchange]bool // see left
+	deleted   *int                        // position of the first DELETE; see ending
+	use       *sessionUse                 // see ended
+	unresumed map[*wire.HTTPExchange]bool // see notResumed
 	foreign   foreignStreams
 
 	listed    []*tool     // what tools returns, once it was asked
@@ -30,13 +30,13 @@ type Conversation struct {
 	faults map[wire.Party]*messageFaults
 }
 
-// messageFaults holds positions of messages of a party that the peer may fail
-// to read; -1 for none.
+// messageFaults holds the positions of a party's messages that the peer may be
+// unable to read; -1 for none.
 type messageFaults struct {
 	unreadable int            // the first message with a fault
 	nullID     int            // the first request whose id is null
-	invalid    map[string]int // the first message with a fault that has an id, by that
-	strays     map[string]int // the first response to no request, by its id
+	invalid    map[string]int // the first message with a fault, by its id
+	strays     map[string]int // the first response that belongs to no request, by its id
 }
 
 // NewConversation reads a connection's log.
@@ -88,7 +88,7 @@ func (f *messageFaults) add(e *wire.Event) {
 }
 
 // misspelledID returns what a reader without regard to case would take for the
-// id of a message: that it does so is base.jsonrpc.member-case, and no more.
+// id of a message: such a reader breaks base.jsonrpc.member-case alone.
 func misspelledID(message any) wire.ID {
 	members, _ := message.(map[string]any)
 	for _, name := range []string{"ID", "Id", "iD"} {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"maps"
 	"math/big"
 	"net/mail"
@@ -59,7 +60,7 @@ var (
 		"multipleOf", "exclusiveMinimum", "exclusiveMaximum", "patternProperties", "propertyNames", "minProperties",
 		"maxProperties", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
 	}
-	// ornaments say nothing about a form as a whole: it takes any object.
+	// ornaments do not change what a form as a whole accepts, which is any object.
 	ornaments = []string{"$schema", "$id", "title", "description", "additionalProperties"}
 
 	formats = []string{"email", "uri", "date", "date-time"}
@@ -91,7 +92,7 @@ func judgeElicitRequest(e *wire.Event, rec *Recorder) {
 			rec.Fail("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" asks for a secret", e)
 		case asksForSecret(description):
 			secret = true
-			rec.Warn("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" may ask for a secret", e)
+			rec.Warn("elicitation.request.no-sensitive", wire.Server, "the description of property "+wire.Quote(name, 60)+" may ask for a secret", e)
 		}
 	}
 	if !secret {
@@ -160,7 +161,7 @@ func judgeEnum(about string, property map[string]any, e *wire.Event, rec *Record
 	values, ok := property["enum"].([]any)
 	names, named := property["enumNames"].([]any)
 	if ok && named {
-		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, about+" has not as many enumNames as values", e)
+		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, fmt.Sprintf("%s has %d enumNames for %d values", about, len(names), len(values)), e)
 	}
 }
 
@@ -199,7 +200,7 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 	result := x.Result()
 	if result == nil {
 		if e := x.Response.Msg.Error; fractional && e != nil && e.Code == -32602 {
-			rec.Fail("elicitation.schema.number-bounds", wire.Client, "a request with fractional bounds is refused", x.Events()...)
+			rec.Fail("elicitation.schema.number-bounds", wire.Client, "a request whose numbers have fractional bounds was refused", x.Events()...)
 		}
 		return
 	}
@@ -215,7 +216,7 @@ func judgeElicitResult(x *Exchange, rec *Recorder) {
 		}
 	case "decline", "cancel":
 		rec.Pass("elicitation.action.values", wire.Client)
-		rec.Check(!has, "elicitation.content.only-with-accept", wire.Client, "a result without consent has content", x.Events()...)
+		rec.Check(!has, "elicitation.content.only-with-accept", wire.Client, "the result of action "+wire.Show(result["action"])+" has content", x.Events()...)
 	}
 }
 
@@ -267,7 +268,7 @@ func unfitting(requested, content map[string]any) (reason string, outside bool) 
 
 func unfit(property map[string]any, v any) (reason string, outside bool) {
 	if choices, ok := property["enum"].([]any); ok && !slices.ContainsFunc(choices, func(c any) bool { return same(c, v) }) {
-		return "is none of the values to choose from", false
+		return "is not one of the values of its enum", false
 	}
 	switch property["type"] {
 	case "string":
@@ -286,12 +287,12 @@ func unfit(property map[string]any, v any) (reason string, outside bool) {
 			return "is " + wire.TypeName(v) + ", not a number that can be read", false
 		}
 		if property["type"] == "integer" && !n.IsInt() {
-			return "is no integer", false
+			return "is not an integer", false
 		}
 		least, bound := number(property["minimum"])
 		most, limit := number(property["maximum"])
 		if bound && n.Cmp(least) < 0 || limit && n.Cmp(most) > 0 {
-			return "is outside its bounds", true
+			return "is not between its minimum and maximum", true
 		}
 	}
 	return "", false
@@ -300,10 +301,10 @@ func unfit(property map[string]any, v any) (reason string, outside bool) {
 func unfitText(property map[string]any, text string) string {
 	length := big.NewRat(int64(utf8.RuneCountInString(text)), 1)
 	if least, ok := number(property["minLength"]); ok && length.Cmp(least) < 0 {
-		return "is too short"
+		return "is shorter than its minLength"
 	}
 	if most, ok := number(property["maxLength"]); ok && length.Cmp(most) > 0 {
-		return "is too long"
+		return "is longer than its maxLength"
 	}
 	ok := true
 	switch property["format"] {
@@ -316,12 +317,12 @@ func unfitText(property map[string]any, text string) string {
 		_, err := time.Parse(time.DateOnly, text)
 		ok = err == nil
 	case "date-time":
-		// A leap second is a time that the library does not know.
+		// The library does not know leap seconds.
 		_, err := time.Parse(time.RFC3339, strings.Replace(strings.ToUpper(text), ":60", ":59", 1))
 		ok = err == nil
 	}
 	if !ok {
-		return "is not of the format " + wire.Show(property["format"])
+		return "does not have the format " + wire.Show(property["format"])
 	}
 	return ""
 }

@@ -86,14 +86,14 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 			case id == "", c.cutShort(e):
 			case issue.Code == wire.LoneSurrogate:
 				broken[id] = true
-				rec.Warn(id, e.From, issue.Detail+place(issue), e)
+				rec.Warn(id, e.From, issue.Detail+atPointer(issue), e)
 			case issue.Code == wire.IsBatch && c.Older():
-				broken[id] = true // so that it is no example of keeping the rule either
+				broken[id] = true // an accepted batch does not meet the requirement either
 			case isOtherText(c, e, issue.Code):
 				// Text that was never meant as a message breaks the purity of
 				// stdout, not the form of messages: stdio.go judges it.
 			default:
-				report(id, issue.Detail+place(issue))
+				report(id, issue.Detail+atPointer(issue))
 			}
 		}
 		judgeErrorCode(e, rec)
@@ -107,7 +107,7 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 			}
 		}
 		if isRequestMethod(e.Msg) {
-			rec.Fail("base.request.id-present", e.From, e.Msg.Method+" is a request, and it has no id", e)
+			rec.Fail("base.request.id-present", e.From, e.Msg.Method+" is the method of a request, but the message has no id", e)
 		}
 		if e.Msg.Params != nil && !broken["base.jsonrpc.params-object"] {
 			rec.Pass("base.jsonrpc.params-object", e.From)
@@ -120,7 +120,8 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 	}
 }
 
-func place(i wire.Issue) string {
+// atPointer names the place of an issue within the message, or returns "".
+func atPointer(i wire.Issue) string {
 	if i.Pointer == "" || i.Pointer[0] != '/' {
 		return ""
 	}
@@ -133,7 +134,7 @@ func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) st
 	switch code {
 	case wire.IDNull:
 		if m.Has(wire.NotificationID) {
-			return "" // that it has an id at all is the fault
+			return "" // the fault is that it has an id at all
 		}
 		if m.Kind == wire.Request {
 			return "base.request.id-not-null"
@@ -161,19 +162,20 @@ func isRequestMethod(m *wire.Message) bool {
 	return byClient || byServer
 }
 
-// cutShort reports whether it is mcpconform that has not read a message to its
-// end: because of a limit, or because it was ending the process.
+// cutShort reports whether mcpconform itself did not read a message to its end:
+// because of a limit, or because it was ending the process.
 func (c *Conversation) cutShort(e *wire.Event) bool {
 	return e.Dropped > 0 || transport.Unterminated(e) && c.signalled != nil && c.signalled.Seq < e.Seq
 }
 
-// lostID returns what a response without a usable id breaks. JSON-RPC 2.0
-// section 5 has it so for input whose id could not be read; on the HTTP answer
-// that refuses a message it may be left out (basic/transports#sending-messages-to-the-server).
+// lostID returns what a response without a usable id breaks, or "". JSON-RPC 2.0
+// section 5 wants a null id for input whose id could not be read. The body of an
+// HTTP answer that refuses a message may leave it out
+// (basic/transports#sending-messages-to-the-server).
 func lostID(c *Conversation, e *wire.Event) string {
 	if e.Msg.Kind == wire.Result {
 		if asked := c.faults[e.From.Peer()].nullID; asked >= 0 && asked < e.Seq && e.Msg.ID.Null() {
-			return "" // the id of a request that had none to be told by
+			return "" // it repeats the null id of a request
 		}
 		return "base.response.id-echo"
 	}
@@ -201,7 +203,7 @@ func isOtherText(c *Conversation, e *wire.Event, code wire.IssueCode) bool {
 	return !looksLikeMessage(e.Raw)
 }
 
-// looksLikeMessage reports whether bytes that are no message began as one.
+// looksLikeMessage reports whether bytes that are not a message begin like one.
 func looksLikeMessage(raw []byte) bool {
 	for _, b := range raw {
 		switch b {
@@ -230,7 +232,7 @@ func judgeErrorCode(e *wire.Event, rec *Recorder) {
 	reserved := code >= -32768 && code <= -32000
 	implementation := code >= -32099 && code <= -32000
 	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
-		"the error's code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+" is reserved and has no meaning", e)
+		"the error's code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+" is reserved and not assigned", e)
 	rec.Check(len(e.Msg.Error.Message) <= conciseMessage, "base.error.message-concise", e.From,
 		"the error's message is far longer than one concise sentence", e)
 }

@@ -25,7 +25,7 @@ var exchangeRules = []Rule{
 	},
 }
 
-// An id serves one request in a session, whatever became of the request
+// An id is used for one request in a session, whatever became of the request
 // (basic/index#requests).
 func judgeRequestIDs(c *Conversation, rec *Recorder) {
 	seen := map[wire.Party]map[string]*wire.Event{wire.Client: {}, wire.Server: {}}
@@ -65,8 +65,8 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		if e.Kind != wire.KindTimeout {
 			continue
 		}
-		// A tool may take longer than anybody wants to wait, and a server may do
-		// one thing after the other; how soon it answers pings is another matter.
+		// A tool may take longer than the time limit, and a server may handle one
+		// request after the other. Other rules judge how soon it answers pings.
 		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
 			!c.refusedUnnamed(x, e) {
 			rec.Fail("base.response.present", e.From, "no response came in time", x.Request, e)
@@ -84,7 +84,7 @@ func judgeEcho(x *Exchange, responder wire.Party, rec *Recorder) {
 	asked, given := x.Request.Msg.ID, x.Response.Msg.ID
 	if x.Resembling {
 		rec.Fail("base.response.id-type-echo", responder,
-			fmt.Sprintf("the request's id is %s, the response's %s", asked, given), x.Events()...)
+			fmt.Sprintf("the id of the response is %s, that of the request %s", given, asked), x.Events()...)
 		return
 	}
 	rec.Pass("base.response.id-type-echo", responder)
@@ -112,9 +112,9 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 }
 
 // leftUnread reports whether the client closed the stream that brought it a
-// request after something that is no message: it may have given the stream up
-// there and not have read so far. Disconnection may come at any time
-// (basic/transports#sending-messages-to-the-server).
+// request, and that stream held something before the request that is not a
+// message: the client may have stopped reading there. Disconnection may come at
+// any time (basic/transports#sending-messages-to-the-server).
 func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
 	stream := c.Carrier(x.Request)
 	if c.Transport != transport.NameHTTP || x.From() != wire.Server || stream == nil {
@@ -126,8 +126,8 @@ func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
 	})
 }
 
-// refusedUnnamed reports whether an error that names no request may be what
-// answered one by the time of an event: that it has no id is another matter.
+// refusedUnnamed reports whether an error without an id may have answered a
+// request by the time of an event. Other rules judge that the id is missing.
 func (c *Conversation) refusedUnnamed(x *Exchange, at *wire.Event) bool {
 	return slices.ContainsFunc(c.Events[x.Request.Seq:at.Seq], func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From != x.From() && e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable() &&
@@ -136,7 +136,7 @@ func (c *Conversation) refusedUnnamed(x *Exchange, at *wire.Event) bool {
 }
 
 // behindTool reports whether a tool that was called before a request was still
-// at work at an event, and came to its end later.
+// running at an event, and was answered later.
 func (c *Conversation) behindTool(x *Exchange, at *wire.Event) bool {
 	for _, y := range c.Exchanges {
 		if y.Request.Seq >= x.Request.Seq {
@@ -155,7 +155,7 @@ func judgeStray(c *Conversation, rec *Recorder) {
 		e, cause := stray.Event, stray.Cause
 		switch {
 		case c.answersInvalid(e):
-			// A message that is no request, but whose id could be read.
+			// It answers a message that is not a request, but whose id could be read.
 		case !e.Msg.ID.Usable():
 			// judgeEnvelope has looked at the missing id. Whether it answers a
 			// notification shows in what came before.
@@ -167,7 +167,7 @@ func judgeStray(c *Conversation, rec *Recorder) {
 				rec.Pass("base.error.undetectable-id", e.From)
 			}
 		case c.answersStray(e):
-			rec.Fail("base.response.only-to-requests", e.From, "a response was answered", before(cause, e)...)
+			rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", before(cause, e)...)
 		case c.answersUnreadable(e):
 			rec.Fail("base.error.undetectable-id", e.From,
 				"an error for a message without a readable id carries the id "+e.Msg.ID.String(), before(cause, e)...)
@@ -185,9 +185,9 @@ func before(cause, e *wire.Event) []*wire.Event {
 	return []*wire.Event{cause, e}
 }
 
-// answersUnreadable reports whether an error can be the answer to something
-// that was no readable request. A receiver may fail to find out what a message
-// with any fault is: then its answer, if there is one, has no id to carry.
+// answersUnreadable reports whether an error can be the answer to a message that
+// was not a readable request. A receiver may be unable to tell what a message
+// with any fault is: then its answer, if there is one, cannot carry an id.
 func (c *Conversation) answersUnreadable(e *wire.Event) bool {
 	first := c.faults[e.From.Peer()].unreadable
 	return first >= 0 && first < e.Seq && e.Msg.Kind == wire.ErrorResponse
@@ -201,7 +201,7 @@ func (c *Conversation) answersStray(e *wire.Event) bool {
 }
 
 // answersInvalid reports whether a response carries the id of a message of the
-// peer that was no valid request.
+// peer that was not a valid request.
 func (c *Conversation) answersInvalid(e *wire.Event) bool {
 	if !e.Msg.ID.Usable() {
 		return false

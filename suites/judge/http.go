@@ -61,10 +61,10 @@ func deliberate(x *wire.HTTPExchange) bool {
 	return broken(x.Request) || slices.ContainsFunc(x.Sent, broken)
 }
 
-// refusesEntry reports whether a request was refused for want of
+// unauthorized reports whether a request was refused because it lacks
 // authorization, which says nothing about what was asked for
 // (basic/authorization#error-handling).
-func refusesEntry(x *wire.HTTPExchange) bool {
+func unauthorized(x *wire.HTTPExchange) bool {
 	return x.Status() == http.StatusUnauthorized || x.Status() == http.StatusForbidden && x.Head.HTTP.Header.Get(headerChallenge) != ""
 }
 
@@ -104,7 +104,7 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 		}
 		if last := x.Request.HTTP.Header.Get(headerLast); last != "" {
 			rec.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
-				"http.client.resume-get", wire.Client, "a stream is resumed with something else than a GET at the endpoint", x.Events()...)
+				"http.client.resume-get", wire.Client, "a stream was resumed with something other than a GET at the MCP endpoint", x.Events()...)
 		}
 		if x.Method() != http.MethodGet {
 			continue
@@ -125,7 +125,7 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 	if !array || !c.Older() {
 		rec.Check(!batch, "http.client.post-per-message", wire.Client, "several messages came in one request", x.Events()...)
 		valid := !batch && x.Sent[0].Msg.Kind != wire.Invalid && x.Sent[0].Dropped == 0
-		problem := "the body is no single message"
+		problem := "the body is not a single message"
 		if !batch && !valid {
 			problem += ": " + faults(x.Sent[0].Msg)
 		}
@@ -135,7 +135,7 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 	rec.Check(x.Method() == http.MethodPost, "http.client.post-method", wire.Client,
 		"a message was sent with the method "+wire.Quote(x.Method(), 40), x.Events()...)
 	rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.post-to-endpoint", wire.Client,
-		"a message was sent to another path than the first one", x.Events()...)
+		"a message was sent to another path than the first message", x.Events()...)
 	rec.Check(names(h, typeJSON), "http.client.post-accept-json", wire.Client,
 		"the Accept header of the POST does not name "+typeJSON, x.Request)
 	rec.Check(names(h, typeEvents), "http.client.post-accept-sse", wire.Client,
@@ -148,7 +148,7 @@ const maxDeclined = 5
 func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, times int, rec *Recorder) {
 	const id = "http.client.get-405-tolerated"
 	if times > maxDeclined {
-		rec.Fail(id, wire.Client, fmt.Sprintf("the GET was repeated %d times although it is answered with 405", times-1), x.Events()...)
+		rec.Fail(id, wire.Client, fmt.Sprintf("the GET was repeated %d times although it was answered with 405", times-1), x.Events()...)
 		return
 	}
 	for _, later := range c.HTTP {
@@ -194,14 +194,14 @@ func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 	problem := errorIn(x.Messages)
 	switch status := x.Status(); {
 	case x.OK() && problem != nil:
-		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was refused with an error and the HTTP status %d", what, status), x.Events(problem)...)
+		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was refused with an error in the body, but with HTTP status %d, not with an error status", what, status), x.Events(problem)...)
 	case x.OK():
 		rec.Check(status == http.StatusAccepted, id, wire.Server,
 			fmt.Sprintf("an accepted %s was answered with HTTP status %d, not with 202", what, status), x.Events()...)
 	case status >= 400:
 		rec.Pass(refused, wire.Server)
 	default:
-		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was answered with HTTP status %d, which is neither 202 nor an error", what, status), x.Events()...)
+		rec.Fail(refused, wire.Server, fmt.Sprintf("a %s was answered with HTTP status %d, not with 202 or an error status", what, status), x.Events()...)
 	}
 	if x.Status() != http.StatusAccepted || x.End == nil {
 		return
@@ -213,20 +213,20 @@ func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 	}
 }
 
-// judgeRefusedAnswer warns of a server that refuses what it has asked for and
-// still waits for. What a server accepts is left to it, but then it is no use to
-// have asked.
+// judgeRefusedAnswer warns of a server that refuses the response to its own
+// request while it still waits for it. A server may refuse any message, but then
+// its request was pointless.
 func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
 	asked := c.Of(m)
 	if x.Status() == http.StatusTooManyRequests {
 		return
 	}
 	if asked == nil || asked.Cancelled != nil && asked.Cancelled.Seq < x.Head.Seq || asked.Response != m || x.Status()/100 != 4 || x.Status() == http.StatusNotFound ||
-		deliberate(x) || refusesEntry(x) {
+		deliberate(x) || unauthorized(x) {
 		return
 	}
 	if h := x.Request.HTTP.Header; h.Get(headerSession) != c.sessionID() || len(h.Values(headerVersion)) > 0 && h.Get(headerVersion) != c.Version {
-		return // it had something else to refuse
+		return // the server may have refused the header
 	}
 	if asking := c.Carrier(asked.Request); asking != nil && asking.End != nil && asking.End.Seq < x.Head.Seq {
 		return
@@ -235,7 +235,7 @@ func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, r
 		if y.From() != wire.Client || y.Request.Seq > asked.Request.Seq {
 			continue
 		}
-		// The server may have asked on behalf of this one, and waits no more.
+		// The server may have asked on behalf of this request, and no longer waits.
 		for _, over := range []*wire.Event{y.Cancelled, y.Response} {
 			if over != nil && over.Seq > asked.Request.Seq && over.Seq < x.Head.Seq {
 				return
@@ -266,11 +266,11 @@ func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, r
 		return
 	}
 	if r := c.Of(m); r != nil && r.Cancelled != nil && r.Cancelled.Seq < x.Head.Seq && len(x.Messages) == 0 {
-		return // nothing is a response that should not be sent (docs/positions.md, cancelled-post)
+		return // a cancelled request needs no response (docs/positions.md, cancelled-post)
 	}
 	switch kind := x.MediaType(); {
 	case x.Status() == http.StatusAccepted && len(x.Messages) == 0 && kind != typeEvents:
-		rec.Fail(id, wire.Server, "a request was only accepted with 202, without an answer", x.Events()...)
+		rec.Fail(id, wire.Server, "a request was answered with 202 and no body, not with JSON or an event stream", x.Events()...)
 	case kind == typeJSON:
 		c.judgeJSON(x, m, rec)
 		if len(x.Messages) == 1 && looksLikeEvents(x.Messages[0].Raw) {
@@ -283,9 +283,9 @@ func (c *Conversation) judgeRequestAnswer(x *wire.HTTPExchange, m *wire.Event, r
 		rec.Pass(id, wire.Server)
 		c.judgeUnderstood(x, m, "http.client.sse-answer", rec)
 	case kind == "":
-		rec.Fail(id, wire.Server, "the answer to a request has no usable Content-Type", x.Events(x.Others...)...)
+		rec.Fail(id, wire.Server, "the answer to a request has no Content-Type, or one that cannot be read", x.Events(x.Others...)...)
 	default:
-		rec.Fail(id, wire.Server, "the answer to a request has the Content-Type "+wire.Quote(kind, 60), x.Events(first(x.Others)...)...)
+		rec.Fail(id, wire.Server, "the answer to a request has the Content-Type "+wire.Quote(kind, 60)+", not "+typeJSON+" or "+typeEvents, x.Events(first(x.Others)...)...)
 	}
 }
 
@@ -296,7 +296,7 @@ func looksLikeEvents(raw []byte) bool {
 	return strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "event:") || strings.HasPrefix(text, "id:")
 }
 
-// judgeFirstPost judges how an initialize is taken that carries no session id.
+// judgeFirstPost judges the answer to an initialize that carries no session id.
 func (c *Conversation) judgeFirstPost(x *wire.HTTPExchange, rec *Recorder) {
 	switch x.Status() {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
@@ -323,8 +323,8 @@ func (c *Conversation) legacy() bool {
 	return *c.hasLegacy
 }
 
-// judgeUnderstood counts an answer that the client has obviously read: one to
-// initialize after which it went on.
+// judgeUnderstood counts an answer that the client has obviously read: the answer
+// to initialize, if the client went on after it.
 func (c *Conversation) judgeUnderstood(x *wire.HTTPExchange, m *wire.Event, id string, rec *Recorder) {
 	if c.Init != nil && c.Init.Request == m && c.Handshaken() && c.Initialized != nil && c.Initialized.Seq > x.Head.Seq {
 		rec.Pass(id, wire.Client)
@@ -353,7 +353,7 @@ func (c *Conversation) judgeJSON(x *wire.HTTPExchange, m *wire.Event, rec *Recor
 	case answer.Msg.Kind == wire.Batch:
 		rec.Fail(id, wire.Server, "the JSON answer to a request is an array", x.Events(answer)...)
 	case answer.Msg.Kind == wire.Invalid:
-		rec.Fail(id, wire.Server, "the JSON answer to a request is no JSON-RPC message: "+faults(answer.Msg), x.Events(answer)...)
+		rec.Fail(id, wire.Server, "the JSON answer to a request is not a JSON-RPC message: "+faults(answer.Msg), x.Events(answer)...)
 	default:
 		rec.Fail(id, wire.Server, "the JSON answer to a request is a "+answer.Msg.Kind.String(), x.Events(answer)...)
 	}
@@ -370,12 +370,12 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 	offered := false
 	for _, x := range c.HTTP {
 		if x.Method() == http.MethodDelete && x.OK() {
-			return // whatever comes now belongs to no session
+			return // the session has ended
 		}
 		h := x.Request.HTTP.Header
 		if x.Method() != http.MethodGet || x.Head == nil || deliberate(x) || x.Request.Seq < c.Init.Response.Seq || x.Resumes() ||
 			h.Get(headerSession) != session || h.Get("Origin") != "" || !names(h, typeEvents) ||
-			h.Get(headerVersion) != "" && h.Get(headerVersion) != c.Version || // may be one that has to be refused
+			h.Get(headerVersion) != "" && h.Get(headerVersion) != c.Version || // a version that may have to be refused
 			location(x.Request.HTTP.URL) != location(c.HTTP[0].Request.HTTP.URL) {
 			continue
 		}
@@ -388,18 +388,18 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		case status == http.StatusMethodNotAllowed:
 			rec.Pass(id, wire.Server)
 		case status == http.StatusUnauthorized && x.Head.HTTP.Header.Get("WWW-Authenticate") != "":
-			// Who may open it is decided first (basic/authorization#authorization-flow-steps).
+			// Authorization comes first (basic/authorization#authorization-flow-steps).
 		case status == http.StatusTooManyRequests:
 			rec.Note(id, wire.Server, "a listening stream was refused because there were too many requests: HTTP status 429")
 		case busy && status >= 400:
 			rec.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
-		case status == http.StatusNotFound && session != "" && (offered || c.gone(x.Head)):
+		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
 			// How a client learns that the session has ended (#session-management).
-			rec.Note(id, wire.Server, "a listening stream could not be opened, or not anew: HTTP status 404")
+			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
 		case x.OK():
 			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
 		default:
-			rec.Fail(id, wire.Server, fmt.Sprintf("the GET was answered with HTTP status %d, neither with an event stream nor with 405", status), x.Events()...)
+			rec.Fail(id, wire.Server, fmt.Sprintf("the GET was answered with HTTP status %d, not with an event stream or 405", status), x.Events()...)
 		}
 	}
 }
@@ -431,7 +431,7 @@ func judgeHTTPSessions(c *Conversation, rec *Recorder) {
 	}
 }
 
-// judgeGivenIDs judges where session ids are given, and which.
+// judgeGivenIDs judges which session ids the server gives, and when.
 func (c *Conversation) judgeGivenIDs(rec *Recorder) {
 	const at, charset = "http.server.session-id-at-initialization", "http.server.session-id-charset"
 	head := c.initHead()
@@ -457,7 +457,7 @@ func (c *Conversation) judgeGivenIDs(rec *Recorder) {
 		if head == nil || x.Head == head || initializes || !x.OK() || x.Request.Seq < head.Seq {
 			continue
 		}
-		// Who names no session may be taken for a new client.
+		// A server may take a client that names no session for a new one.
 		if own := x.Request.HTTP.Header.Get(headerSession); own != "" && len(values) > 0 && values[0] != head.HTTP.Header.Get(headerSession) && values[0] != own {
 			rec.Fail(at, wire.Server, "an answer after the initialization gives another session id", head, x.Request, x.Head)
 		}
@@ -485,7 +485,7 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 	var lost *wire.HTTPExchange // the first request that was answered with 404
 	reused := 0
 	deletes := 0
-	early, told := false, false // whether the client shows that it has read the answer
+	early, told := false, false // told: the client has shown that it read the answer
 	for _, x := range c.HTTP {
 		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] {
 			continue
@@ -505,7 +505,7 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 			}
 			continue
 		}
-		if pingsBare(x, m) {
+		if barePing(x, m) {
 			if !early && m.At-c.Init.Response.At < overtaking {
 				early = true
 				continue
@@ -519,8 +519,8 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		}
 		told = true
 		judgeSessionHeader(x, id, rec)
-		// A client that has refused the version, and only takes its leave, has
-		// none to name.
+		// A client that refused the version and only ends the session has no
+		// version to name.
 		if x.Method() != http.MethodDelete || c.Initialized != nil {
 			judgeVersionHeader(x, version, rec)
 		}
@@ -532,7 +532,7 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		if lost != nil && x.Request.Seq > lost.Head.Seq && x.Request.HTTP.Header.Get(headerSession) == id && len(x.Request.Deliberate) == 0 {
 			if reused++; reused == maxReused {
 				rec.Fail("http.client.reinitialize-on-404", wire.Client,
-					"requests keep naming a session that was answered with 404", append(lost.Events(), x.Events()...)...)
+					"requests still name a session that was answered with 404", append(lost.Events(), x.Events()...)...)
 			}
 		}
 		if id != "" && x.Status() == http.StatusNotFound && x.Request.HTTP.Header.Get(headerSession) == id && lost == nil && !deliberate(x) &&
@@ -542,16 +542,16 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 	}
 }
 
-// pingsBare reports whether a request without session and version is a ping,
-// which may be sent before initialize is answered (basic/lifecycle#initialization).
-func pingsBare(x *wire.HTTPExchange, m *wire.Event) bool {
+// barePing reports whether a request is a ping without session and version, which
+// may be sent before initialize is answered (basic/lifecycle#initialization).
+func barePing(x *wire.HTTPExchange, m *wire.Event) bool {
 	h := x.Request.HTTP.Header
 	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" &&
 		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0
 }
 
 // crosses reports whether a GET without session may have been on its way when
-// initialize was answered: some clients open their stream beside it.
+// initialize was answered: some clients open their stream at the same time.
 func (c *Conversation) crosses(x *wire.HTTPExchange) bool {
 	return x.Method() == http.MethodGet && len(x.Request.HTTP.Header.Values(headerSession)) == 0 &&
 		x.Request.At-c.Init.Response.At < overtaking
@@ -564,7 +564,8 @@ func (c *Conversation) answersEarly(m *wire.Event) bool {
 	return m != nil && m.Msg.IsResponse() && c.Of(m) != nil && c.Of(m).Request.Seq < c.Init.Response.Seq
 }
 
-// maxReused is how many requests may still name a lost session: those under way.
+// maxReused is how many requests may still name a lost session because they were
+// under way.
 const maxReused = 4
 
 // versionOf returns the version that an initialize settled on.
@@ -597,7 +598,7 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 	values := x.Request.HTTP.Header.Values(headerVersion)
 	if len(values) == 0 {
 		if slices.Contains([]string{"2024-11-05", "2025-03-26"}, version) {
-			return // the revisions that do not know the header
+			return // these revisions do not have the header
 		}
 		rec.Fail("http.client.version-header", wire.Client, "a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
 		return
@@ -607,7 +608,7 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 		return
 	}
 	rec.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,
-		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", and "+wire.Quote(version, 40)+" was agreed on", x.Events()...)
+		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", not the negotiated version "+wire.Quote(version, 40), x.Events()...)
 }
 
 // maxDeletes is how often a DELETE may be tried that is answered with 405.
@@ -621,6 +622,6 @@ func judgeDelete(x *wire.HTTPExchange, id string, times int, rec *Recorder) {
 		"the DELETE does not name the session", x.Events()...)
 	if x.Status() == http.StatusMethodNotAllowed {
 		rec.Check(times <= maxDeletes, "http.client.delete-405-tolerated", wire.Client,
-			"the DELETE is repeated although it is answered with 405", x.Events()...)
+			"the DELETE was repeated although it was answered with 405", x.Events()...)
 	}
 }

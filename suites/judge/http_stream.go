@@ -57,7 +57,7 @@ func judgeEventData(x *wire.HTTPExchange, rec *Recorder) {
 		switch {
 		case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 		case e.Msg.Kind == wire.Invalid:
-			rec.Fail(id, wire.Server, "the data of an event is no JSON-RPC message: "+faults(e.Msg), x.Events(e)...)
+			rec.Fail(id, wire.Server, "the data of an event is not a JSON-RPC message: "+faults(e.Msg), x.Events(e)...)
 		case e.Msg.Kind == wire.Batch:
 			rec.Fail(id, wire.Server, "the data of an event is an array of messages", x.Events(e)...)
 		default:
@@ -72,7 +72,7 @@ func judgeEventData(x *wire.HTTPExchange, rec *Recorder) {
 			rec.Note(id, wire.Server, "about the event streams: "+e.Note)
 		}
 		if len(e.Raw) > 0 && e.SSE.Event != "" {
-			rec.Note(id, wire.Server, "an event of type "+wire.Quote(e.SSE.Event, 40)+" carries no message")
+			rec.Note(id, wire.Server, "an event of type "+wire.Quote(e.SSE.Event, 40)+" does not carry a message")
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 			continue
 		}
 		if r := c.Of(e); r != nil && r != request {
-			rec.Fail("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another one", x.Events(e)...)
+			rec.Fail("http.server.sse-own-response", wire.Server, "the stream of a request carries the response to another request", x.Events(e)...)
 			continue
 		}
 		if c.Of(e) == request && answer == nil {
@@ -104,22 +104,22 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 	}
 	// A cancelled request needs no response, nothing is sent in a session that
 	// has ended, and connections may break.
-	if request == nil || request.Cancelled != nil || !x.Complete() || c.dying(x.End) || c.gone(x.End) {
+	if request == nil || request.Cancelled != nil || !x.Complete() || c.ending(x.End) || c.ended(x.End) {
 		return
 	}
 	rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(x.End)...)
-	if request.Response == nil && !c.left(x) {
+	if request.Response == nil && !c.notResumed(x) {
 		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response", x.Events(x.End)...)
 	}
 }
 
-// left reports whether a stream that ended, or the last one that went on with
-// it, could have been gone on with, and the client did not: then the response may
-// wait for it (basic/transports#resumability-and-redelivery).
-func (c *Conversation) left(x *wire.HTTPExchange) bool {
-	if c.leaves == nil {
-		c.leaves = make(map[*wire.HTTPExchange]bool)
-		resumes := make(map[string]*wire.HTTPExchange) // by the event after which they go on
+// notResumed reports whether the client could have resumed a stream that ended, or
+// the last stream that resumed it, and did not: then the response may still wait
+// for it (basic/transports#resumability-and-redelivery).
+func (c *Conversation) notResumed(x *wire.HTTPExchange) bool {
+	if c.unresumed == nil {
+		c.unresumed = make(map[*wire.HTTPExchange]bool)
+		resumes := make(map[string]*wire.HTTPExchange) // by Last-Event-ID
 		for _, x := range slices.Backward(c.HTTP) {
 			var next *wire.HTTPExchange
 			resumable := false
@@ -129,17 +129,18 @@ func (c *Conversation) left(x *wire.HTTPExchange) bool {
 					next = cmp.Or(resumes[e.SSE.ID], next)
 				}
 			}
-			c.leaves[x] = resumable && x.Complete() && (next == nil || c.leaves[next])
+			c.unresumed[x] = resumable && x.Complete() && (next == nil || c.unresumed[next])
 			if after := x.Request.HTTP.Header.Get(headerLast); after != "" {
 				resumes[after] = x
 			}
 		}
 	}
-	return c.leaves[x]
+	return c.unresumed[x]
 }
 
-// dying reports whether the session was being ended when the event happened.
-func (c *Conversation) dying(e *wire.Event) bool {
+// ending reports whether the client had begun to end the session when the event
+// happened.
+func (c *Conversation) ending(e *wire.Event) bool {
 	if c.deleted == nil {
 		never := len(c.Events)
 		c.deleted = &never
@@ -153,10 +154,10 @@ func (c *Conversation) dying(e *wire.Event) bool {
 	return *c.deleted < e.Seq
 }
 
-// gone reports whether the server may have ended the session by the time of an
-// event: it has served nothing in it since, and said so with a 404
-// (basic/transports#session-management).
-func (c *Conversation) gone(e *wire.Event) bool {
+// ended reports whether the server may have ended the session by the time of an
+// event: it has served no request of the session since, and has answered one with
+// 404 (basic/transports#session-management).
+func (c *Conversation) ended(e *wire.Event) bool {
 	if c.use == nil {
 		c.use = c.sessionUse()
 	}
@@ -200,8 +201,8 @@ func (c *Conversation) firstAnswers() []int {
 	return earliest
 }
 
-// judgeListening judges a GET stream that resumes none: responses belong on
-// the streams of their requests.
+// judgeListening judges a GET stream that does not resume another: responses
+// belong on the streams of their requests.
 func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *Recorder) {
 	const id = "http.server.get-no-response"
 	for _, e := range x.Messages {
@@ -223,19 +224,19 @@ func (c *Conversation) judgeListening(x *wire.HTTPExchange, answers []int, rec *
 
 // judgeServerMessages judges on which streams the server's own messages travel.
 func (c *Conversation) judgeServerMessages(rec *Recorder) {
-	type place struct {
+	type sighting struct {
 		event *wire.Event
 		x     *wire.HTTPExchange
 	}
-	requests := make(map[string]place) // of the server, by id
-	progress := make(map[string]place)
+	requests := make(map[string]sighting) // of the server, by id
+	progress := make(map[string]sighting)
 	open := c.openStreams()
 	for _, e := range c.Messages {
 		x := c.Carrier(e)
 		if e.From != wire.Server || e.Member || x == nil || x.Head == nil || e.Msg.IsResponse() || x.MediaType() != typeEvents {
 			continue
 		}
-		key, seen := "", map[string]place(nil)
+		key, seen := "", map[string]sighting(nil)
 		switch {
 		case e.Msg.Kind == wire.Request && e.Msg.ID.Usable():
 			key, seen = e.Msg.ID.Key(), requests
@@ -248,7 +249,7 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 				asked := c.Carrier(r.Request)
 				rec.Check(asked == x || asked == nil || asked.Method() == http.MethodGet,
 					"http.server.sse-related-messages", wire.Server,
-					"the stream of a request carries the cancellation of what was sent with another", r.Request, e)
+					"the stream of a request carries the cancellation of a request that was sent on another stream", r.Request, e)
 			}
 		}
 		if seen != nil && !x.Resumes() {
@@ -259,7 +260,7 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 				rec.Fail("http.server.no-broadcast", wire.Server, "the same message came on two streams", before.event, e)
 				continue
 			}
-			seen[key] = place{e, x}
+			seen[key] = sighting{e, x}
 		}
 		if open[e] > 1 {
 			rec.Pass("http.server.no-broadcast", wire.Server)
@@ -303,8 +304,8 @@ func (c *Conversation) judgeServerRequest(x *wire.HTTPExchange, e *wire.Event, r
 	}
 }
 
-// judgeProgressStream judges where the progress of a request travels: a token
-// shows the request that it belongs to (docs/positions.md, related-messages).
+// judgeProgressStream judges on which stream the progress of a request travels:
+// its token shows which request that is (docs/positions.md, related-messages).
 func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, open int, rec *Recorder) {
 	const own, listening = "http.server.sse-related-messages", "http.server.get-unrelated"
 	r := c.Of(e)
@@ -318,7 +319,7 @@ func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, 
 			rec.Pass(listening, wire.Server)
 		}
 	case x.Method() == http.MethodPost:
-		rec.Fail(own, wire.Server, "the stream of a request carries progress of another one", r.Request, x.Request, e)
+		rec.Fail(own, wire.Server, "the stream of a request carries progress of another request", r.Request, x.Request, e)
 	case r.Response == nil || r.Response.Seq > e.Seq:
 		rec.Fail(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.Request, e)
 	}
@@ -331,12 +332,12 @@ type idEvent struct {
 	position int
 }
 
-// eventStream is a stream with whatever resumes it.
+// eventStream is a stream with the streams that resume it.
 type eventStream struct {
 	history []*wire.Event // with ids that no other stream had before
 	last    string        // id
-	// ended is set once the server ended the stream, and the client had all of
-	// it. When the client leaves, events may be on their way.
+	// ended is set once the server ended the stream, so that the client had all of
+	// it. If the client ends it, events may still be on their way.
 	ended bool
 }
 
@@ -346,7 +347,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 		return
 	}
 	seen := make(map[string]idEvent)
-	bound := make(map[*wire.HTTPExchange]*wire.HTTPExchange) // what each resumes, at the end of the chain
+	bound := make(map[*wire.HTTPExchange]*wire.HTTPExchange) // the stream that each resumes, at the end of the chain
 	carried := make(map[*wire.HTTPExchange]*eventStream)     // by the exchange that it began with
 	carriers := make(map[string][]*eventStream)              // by event id
 	for _, x := range c.HTTP {
@@ -366,7 +367,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 				carried[known.stream].ended = false
 			}
 			rec.Check(ok, "http.client.last-event-id", wire.Client,
-				"Last-Event-ID is not the last event id that was received on a stream", x.Events()...)
+				"Last-Event-ID is not the id of the last event that a stream brought", x.Events()...)
 		}
 		owner := cmp.Or(bound[x], x)
 		stream := carried[owner]
@@ -389,7 +390,7 @@ func judgeEventIDs(c *Conversation, rec *Recorder) {
 				rec.Pass("http.server.event-id-unique", wire.Server)
 			}
 		case x.Resumes() && string(before.event.Raw) == string(e.Raw):
-			// Replayed: judged below.
+			// It is a replay, which is judged below.
 		default:
 			rec.Fail("http.server.event-id-unique", wire.Server, "two events carry the id "+wire.Quote(e.SSE.ID, 80), before.event, e)
 		}
@@ -422,10 +423,10 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[stri
 			rec.Fail(same, wire.Server, "the resumed stream brings an event of another stream", x.Request, from.event, known.event, e)
 			return
 		case known.position <= from.position:
-			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event that came before the named one, or that one", x.Request, from.event, e)
+			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event up to the one that Last-Event-ID names", x.Request, from.event, e)
 			return
 		case known.position > expected && expected < len(history) && history[expected].Kind == wire.KindMessage:
-			rec.Fail(cursor, wire.Server, "the resumed stream leaves out an event after the named one", x.Request, from.event, history[expected], e)
+			rec.Fail(cursor, wire.Server, "the resumed stream leaves out an event after the one that Last-Event-ID names", x.Request, from.event, history[expected], e)
 			return
 		}
 		expected = known.position + 1

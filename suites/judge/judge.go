@@ -1,6 +1,6 @@
 // Package judge holds the passive rules: pure functions over the trace of a
-// connection that report, for each requirement and each side, how often it was
-// exercised and every violation with the events that prove it. The same rules
+// connection. For each requirement and each side they record how often it was
+// exercised, and every violation with the events that prove it. The same rules
 // judge a server under test, a client under test, two peers through a proxy and
 // a recorded trace, and the messages of mcpconform itself.
 package judge
@@ -86,8 +86,8 @@ func (r *Rule) recorder(report Report) *Recorder {
 	return &Recorder{Recorder: &ledger.Recorder{Record: report, Source: "rule: " + r.Name}}
 }
 
-// judge applies the rule. A panic is a fault of the harness, which costs what
-// the rule would have told and no more.
+// judge applies the rule. A panic is a fault of the harness: it costs what this
+// rule would have recorded, and nothing else.
 func (r *Rule) judge(c *Conversation, rec *Recorder) {
 	defer func() {
 		if p := recover(); p != nil {

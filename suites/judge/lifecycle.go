@@ -40,14 +40,14 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 		return
 	}
 	if c.Init == nil || c.Init.From() != wire.Client {
-		// Pings are free to come early; over HTTP they then name no session.
+		// Pings may come early; over HTTP they then belong to no session.
 		if early := c.firstOtherThan("ping"); early != nil && early.From == wire.Client {
 			rec.Fail("lifecycle.init.client-initiates", wire.Client, "the session does not begin with initialize", early)
 		}
 		return
 	}
 	rec.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
-		"something else than initialize came first", first)
+		"the first message is not initialize", first)
 	if peer := first.From.Peer(); c.Last(peer) != nil {
 		rec.Pass("lifecycle.init.first", peer) // it speaks, and has not done so before
 	}
@@ -88,9 +88,9 @@ func (c *Conversation) initializedLater() bool {
 	return false
 }
 
-// firstMeaningful returns the first message that is at least recognisable. The
-// error in the body of a refused HTTP request is part of no interaction, nor is
-// a request that was one too many.
+// firstMeaningful returns the first message that can be recognised. It passes over
+// the error in the body of a refused HTTP request, and over requests that were
+// refused because there were too many.
 func (c *Conversation) firstMeaningful() *wire.Event {
 	for _, e := range c.Messages {
 		head := c.Head(e)
@@ -102,8 +102,8 @@ func (c *Conversation) firstMeaningful() *wire.Event {
 	return nil
 }
 
-// firstOtherThan returns the first recognisable message that is neither a request
-// of a method nor a response, or nil.
+// firstOtherThan returns the first valid request or notification that does not have
+// a method, or nil.
 func (c *Conversation) firstOtherThan(method string) *wire.Event {
 	for _, e := range c.Messages {
 		if e.Msg.Kind != wire.Invalid && !e.Msg.IsResponse() && e.Msg.Method != method {
@@ -131,7 +131,7 @@ func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder
 func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	if c.Initialized == nil {
 		for _, x := range c.Exchanges {
-			// What came before the answer is another fault.
+			// A request before the answer is another fault.
 			if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq > answer.Seq {
 				rec.Fail("lifecycle.init.initialized-sent", wire.Client, "notifications/initialized was never sent", answer, x.Request)
 				return
@@ -214,11 +214,11 @@ func judgeGates(c *Conversation, rec *Recorder) {
 		for _, g := range gates {
 			if g.sender == e.From && g.method == e.Msg.Method {
 				rec.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
-					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared "+dotted(g.path), e)
+					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+dotted(g.path), e)
 			}
 		}
 	}
-	// A server that had the chance and kept quiet has kept to what was declared.
+	// A server that could have sent it and did not has kept to what was declared.
 	for _, g := range gates {
 		if g.sender == wire.Server && !c.Declared(g.declarer, g.path...) && c.Initialized != nil {
 			rec.Pass(g.requirement, wire.Server)
@@ -234,8 +234,8 @@ func dotted(path []string) string {
 	return text
 }
 
-// introduced tells with which revision a method came, for those that not every
-// revision from 2024-11-05 on has.
+// introduced holds the revision that introduced a method, for methods that came
+// after 2024-11-05.
 var introduced = map[string]string{
 	"elicitation/create": "2025-06-18", "notifications/elicitation/complete": "2025-11-25",
 	"tasks/get": "2025-11-25", "tasks/result": "2025-11-25", "tasks/list": "2025-11-25", "tasks/cancel": "2025-11-25",
@@ -245,8 +245,8 @@ var introduced = map[string]string{
 // revisionName is the form of the names of revisions.
 var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
-// farewells are messages with which other protocols end a session.
-var farewells = map[string]bool{
+// endMethods are methods with which other protocols end a session.
+var endMethods = map[string]bool{
 	"shutdown": true, "exit": true, "close": true, "disconnect": true, "terminate": true, "quit": true, "goodbye": true,
 	"notifications/shutdown": true, "notifications/exit": true, "notifications/close": true,
 	"notifications/disconnect": true, "notifications/terminate": true,
@@ -267,12 +267,12 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 			continue
 		}
 		switch since := introduced[e.Msg.Method]; {
-		case farewells[e.Msg.Method]:
-			rec.Fail("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is no message of MCP: the transport tells of the end", e)
+		case endMethods[e.Msg.Method]:
+			rec.Fail("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is not a message of MCP: a session ends with its transport", e)
 		case since > c.Version && revisionName.MatchString(c.Version):
-			message := e.Msg.Method + " came with revision " + since + ", and " + c.Version + " was agreed on"
+			message := e.Msg.Method + " was introduced by revision " + since + ", but " + c.Version + " was negotiated"
 			if feature, _, _ := strings.Cut(e.Msg.Method, "/"); c.Declared(e.From.Peer(), feature) {
-				// The other side has said that it is prepared for it.
+				// The other side has declared that it supports it.
 				rec.Warn("lifecycle.operation.version", e.From, message, e)
 			} else {
 				rec.Fail("lifecycle.operation.version", e.From, message, e)
@@ -280,7 +280,7 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 		case since <= c.Version && since > schema.Version:
 		case e.Msg.Kind == wire.Request && !e.Msg.Has(wire.NotificationID) && !c.standard(e) && !c.extended():
 			rec.Fail("lifecycle.capability.experimental-gated", e.From,
-				wire.Quote(e.Msg.Method, 80)+" is no method of the revision, and no extension was agreed on", e)
+				wire.Quote(e.Msg.Method, 80)+" is not a method of the revision, and no extension was negotiated", e)
 		}
 	}
 	for p := range acted {
@@ -326,8 +326,8 @@ func (c *Conversation) extended() bool {
 }
 
 // finished reports whether a party was seen to end the session: a client by
-// closing what it sends on, a server by ending after that. Over the legacy
-// transport no more of it is to be seen than that the client has left.
+// closing what it sends on, a server by ending after that. Over HTTP+SSE only the
+// end of the client's stream can be seen.
 func (c *Conversation) finished(p wire.Party) bool {
 	for i := len(c.Events) - 1; i >= 0; i-- {
 		switch e := c.Events[i]; {

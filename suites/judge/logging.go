@@ -65,7 +65,7 @@ func LevelsSet(logs []*wire.Log) LogLevelsSet {
 }
 
 // Elsewhere reports whether a level, one that fits, may have come into force
-// between two times because another connection set it.
+// between two times because another connection has set it.
 func (s LogLevelsSet) Elsewhere(conn string, from, to time.Duration, fits func(severity int) bool) bool {
 	return slices.ContainsFunc(s, func(l levelSet) bool {
 		return l.conn != conn && l.from <= to && l.to >= from && l.severity >= 0 && fits(l.severity)
@@ -98,7 +98,7 @@ func judgeLogLevel(c *Conversation, rec *Recorder) {
 			}
 		case set == nil || e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message":
 		case c.Transport != "stdio" && born[e.Stream] < set.Response.Seq && e.Stream != set.Response.Stream:
-			// What travels on another stream may have been sent before.
+			// A message on another stream may have been sent before.
 		default:
 			least, _ := severity(wire.At(set.Request.Msg.Params, "level"))
 			level, ok := severity(wire.At(e.Msg.Params, "level"))
@@ -107,18 +107,18 @@ func judgeLogLevel(c *Conversation, rec *Recorder) {
 			}
 			lets := func(other int) bool { return level >= other }
 			if level < least && rec.trace.levels.Elsewhere(e.Conn, set.Request.At, e.At, lets) {
-				rec.Note(id, wire.Server, "the level that one client sets seems to hold for all: a message of level "+LogLevels[level]+
+				rec.Note(id, wire.Server, "the level that one client sets seems to hold for all clients: a message of level "+LogLevels[level]+
 					" came to a client that had set "+LogLevels[least])
 				continue
 			}
 			rec.Check(level >= least, id, wire.Server,
-				"a message of level "+LogLevels[level]+" came although the level is set to "+LogLevels[least], set.Request, set.Response, e)
+				"a message of level "+LogLevels[level]+" came although the client has set the level "+LogLevels[least], set.Request, set.Response, e)
 		}
 	}
 }
 
-// What a server may put into its log is judged on the client, which shows that
-// it copes by going on with the session.
+// What a server may log is judged on the client: if the client goes on with the
+// session, it copes.
 func judgeLoggingTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	asked := false
@@ -143,8 +143,8 @@ func judgeLoggingTolerated(c *Conversation, rec *Recorder) {
 	}
 }
 
-// What must not be in a log (server/utilities/logging#security) shows only
-// where it is known what that is.
+// Secrets and personal data in a log (server/utilities/logging#security) can only
+// be found where they are known.
 func judgeLogContents(c *Conversation, rec *Recorder) {
 	secrets, personal := rec.options.Secrets, rec.options.Personal
 	if len(secrets) == 0 && len(personal) == 0 {

@@ -46,8 +46,8 @@ func judgeMeta(c *Conversation, rec *Recorder) {
 	}
 }
 
-// ownMeta are the methods for whose params the schema itself says what _meta is.
-// The definitions of all others have params without it.
+// ownMeta are the methods for whose params the schema defines _meta. The
+// definitions of all other params do not have it.
 var ownMeta = map[string]bool{
 	"ping": true, "roots/list": true, "notifications/initialized": true, "notifications/roots/list_changed": true,
 	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true, "notifications/resources/list_changed": true,
@@ -65,8 +65,8 @@ func payload(m *wire.Message) any {
 	return m.Params
 }
 
-// free are members whose content is the peer's own: what is called _meta in
-// there is no metadata of MCP.
+// free are members whose content is up to the peer: a _meta inside them is not
+// metadata of MCP.
 var free = map[string]bool{
 	"arguments": true, "structuredContent": true, "inputSchema": true, "outputSchema": true, "data": true,
 	"metadata": true, "requestedSchema": true, "experimental": true,
@@ -130,14 +130,14 @@ func judgeMetaKey(key string, returned bool, e *wire.Event, rec *Recorder) {
 	if name == "" {
 		return
 	}
-	check(alphanumeric(name[0]), "meta.key.name-start", "has a name that starts with neither a letter nor a digit")
-	check(alphanumeric(name[len(name)-1]), "meta.key.name-end", "has a name that ends with neither a letter nor a digit")
+	check(alphanumeric(name[0]), "meta.key.name-start", "has a name that does not start with a letter or digit")
+	check(alphanumeric(name[len(name)-1]), "meta.key.name-end", "has a name that does not end with a letter or digit")
 	check(each(name, func(b byte) bool { return alphanumeric(b) || b == '-' || b == '_' || b == '.' }),
 		"meta.key.name-interior", "has a name with a character other than letters, digits, hyphens, underscores and dots")
 }
 
-// judgePrefix judges the prefix of a key, which is allowed to have a reserved one
-// or not.
+// judgePrefix judges the prefix of a key. Allowed says whether it may be a
+// reserved one.
 func judgePrefix(prefix string, allowed bool, check func(ok bool, id, message string)) {
 	labels := strings.Split(prefix, ".")
 	formed := true
@@ -147,7 +147,7 @@ func judgePrefix(prefix string, allowed bool, check func(ok bool, id, message st
 			continue
 		}
 		check(letter(label[0]), "meta.key.label-start", "has a prefix label that does not start with a letter")
-		check(alphanumeric(label[len(label)-1]), "meta.key.label-end", "has a prefix label that ends with neither a letter nor a digit")
+		check(alphanumeric(label[len(label)-1]), "meta.key.label-end", "has a prefix label that does not end with a letter or digit")
 		check(each(label, func(b byte) bool { return alphanumeric(b) || b == '-' }),
 			"meta.key.label-interior", "has a prefix label with a character other than letters, digits and hyphens")
 	}

@@ -61,13 +61,14 @@ func judgePrompts(c *Conversation, rec *Recorder) {
 			for _, m := range messages {
 				role := wire.At(m, "role")
 				rec.Check(role == "user" || role == "assistant", "prompts.message.role-speaker", wire.Server,
-					"the role of a prompt message is "+wire.Show(role), x.Events()...)
+					"the role of a prompt message is "+wire.Show(role)+", not user or assistant", x.Events()...)
 			}
 		}
 	}
 }
 
-// schema#promptargument: the client gives what the list marks as required.
+// schema#promptargument: the client gives the arguments that the list marks as
+// required.
 func judgeGiven(x *Exchange, prompts map[string]listedPrompt, rec *Recorder) {
 	const id = "prompts.argument.required-given"
 	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
@@ -83,7 +84,7 @@ func judgeGiven(x *Exchange, prompts map[string]listedPrompt, rec *Recorder) {
 		}
 		some = true
 		if _, ok := given[argument]; !ok {
-			rec.Fail(id, wire.Client, "prompts/get of "+wire.Quote(name, 60)+" lacks a required argument", p.listed, x.Request)
+			rec.Fail(id, wire.Client, "prompts/get for "+wire.Quote(name, 60)+" lacks a required argument", p.listed, x.Request)
 			return
 		}
 	}

@@ -37,8 +37,8 @@ var resourceRules = []Rule{
 	},
 }
 
-// standardSchemes are those that server/resources#common-uri-schemes names,
-// and http beside them.
+// standardSchemes are those that server/resources#common-uri-schemes names, and
+// http.
 var standardSchemes = map[string]bool{"https": true, "http": true, "file": true, "git": true}
 
 func judgeIdentifiers(c *Conversation, rec *Recorder) {
@@ -92,7 +92,7 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 	type sized struct {
 		listed *wire.Event
 		size   float64
-		off    *Exchange // a read whose length was not the size
+		off    *Exchange // a read whose length differed from the size
 	}
 	resources := make(map[string]*sized)
 	for _, x := range c.inOrder() {
@@ -128,7 +128,7 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 				rec.Pass("resources.size.raw-bytes", wire.Server)
 			case known.off != nil && reflect.DeepEqual(contents, known.off.Result()["contents"]):
 				rec.Fail("resources.size.raw-bytes", wire.Server,
-					"the size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response)
+					"the listed size of "+wire.Quote(uri, 60)+" is not the number of bytes that its blob holds", known.listed, x.Request, x.Response)
 			default:
 				known.off = x
 			}
@@ -190,7 +190,7 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 				continue
 			}
 			rec.Check(some, "resources.updated.only-subscribed", wire.Server,
-				"an update of "+wire.Quote(updated, 60)+" came although the client subscribed to nothing", e)
+				"an update of "+wire.Quote(updated, 60)+" came although the client has not subscribed to any resource", e)
 			s := byURI[updated]
 			switch {
 			case s == nil && covered(byURI, updated):
@@ -229,8 +229,8 @@ func covered(byURI map[string]*subscription, uri string) bool {
 	return false
 }
 
-// What a server may do is judged on the client, which shows that it copes by
-// going on with the session.
+// What a server may do is judged on the client: if the client goes on with the
+// session, it copes.
 func judgeResourcesTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	custom := make(map[string]bool) // listed URIs of schemes that are the server's own

@@ -13,8 +13,8 @@ func laterRevision(version string) bool {
 	return revisionName.MatchString(version) && version > schema.Version
 }
 
-// Older reports whether a revision before ours was agreed on, so that what only
-// ours forbids is no fault (docs/positions.md, batches-by-version).
+// Older reports whether a revision before ours was negotiated, which does not
+// forbid all that ours does (docs/positions.md, batches-by-version).
 func (c *Conversation) Older() bool {
 	return revisionName.MatchString(c.Version) && c.Version < schema.Version
 }
@@ -22,9 +22,9 @@ func (c *Conversation) Older() bool {
 // metaVersion is where messages of later revisions name theirs.
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
-// foreignStreams are those by which a client asks for a later revision, outside
-// of any session. What travels there is no message of this revision
-// (docs/positions.md, later-revision-first). Over stdio it is all or nothing.
+// foreignStreams are the streams with which a client asks for a later revision,
+// outside of any session. Their messages do not belong to this revision
+// (docs/positions.md, later-revision-first). Over stdio either all are foreign or none.
 type foreignStreams map[string]bool
 
 func findForeign(events []*wire.Event, over string) foreignStreams {

@@ -54,7 +54,7 @@ func judgeNoRoots(c *Conversation, x *Exchange, rec *Recorder) {
 		rec.Fail("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
 	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode && !c.Declared(wire.Client, "roots"):
 		rec.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
-			"a client without roots answers with error "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", x.Events()...)
+			"a client that does not declare roots answers with error "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", x.Events()...)
 	}
 }
 
@@ -66,20 +66,20 @@ func judgeRootList(x *Exchange, list []any, rec *Recorder) {
 			continue // the schema judges it
 		}
 		shown := "the root " + wire.Quote(uri, 80)
-		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client, shown+" is no file:// URI", x.Events()...)
+		rec.Check(len(uri) >= 7 && strings.EqualFold(uri[:7], "file://"), "roots.root.file-uri", wire.Client, shown+" is not a file:// URI", x.Events()...)
 		rec.Check(!seen[uri], "roots.root.uri-unique", wire.Client, shown+" is listed twice", x.Events()...)
 		seen[uri] = true
 		rec.Check(!traverses(uri), "roots.security.validate-uris", wire.Client, shown+" has a dot-dot segment", x.Events()...)
 	}
 }
 
-// traverses reports whether a URI's path climbs, in plain or escaped spelling.
+// traverses reports whether the path of a URI has a dot-dot segment, escaped or not.
 func traverses(uri string) bool {
 	_, path, _ := strings.Cut(uri, "://")
 	path, _, _ = strings.Cut(path, "?")
 	path, _, _ = strings.Cut(path, "#")
-	if plain, err := url.PathUnescape(path); err == nil {
-		path = plain
+	if unescaped, err := url.PathUnescape(path); err == nil {
+		path = unescaped
 	}
 	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
 }
@@ -96,5 +96,5 @@ func judgeRootChange(before, after *Exchange, changes []*wire.Event, rec *Record
 		i = 0 // over HTTP answers and notifications overtake each other
 	}
 	rec.Check(i < len(changes), "roots.list-changed.notify", wire.Client,
-		"the roots have changed and no notification said so", before.Response, after.Request, after.Response)
+		"the roots have changed, but no notifications/roots/list_changed came", before.Response, after.Request, after.Response)
 }

@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -74,11 +75,11 @@ func judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
 			rec.Pass(f.refused, wire.Client)
 		case answer.Kind == wire.ErrorResponse:
 			// basic/lifecycle#operation names no code.
-			rec.Warn(f.refused, wire.Client, "the error for an undeclared feature is not -32601", x.Events()...)
+			rec.Warn(f.refused, wire.Client, "the error for an undeclared feature has the code "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", x.Events()...)
 		}
 		return
 	}
-	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but does not know "+x.Method(), x.Events()...)
+	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but answers "+x.Method()+" with -32601", x.Events()...)
 }
 
 var sampling = feature{
@@ -111,7 +112,7 @@ func judgeSamplingRequest(x *Exchange, rec *Recorder) {
 		}
 		n, ok := number(v)
 		rec.Check(ok && n.Sign() >= 0 && n.Cmp(big.NewRat(1, 1)) <= 0, "sampling.preferences.priority-range", wire.Server,
-			name+" is "+wire.Show(v)+", which does not lie from 0 to 1", x.Request)
+			name+" is "+wire.Show(v)+", not a number from 0 to 1", x.Request)
 	}
 }
 
@@ -121,7 +122,7 @@ func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event,
 	const id = "sampling.message.content-kinds"
 	block, ok := content.(map[string]any)
 	if !ok {
-		rec.Fail(id, sent.From, "the content is "+wire.TypeName(content)+", not one block", evidence...)
+		rec.Fail(id, sent.From, "the content is "+wire.TypeName(content)+", not an object", evidence...)
 		return
 	}
 	rec.Check(samplingKind(block["type"]), id, sent.From,
@@ -130,9 +131,8 @@ func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event,
 
 func samplingKind(kind any) bool { return kind == "text" || kind == "image" || kind == "audio" }
 
-// wordsPerToken and extraWords are how many more words than tokens a generation
-// may have before it cannot have kept to the limit: a token is hardly ever more
-// than a word.
+// A generation has exceeded the limit if it has more than wordsPerToken words for
+// each token and extraWords in addition: a token is hardly ever more than a word.
 const (
 	wordsPerToken = 3
 	extraWords    = 10
@@ -148,11 +148,11 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 		return
 	}
 	if faulty != "" {
-		rec.Fail("sampling.security.validate-content", wire.Client, "a message with invalid content got a generation: "+faulty, x.Events()...)
+		rec.Fail("sampling.security.validate-content", wire.Client, "a message with invalid content was answered with a generation: "+faulty, x.Events()...)
 	}
 	judgeSamplingContent(result["content"], x.Response, x.Events(), rec)
 	if role, ok := result["role"].(string); ok {
-		rec.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user", x.Events()...)
+		rec.Check(role != "user", "sampling.result.role-assistant", wire.Client, "the role of the generated message is user, not assistant", x.Events()...)
 	}
 	if model, ok := result["model"].(string); ok {
 		rec.Check(strings.TrimSpace(model) != "", "sampling.result.model-named", wire.Client, "model is empty", x.Events()...)
@@ -162,7 +162,7 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 	if ok && given && limit.Sign() > 0 {
 		words := big.NewRat(int64(len(strings.Fields(text))-extraWords), wordsPerToken)
 		rec.Check(words.Cmp(limit) <= 0, "sampling.max-tokens.limit", wire.Client,
-			"the generation has many more words than maxTokens allows tokens", x.Events()...)
+			"the generation has many more words than maxTokens allows tokens: "+strconv.Itoa(len(strings.Fields(text))), x.Events()...)
 	}
 }
 

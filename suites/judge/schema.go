@@ -52,8 +52,8 @@ var finer = []struct {
 	{"ElicitResult", "/content/*", "", "elicitation.content.primitive-values"},
 }
 
-// unions are the places that hold one of several content blocks: a block of no
-// known kind, or one whose data is not base64, has a requirement of its own.
+// contentHolders are the definitions that hold content blocks: an unknown type of
+// block, and data that is not base64, have requirements of their own.
 var contentHolders = []string{"CallToolResult", "GetPromptResult", "CreateMessageResult", "CreateMessageRequest"}
 
 // formatsJudged are the definitions whose strings with a format (data and blob,
@@ -131,15 +131,15 @@ func judgeCall(c *Conversation, revision *schema.Revision, e *wire.Event, rec *R
 	}
 	rec.Pass(direction, e.From)
 	if e.Msg.Has(wire.ParamsType) {
-		return // judged with the envelope
+		return // the envelope rule judges it
 	}
 	if c.echoesURI(e) {
-		return // the server has said that this is one
+		return // the server has given it as a URI
 	}
 	report(revision, def, schema.RequirementID(def), e.Msg.Value, e, []*wire.Event{e}, rec)
 	if e.Msg.Method == "ping" {
 		params, _ := e.Msg.Params.(map[string]any)
-		rec.Check(only(params, "_meta"), "ping.no-params", e.From, "a ping has no parameters", e)
+		rec.Check(only(params, "_meta"), "ping.no-params", e.From, "the ping has params, which it should not", e)
 	}
 }
 
@@ -198,7 +198,7 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, rec *Rec
 		return
 	}
 	if brokenOnPurpose(x) {
-		// What answers a broken request may hold what was broken in it.
+		// The answer to a broken request may repeat what was broken.
 		return
 	}
 	report(revision, def, schema.ResultRequirementID(x.Method()), e.Msg.Result, e, []*wire.Event{x.Request, e}, rec)
@@ -228,7 +228,7 @@ func report(revision *schema.Revision, def, id string, value any, e *wire.Event,
 	}
 	if object, ok := value.(map[string]any); ok && def == "EmptyResult" && id != schema.ResultRequirementID("ping") && !only(object, "_meta") {
 		clean = false
-		rec.Warn(id, e.From, "the result has members where an empty one is due", evidence...)
+		rec.Warn(id, e.From, "the result has members, but should be empty", evidence...)
 	}
 	if clean {
 		rec.Pass(id, e.From)
@@ -251,9 +251,9 @@ var parts = map[string][]struct {
 	"InitializeResult": {{[]string{"capabilities"}, "schema.server-capabilities"}, {[]string{"serverInfo"}, "schema.implementation"}},
 }
 
-// fractionalCount reports whether the fault is a number with a fraction in place
-// of a count: the TypeScript source, which is the one that decides, has such
-// members as plain numbers.
+// fractionalCount reports whether the fault is a number with a fraction where an
+// integer is expected: in the TypeScript source, which is authoritative, these
+// members are numbers.
 func fractionalCount(v schema.Violation, value any) bool {
 	switch v.Pointer {
 	case "/params/maxTokens", "/completion/total":
@@ -281,13 +281,13 @@ func fractionalCount(v schema.Violation, value any) bool {
 }
 
 func refine(def, id string, v schema.Violation) string {
-	place := v.Pointer
+	pointer := v.Pointer
 	if v.Property != "" {
-		place += "/" + v.Property // the fault is reported at the object that lacks the member
+		pointer += "/" + v.Property // the fault is reported at the object that lacks the member
 	}
 	for _, f := range finer {
 		if (f.definition == "" || f.definition == def) && (f.keyword == "" || f.keyword == v.Keyword) &&
-			suffix(place, f.pointer) {
+			suffix(pointer, f.pointer) {
 			return f.id
 		}
 	}

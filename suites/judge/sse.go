@@ -30,8 +30,8 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 	}
 	var stream *wire.HTTPExchange
 	for _, x := range c.HTTP {
-		// One that a foreign origin asks for has to be refused, and one that
-		// asks for something else, such as JSON, is no attempt at a stream.
+		// A GET of a foreign origin has to be refused, and a GET for something
+		// else, such as JSON, does not ask for a stream.
 		h := x.Request.HTTP.Header
 		if x.Method() == http.MethodGet && !deliberate(x) && h.Get("Origin") == "" && (h.Get("Accept") == "" || names(h, typeEvents) || names(h, "*/*")) {
 			stream = x
@@ -44,7 +44,7 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 	if !stream.OK() || stream.MediaType() != typeEvents {
 		if stream.Status() != http.StatusUnauthorized && !rec.trace.listens(stream) {
 			rec.Fail("sse.server.sse-endpoint", wire.Server,
-				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with an event stream",
+				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an event stream",
 					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
 		}
 		return
@@ -61,7 +61,7 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 	}
 }
 
-// A listening is the time for which the stream of a connection was open.
+// listening is the time for which the stream of a connection was open.
 type listening struct {
 	url      string
 	from, to time.Duration
@@ -113,9 +113,9 @@ func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, rec *Recorde
 		}
 	}
 	if endpoint == nil {
-		// How long to wait for it is for whoever opened the stream.
+		// The check that opened the stream decides how long to wait for it.
 		if stream.End != nil {
-			rec.Fail("sse.server.endpoint-event", wire.Server, "no endpoint event came", stream.Events(stream.End)...)
+			rec.Fail("sse.server.endpoint-event", wire.Server, "the stream ended without an endpoint event", stream.Events(stream.End)...)
 		}
 		return nil
 	}
@@ -127,7 +127,7 @@ func judgeEndpointEvent(c *Conversation, stream *wire.HTTPExchange, rec *Recorde
 	case text == "":
 		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the endpoint event is empty", endpoint)
 	case err != nil || strings.ContainsAny(text, " \t\r\n\"{}<>"):
-		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the endpoint event holds no URI", endpoint)
+		rec.Fail("sse.server.endpoint-event-uri", wire.Server, "the data of the endpoint event is not a URI", endpoint)
 	}
 	return endpoint
 }
@@ -138,7 +138,7 @@ func judgeMessageEvent(e *wire.Event, rec *Recorder) {
 	}
 	name := e.SSE.Event
 	rec.Check(name == "" || name == "message", "sse.server.message-events", wire.Server,
-		"a message came as an event of type "+wire.Quote(name, 60), e)
+		"a message came as an event of type "+wire.Quote(name, 60)+", not message", e)
 	switch {
 	case e.Msg.Has(wire.TooDeep), e.Msg.Has(wire.TooLarge), e.Dropped > 0:
 	case e.Msg.Kind == wire.Invalid, e.Msg.Kind == wire.Batch:
@@ -148,9 +148,9 @@ func judgeMessageEvent(e *wire.Event, rec *Recorder) {
 	}
 }
 
-// streamable reports whether a message was posted to the URL of the stream in
-// the way of Streamable HTTP: such a client has opened the stream to listen, and
-// not understood that the server speaks the older transport alone.
+// streamable reports whether a message was posted to the URL of the stream as in
+// Streamable HTTP: such a client opened the stream to listen, and has not noticed
+// that the server speaks only the older transport.
 func streamable(x, stream *wire.HTTPExchange) bool {
 	h := x.Request.HTTP.Header
 	return location(x.Request.HTTP.URL) == location(stream.Request.HTTP.URL) && names(h, typeJSON) && names(h, typeEvents)
@@ -172,13 +172,13 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 		return // the session ends with its stream
 	}
 	if err == nil && location(x.Request.HTTP.URL) != target {
-		return // not what the server has asked for
+		return // another URI than the announced one
 	}
-	if refusesEntry(x) {
+	if unauthorized(x) {
 		return
 	}
 	rec.Check(x.OK(), "sse.server.post-endpoint", wire.Server,
-		fmt.Sprintf("a message was answered with HTTP status %d", x.Status()), x.Events()...)
+		fmt.Sprintf("a message was answered with HTTP status %d, not with 2xx", x.Status()), x.Events()...)
 	if x.OK() {
 		rec.Pass("sse.server.endpoint-event-uri", wire.Server)
 	}

@@ -54,9 +54,9 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		}
 		switch {
 		case e.Dropped > 0:
-			rec.Fail(clean, e.From, "a line that is longer than the limit does not end", e)
+			rec.Fail(clean, e.From, "a line is longer than the limit, and does not end", e)
 		case e.Msg.Has(wire.TooDeep, wire.TooLarge):
-			rec.Note(clean, e.From, "a message is larger or nests deeper than mcpconform reads")
+			rec.Note(clean, e.From, "a message is larger, or nested deeper, than mcpconform reads")
 		case e.Member:
 		case e.Msg.Kind != wire.Invalid:
 			rec.Pass(clean, e.From)
@@ -68,7 +68,7 @@ func judgeLines(c *Conversation, rec *Recorder) {
 		default:
 			lines, end := pieces(c, i, &tries)
 			if len(lines) < 2 {
-				rec.Fail(clean, e.From, "a line is no MCP message: "+faults(e.Msg), e)
+				rec.Fail(clean, e.From, "a line is not an MCP message: "+faults(e.Msg), e)
 				continue
 			}
 			spread = end
@@ -180,8 +180,8 @@ func (b *brackets) read(text []byte) {
 	}
 }
 
-// A server whose stdin was closed exits by itself: the shutdown of
-// basic/lifecycle#stdio has nothing else that would tell it to.
+// A server exits when its stdin is closed: the shutdown of basic/lifecycle#stdio
+// does not begin with anything else.
 func judgeExit(c *Conversation, rec *Recorder) {
 	const id = "lifecycle.shutdown.stdio-server-exits"
 	var spoke, closed, signalled, exited *wire.Event
@@ -198,18 +198,18 @@ func judgeExit(c *Conversation, rec *Recorder) {
 		}
 	}
 	if closed == nil || exited == nil || exited.Seq < closed.Seq || spoke == nil {
-		return // of a server that never spoke nobody knows why it has ended
+		return // nobody knows why a server that never spoke has ended
 	}
 	if signalled != nil && signalled.Seq < exited.Seq {
 		if shortWait(closed, signalled) || c.waits(wire.Server, exited) || c.waits(wire.Client, exited) {
-			return // nobody waited long enough to tell, or one side waits for an answer of the other
+			return // the wait was too short to tell, or one side waits for an answer of the other
 		}
-		// Where a process takes long to come up it may take long to go, and one
-		// that was still starting had not looked at its stdin.
+		// A process that takes long to start may take long to exit, and one that
+		// was still starting has not read its stdin.
 		if spoke.Seq > closed.Seq || signalled.At-closed.At < transport.ExitPerStart*rec.trace.slowestStart {
 			return
 		}
-		rec.Fail(id, wire.Server, "the server was still running when its stdin had been closed for "+
+		rec.Fail(id, wire.Server, "the server was still running after its stdin had been closed for "+
 			(signalled.At-closed.At).Round(10e6).String(), closed, signalled, exited)
 		return
 	}

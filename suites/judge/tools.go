@@ -93,8 +93,8 @@ func (c *Conversation) tools() []*tool {
 	return c.listed
 }
 
-// equal reports whether two decoded values are the same to the spelling of
-// their numbers.
+// equal reports whether two decoded values are the same, including the spelling
+// of their numbers.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -139,7 +139,7 @@ func size(v any) int {
 
 func (t *tool) compile() {
 	for _, member := range []string{"inputSchema", "outputSchema"} {
-		// What is absent or no object, the schema of the message judges.
+		// The schema of the message judges a member that is absent or not an object.
 		if document, ok := t.definition[member].(map[string]any); ok {
 			s, err := schema.CompileTool(document)
 			t.schemas = append(t.schemas, compiled{member, s, err})
@@ -162,12 +162,12 @@ func judgeToolLists(c *Conversation, rec *Recorder) {
 	for _, t := range c.tools() {
 		for _, s := range t.schemas {
 			what := s.member + " of tool " + wire.Quote(t.name, 60)
-			var problem *schema.ToolSchemaError
-			if errors.As(s.err, &problem) && problem.Unsupported {
-				rec.Note(ids[s.member], wire.Server, what+" was not judged: "+problem.Error())
+			var schemaErr *schema.ToolSchemaError
+			if errors.As(s.err, &schemaErr) && schemaErr.Unsupported {
+				rec.Note(ids[s.member], wire.Server, what+" was not judged: "+schemaErr.Error())
 				continue
 			}
-			rec.Check(s.err == nil, ids[s.member], wire.Server, what+" is no valid JSON Schema: "+reason(s.err), t.listed)
+			rec.Check(s.err == nil, ids[s.member], wire.Server, what+" is not a valid JSON Schema: "+reason(s.err), t.listed)
 		}
 	}
 	judgeUnique(c, rec, "tools/list", "tools", "name", "tools.name.unique")
@@ -180,8 +180,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// judgeUnique judges that a list names nothing twice, over all of its pages. A
-// listing that begins anew starts over.
+// judgeUnique judges that a list, over all of its pages, does not name anything
+// twice. A listing that begins anew is judged by itself.
 func judgeUnique(c *Conversation, rec *Recorder, method, member, key, id string) {
 	// Listings may run side by side: a page belongs to the listing whose last
 	// cursor it was asked with.
@@ -197,7 +197,7 @@ func judgeUnique(c *Conversation, rec *Recorder, method, member, key, id string)
 			if !ok {
 				continue // a cursor of unknown origin
 			}
-			delete(byCursor, cursor) // asked again, the page is no new one
+			delete(byCursor, cursor) // asked for again, the page is not a new one
 			l = known
 		}
 		items, _ := x.Result()[member].([]any)
@@ -284,7 +284,7 @@ func judgeConforms(broken []schema.Violation, events []*wire.Event, rec *Recorde
 // copied reports whether a text block of the result holds the structured
 // content as JSON. Numbers are compared by value.
 func copied(result, structured map[string]any) bool {
-	want := plain(structured)
+	want := withFloats(structured)
 	blocks, _ := result["content"].([]any)
 	for _, block := range blocks {
 		text, _ := wire.At(block, "text").(string)
@@ -297,11 +297,11 @@ func copied(result, structured map[string]any) bool {
 }
 
 func same(a, b any) bool {
-	return reflect.DeepEqual(plain(a), plain(b))
+	return reflect.DeepEqual(withFloats(a), withFloats(b))
 }
 
-// plain returns a decoded value with its numbers as float64.
-func plain(v any) any {
+// withFloats returns a decoded value with its numbers as float64.
+func withFloats(v any) any {
 	var out any
 	raw, err := json.Marshal(v)
 	if err != nil || json.Unmarshal(raw, &out) != nil {
@@ -310,8 +310,8 @@ func plain(v any) any {
 	return out
 }
 
-// What a tool may return or list is judged on the client, which shows that it
-// copes by going on with the session.
+// What a tool may return or list is judged on the client: if the client goes on
+// with the session, it copes.
 func judgeToolsTolerated(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	listed := make(map[string]bool) // URIs of resources

@@ -83,7 +83,7 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		if meta, _ := wire.At(x.Request.Msg.Params, "_meta").(map[string]any); meta != nil {
 			if token, has := meta["progressToken"]; has {
 				rec.Check(wire.ReadID(token).Usable(), "progress.token.type", x.From(),
-					"the progress token is "+wire.Show(token)+", neither a string nor an integer", x.Request)
+					"the progress token is "+wire.Show(token)+", not a string or an integer", x.Request)
 			}
 		}
 		if x.Token == nil {
@@ -92,7 +92,7 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
 		if y != nil && c.end(y) > x.Request.Seq && !wire.TooMany(y.Head) {
-			rec.Fail("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request under way",
+			rec.Fail("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request that is still running",
 				y.Request, x.Request)
 		} else {
 			rec.Pass("progress.token.unique", x.From())
@@ -103,8 +103,8 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 	}
 }
 
-// end returns the position in the log up to which a request is under way. One that
-// the transport has refused never was.
+// end returns the position in the log up to which a request is running. One that
+// the transport refused was never running.
 func (c *Conversation) end(x *Exchange) int {
 	head := x.Head
 	switch {
@@ -131,7 +131,7 @@ func judgeReference(x *Exchange, e *wire.Event, rec *Recorder) {
 		}
 	case e.Stream == answer.Stream:
 		// On different streams the order of arrival says nothing.
-		rec.Fail("progress.stop", e.From, "progress went on after the response", x.Request, answer, e)
+		rec.Fail("progress.stop", e.From, "a progress notification came after the response", x.Request, answer, e)
 	}
 }
 
@@ -151,7 +151,7 @@ func (c *Conversation) judgeGrowth(x *Exchange, rec *Recorder) {
 		}
 		if lastEvent != nil && c.follows(lastEvent, e) {
 			rec.Check(value.Cmp(last) > 0, "progress.value-increases", e.From,
-				"the progress value did not grow", lastEvent, e)
+				"the progress value is not larger than the one before", lastEvent, e)
 		}
 		last, lastEvent = value, e
 	}
@@ -177,10 +177,10 @@ func ratio(n json.Number) (*big.Rat, bool) {
 	return new(big.Rat).SetString(string(n))
 }
 
-// mayBeLost reports whether a server that cancels a request may have made it
-// although it never came: before the client listens, a server has no stream for
-// it (basic/transports#listening-for-messages-from-the-server). With the id of
-// another request, however spelled, it means that one.
+// mayBeLost reports whether a request that a server cancels may have been lost:
+// before the client listens, a server has no stream for it
+// (basic/transports#listening-for-messages-from-the-server). A cancellation with
+// the id of another request, in whatever JSON type, means that one.
 func mayBeLost(c *Conversation, cancelled *wire.Event, id wire.ID) bool {
 	return c.Transport == transport.NameHTTP && cancelled.From == wire.Server && !slices.ContainsFunc(c.Exchanges, func(x *Exchange) bool {
 		return x.Request.Msg.ID.Resembles(id)
@@ -200,14 +200,14 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 		}
 		x := c.Cancels(e)
 		if x == nil && c.Transport != transport.NameStdio && c.Newest(e.From, id) != nil {
-			continue // it has overtaken the request
+			continue // the cancellation has overtaken the request
 		}
 		if x == nil && mayBeLost(c, e, id) {
 			rec.Note("cancellation.same-direction", e.From, "the request with the id "+id.String()+" that was cancelled never came")
 			continue
 		}
 		if x == nil {
-			rec.Fail("cancellation.same-direction", e.From, "its sender made no request with the id "+id.String(), e)
+			rec.Fail("cancellation.same-direction", e.From, "its sender has not made a request with the id "+id.String(), e)
 			continue
 		}
 		rec.Pass("cancellation.same-direction", e.From)
@@ -216,16 +216,16 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 		} else {
 			rec.Pass("cancellation.not-initialize", e.From)
 		}
-		// Whether the sender knew of the response shows only if it has acted on
-		// the response in between; over HTTP what it does at the same time may
-		// look like that. A client goes on with the next request. A server, whose
-		// tools ask at the same time, answers what it was asked after it.
+		// The sender knew of the response for certain only if it has acted on it in
+		// between: a client makes the next request; a server, whose tools may ask
+		// at the same time, answers a later request. Over HTTP, what it does at the
+		// same time may look like that.
 		if acted == nil {
 			acted = c.spans(wire.Client)
 		}
 		if r := x.Response; r != nil && r.Seq < e.Seq && within(acted, r.Seq) < e.Seq &&
 			(c.Transport == transport.NameStdio || e.At-r.At >= unread) {
-			rec.Fail("cancellation.in-progress", e.From, "the request had been answered long before", x.Request, r, e)
+			rec.Fail("cancellation.in-progress", e.From, "the cancelled request had been answered long before", x.Request, r, e)
 		} else {
 			rec.Pass("cancellation.in-progress", e.From)
 		}
@@ -261,9 +261,9 @@ func within(spans []span, after int) int {
 }
 
 // What a receiver does for a request after it has read the cancellation
-// (basic/utilities/cancellation#behavior-requirements). That it has read it
-// shows when a later request was answered; that what it sends then was not on
-// its way already, when one more was.
+// (basic/utilities/cancellation#behavior-requirements). The answer to a later
+// request shows that it has read the cancellation. The answer to one more shows
+// that what it sends afterwards was not on its way already.
 func judgeCancelled(c *Conversation, rec *Recorder) {
 	answered := map[wire.Party][]span{}
 	for _, x := range c.Exchanges {
@@ -272,7 +272,7 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		}
 		p := x.From()
 		if x.Response != nil && x.Response.Seq < x.Cancelled.Seq {
-			continue // it came too late
+			continue // the cancellation came too late
 		}
 		sent := x.Cancelled.Seq
 		if c.Transport != "stdio" && p == wire.Client {
@@ -312,13 +312,13 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 // after it: over HTTP, and where a peer has each answer written when it can.
 const overtaking = time.Second
 
-// unread is how long a response over HTTP may lie in a stream before a busy peer
-// reads it, while others of its streams go on.
+// unread is how long a busy peer may leave a response over HTTP unread in a
+// stream while it goes on with other streams.
 const unread = 10 * time.Second
 
 // unknown reports whether a cancellation over HTTP may have named a request that
-// its receiver did not know, which may be ignored: one that it has overtaken, or
-// one of nobody knows whom, in a request that belongs to no session.
+// its receiver did not know, so that it may be ignored: because the cancellation
+// came first, or because it came outside of any session.
 func (c *Conversation) unknown(x *Exchange) bool {
 	begun := len(x.Progress) > 0 && x.Progress[0].Seq < x.Cancelled.Seq
 	overtaken := x.Cancelled.Stream != x.Request.Stream && x.Cancelled.At-x.Request.At < Crossing
@@ -327,13 +327,12 @@ func (c *Conversation) unknown(x *Exchange) bool {
 	return !begun && overtaken || x.From() == wire.Client && stateless
 }
 
-// Crossing is how long a message of a busy receiver, or to one, may have been on
-// its way.
+// Crossing is how long a message to or from a busy receiver may be on its way.
 const Crossing = 200 * time.Millisecond
 
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. What arrives within the grace may have
-// been on its way; a response that is owed all the same is no finding.
+// been on its way. A response that the transport demands is not a finding.
 func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, rec *Recorder) {
 	receiver := x.From().Peer()
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
@@ -351,10 +350,10 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
-		rec.Fail(stops, receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
-		// A receiver may be unable to cancel a request. It is then still in
-		// progress, though not for the one who was to be told.
-		rec.Warn("progress.in-progress", receiver, "progress went on well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+		rec.Fail(stops, receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
+		// A receiver may be unable to cancel a request, which is then still in
+		// progress, though not for its sender.
+		rec.Warn("progress.in-progress", receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
 	case len(x.Progress) > 0 && read != math.MaxInt && x.Response == nil:
 		rec.Pass(stops, receiver)
 	}
@@ -363,7 +362,7 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 var cancelled = regexp.MustCompile(`(?i)\b(cancell?ed|cancell?ation|aborted)\b`)
 
 // tellsOfCancellation reports whether a failure gives the cancellation as its
-// reason: then it was made after the cancellation was read.
+// reason: then the receiver had read the cancellation.
 func tellsOfCancellation(r *wire.Event) bool {
 	if r.Msg.Kind == wire.ErrorResponse {
 		return r.Msg.Error != nil && cancelled.MatchString(r.Msg.Error.Message)
