@@ -102,7 +102,7 @@ func ExampleRecording() {
 			fmt.Println(q.ID+":", q.Findings[0].Message)
 		}
 	}
-	// Output: base.response.id-type-echo: the request's id is 2, the response's "2"
+	// Output: base.response.id-type-echo: the id of the response is "2", that of the request 2
 }
 
 // A server of one's own in its own tests.
