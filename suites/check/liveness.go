@@ -215,14 +215,14 @@ func (e *Engine) revive(ctx context.Context) error {
 	}
 	restarted := e.Restart != nil && restarts < maxRestarts
 	if restarted {
-		problem := e.Restart(ctx)
-		if problem == nil {
-			problem = alive(ctx)
+		again := e.Restart(ctx)
+		if again == nil {
+			again = alive(ctx)
 		}
-		if problem != nil {
-			err = fmt.Errorf("starting it again did not help: %w", problem)
+		if again != nil {
+			err = fmt.Errorf("starting it again did not help: %w", again)
 		}
-		restarted = problem == nil
+		restarted = again == nil
 		restarts++
 	}
 	l.mu.Lock()
@@ -250,7 +250,7 @@ func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...
 			answers <- err
 		}()
 	}
-	var problem error
+	var unanswered error
 	answered := false
 	for range methods {
 		switch err := <-answers; {
@@ -258,17 +258,17 @@ func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...
 		case err == nil:
 			answered = true
 			cancel()
-		case problem == nil, late(problem):
-			problem = err
+		case unanswered == nil, late(unanswered):
+			unanswered = err
 		}
 	}
 	switch {
 	case answered:
 		return nil
-	case late(problem):
+	case late(unanswered):
 		return &UnresponsiveError{Since: since, Unanswered: methods, After: s.Options.Timeout}
 	}
-	return problem
+	return unanswered
 }
 
 // late reports whether the target had not answered, or not even taken a message,

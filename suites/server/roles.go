@@ -159,8 +159,8 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 // error, with an error.
 func respond(t *check.T, request *wire.Event, outcome map[string]any, opts ...client.Option) {
 	message := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(request.Msg.ID.String())}
-	if problem, ok := outcome["error"]; ok {
-		message["error"] = problem
+	if rpcError, ok := outcome["error"]; ok {
+		message["error"] = rpcError
 	} else {
 		message["result"] = outcome
 	}
