@@ -1,8 +1,7 @@
-// Package authserver is a small OAuth 2.1 authorization server to be played
-// before clients and protected servers under test: it publishes its metadata,
-// registers clients, grants every authorization without asking anybody, and
-// issues access tokens that are bound to a resource
-// (basic/authorization#overview).
+// Package authserver is a small OAuth 2.1 authorization server for clients and
+// protected servers under test: it publishes its metadata, registers clients,
+// grants every authorization without asking a user, and issues access tokens that
+// are bound to a resource (basic/authorization#overview).
 package authserver
 
 import (
@@ -60,7 +59,7 @@ type Client struct {
 // Step of the flow that a request belongs to.
 type Step string
 
-// The steps. Other is a request to an address that is none of the server's.
+// The steps. Other is a request to an address that the server does not have.
 const (
 	Metadata      Step = "metadata"
 	Registration  Step = "registration"
@@ -88,8 +87,8 @@ type Call struct {
 	At    time.Time
 }
 
-// Paths of the endpoints, below that of the issuer. They are no defaults of any
-// framework: a client finds them in the metadata only.
+// Paths of the endpoints, below that of the issuer. They are not the defaults of a
+// framework: a client finds them only in the metadata.
 const (
 	pathRegister  = "/clients/enrol"
 	pathAuthorize = "/consent/ask"
@@ -136,7 +135,7 @@ type grant struct {
 func New(o Options) (*Server, error) {
 	u, err := url.Parse(o.Issuer)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("the issuer %q is no URL with a host", o.Issuer)
+		return nil, fmt.Errorf("the issuer %q is not a URL with a host", o.Issuer)
 	}
 	if o.Life <= 0 {
 		o.Life = defaultLife
@@ -154,7 +153,7 @@ func New(o Options) (*Server, error) {
 // Issuer returns the identifier of the server.
 func (s *Server) Issuer() string { return s.options.Issuer }
 
-// MetadataPath is where the metadata are on the issuer's host.
+// MetadataPath is the path of the metadata on the issuer's host.
 func (s *Server) MetadataPath() string { return WellKnown + strings.TrimSuffix(s.issuer.Path, "/") }
 
 func (s *Server) endpoint(path string) string {
@@ -286,7 +285,7 @@ func (x *httpCall) metadata() {
 func (x *httpCall) register() {
 	redirects, ok := texts(x.seen.Body["redirect_uris"])
 	if !ok || len(redirects) == 0 {
-		x.refuse(http.StatusBadRequest, "invalid_redirect_uri", "redirect_uris is no array of URIs")
+		x.refuse(http.StatusBadRequest, "invalid_redirect_uri", "redirect_uris is not an array of URIs")
 		return
 	}
 	c := Client{ID: "client-" + rand.Text(), Redirects: redirects}
@@ -341,7 +340,7 @@ func (x *httpCall) authorize() {
 	if redirect == "" && len(c.Redirects) == 1 {
 		redirect = c.Redirects[0]
 	}
-	// Nobody is redirected to an address that is not the client's
+	// A redirect never goes to an address that is not the client's
 	// (basic/authorization#open-redirection).
 	target, err := url.Parse(redirect)
 	switch {
@@ -349,7 +348,7 @@ func (x *httpCall) authorize() {
 		x.refuse(http.StatusBadRequest, "invalid_client", "the client is not known")
 		return
 	case err != nil || !target.IsAbs() || !c.redirectsTo(target):
-		x.refuse(http.StatusBadRequest, "invalid_request", "the redirect_uri is none of the client's")
+		x.refuse(http.StatusBadRequest, "invalid_request", "the redirect_uri is not one of the client's")
 		return
 	}
 	result := make(url.Values)
@@ -479,7 +478,7 @@ func (s *Server) redeem(form url.Values) (g grant, errorCode, description string
 	verifier := form.Get("code_verifier")
 	switch {
 	case !ok || time.Now().After(g.expires):
-		return g, "invalid_grant", "the code is not known, or was used or has expired"
+		return g, "invalid_grant", "the code is not known, was used already, or has expired"
 	case g.redirect != "" && form.Get("redirect_uri") != "" && g.redirect != form.Get("redirect_uri"):
 		return g, "invalid_grant", "the redirect_uri is not that of the authorization request"
 	case s.options.Lenient:
@@ -533,7 +532,7 @@ func (x *httpCall) answer(status int, body map[string]any) {
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	x.head(status)
-	_, _ = x.w.Write(raw) // a client that is gone misses it
+	_, _ = x.w.Write(raw) // the client may be gone
 	x.recordBody(wire.Server, body)
 	x.end()
 }

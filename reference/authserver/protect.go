@@ -6,8 +6,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
-// Protect makes the authorization server that of a protected server: its tokens
-// are good there. When it has the same origin it is served there as well.
+// Protect makes a server accept the tokens of the authorization server. If both
+// have the same origin, the server also serves the authorization server.
 func (s *Server) Protect(p *server.Protection, sameOrigin bool) {
 	p.Issuers = append(p.Issuers, s.options.Issuer)
 	before := p.Verify

@@ -17,7 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// read reads the body, and who the client says it is.
+// read reads the body and the identity of the client.
 func (x *httpCall) read() error {
 	if x.r.Method != http.MethodPost {
 		return nil
@@ -29,15 +29,15 @@ func (x *httpCall) read() error {
 	switch kind, _, _ := mime.ParseMediaType(x.r.Header.Get("Content-Type")); {
 	case x.seen.Step == Registration:
 		if err := json.Unmarshal(raw, &x.seen.Body); err != nil || x.seen.Body == nil {
-			return errors.New("the body is no JSON object")
+			return errors.New("the body is not a JSON object")
 		}
 		return nil
 	case kind != "application/x-www-form-urlencoded":
-		return errors.New("the body is no form")
+		return errors.New("the body is not a form")
 	}
 	form, err := url.ParseQuery(string(raw))
 	if err != nil {
-		return errors.New("the body is no form")
+		return errors.New("the body is not a form")
 	}
 	for name, values := range form {
 		x.seen.Values[name] = append(x.seen.Values[name], values...)
@@ -69,7 +69,7 @@ func basicAuth(r *http.Request) (id, secret string, ok bool) {
 	return id, secret, ok
 }
 
-// redactor knows no secret but those that the name of a header tells.
+// redactor only knows the secrets in headers whose names tell that they hold one.
 var redactor *transport.Redactor
 
 // The parameters and members whose values are secret.
@@ -124,7 +124,7 @@ func (x *httpCall) append(e wire.Event) *wire.Event {
 	e.Stream = x.stream
 	stored, err := x.server.options.Log.Append(e)
 	if err != nil {
-		return nil // a flood is recorded no further
+		return nil // a flood is not recorded any further
 	}
 	return stored
 }

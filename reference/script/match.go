@@ -16,17 +16,17 @@ import (
 // Bindings are the values of what was captured, by name.
 type Bindings map[string]any
 
-// Mismatch says where a value is not as a pattern wants it.
+// Mismatch says where a value differs from a pattern.
 type Mismatch struct {
-	Path    string // JSON pointer
-	Problem string
+	Path   string // JSON pointer
+	Reason string
 }
 
 func (m *Mismatch) String() string {
 	if m.Path == "" {
-		return "the message " + m.Problem
+		return "the message " + m.Reason
 	}
-	return m.Path + " " + m.Problem
+	return m.Path + " " + m.Reason
 }
 
 // A placeholder is a string that is ${…} as a whole.
@@ -54,7 +54,7 @@ const (
 	rest   = "${...}"
 )
 
-// The names of members that stand for a condition in the place of an object.
+// The names of members that make an object a condition.
 const (
 	contains = "${contains}"
 	oneOf    = "${oneof}"
@@ -87,7 +87,7 @@ func checkPattern(v any) error {
 	case []any:
 		for i, item := range v {
 			if item == rest && i != len(v)-1 {
-				return fmt.Errorf("%s is the last item of a list", rest)
+				return fmt.Errorf("%s must be the last item of a list", rest)
 			}
 			if err := checkPattern(item); err != nil {
 				return err
@@ -110,7 +110,7 @@ func checkPattern(v any) error {
 func checkPlaceholder(text string) error {
 	if m := captures.FindStringSubmatch(text); m != nil {
 		if _, taken := kinds[m[1]]; taken || m[1] == "absent" {
-			return fmt.Errorf("${%s}: %s means a kind of value, and cannot be captured", text, m[1])
+			return fmt.Errorf("${%s}: %s names a kind of value, so that nothing can be captured under this name", text, m[1])
 		}
 		if text = m[2]; text == "" {
 			return nil
@@ -123,7 +123,7 @@ func checkPlaceholder(text string) error {
 		return nil
 	}
 	if !name.MatchString(text) {
-		return fmt.Errorf("${%s} is neither a kind of value, a name nor a regular expression between slashes", text)
+		return fmt.Errorf("${%s} is not a kind of value, a name or a regular expression between slashes", text)
 	}
 	return nil
 }
@@ -135,8 +135,8 @@ func between(text, mark string) (string, bool) {
 	return text[1 : len(text)-1], true
 }
 
-// Match compares a value with a pattern. What the pattern captures is bound if
-// all of it fits, in which case the mismatch is nil.
+// Match compares a value with a pattern. If the value fits, what the pattern
+// captures is bound, and the mismatch is nil.
 func (b Bindings) Match(pattern, v any) *Mismatch {
 	trial := maps.Clone(b)
 	if trial == nil {
@@ -176,7 +176,7 @@ func (b Bindings) match(at string, pattern, v any) *Mismatch {
 			member, there := object[name]
 			switch {
 			case pattern[name] == absent && there:
-				return &Mismatch{place, "is there: " + wire.Show(member)}
+				return &Mismatch{place, "is " + wire.Show(member) + ", but should be absent"}
 			case pattern[name] == absent:
 			case !there:
 				return &Mismatch{place, "is missing"}
@@ -263,7 +263,7 @@ func (b Bindings) matchList(at string, pattern []any, v any) *Mismatch {
 func (b Bindings) matchCondition(at, kind string, operand, v any) *Mismatch {
 	if kind == not {
 		if maps.Clone(b).match(at, operand, v) == nil {
-			return &Mismatch{at, "is " + wire.Show(v) + ", which must not be"}
+			return &Mismatch{at, "is " + wire.Show(v) + ", which the pattern excludes"}
 		}
 		return nil
 	}
@@ -277,7 +277,7 @@ func (b Bindings) matchCondition(at, kind string, operand, v any) *Mismatch {
 			}
 			problems = append(problems, m.String())
 		}
-		return &Mismatch{at, "fits none of the alternatives: " + strings.Join(problems, "; ")}
+		return &Mismatch{at, "does not fit any of the alternatives: " + strings.Join(problems, "; ")}
 	}
 	list, ok := v.([]any)
 	if !ok {
@@ -347,7 +347,7 @@ func (b Bindings) expandText(s string) (any, error) {
 	return expanded, missing
 }
 
-// rational reads a number exactly; those of absurd size are not read.
+// rational reads a number exactly, unless it is of absurd size.
 func rational(v any) (*big.Rat, bool) {
 	n, ok := v.(json.Number)
 	if !ok || len(n) > 64 {
@@ -359,7 +359,7 @@ func rational(v any) (*big.Rat, bool) {
 	return new(big.Rat).SetString(string(n))
 }
 
-// exact compares decoded values as JSON has them, numbers by their value.
+// exact compares decoded JSON values, numbers by their value.
 func exact(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:

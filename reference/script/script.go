@@ -25,9 +25,9 @@ type Script struct {
 	File string
 	// Title is the text of the first heading, or the name.
 	Title string
-	// Requirements of the catalogue that the exchange is about; the first is
-	// the one that it breaks when it goes otherwise. None makes the script a
-	// requirement of its own.
+	// Requirements of the catalogue that the exchange is about. A different exchange
+	// breaks the first of them. Without any, the script is a requirement of its
+	// own.
 	Requirements []string
 	// Level of a requirement of its own: MUST, SHOULD or MAY.
 	Level string
@@ -37,7 +37,7 @@ type Script struct {
 	Transports []string
 	// Session is the state in which the script begins.
 	Session Session
-	// Capabilities that our side declares in place of the usual ones, or nil.
+	// Capabilities that our side declares instead of the usual ones, or nil.
 	Capabilities map[string]any
 	Steps        []Step
 }
@@ -57,7 +57,7 @@ type Kind string
 // The kinds.
 const (
 	Send   Kind = "send"         // send a message
-	Text   Kind = "text"         // send a text in the place of a message
+	Text   Kind = "text"         // send a text instead of a message
 	Expect Kind = "expect"       // a message must come, and be like this
 	Never  Kind = "never"        // no message like this may have come
 	Branch Kind = "when"         // go on as the next message says
@@ -70,7 +70,7 @@ type Step struct {
 	Line int // where the block begins, from 1
 	// Value is the message or the pattern, decoded. A Branch has none.
 	Value any
-	// Text to send in the place of a message, or why to give up.
+	// Text to send instead of a message, or the reason to give up.
 	Text string
 	// As names a request that is sent, Of the request whose response is
 	// expected; "" is the latest.
@@ -87,7 +87,7 @@ type Arm struct {
 	Steps   []Step
 }
 
-// Error is a fault of a file.
+// Error is a fault in a script file.
 type Error struct {
 	File    string
 	Line    int // from 1; 0 for the file as a whole
@@ -174,7 +174,7 @@ func Parse(file string, data []byte) (*Script, error) {
 		return nil, err
 	}
 	if len(rest) > 0 {
-		return nil, p.errorf(rest[0].line, "%s without a when before it", rest[0].role)
+		return nil, p.errorf(rest[0].line, "%s without a block when before it", rest[0].role)
 	}
 	if len(steps) == 0 {
 		return nil, p.errorf(0, "the script has no block that is sent or expected")
@@ -214,7 +214,7 @@ func (p *parser) header() error {
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return p.errorf(number, "%q is no setting: it is written as name: value", line)
+			return p.errorf(number, "%q is not a setting, which is written as name: value", line)
 		}
 		if seen[name] {
 			return p.errorf(number, "%s is set twice", name)
@@ -224,7 +224,7 @@ func (p *parser) header() error {
 			return p.errorf(number, "%s", err)
 		}
 	}
-	return p.errorf(1, "the settings have no end: a line of three hyphens")
+	return p.errorf(1, "the settings do not end with a line of three hyphens")
 }
 
 func (p *parser) set(name, value string) error {
@@ -273,7 +273,7 @@ func listed(value string) []string {
 	return all
 }
 
-// block is a fenced block with a role.
+// block is a fenced block that has a role.
 type block struct {
 	line       int // of the opening fence
 	language   string
@@ -322,7 +322,7 @@ func (p *parser) blocks() ([]block, error) {
 		for _, word := range words[2:] {
 			name, value, ok := strings.Cut(word, "=")
 			if !ok || value == "" {
-				return nil, p.errorf(b.line, "%q is no attribute: it is written as name=value", word)
+				return nil, p.errorf(b.line, "%q is not an attribute, which is written as name=value", word)
 			}
 			b.attributes[name] = value
 		}
@@ -393,7 +393,7 @@ func (p *parser) branch(blocks []block) (Step, []block, error) {
 		}
 		step.Arms = append(step.Arms, arm)
 	}
-	return step, nil, p.errorf(step.Line, "the branch has no end: a block with the word end")
+	return step, nil, p.errorf(step.Line, "the branch does not end with a block end")
 }
 
 func (p *parser) step(b block) (Step, error) {
@@ -411,7 +411,7 @@ func (p *parser) step(b block) (Step, error) {
 		return step, err
 	}
 	if _, object := v.(map[string]any); !object && step.Kind != Send {
-		return step, p.errorf(b.line, "what is expected is a message, so a JSON object")
+		return step, p.errorf(b.line, "a message is expected, so the block must hold a JSON object")
 	}
 	step.Value = v
 	return step, nil
@@ -420,7 +420,7 @@ func (p *parser) step(b block) (Step, error) {
 // json decodes the text of a block.
 func (p *parser) json(b block) (any, error) {
 	if b.language != "json" {
-		return nil, p.errorf(b.line, "the language of the block is %s; it takes json, or text for what is sent as it stands", b.language)
+		return nil, p.errorf(b.line, "the language of the block is %s; it takes json, or text to send a text as it is", b.language)
 	}
 	v, issues, err := wire.Decode([]byte(b.text))
 	switch syntax := (*wire.SyntaxError)(nil); {
@@ -437,18 +437,18 @@ func (p *parser) json(b block) (any, error) {
 	return v, nil
 }
 
-// names checks that the requests that are referred to are sent before.
+// names checks that each request that a step refers to is sent before it.
 func (p *parser) names(steps []Step, sent map[string]bool) error {
 	for _, step := range steps {
 		if step.Of != "" && !sent[step.Of] {
-			return p.errorf(step.Line, "no request before is named %s", step.Of)
+			return p.errorf(step.Line, "no earlier request is named %s", step.Of)
 		}
 		if step.As != "" {
 			sent[step.As] = true
 		}
 		for _, arm := range step.Arms {
 			if arm.Of != "" && !sent[arm.Of] {
-				return p.errorf(arm.Line, "no request before is named %s", arm.Of)
+				return p.errorf(arm.Line, "no earlier request is named %s", arm.Of)
 			}
 			if err := p.names(arm.Steps, sent); err != nil {
 				return err
@@ -504,8 +504,8 @@ func (s *Script) each(visit func(Step)) {
 	walk(s.Steps)
 }
 
-// IsResponse reports whether a message or a pattern is one of a response: it
-// has no method.
+// IsResponse reports whether a message or pattern is that of a response: it has no
+// method.
 func IsResponse(message any) bool {
 	object, ok := message.(map[string]any)
 	_, has := object["method"]

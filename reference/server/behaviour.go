@@ -9,10 +9,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Behaviour says how a server departs from what it should do. The zero value
-// departs in nothing. It is shared by all sessions of a server, so what a hook
-// remembers belongs into [Session.Value]. Hooks are called from many
-// goroutines at once.
+// Behaviour says how a server departs from what it should do. The zero value does
+// not depart. All sessions of a server share it, so that a hook keeps its state in
+// [Session.Value]. Hooks are called from many goroutines at once.
 //
 // The hooks stand in the order in which a message meets them.
 type Behaviour struct {
@@ -24,7 +23,7 @@ type Behaviour struct {
 	HTTP  HTTP
 
 	// Inbound sees each incoming line or POST body before it is parsed and
-	// returns what to read in its place; nil drops it. On stdio, newlines in
+	// returns what to read instead; nil drops it. On stdio, newlines in
 	// what it returns separate messages.
 	Inbound func(raw []byte) []byte
 
@@ -58,7 +57,7 @@ type Behaviour struct {
 	// AnswerCancelled answers requests although they were cancelled.
 	AnswerCancelled bool
 
-	// Send sees every outgoing message and returns those to send in its place,
+	// Send sees every outgoing message and returns those to send instead,
 	// in order: none, changed, delayed, several. See [Outgoing].
 	Send func(out *Outgoing) []*Outgoing
 
@@ -75,8 +74,8 @@ type Handler func(ctx context.Context, r *Request) (result any, rpcErr *wire.Err
 // Middleware stands around a Handler.
 type Middleware func(ctx context.Context, r *Request, next Handler) (result any, rpcErr *wire.Error)
 
-// Wrap puts a middleware around what Methods has for a method. The map that was
-// there stays as it is.
+// Wrap puts a middleware around what Methods has for a method. It does not change
+// the map that was there.
 func (b *Behaviour) Wrap(method string, m Middleware) {
 	methods := maps.Clone(b.Methods)
 	if methods == nil {
@@ -92,7 +91,7 @@ func (b *Behaviour) Wrap(method string, m Middleware) {
 	b.Methods = methods
 }
 
-// Lifecycle holds departures in the states of a session.
+// Lifecycle holds departures from the lifecycle of a session.
 type Lifecycle struct {
 	// Early serves requests before initialize.
 	Early bool
@@ -102,7 +101,7 @@ type Lifecycle struct {
 	Version func(asked string) string
 }
 
-// Stdio holds departures of the stdio process.
+// Stdio holds departures from the stdio transport.
 type Stdio struct {
 	// Stdin wraps the input before lines are told apart, Stdout the output
 	// after everything else.
@@ -120,19 +119,19 @@ type Stdio struct {
 	ExitCode int
 }
 
-// HTTP holds departures of both HTTP transports.
+// HTTP holds departures from both HTTP transports.
 type HTTP struct {
 	// Middleware wraps the whole handler.
 	Middleware func(http.Handler) http.Handler
 	// Reply sees each response before its head is written, with the situation
-	// that gave rise to it, and may change it. See [Reply].
+	// that caused it, and may change it. See [Reply].
 	Reply func(r *Reply)
 	// SessionID makes the ids of sessions.
 	SessionID func() string
 	// Answer chooses the form of the answer to a request.
 	Answer func(r *Request) AnswerForm
 	// Event sees every event before it is put on its stream and returns those
-	// to put there in its place. See [Event].
+	// to put there instead. See [Event].
 	Event func(e *Event) []*Event
 	// Replay chooses what is sent again for a Last-Event-ID. The proposal is
 	// what followed on that stream; all are the events of the session's
@@ -142,7 +141,7 @@ type HTTP struct {
 	KeepOpen func(r *Request) bool
 	// KeepSession lets sessions live on after DELETE.
 	KeepSession bool
-	// CancelOnDisconnect takes the end of a POST's connection for a cancellation.
+	// CancelOnDisconnect treats the end of a POST's connection as a cancellation.
 	CancelOnDisconnect bool
 	// Endpoint returns the data of the endpoint event of the legacy transport.
 	Endpoint func(uri string) string
@@ -152,8 +151,8 @@ type HTTP struct {
 type AnswerForm int
 
 // The forms. AnswerAuto is JSON unless other messages precede the response or
-// none comes. With AnswerJSON, notifications of the request have no place and
-// its requests to the client travel on the listening stream.
+// none comes. With AnswerJSON, notifications of the request are dropped, and its
+// requests to the client travel on the listening stream.
 const (
 	AnswerAuto AnswerForm = iota
 	AnswerJSON

@@ -126,7 +126,7 @@ func TestFaultsOnStdio(t *testing.T) {
 			"batch served", server.Behaviour{Batches: true},
 			`[{"jsonrpc":"2.0","id":70,"method":"ping"}]`,
 			[]string{`{"id":70,"jsonrpc":"2.0","result":{}}`},
-			[]string{`{"error":{"code":-32600,"message":"Invalid request: the message is an array: a JSON-RPC batch"},"id":null,"jsonrpc":"2.0"}`},
+			[]string{`{"error":{"code":-32600,"message":"Invalid request: the message is an array, which is a JSON-RPC batch"},"id":null,"jsonrpc":"2.0"}`},
 		},
 		{
 			"version not looked at", server.Behaviour{Valid: func(m *wire.Message) bool { return m.Kind == wire.Request }},
@@ -138,7 +138,7 @@ func TestFaultsOnStdio(t *testing.T) {
 			"U+2028 ends a line", server.Behaviour{Inbound: func(raw []byte) []byte { return bytes.ReplaceAll(raw, []byte("\u2028"), []byte("\n")) }},
 			pingBody + "\u2028" + pingBody,
 			slices.Repeat([]string{`{"id":1,"jsonrpc":"2.0","result":{}}`}, 2),
-			[]string{`{"error":{"code":-32700,"message":"Parse error: not JSON: more after the end of the value at byte 40"},"id":null,"jsonrpc":"2.0"}`},
+			[]string{`{"error":{"code":-32700,"message":"Parse error: not JSON: there is more after the end of the value at byte 40"},"id":null,"jsonrpc":"2.0"}`},
 		},
 		{
 			"pretty-printed", server.Behaviour{Frame: func(out *server.Outgoing, frame []byte) []byte {

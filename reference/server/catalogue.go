@@ -113,7 +113,7 @@ func (s *Session) TogglePrompt(p *Prompt) bool {
 	return added
 }
 
-// listChanged tells an initialized client that a list is another now.
+// listChanged tells an initialized client that a list has changed.
 func (s *Session) listChanged(list string) {
 	if s.Server.offers(list+".listChanged") && s.Initialized() {
 		s.Notify("notifications/"+list+"/list_changed", nil)

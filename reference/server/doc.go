@@ -7,17 +7,17 @@
 //	l, err := server.Listen(":8080") // 127.0.0.1:8080
 //	err = s.HTTP().Serve(ctx, l)     // /mcp, and /sse with /messages
 //
-// RunStdio has the shape of [transport.Func], so that the server runs inside
-// this process, too. With [Options.Trace] all that crosses is recorded as the
-// client's ends in package transport record it, so that the same judge can look
-// at the client.
+// RunStdio has the signature of [transport.Func], so that the server can also run
+// inside this process. With [Options.Trace] it records everything that crosses, in
+// the same way as the client ends in package transport, so that the same rules can
+// judge the client.
 //
 // # Sessions
 //
 // Each connection is a [Session] with lists, subscriptions and a log level of
 // its own. On stdio and the legacy transport, a message is handled when the one
-// before it is done with, or has begun to wait ([Request.Detach]) or takes
-// long: simple requests are answered in order. Over Streamable HTTP each POST
+// before it was handled, or has begun to wait ([Request.Detach]), or takes long:
+// simple requests are answered in order. Over Streamable HTTP each POST
 // is served on its own.
 //
 // What belongs to a request of the client (progress, log messages, requests
@@ -27,9 +27,9 @@
 //
 // # Misbehaving
 //
-// A [Behaviour] makes the server depart from the specification, and its zero
-// value departs in nothing. Its hooks stand at every depth, so that a fault is
-// a few lines at the depth where it belongs:
+// A [Behaviour] makes the server depart from the specification; its zero value
+// does not. It has hooks at every depth, so that a fault is a few lines at the
+// depth where it belongs:
 //
 //	raw input     Behaviour.Inbound, Stdio.Stdin
 //	envelope in   Behaviour.Valid, Batches, Receive
@@ -76,7 +76,7 @@
 //
 //	HTTP: server.HTTP{Reply: func(r *server.Reply) { r.Pass = r.Situation == server.ForeignOrigin }}
 //
-// 200 where 202 is due:
+// 200 instead of 202:
 //
 //	HTTP: server.HTTP{Reply: func(r *server.Reply) {
 //		if r.Situation == server.Accepted {

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// What the reference server offers. Names that begin with test_ and the test:
-// scheme are those by which existing conformance tools know a test server.
+// What the reference server offers. Names that begin with test_, and the test:
+// scheme, are those that other conformance tools expect of a test server.
 
 const watchedURI = "test://watched-resource"
 
@@ -102,7 +102,7 @@ func schemaOf(properties o, required ...any) o {
 // call is what a default tool does.
 type call = func(ctx context.Context, r *Request, arguments map[string]any) (any, *wire.Error)
 
-// readOnly describes a tool that changes nothing.
+// readOnly describes a tool that does not change anything.
 func readOnly(name, title, description string, input o, serve call) *Tool {
 	return &Tool{Call: serve, Definition: o{
 		"name": name, "title": title, "description": description, "inputSchema": input,
@@ -286,8 +286,8 @@ func slow(ctx context.Context, r *Request, arguments map[string]any) (any, *wire
 	return content(textBlock("done")), nil
 }
 
-// ask sends a request to the client that needs a capability, and hands the
-// result on. Without the capability, or with an error, the tool fails.
+// ask sends the client a request that needs a capability, and passes the result on.
+// Without the capability, or with an error, the tool fails.
 func ask(ctx context.Context, r *Request, capability, method string, params o, use func(result any) (o, error)) (any, *wire.Error) {
 	s := r.Session
 	if !s.Server.behaviour.IgnoreCapabilities {
@@ -347,7 +347,7 @@ func sample(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 			}
 			return content(textBlock(fmt.Sprintf("LLM response: %d bytes of %s", len(data), member(block, "type")))), nil
 		}
-		return nil, errors.New("the content is neither text, image nor audio")
+		return nil, errors.New("the content is not text, image or audio")
 	})
 }
 
@@ -379,7 +379,7 @@ func elicit(ctx context.Context, r *Request, arguments map[string]any) (any, *wi
 			// Formats are annotations to a JSON Schema, but not to an elicitation
 			// (client/elicitation#supported-schema-types).
 			if address, err := mail.ParseAddress(member(given, "email")); err != nil || address.Name != "" {
-				return nil, errors.New("the content does not fit the requested schema: /email is no address")
+				return nil, errors.New("the content does not fit the requested schema: /email is not an address")
 			}
 			return content(textBlock("User response: accept, " + string(jsonOf(given)))), nil
 		case "decline", "cancel":
@@ -407,7 +407,7 @@ func listRoots(ctx context.Context, r *Request, _ map[string]any) (any, *wire.Er
 		for _, root := range roots {
 			uri, ok := wire.At(root, "uri").(string)
 			if !ok || !strings.HasPrefix(uri, "file://") {
-				return nil, errors.New("a root has no file URI")
+				return nil, errors.New("the URI of a root is not a file URI")
 			}
 			uris = append(uris, uri)
 		}
@@ -584,7 +584,7 @@ func defaultPrompts() []*Prompt {
 			Get: func(ctx context.Context, r *Request, arguments map[string]string) ([]any, *wire.Error) {
 				uri := arguments["resourceUri"]
 				if !isURI(uri) {
-					return nil, invalid("resourceUri is no URI")
+					return nil, invalid("resourceUri is not a URI")
 				}
 				return a{
 					o{"role": "user", "content": embeddedBlock(uri)},

@@ -46,7 +46,7 @@ const (
 	stopTimeout  = 5 * time.Second  // for what runs when the server stops
 )
 
-// Situation is what gives rise to a response over HTTP.
+// Situation is what causes a response over HTTP.
 type Situation string
 
 // The situations. Those from ForeignHost to Forbidden are refusals.
@@ -58,14 +58,14 @@ const (
 	UnsupportedMediaType Situation = "unsupported-media-type"
 	NotAcceptable        Situation = "not-acceptable"
 	TooLarge             Situation = "too-large"
-	BadMessage           Situation = "bad-message" // not JSON, a batch, no valid message
+	BadMessage           Situation = "bad-message" // not JSON, a batch, or not a valid message
 	MissingSession       Situation = "missing-session"
 	UnknownSession       Situation = "unknown-session" // never given or ended
 	Stopping             Situation = "stopping"
 	NotFound             Situation = "not-found"    // another path
-	Unauthorized         Situation = "unauthorized" // no access token, or one that is not good
+	Unauthorized         Situation = "unauthorized" // no access token, or one that is not valid
 	MalformedToken       Situation = "malformed-token"
-	Forbidden            Situation = "forbidden" // a token of too little scope
+	Forbidden            Situation = "forbidden" // a token whose scope does not suffice
 
 	ResourceMetadata Situation = "resource-metadata" // GET of the protected resource metadata
 
@@ -96,8 +96,8 @@ type Reply struct {
 	Status    int
 	Header    http.Header
 	Body      []byte
-	// Pass lets a refused request go on as if nothing were wrong with it, as
-	// far as that is possible.
+	// Pass serves a refused request as if it were valid, as far as that is
+	// possible.
 	Pass bool
 }
 
@@ -117,7 +117,7 @@ type HTTPServer struct {
 	current  *httpLink             // the one without an id
 	legacy   map[string]*legacyLink
 	newest   *recorder
-	oauth    *recorder // of what is no message of the protocol; nil before there is any
+	oauth    *recorder // of the authorization flow and metadata; nil before there is any
 	// With a trace only: all recorders, and those of sessions by id.
 	recorders []*recorder
 	logs      map[string]*recorder
@@ -237,7 +237,7 @@ func (h *HTTPServer) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	err := server.Shutdown(patient)
 	if err != nil {
-		err = server.Close() // of clients that neither read nor go
+		err = server.Close() // for clients that do not read and do not leave
 	}
 	if why := <-served; err == nil && !errors.Is(why, http.ErrServerClosed) {
 		err = why
@@ -356,7 +356,7 @@ func (x *httpCall) find() *wire.Message {
 	}
 	x.recorder = h.newest
 	if r := h.logs[id]; given && r != nil {
-		x.recorder = r // of a session that has ended
+		x.recorder = r // that of a session that has ended
 	}
 	h.mu.Unlock()
 	x.starting = m != nil && initializes(m) && !given
@@ -400,7 +400,8 @@ func (x *httpCall) begin() {
 	}})
 }
 
-// redactor knows no secret but those that the name of a header or a query tells.
+// redactor only knows the secrets in headers and queries whose names tell that they
+// hold one.
 var redactor *transport.Redactor
 
 func (x *httpCall) record(e wire.Event) {
@@ -408,7 +409,7 @@ func (x *httpCall) record(e wire.Event) {
 		e.Stream = x.name
 	}
 	if x.http.server.record(x.recorder.log, e) != nil && x.session != nil {
-		x.session.cancel(wire.ErrFlood) // a client that floods is not served on
+		x.session.cancel(wire.ErrFlood) // a client that floods is no longer served
 	}
 }
 
@@ -417,7 +418,7 @@ func (x *httpCall) refuseForeign() (done bool) {
 	options := x.http.server.options.HTTP
 	local, _ := x.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local != nil && isLoopback(local.String()) && !isLoopback(x.r.Host) && !slices.Contains(options.Hosts, x.r.Host) {
-		if x.refuse(ForeignHost, http.StatusForbidden, "the Host header names no trusted host") {
+		if x.refuse(ForeignHost, http.StatusForbidden, "the Host header does not name a trusted host") {
 			return true
 		}
 	}
@@ -425,7 +426,7 @@ func (x *httpCall) refuseForeign() (done bool) {
 		u, err := url.Parse(origin)
 		trusted := err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopback(u.Host)
 		if !trusted && !slices.Contains(options.Origins, origin) {
-			return x.refuse(ForeignOrigin, http.StatusForbidden, "the Origin header names no trusted origin")
+			return x.refuse(ForeignOrigin, http.StatusForbidden, "the Origin header does not name a trusted origin")
 		}
 	}
 	return false
@@ -464,7 +465,7 @@ func (x *httpCall) write(reply *Reply) {
 		}
 		e.Deliberate = x.breaks
 		x.record(e)
-		_ = x.send(reply.Body) // a client that is gone misses it
+		_ = x.send(reply.Body) // the client may be gone
 	}
 	x.record(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server})
 }
@@ -490,7 +491,7 @@ func (x *httpCall) refuse(situation Situation, status int, text string) bool {
 
 func (x *httpCall) refuseWith(situation Situation, status int, rpcErr *wire.Error, header http.Header) bool {
 	message := map[string]any{"jsonrpc": "2.0", "error": errorObject(rpcErr)}
-	// An error about something else than a request has no id (basic/transports#sending-messages-to-the-server).
+	// An error that is not about a request has no id (basic/transports#sending-messages-to-the-server).
 	if x.id.Usable() {
 		message["id"] = rawID(x.id)
 	}
@@ -531,7 +532,7 @@ func (x *httpCall) notAllowed() {
 func (x *httpCall) badVersion() (done bool) {
 	for _, version := range x.r.Header.Values(headerVersion) {
 		if !slices.Contains(x.http.server.options.Versions, version) {
-			return x.refuse(BadVersionHeader, http.StatusBadRequest, "the MCP-Protocol-Version header names no supported version")
+			return x.refuse(BadVersionHeader, http.StatusBadRequest, "the MCP-Protocol-Version header does not name a supported version")
 		}
 	}
 	return false
@@ -549,7 +550,7 @@ func (x *httpCall) noSession() (done bool) {
 	if x.refuse(situation, status, text) {
 		return true
 	}
-	// The behaviour wants it served: in the newest session, or a new one.
+	// The behaviour lets it pass: it is served in the newest session, or a new one.
 	if sessions := x.http.server.Sessions(); len(sessions) > 0 {
 		x.session = sessions[len(sessions)-1]
 		if link, ok := x.session.link.(*httpLink); ok {
@@ -579,8 +580,8 @@ func (h *HTTPServer) newID() string {
 	return rand.Text()
 }
 
-// register makes a session known to later requests. A session that has to give
-// way is ended.
+// register makes a session known to later requests. A session that it replaces is
+// ended.
 func (h *HTTPServer) register(l *httpLink) {
 	h.mu.Lock()
 	var evicted *httpLink
@@ -713,7 +714,7 @@ func (x *httpCall) get() {
 }
 
 // openStream sends the head of an SSE stream. It returns false when the
-// behaviour wants none.
+// behaviour replaced the stream.
 func (x *httpCall) openStream(situation Situation) bool {
 	header := http.Header{"Content-Type": {typeSSE}, "Cache-Control": {"no-cache"}}
 	reply := &Reply{Situation: situation, Request: x.r, Session: x.session, Status: http.StatusOK, Header: header}
@@ -803,7 +804,7 @@ func (x *httpCall) event(e *Event) bool {
 
 // send writes a part of the body at once.
 func (x *httpCall) send(text []byte) error {
-	// What a test's recorder cannot do, it need not do.
+	// The recorder of a test may lack it.
 	_ = x.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	defer func() { _ = x.control.SetWriteDeadline(time.Time{}) }()
 	if _, err := x.w.Write(text); err != nil {

@@ -22,7 +22,7 @@ type legacyLink struct {
 func (l *legacyLink) deliver(out *Outgoing) {
 	text, err := out.text()
 	if err != nil {
-		return // cannot be written as JSON; only a behaviour makes such a thing
+		return // it cannot be written as JSON; only a behaviour makes such a message
 	}
 	l.put(&Event{Session: l.session, Out: out, Name: "message", Data: text})
 }
@@ -41,10 +41,10 @@ func (l *legacyLink) put(e *Event) {
 // legacyParam is the query parameter that names the session.
 const legacyParam = "sessionId"
 
-// probesAnew reports whether a client that had a session finds out once more
-// which transport the server speaks, in order to begin another one
+// probesAgain reports whether a client that had a session finds out once more
+// which transport the server speaks, in order to begin another session
 // (basic/transports#backwards-compatibility).
-func (x *httpCall) probesAnew() bool {
+func (x *httpCall) probesAgain() bool {
 	if x.r.Method != http.MethodPost || x.r.URL.Path != PathSSE || x.recorder.log == nil || !initializes(wire.Parse(x.body)) {
 		return false
 	}
@@ -65,7 +65,7 @@ func (x *httpCall) serveLegacy() {
 	switch {
 	case link != nil:
 		x.session, x.recorder = link.session, link.recorder
-	case opens || x.recorder == nil || x.probesAnew():
+	case opens || x.recorder == nil || x.probesAgain():
 		x.recorder = h.newRecorder(transport.NameSSE)
 	}
 	x.begin()
@@ -140,7 +140,7 @@ func (x *httpCall) legacyPost() {
 		return
 	}
 	if x.session == nil {
-		situation, status, text := MissingSession, http.StatusBadRequest, "the query names no session"
+		situation, status, text := MissingSession, http.StatusBadRequest, "the query does not name a session"
 		if x.r.URL.Query().Has(legacyParam) {
 			situation, status, text = UnknownSession, http.StatusNotFound, "the session does not exist"
 		}
@@ -163,8 +163,8 @@ func (x *httpCall) legacyPost() {
 			return
 		}
 	}
-	// What is not answered has its effect before the POST is; the answer to a
-	// request travels on the stream and may take its time.
+	// A notification or response takes effect before its POST is answered. The
+	// response to a request travels on the stream, and may take longer.
 	isRequest := m != nil && !m.IsResponse() && m.Kind != wire.Notification
 	if m != nil && !isRequest {
 		x.session.receive(m, nil)

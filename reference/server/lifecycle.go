@@ -7,7 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// initialize agrees on a version and declares capabilities (basic/lifecycle#initialization).
+// initialize negotiates a version and declares capabilities (basic/lifecycle#initialization).
 func initialize(_ context.Context, r *Request) (any, *wire.Error) {
 	server := r.Session.Server
 	asked, rpcErr := text(r.Params, "protocolVersion")

@@ -39,12 +39,12 @@ type Outgoing struct {
 	// also in an error about a message that could not be read.
 	Answers *Request
 	// To is the request on whose HTTP stream the message travels; nil is the
-	// listening stream of the session. Without meaning on stdio and on the
+	// listening stream of the session. It has no effect on stdio and on the
 	// legacy transport.
 	To *Request
 	// Message is the JSON-RPC object. A hook may change it freely.
 	Message map[string]any
-	// Raw, unless nil, is sent in place of Message.
+	// Raw, unless nil, is sent instead of Message.
 	Raw []byte
 	// Delay and Until hold the message back without holding up others: for a
 	// time, and until the channel is closed.
@@ -165,7 +165,7 @@ func notification(s *Session, to *Request, method string, params any) *Outgoing 
 type refusal struct {
 	rpcErr wire.Error
 	id     wire.ID
-	// unanswered: the message is a notification or a response, which is never
+	// unanswered says that the message is a notification or response, which is never
 	// answered (basic/index#notifications). Over HTTP its POST is refused.
 	unanswered bool
 }
@@ -177,7 +177,7 @@ func (f *refusal) outgoing(s *Session) *Outgoing {
 	}
 }
 
-// refuse returns what is wrong about a message, or nil.
+// refuse returns the refusal of a message that is not valid, or nil.
 func (b *Behaviour) refuse(m *wire.Message) *refusal {
 	if m.Kind == wire.Batch && b.Batches || b.Valid != nil && b.Valid(m) {
 		return nil
@@ -188,9 +188,9 @@ func (b *Behaviour) refuse(m *wire.Message) *refusal {
 	for _, issue := range m.Issues {
 		switch issue.Code {
 		case wire.DuplicateMember, wire.LoneSurrogate, wire.ByteOrderMark:
-			continue // readable all the same
+			continue // it can be read
 		case wire.ErrorCodeMissing, wire.ErrorCodeType, wire.ErrorTextMissing, wire.ErrorTextType, wire.ErrorType:
-			continue // an error of the client is an error, however poor
+			continue // it is an error of the client, even if malformed
 		case wire.IDMissing, wire.IDNull:
 			if m.Kind == wire.ErrorResponse {
 				continue // it may be about a message that the client could not read

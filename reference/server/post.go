@@ -20,7 +20,7 @@ func (x *httpCall) post(m *wire.Message) {
 		return
 	}
 	if !x.accepts(typeJSON) && !x.accepts(typeSSE) &&
-		x.refuse(NotAcceptable, http.StatusNotAcceptable, "the Accept header names neither "+typeJSON+" nor "+typeSSE) {
+		x.refuse(NotAcceptable, http.StatusNotAcceptable, "the Accept header does not name "+typeJSON+" or "+typeSSE) {
 		return
 	}
 	if x.bodyErr != nil {
@@ -97,7 +97,7 @@ func (x *httpCall) answer(st *stream, reader int) {
 			return
 		case <-x.session.ctx.Done():
 			if requests, _ := st.answers(); !slices.ContainsFunc(requests, (*Request).open) {
-				x.id = wire.ID{} // a cancelled request gets no response, not even this one
+				x.id = wire.ID{} // a cancelled request does not get a response
 			}
 			x.refuse(UnknownSession, http.StatusNotFound, "the session has ended")
 			return
@@ -170,13 +170,13 @@ func (x *httpCall) answerSSE(st *stream, reader int, events []*Event) {
 	}
 }
 
-// gone deals with a client that has closed the connection of a POST. That is no
+// gone handles the end of a POST's connection by the client. It is not a
 // cancellation (basic/transports#sending-messages-to-the-server).
 func (x *httpCall) gone(st *stream) {
 	if x.http.server.behaviour.HTTP.CancelOnDisconnect {
 		st.cancelAll(x.r.Context())
 	}
-	if x.starting { // nobody has learned the session's id
+	if x.starting { // the client does not know the session's id
 		x.http.end(x.session)
 	}
 }

@@ -11,16 +11,16 @@ import (
 )
 
 // Protection makes a server a protected resource in the sense of OAuth 2.1
-// (basic/authorization#roles): over HTTP it serves nobody without an access
-// token, and says where tokens are to be had.
+// (basic/authorization#roles): over HTTP it serves only requests with an access
+// token, and says where to get one.
 type Protection struct {
 	// Resource is the canonical URI of the server; "" is the address at which
 	// a request has reached it.
 	Resource string
 	// Issuers are the authorization servers; none is the server's own origin.
 	Issuers []string
-	// Verify says why a token is not good for a request to a resource; nil
-	// when it is.
+	// Verify says why a token is not valid for a request to a resource, or returns
+	// nil.
 	Verify func(token, resource string, r *http.Request) *Denial
 	// MetadataPath is where the resource metadata are; "" is the well-known
 	// address that belongs to the resource (RFC 9728, section 3.1).
@@ -41,10 +41,10 @@ type Denial struct {
 	Text   string
 }
 
-// InvalidToken is the denial of a token that is not good.
+// InvalidToken is the denial of a token that is not valid.
 var InvalidToken = &Denial{http.StatusUnauthorized, "invalid_token", "the access token is not known, has expired, or is for another resource"}
 
-// InsufficientScope is the denial of a token that allows too little.
+// InsufficientScope is the denial of a token whose scope does not suffice.
 var InsufficientScope = &Denial{http.StatusForbidden, "insufficient_scope", "the access token does not allow this"}
 
 // WellKnownResource stands before the path of a resource in the address of its
@@ -83,8 +83,8 @@ func (x *httpCall) legacyPath() bool {
 	return false
 }
 
-// serveElsewhere serves the resource metadata and whatever else is no endpoint
-// of the protocol: it is recorded apart from that.
+// serveElsewhere serves the resource metadata and other addresses that are not
+// endpoints of the protocol. They are recorded in a log of their own.
 func (x *httpCall) serveElsewhere() bool {
 	p := x.http.server.options.HTTP.Protection
 	wellKnown := strings.HasPrefix(x.r.URL.Path, "/.well-known/")
@@ -110,7 +110,7 @@ func (p *Protection) metadataPaths() []string {
 	return []string{WellKnownResource, WellKnownResource + PathMCP, WellKnownResource + PathSSE}
 }
 
-// apart records the exchange in a log of its own kind.
+// apart records the exchange in the log of the authorization flow.
 func (x *httpCall) apart() {
 	h := x.http
 	h.mu.Lock()
@@ -150,7 +150,7 @@ func (x *httpCall) serveResourceMetadata(p *Protection) {
 	x.reply(ResourceMetadata, http.StatusOK, http.Header{"Content-Type": {typeJSON}}, jsonOf(document))
 }
 
-// unauthorized refuses a request without a good access token
+// unauthorized refuses a request without a valid access token
 // (basic/authorization#token-handling).
 func (x *httpCall) unauthorized() (done bool) {
 	p := x.http.server.options.HTTP.Protection
@@ -161,11 +161,11 @@ func (x *httpCall) unauthorized() (done bool) {
 	scheme, token, _ := strings.Cut(strings.Join(header, ", "), " ")
 	switch {
 	case len(header) == 0 || !strings.EqualFold(scheme, "Bearer"):
-		// Whoever has shown nothing is told nothing but where to go
+		// A request without authentication only learns where the metadata is
 		// (OAuth 2.1, section 5.3.1).
 		return x.deny(p, Unauthorized, &Denial{http.StatusUnauthorized, "", "an access token is needed"})
 	case len(header) > 1 || !bearerToken.MatchString(token):
-		return x.deny(p, MalformedToken, &Denial{http.StatusBadRequest, "invalid_request", "the Authorization header holds no access token"})
+		return x.deny(p, MalformedToken, &Denial{http.StatusBadRequest, "invalid_request", "the Authorization header does not hold an access token"})
 	}
 	d := p.Verify(token, x.resource(p), x.r)
 	switch {

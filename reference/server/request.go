@@ -48,8 +48,8 @@ func (r *Request) streamOrNil() *stream {
 	return r.stream
 }
 
-// Detach lets the messages after this request be handled before it ends. What
-// waits for time or for the client calls it first.
+// Detach lets the messages after this request be handled before it ends. A handler
+// that waits for a time or for the client calls it first.
 func (r *Request) Detach() { r.detach.Do(func() { close(r.released) }) }
 
 // Sleep waits, unless the request is cancelled first: it then returns the cause.
@@ -139,7 +139,7 @@ func (r *Request) checkMeta() *wire.Error {
 			return nil
 		}
 	}
-	return invalid("progressToken is %s, neither a string nor an integer", wire.Show(meta["progressToken"]))
+	return invalid("progressToken is %s, not a string or an integer", wire.Show(meta["progressToken"]))
 }
 
 // text returns a required member of an object, which must be a string.

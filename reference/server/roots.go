@@ -3,7 +3,7 @@ package server
 import "context"
 
 // Roots asks the client for its roots in the course of the request. From then
-// on the server fetches them anew whenever the client says that they changed
+// on the server fetches them again whenever the client says that they changed
 // (client/roots#root-list-changes).
 func (r *Request) Roots(ctx context.Context) (any, error) {
 	roots, err := r.Call(ctx, "roots/list", nil)
@@ -27,8 +27,8 @@ func (s *Session) rootsChanged() {
 	}
 }
 
-// refetchRoots asks for the roots until no change came in the meantime: a flood
-// of notifications makes no flood of requests.
+// refetchRoots asks for the roots until no change came in the meantime, so that a
+// flood of notifications does not cause a flood of requests.
 func (s *Session) refetchRoots() {
 	for {
 		s.mu.Lock()
@@ -39,8 +39,8 @@ func (s *Session) refetchRoots() {
 		}
 		s.rootsStale = false
 		s.mu.Unlock()
-		// The list is of no use to the reference server beyond having it, and a
-		// client that fails here must not disturb it.
+		// The reference server does not use the list, so that it ignores an error of
+		// the client here.
 		_, _ = s.Call(s.ctx, "roots/list", nil)
 	}
 }

@@ -22,9 +22,9 @@ type Options struct {
 	// Without names capabilities to leave out, as dotted paths: "tools",
 	// "resources.subscribe", "prompts.listChanged", "logging", "completions".
 	Without []string
-	// Versions are the protocol versions that are agreed to, latest first; nil
-	// stands for the three revisions until 2025-06-18. All are served alike, as
-	// 2025-06-18 wants it; in particular, batches are refused.
+	// Versions are the protocol versions that the server accepts, latest first; nil
+	// stands for the three revisions up to 2025-06-18. All are served as 2025-06-18
+	// demands; in particular, batches are refused.
 	Versions []string
 	// Info replaces serverInfo; Instructions adds instructions.
 	Info         map[string]any
@@ -49,7 +49,7 @@ type Options struct {
 
 // HTTPOptions choose between conformant ways to serve HTTP.
 type HTTPOptions struct {
-	// Origins and Hosts are trusted beside those of the loopback interface.
+	// Origins and Hosts are trusted in addition to those of the loopback interface.
 	// The host of a request is checked only when it arrives on loopback.
 	Origins, Hosts []string
 	// AlwaysSSE answers every request with an SSE stream if the client takes one.
@@ -67,8 +67,8 @@ type HTTPOptions struct {
 	Protection *Protection
 }
 
-// Limits of a server. They keep a hostile client from taking the machine; no
-// honest one meets them.
+// Limits of a server. They protect the machine from a hostile client; an honest
+// client does not reach them.
 const (
 	defaultMaxMessage  = 16 << 20
 	defaultPageSize    = 4

@@ -148,7 +148,7 @@ func (s *Session) ClientHas(path ...string) bool {
 	return v != nil
 }
 
-// elicitationSince is the version that brought elicitation.
+// elicitationSince is the version that introduced elicitation.
 const elicitationSince = "2025-06-18"
 
 // Running returns the requests of the client that are in progress.
@@ -200,9 +200,9 @@ func (s *Session) dispatch(m *wire.Message, st *stream) {
 	}
 }
 
-// patience is how long the next message waits for a request that has not let
-// go: long enough for all that needs no waiting, so that simple requests are
-// answered in order.
+// patience is how long the next message waits for a request that is not detached:
+// long enough for a handler that does not wait, so that simple requests are answered
+// in order.
 const patience = 100 * time.Millisecond
 
 func (s *Session) request(m *wire.Message, st *stream) {
@@ -326,7 +326,7 @@ func (s *Session) admit(method string) *wire.Error {
 	return nil
 }
 
-// emit sends a message by way of the behaviour's hook.
+// emit sends a message through the behaviour's hook.
 func (s *Session) emit(out *Outgoing) {
 	hook := s.Server.behaviour.Send
 	if hook == nil {
@@ -359,8 +359,8 @@ func (s *Session) Send(out *Outgoing) {
 	}
 }
 
-// wait holds a message back as it says. It reports false when the session has
-// ended first.
+// wait waits for the Delay and Until of a message. It reports false if the session
+// ends first.
 func (o *Outgoing) wait(ctx context.Context) bool {
 	if o.Until != nil {
 		select {
@@ -381,13 +381,13 @@ func (o *Outgoing) wait(ctx context.Context) bool {
 	return true
 }
 
-// Notification returns a notification that is related to no request, for hooks
-// that send it themselves. Params may be nil.
+// Notification returns a notification that is not related to a request, for
+// hooks that send it themselves. Params may be nil.
 func (s *Session) Notification(method string, params map[string]any) *Outgoing {
 	return notification(s, nil, method, nilable(params))
 }
 
-// Notify sends a notification that is related to no request. Params may be nil.
+// Notify sends a notification that is not related to a request. Params may be nil.
 func (s *Session) Notify(method string, params map[string]any) {
 	s.emit(s.Notification(method, params))
 }
@@ -409,7 +409,7 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("the client answered %s with error %d: %s", e.Method, e.RPCError.Code, oneLine(e.RPCError.Message))
 }
 
-// Call sends a request to the client that is related to no request of its own,
+// Call sends the client a request that is not related to one of its own requests,
 // and waits for the result. Params may be nil. An error of the client is a
 // *CallError. When the wait ends first, the request is cancelled.
 func (s *Session) Call(ctx context.Context, method string, params map[string]any) (any, error) {
@@ -461,7 +461,8 @@ func (s *Session) call(ctx context.Context, to *Request, method string, params m
 	}
 }
 
-// Take keeps an id from the requests that are to come: one was sent by hand.
+// Take reserves an id that a message sent by hand has used, so that later requests
+// do not use it.
 func (s *Session) Take(id wire.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -479,8 +480,8 @@ func (s *Session) newToken() string {
 	return fmt.Sprintf("ask-%d", s.tokens)
 }
 
-// answered takes a response of the client. One that nobody waits for is
-// ignored.
+// answered takes a response of the client. It ignores a response that is not
+// awaited.
 func (s *Session) answered(m *wire.Message) {
 	if !m.ID.Usable() {
 		return

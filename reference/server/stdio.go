@@ -18,7 +18,7 @@ type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
 
-// errQuit ends the process in the middle, because the behaviour wants it.
+// errQuit ends the process early, because the behaviour says so.
 var errQuit = errors.New("quit")
 
 // RunStdio serves one client over standard input and output, as one process
@@ -46,11 +46,11 @@ func (s *Server) RunStdio(ctx context.Context, stdin io.Reader, stdout, stderr i
 	l := &stdioLink{server: s, log: log, out: stdout, frames: make(chan frame), stop: make(chan struct{}), stopped: make(chan struct{})}
 	session := s.newSession(transport.NameStdio, log, l)
 	l.session = session
-	// Whatever waits for the client lets go when the context ends.
+	// What waits for the client stops when the context ends.
 	defer context.AfterFunc(ctx, func() { session.cancel(context.Cause(ctx)) })()
 	go l.write()
 	lines := make(chan line)
-	gone := make(chan struct{}) // tells the reader that nobody takes its lines
+	gone := make(chan struct{}) // tells the reader that its lines are not read any more
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -104,7 +104,7 @@ type frame struct {
 func (l *stdioLink) deliver(out *Outgoing) {
 	text, err := out.text()
 	if err != nil {
-		return // cannot be written as JSON; only a behaviour makes such a thing
+		return // it cannot be written as JSON; only a behaviour makes such a message
 	}
 	line := append(text[:len(text):len(text)], '\n')
 	if hook := l.server.behaviour.Frame; hook != nil {
@@ -129,12 +129,12 @@ func (l *stdioLink) write() {
 	for {
 		select {
 		case f := <-l.frames:
-			// Recorded before it is written: the reaction must not come first.
+			// It is recorded before it is written, so that the reaction comes later.
 			if l.server.record(l.log, f.event) != nil {
 				return
 			}
 			if _, err := l.out.Write(f.bytes); err != nil {
-				return // the client reads no more; the end of stdin follows
+				return // the client does not read any more; the end of stdin follows
 			}
 		case <-l.stop:
 			return
@@ -186,7 +186,7 @@ func (l *stdioLink) serve(ctx context.Context, lines <-chan line) error {
 
 func (l *stdioLink) line(text []byte) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return // no message, and not worth an answer
+		return // an empty line, which is not answered
 	}
 	m := wire.Parse(text)
 	f := l.server.behaviour.refuse(m)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// Bounds of what is kept of a stream for a client that is slow or comes back,
-// and of the streams kept in a session.
+// Bounds of what is kept of a stream for a client that is slow or reconnects, and
+// of the streams kept in a session.
 const (
 	maxStreamEvents = 4096
 	maxStreamBytes  = 8 << 20
@@ -31,7 +31,7 @@ type Event struct {
 	// Comment a comment before the event; those that are empty are left out.
 	Name, ID, Retry, Comment string
 	Data                     []byte
-	// Raw, unless nil, is written in place of the text of the fields.
+	// Raw, unless nil, is written instead of the text of the fields.
 	Raw []byte
 	// Cut ends the connection after the event, while the stream goes on and can
 	// be resumed.
@@ -63,7 +63,7 @@ func (e *Event) text() []byte {
 }
 
 // stream is a sequence of events for one exchange. An HTTP response carries it
-// from some position on; when that connection is lost, another may go on. All
+// from some position on; if that connection is lost, another may continue. All
 // methods may be called on nil, which is the stream of other transports.
 type stream struct {
 	name      string // as Event.Stream
@@ -75,7 +75,7 @@ type stream struct {
 	first    int      // position of the first one that is kept
 	size     int      // bytes of Data in events
 	numbered int      // events that were given a number
-	holds    int      // what may still add events
+	holds    int      // how many users may still add events
 	finished bool
 	form     AnswerForm
 	requests []*Request
@@ -191,7 +191,7 @@ func (st *stream) from(position, reader int) state {
 	return s
 }
 
-// cutAfter takes back the events from a position on, which nobody has seen.
+// cutAfter takes back the events from a position on, which were not sent.
 func (st *stream) cutAfter(position int) []*Event {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -240,7 +240,7 @@ func (l *httpLink) open(name string, listening bool) *stream {
 	st := newStream(name, l.streams, listening)
 	l.kept = append(l.kept, st)
 	if len(l.kept) > maxKeptStreams {
-		// The oldest that nobody needs any more goes first.
+		// The oldest stream that is not needed any more goes first.
 		for i, old := range l.kept {
 			old.mu.Lock()
 			over := old.finished || old.listening
@@ -257,13 +257,13 @@ func (l *httpLink) open(name string, listening bool) *stream {
 func (l *httpLink) deliver(out *Outgoing) {
 	text, err := out.text()
 	if err != nil {
-		return // cannot be written as JSON; only a behaviour makes such a thing
+		return // it cannot be written as JSON; only a behaviour makes such a message
 	}
 	st := out.To.streamOrNil()
 	if st != nil && out.Method != "" {
 		if _, form := st.answers(); form == AnswerJSON {
 			if out.Kind != wire.Request {
-				return // the one JSON object has no room for it
+				return // the answer is one JSON object, which cannot hold it
 			}
 			st = nil
 		}
@@ -291,8 +291,8 @@ func (l *httpLink) later(e *Event) {
 	}
 }
 
-// put gives an event its id and puts it on a stream. An id names the stream,
-// too, so that it is unique within the session (basic/transports#resumability-and-redelivery).
+// put gives an event its id and puts it on a stream. The id also names the stream,
+// so that it is unique within the session (basic/transports#resumability-and-redelivery).
 func (l *httpLink) put(st *stream, e *Event) {
 	e.Stream = st.name
 	if !l.http.server.options.HTTP.NoEventID {

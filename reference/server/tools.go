@@ -17,7 +17,7 @@ type Tool struct {
 	Call func(ctx context.Context, r *Request, arguments map[string]any) (result any, rpcErr *wire.Error)
 
 	compile sync.Once
-	input   *schema.Tool // nil when the schema is none
+	input   *schema.Tool // nil if the definition has no valid schema
 }
 
 // Name of the tool.
@@ -33,7 +33,7 @@ func (t *Tool) check(arguments map[string]any) *wire.Error {
 	return nil
 }
 
-// compile returns nil when a value is no schema.
+// compile returns nil if a value is not a schema.
 func compile(value any) *schema.Tool {
 	document, _, err := wire.Decode(jsonOf(value))
 	if err != nil {

@@ -79,7 +79,7 @@ func parameter(text string) (value, rest string, ok bool) {
 	}
 	text = strings.TrimLeft(text, " \t")
 	if !strings.HasPrefix(text, `"`) {
-		// A URL without quotes is no token, but what is meant is clear.
+		// A URL without quotes is not a token, but it is clear what is meant.
 		end := strings.IndexAny(text, ", \t")
 		if end < 0 {
 			return text, "", true

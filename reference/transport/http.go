@@ -24,8 +24,8 @@ type HTTP struct {
 	// NoListen keeps connections from opening the GET stream by themselves.
 	NoListen bool
 
-	// lateHead is set once a server has not sent the head of a GET stream in
-	// time: later connections do not wait for it.
+	// lateHead is set once a server did not send the head of a GET stream in
+	// time: later connections do not wait for the head.
 	lateHead atomic.Bool
 }
 
@@ -60,7 +60,7 @@ type HTTPConn struct {
 	dialer    *HTTP
 	session   atomic.Pointer[sessionState]
 	deleted   atomic.Bool // a DELETE was sent for the session
-	leaving   atomic.Bool // a DELETE was sent, whoever made it up
+	leaving   atomic.Bool // a DELETE was sent, by Delete or as a raw request
 	listening atomic.Bool // the connection has opened its GET stream
 	listeners atomic.Int32
 	recording sync.RWMutex // of requests; see begin
@@ -73,8 +73,8 @@ type sessionState struct {
 	lost        bool
 }
 
-// goesOn says that a request is deliberately made in a session that the server
-// no longer knows, to find out what becomes of it.
+// goesOn says that a request is made on purpose in a session that the server no
+// longer knows.
 const goesOn = "http.client.reinitialize-on-404"
 
 func (c *HTTPConn) state() sessionState {
@@ -134,7 +134,7 @@ func (c *HTTPConn) header(method string) http.Header {
 		fill(h, "Accept", typeEvents)
 	}
 	s := c.state()
-	// What no header can carry cannot be sent back; the judge has seen it.
+	// An id that a header cannot carry cannot be sent back; the rules judge it.
 	if s.id != "" && httpguts.ValidHeaderFieldValue(s.id) {
 		h.Set(headerSession, s.id)
 	}
@@ -225,11 +225,11 @@ func (c *HTTPConn) learn(o *outbound, request *wire.Message) {
 	}
 }
 
-// begin starts an exchange and follows from it whether the server still knows
-// the session (basic/transports#session-management). What goes on in one that
-// it does not know is declared as deliberate.
+// begin starts an exchange, and learns from it whether the server still knows the
+// session (basic/transports#session-management). A request in a session that the
+// server does not know is declared as deliberate.
 func (c *HTTPConn) begin(o *outbound) (*roundTrip, error) {
-	// Whatever is recorded after a head that tells of the loss knows of it.
+	// What is recorded after the head that tells of the loss takes it into account.
 	c.recording.RLock()
 	defer c.recording.RUnlock()
 	s := c.state()
@@ -271,7 +271,7 @@ func (c *HTTPConn) Left() bool { return c.leaving.Load() }
 
 // negotiated returns the version that an answer to initialize settles on: the
 // one that was asked for if the result names none. It returns "" for anything
-// that is no such answer.
+// that is not such an answer.
 func negotiated(request, answer *wire.Message) string {
 	if answer.Kind == wire.Batch {
 		for _, member := range answer.Batch {
@@ -308,20 +308,20 @@ func (c *HTTPConn) listen(ctx context.Context) {
 }
 
 const (
-	// maxBarren is how many listening streams in a row may end without having
-	// brought anything before the connection does without one.
+	// maxBarren is how many listening streams in a row may end without an event
+	// before the connection stops opening them.
 	maxBarren = 3
 	// maxListeners bounds the listening streams that a connection opens by itself.
 	maxListeners = 50
 	// listenBackoff is added to the wait before each further one.
 	listenBackoff = 20 * time.Millisecond
 	// maxRetry bounds for how long a server may ask to wait before the stream is
-	// opened anew. Whoever asks for more is not listened to any more.
+	// opened again. If a server asks for more, the stream is not opened again.
 	maxRetry = 5 * time.Second
 )
 
-// listener returns the GET of a listening stream that is opened anew when it
-// ends by no doing of ours: the server may close it at any time
+// listener returns the GET of a listening stream. The stream is opened again if
+// the server ends it, which it may do at any time
 // (basic/transports#listening-for-messages-from-the-server).
 func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
 	o := c.get(over)
@@ -329,7 +329,7 @@ func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
 		switch {
 		case dropped || c.leaving.Load() || c.ctx.Err() != nil:
 		case errors.Is(x.err, syscall.ECONNREFUSED):
-			// There is nobody left who could answer anything.
+			// Nobody is left to answer.
 			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: x.stream, Note: x.err.Error()})
 		case x.head != nil && x.head.HTTP.Status == http.StatusOK && x.events:
 			c.running.Go(func() { c.listenAgain(x, barren) })
@@ -338,8 +338,8 @@ func (c *HTTPConn) listener(over http.Header, barren int) *outbound {
 	return o
 }
 
-// listenAgain opens the listening stream anew, after its last event if that can
-// be told (basic/transports#resumability-and-redelivery).
+// listenAgain opens the listening stream again, after its last event if that has
+// an id (basic/transports#resumability-and-redelivery).
 func (c *HTTPConn) listenAgain(ended *roundTrip, barren int) {
 	if ended.brought {
 		barren = 0
@@ -378,7 +378,7 @@ func (c *HTTPConn) get(over http.Header) *outbound {
 }
 
 // Listen opens a further GET stream, waits for the head of the response and
-// returns the stream's name. That the server declines with 405 is no error.
+// returns the stream's name. It is not an error if the server declines with 405.
 func (c *HTTPConn) Listen(ctx context.Context) (stream string, err error) {
 	x, err := c.begin(c.get(nil))
 	if err != nil {
@@ -407,8 +407,8 @@ type Request struct {
 	Method string // empty: POST
 	// Path replaces path and query of the server's URL unless it is empty.
 	Path string
-	// Header is sent as it is and, unless Defaults is set, nothing else but
-	// what HTTP itself needs: Host, which it may override, and Content-Length.
+	// Header is sent as it is. Unless Defaults is set, HTTP adds only what it
+	// needs: Host, which Header may override, and Content-Length.
 	Header http.Header
 	// Defaults sends what Send would, as Header changes it: see Outgoing.Header.
 	Defaults bool
@@ -494,7 +494,7 @@ func (c *HTTPConn) resolve(path string) (*url.URL, error) {
 	}
 	ref, err := url.Parse(path)
 	if err != nil || ref.Host != "" || ref.Scheme != "" {
-		return nil, errors.New("the path of a request must be a path of the server's, with or without a query")
+		return nil, errors.New("the path of a request must be a path of the server, with or without a query")
 	}
 	return c.site.url.ResolveReference(ref), nil
 }

@@ -17,7 +17,7 @@ type DetectError struct {
 }
 
 func (e *DetectError) Error() string {
-	sse := "not tried, as only a status 4xx to the POST points to it"
+	sse := "not tried, because only a status 4xx for the POST points to it"
 	if e.SSE != nil {
 		sse = e.SSE.Error()
 	}
@@ -85,9 +85,9 @@ func detect(ctx context.Context, trace *wire.Trace, e Endpoint, moves int) (Dial
 	return &SSE{Endpoint: e}, nil
 }
 
-// tryPost initialises a session and returns the head of the response. Of a
-// session that came about, the handshake is completed, so that its DELETE is in
-// order.
+// tryPost initialises a session and returns the head of the response. If the
+// server begins a session, tryPost completes the handshake, so that DELETE is
+// allowed.
 func tryPost(ctx context.Context, c *HTTPConn) (*wire.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.site.timeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func tryPost(ctx context.Context, c *HTTPConn) (*wire.Event, error) {
 	for {
 		e, err := s.Next(ctx)
 		if err != nil {
-			break // the status has told what was to be found out
+			break // the status is all that matters
 		}
 		switch {
 		case e.Kind != wire.KindMessage:

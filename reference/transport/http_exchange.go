@@ -93,8 +93,8 @@ func (l *httpLink) note(text string) {
 	_, _ = l.log.Append(wire.Event{Kind: wire.KindNote, Note: text})
 }
 
-// shut refuses further exchanges, drops those that are open, lets last have its
-// word, waits for all goroutines and completes the log.
+// shut refuses further exchanges, drops those that are open, calls last, waits for
+// all goroutines and completes the log.
 func (l *httpLink) shut(last func()) {
 	if l.closing.Swap(true) {
 		<-l.shutDown
@@ -116,7 +116,7 @@ func (l *httpLink) shut(last func()) {
 	l.log.End()
 }
 
-// flooded ends everything: the log takes no more of what the peer sends.
+// flooded ends everything: the log does not take more of what the peer sends.
 func (l *httpLink) flooded() error {
 	l.flood.Do(func() {
 		l.cancel(errFlooded)
@@ -132,14 +132,14 @@ type outbound struct {
 	header     http.Header   // complete; not changed any more
 	body       []byte        // nil for none
 	message    bool          // the body stands for a message
-	parsed     *wire.Message // that it stands for; nil when nobody has looked
+	parsed     *wire.Message // the message, once it was parsed
 	deliberate []string
-	// patience bounds the time to the head of the response; zero does not.
+	// patience bounds the time to the head of the response; zero sets no bound.
 	patience time.Duration
 	last     bool // sent although the connection is being closed
-	// omitEnd leaves out the end of an exchange that was accepted.
+	// omitEnd does not record the end of an exchange that was accepted.
 	omitEnd bool
-	// relay gets the response once it is recorded; nil for nobody.
+	// relay gets the response once it is recorded; it may be nil.
 	relay http.ResponseWriter
 
 	// Called before the head, or a message, is recorded, so that whoever reads
@@ -163,14 +163,14 @@ type roundTrip struct {
 	connected atomic.Bool
 	lastID    atomic.Pointer[string]
 
-	// Of an event stream; set by the goroutine that reads it.
+	// State of an event stream, set by the goroutine that reads it.
 	events  bool          // it is one
 	brought bool          // anything came on it, if only a comment
 	retry   time.Duration // that the server last asked for
 
 	wroteOnce sync.Once
 	wrote     chan struct{} // closed when the request left as a whole
-	headed    chan struct{} // closed when the head was recorded, or none will come
+	headed    chan struct{} // closed when the head was recorded, or will not come
 	done      chan struct{} // closed when the end was recorded
 
 	// Set before headed is closed.
@@ -320,8 +320,8 @@ func (x *roundTrip) run(req *http.Request) {
 	close(x.done)
 }
 
-// perform sends the request and records what answers it. It returns how the
-// exchange ended, or "" for a clean end.
+// perform sends the request and records the response. It returns how the exchange
+// ended, or "" for a clean end.
 func (x *roundTrip) perform(req *http.Request) string {
 	var limit *time.Timer
 	if x.patience > 0 {
@@ -396,7 +396,7 @@ func (e *endError) Unwrap() error { return e.cause }
 // maxNote bounds what an error repeats of the peer's words.
 const maxNote = 300
 
-// describe says in a clause how an exchange failed.
+// describe says how an exchange failed, in one clause.
 func (x *roundTrip) describe(err error) string {
 	if cause := context.Cause(x.ctx); cause != nil {
 		return cause.Error()
@@ -435,7 +435,7 @@ func failedAt(err error, step string) bool {
 	return errors.As(err, &opErr) && opErr.Op == step
 }
 
-// bodyEnd says how a body ended of which n bytes came, or "" for a clean end.
+// bodyEnd says how a body ended after n bytes, or "" for a clean end.
 func (x *roundTrip) bodyEnd(resp *http.Response, n int64, err error) string {
 	switch {
 	case err == nil, errors.Is(err, io.EOF):
@@ -443,15 +443,15 @@ func (x *roundTrip) bodyEnd(resp *http.Response, n int64, err error) string {
 	case context.Cause(x.ctx) != nil:
 		return context.Cause(x.ctx).Error()
 	case errors.Is(err, io.ErrUnexpectedEOF) && resp.ContentLength >= 0:
-		return fmt.Sprintf("the body ended after %d bytes, its head declares %d", n, resp.ContentLength)
+		return fmt.Sprintf("the body ended after %d bytes, but its head declares %d", n, resp.ContentLength)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection ended inside a chunked body"
 	}
 	return x.describe(err)
 }
 
-// readBody records a body that is no event stream: as a message where it is,
-// or ought to be, one.
+// readBody records a body that is not an event stream: as a message if it is or
+// should be one.
 func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) string {
 	limit := x.link.log.Limits().Message
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
@@ -477,8 +477,8 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 	return end
 }
 
-// dueMessage reports whether the body of a response ought to be a message: over
-// Streamable HTTP that of a request is, while other answers may hold anything
+// dueMessage reports whether the body of a response must be a message: over
+// Streamable HTTP the answer to a request must, other answers may hold anything
 // (basic/transports#sending-messages-to-the-server).
 func (x *roundTrip) dueMessage() bool {
 	return x.link.log.Transport == NameHTTP && x.sent != nil && x.sent.Msg != nil && (x.sent.Msg.Kind == wire.Request || x.sent.Msg.Kind == wire.Batch)
@@ -543,7 +543,7 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 	switch {
 	case x.onEvent != nil && x.onEvent(item):
 	case item.Dropped > 0:
-		// Too long: what is kept is judged as on stdio.
+		// It is too long: what is kept is judged as on stdio.
 		if item.Data != nil {
 			e.Kind, e.Msg = wire.KindMessage, wire.Parse(item.Data)
 		}
@@ -552,7 +552,7 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 	case item.Data != nil && len(item.Data) == 0:
 		e.Note = join(e.Note, "the event's data is empty")
 	case item.Data != nil:
-		// A stream may carry events of its own kinds beside messages.
+		// A stream may also carry events of other types.
 		msg := wire.Parse(item.Data)
 		if name := item.SSE.Event; name == "" || name == "message" || speaksRPC(msg) {
 			e.Kind, e.Msg = wire.KindMessage, msg
@@ -619,8 +619,8 @@ func (x *roundTrip) failure() error {
 	case errors.Is(x.err, errDropped):
 		return ErrClosed
 	case errors.Is(x.err, syscall.ECONNRESET), errors.Is(x.err, syscall.EPIPE):
-		// Somebody was there, however early that came.
-	case !x.link.reached.Load(), failedAt(x.err, "remote error"): // an alert of TLS: nobody to talk to
+		// A server was reached, however early the end came.
+	case !x.link.reached.Load(), failedAt(x.err, "remote error"): // an alert of TLS: the server was not reached
 		return &StartError{Target: x.link.site.name, Err: x.err}
 	}
 	return fmt.Errorf("%s without a response: %w", x.method, x.err)

@@ -29,8 +29,8 @@ type Endpoint struct {
 	Header http.Header
 	// Socket is the path of a Unix socket to connect to, whatever the URL's host.
 	Socket string
-	// Dial, unless nil, makes the connections in place of the machine's network.
-	// They go through no proxy.
+	// Dial, unless nil, makes the connections, instead of the machine's network.
+	// They do not go through a proxy.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	TLS  *tls.Config // nil for the defaults
 	// Proxy chooses a proxy; nil takes it from the environment.
@@ -67,12 +67,13 @@ type site struct {
 	redact    *Redactor
 }
 
-// maxMoves bounds how often an endpoint may be elsewhere.
+// maxMoves bounds how often an endpoint may move.
 const maxMoves = 3
 
-// Moved returns the endpoint to which the head of a response sends what was
-// posted: to another path of the same server, as frameworks do where a slash at
-// the end is missing. It is false of anything else: secrets stay where they are.
+// Moved returns the endpoint to which the head of a response redirects a POST, if
+// that is another path of the same server: some frameworks do so if a slash at the
+// end is missing. Otherwise it returns false, so that secrets do not leave the
+// server.
 func (e Endpoint) Moved(head *wire.Event) (Endpoint, bool) {
 	if head == nil || head.HTTP.Status != http.StatusTemporaryRedirect && head.HTTP.Status != http.StatusPermanentRedirect {
 		return e, false
@@ -89,8 +90,8 @@ func (e Endpoint) Moved(head *wire.Event) (Endpoint, bool) {
 	return e, true
 }
 
-// open makes the endpoint ready. When it cannot be, it says so in the log and
-// ends that; the error is a *StartError.
+// open makes the endpoint ready. If it fails, it notes that in the log and ends the
+// log; the error is a *StartError.
 func (e Endpoint) open(log *wire.Log) (*site, error) {
 	s, err := e.site()
 	if err != nil {
@@ -129,7 +130,7 @@ func (e Endpoint) site() (*site, error) {
 		MaxResponseHeaderBytes: maxHeadBytes,
 		DisableCompression:     true,
 		// Every exchange has a connection of its own: net/http repeats requests
-		// that fail on a reused one, and nobody would see it.
+		// that fail on a reused one, and the log would not show it.
 		MaxIdleConnsPerHost: -1,
 	}
 	if e.TLS != nil {
@@ -212,11 +213,11 @@ func parseURL(raw string) (u *url.URL, socket string, err error) {
 	case u.Scheme == "unix" && u.Path != "":
 		return unixURL(u)
 	case u.Scheme == "unix":
-		return nil, "", errors.New("the URL names no socket: unix:///path/to.sock?path=/mcp is due")
+		return nil, "", errors.New("the URL does not name a socket; write unix:///path/to.sock?path=/mcp")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, "", errors.New("the URL must begin with http://, https:// or unix://")
 	case u.Hostname() == "":
-		return nil, "", errors.New("the URL names no host")
+		return nil, "", errors.New("the URL does not name a host")
 	}
 	return u, "", nil
 }
@@ -252,9 +253,9 @@ func AddHeader(h http.Header, line string) error {
 	case !found:
 		return errors.New(`a header must be written "Name: value"`)
 	case !httpguts.ValidHeaderFieldName(name):
-		return errors.New("a header's name has characters that no name may have")
+		return errors.New("the name of a header has characters that are not allowed there")
 	case !httpguts.ValidHeaderFieldValue(value):
-		return fmt.Errorf("the value of header %s has characters that no header may have", name)
+		return fmt.Errorf("the value of header %s has characters that are not allowed there", name)
 	}
 	h.Add(name, value)
 	return nil
@@ -267,7 +268,7 @@ func AddBearer(h http.Header, variable string) error {
 		return fmt.Errorf("the environment variable %s, which should hold a bearer token, is empty", variable)
 	}
 	if !httpguts.ValidHeaderFieldValue(token) {
-		return fmt.Errorf("the token in the environment variable %s has characters that no header may have", variable)
+		return fmt.Errorf("the token in the environment variable %s has characters that are not allowed in a header", variable)
 	}
 	h.Set("Authorization", "Bearer "+token)
 	return nil
@@ -276,9 +277,9 @@ func AddBearer(h http.Header, variable string) error {
 // TLSOptions choose how a server is trusted and how we identify ourselves.
 type TLSOptions struct {
 	Insecure bool   // accept any certificate
-	CAFile   string // PEM certificates to trust beside the system's
+	CAFile   string // PEM certificates to trust in addition to the system's
 	CertFile string // PEM certificate and key of the client
-	KeyFile  string // empty: the key stands in CertFile
+	KeyFile  string // empty: the key is in CertFile
 }
 
 // Config reads the files and returns the configuration.
@@ -294,7 +295,7 @@ func (o TLSOptions) Config() (*tls.Config, error) {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read the certificates to trust: %s holds no PEM certificate", o.CAFile)
+			return nil, fmt.Errorf("read the certificates to trust: %s does not hold a PEM certificate", o.CAFile)
 		}
 		config.RootCAs = pool
 	}
@@ -312,7 +313,7 @@ func (o TLSOptions) Config() (*tls.Config, error) {
 	return config, nil
 }
 
-// Validate reports a URL at which no server can be.
+// Validate reports a URL that cannot be that of a server.
 func (e Endpoint) Validate() error {
 	_, _, err := parseURL(e.URL)
 	return err

@@ -610,7 +610,7 @@ func TestHTTPHostilePeers(t *testing.T) {
 		{"length too long", func(c net.Conn) {
 			readRequest(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"")
-		}, "the body ended after 10 bytes, its head declares 100"},
+		}, "the body ended after 10 bytes, but its head declares 100"},
 		{"broken chunks", func(c net.Conn) {
 			readRequest(c)
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n20\r\n{}")
@@ -686,7 +686,7 @@ func TestHTTPTruncated(t *testing.T) {
 	send(t, dialHTTP(t, at(url), log), pingRaw)
 	awaitEnd(t, log, "post:1")
 	wantLines(t, log, "post:1 client message "+pingRaw, "post:1 client http-request POST", "post:1 server http-response 200",
-		`post:1 server http-body {"jsonrpc"`, "post:1 server stream-end (the body ended after 10 bytes, its head declares 100)")
+		`post:1 server http-body {"jsonrpc"`, "post:1 server stream-end (the body ended after 10 bytes, but its head declares 100)")
 }
 
 // Peers that go on for ever without a limit to hit end with the context or with

@@ -37,9 +37,9 @@ const (
 )
 
 // killMarked kills every process whose environment holds the variable: those
-// that a target started and moved out of its process group. The older ones,
-// which were there before the target, are none of its own, and on most machines
-// far too many to be looked at whenever a target ends.
+// that a target started and moved out of its process group. Processes that are
+// older than the target are not looked at: they are not its own, and on most
+// machines there are many.
 func killMarked(variable string, older []int) {
 	killed := make(map[int]bool)
 	early := 0
@@ -47,7 +47,7 @@ func killMarked(variable string, older []int) {
 		switch found, unknown := scanMarked(variable, older, killed); {
 		case unknown && early < maxEarly:
 			early++
-			time.Sleep(earlyWait) //nolint:forbidigo // the end of an execve is no event that one can await
+			time.Sleep(earlyWait) //nolint:forbidigo // the end of an execve cannot be awaited
 		case !found:
 			return
 		default:
@@ -57,7 +57,7 @@ func killMarked(variable string, older []int) {
 }
 
 // scanMarked kills the marked processes that it finds. It reports whether there
-// was one that had not been killed before, and one of which it cannot be known yet.
+// was one that had not been killed before, and one that cannot be told yet.
 func scanMarked(variable string, older []int, killed map[int]bool) (found, unknown bool) {
 	for _, pid := range allPIDs() {
 		if _, there := slices.BinarySearch(older, pid); there || pid == os.Getpid() {

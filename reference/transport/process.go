@@ -22,7 +22,7 @@ type Process interface {
 	Stderr() io.ReadCloser
 	// Done is closed when the process has exited.
 	Done() <-chan struct{}
-	// Exit tells how, once Done is closed.
+	// Exit tells how the process exited, once Done is closed.
 	Exit() wire.Exit
 	// Terminate asks the process and its children to end (SIGTERM).
 	Terminate() error
@@ -61,7 +61,7 @@ func (c Command) String() string {
 // executable or refused by the system.
 func (c Command) Launch() (Process, error) {
 	if len(c.Args) == 0 {
-		return nil, errors.New("no command given")
+		return nil, errors.New("no command was given")
 	}
 	p := &osProcess{mark: rand.Text(), done: make(chan struct{})}
 	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
@@ -91,7 +91,7 @@ func (c Command) Launch() (Process, error) {
 }
 
 // startError returns what kept the command from being started, without the name
-// of the system call, which means nothing to a user.
+// of the system call, which does not help a user.
 func (c Command) startError(err error) error {
 	if c.Dir != "" {
 		if _, dirErr := os.Stat(c.Dir); dirErr != nil {

@@ -15,15 +15,15 @@ import (
 // Redacted stands where a secret was.
 const Redacted = "REDACTED"
 
-// shortestSecret is the length from which on a secret is looked for in free
-// text: anything shorter would blot out what is no secret.
+// shortestSecret is the least length of a secret that is looked for in free text:
+// a shorter one would also replace text that is not secret.
 const shortestSecret = 6
 
 // Redactor takes secrets out of what is recorded and reported. Heads and URLs
 // are redacted as they are recorded; bodies stay exact for the judge, and are
 // redacted with Bytes or Event when a report or a trace is written. A secret is
 // found however a text escapes it. A Redactor is safe for concurrent use; a nil
-// Redactor knows no secret but those that a header's name gives away.
+// Redactor only knows the secrets in headers whose names tell that they hold one.
 type Redactor struct {
 	headers map[string]bool // canonical names that the user gave
 
@@ -54,7 +54,7 @@ func NewRedactor(header http.Header, rawURL string) *Redactor {
 	return r
 }
 
-// known returns the search for what is secret by now, or nil if nothing is.
+// known returns the search for the secrets known so far, or nil if there are none.
 func (r *Redactor) known() *search {
 	if r == nil {
 		return nil
@@ -209,7 +209,7 @@ func (r *Redactor) URL(u *url.URL) string {
 	return r.String(clean.String())
 }
 
-// rawURL is URL of a text that may be none.
+// rawURL is URL for a text that may not be a URL.
 func (r *Redactor) rawURL(s string) string {
 	if !strings.ContainsAny(s, "?@#") {
 		return r.String(s)

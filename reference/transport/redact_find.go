@@ -13,10 +13,11 @@ import (
 // all of these in turn. Each character may be written in its own way.
 //
 // A search takes time in proportion to the text and to the needles that begin
-// with the same character, and no memory but that of the result.
+// with the same character, and only the memory of the result.
 type needles struct {
 	byFirst [256][]string
-	// begins has what a needle, or an escape, begins with: all else is passed over.
+	// begins has the first characters of needles and of escapes; all others are
+	// skipped.
 	begins [256]bool
 }
 
@@ -58,7 +59,7 @@ func replaceAll[T string | []byte](n *needles, text T, with string) ([]byte, boo
 		if end < 0 {
 			continue
 		}
-		// No escape is cut in two: what is JSON stays JSON.
+		// Escapes are not cut in two: what is JSON stays JSON.
 		begin := i
 		for begin > done && text[begin-1] == '\\' {
 			begin--
@@ -225,7 +226,7 @@ const shortEscapes = `"\/bfnrtu`
 var shortMeanings = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // decode reads the character at i of a text that was escaped so many times. What
-// is no escape stands for itself.
+// is not an escape stands for itself.
 func decode[T string | []byte](text T, i, level int) token {
 	if level == 0 {
 		return token{bytes: [utf8.UTFMax]byte{text[i]}, size: 1, width: 1}
@@ -258,7 +259,7 @@ func decode[T string | []byte](text T, i, level int) token {
 	return t
 }
 
-// oneByte marks a value that is a byte, and no character.
+// oneByte marks a value that is a byte, not a character.
 const oneByte = 1 << 24
 
 // reader reads the rest of an escape.

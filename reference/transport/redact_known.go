@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// harmless reports whether a header says nothing that is secret, whoever set
-// it: the judge needs these.
+// harmless reports whether a header cannot hold a secret, whoever set it: the rules
+// need these.
 func harmless(name string) bool {
 	switch strings.ToLower(name) {
 	case "accept", "accept-language", "accept-encoding", "content-type", "content-length", "host", "origin", "user-agent",
@@ -63,15 +63,15 @@ func basic(user, password string) []string {
 	}
 }
 
-// revisions look like 2025-06-18: a protocol version in a query is no secret,
-// and stands in every initialize.
+// revisions look like 2025-06-18: a protocol version in a query is not a secret,
+// and every initialize holds one.
 var revisions = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 
 // placeholders stand for what a shell or mcpconform fills in.
 var placeholders = regexp.MustCompile(`^(?:\$[A-Z][A-Z0-9_]*|\$\{[^{}]*\}|\$\(.*\)|\{[A-Za-z_]+\})$`)
 
-// words are values of settings, and words without which no message could be read:
-// they are no secrets, whatever the setting is called.
+// words are values of settings, and words that occur in most messages: they are not
+// secrets, whatever the setting is called.
 var words = []string{
 	"bearer", "default", "development", "disable", "disabled", "enable", "enabled", "oauth2", "optional", "production",
 	"required", "streamable-http",
@@ -79,9 +79,9 @@ var words = []string{
 	"server", "string",
 }
 
-// ordinary reports whether a value is no secret although its name may say so: a
+// ordinary reports whether a value is not a secret although its name may say so: a
 // setting, a number such as the maximum of tokens, a revision, a file, a
-// reference to a variable, or what stands in the place of a secret.
+// reference to a variable, or a placeholder for a secret.
 func ordinary(value string) bool {
 	switch {
 	case len(value) < shortestSecret, value == Redacted, revisions.MatchString(value), slices.Contains(words, strings.ToLower(value)):
@@ -140,8 +140,8 @@ func secretValue(name string) bool {
 
 // random reports whether a word looks as if a generator of keys had made it,
 // such as a part of a path that only those who may use it know: it is long, and
-// digits stand among its letters. In what people name, such as a model of
-// 20241022, they stand apart.
+// digits are mixed with its letters. In names that people choose, such as a model
+// of 20241022, they are apart.
 func random(word string) bool {
 	const least, mixed = 20, 3
 	letters, digits, changes := 0, 0, 0
@@ -178,7 +178,7 @@ func (r *Redactor) Add(secrets ...string) {
 		if s == Redacted {
 			continue
 		}
-		// A query writes blanks in a way that is no escape. What has lines is
+		// A query writes blanks in a way that is not an escape. What has lines is
 		// found in records of single lines as well.
 		forms := []string{s, strings.ReplaceAll(s, " ", "+")}
 		for line := range strings.Lines(s) {
@@ -288,8 +288,7 @@ func shellWords(s string) []string {
 
 // AddHead makes known what is secret in the head of a request that somebody else
 // has made: credentials in its header and, by their names or looks, in its URL,
-// which may be nil. What a peer makes up without end is no longer added beyond
-// a bound.
+// which may be nil. It adds up to a bound, as a peer can make up any number.
 func (r *Redactor) AddHead(header http.Header, u *url.URL) {
 	if r.full() {
 		return
@@ -368,7 +367,7 @@ func (r *Redactor) addURL(u *url.URL) {
 
 // addNamed adds a value if its name or its looks say that it is secret, and
 // what is secret in it if it is a URL or a JSON object. A file that holds a
-// secret is none.
+// secret is not one itself.
 func (r *Redactor) addNamed(name, value string) {
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
 		r.addURL(u)

@@ -17,8 +17,8 @@ import (
 // passes every request on to the same path of the server, and every response
 // back as it arrives, and records both: a session in a log of its own. What is
 // passed on was recorded before, so that a log never shows an effect before its
-// cause. The trace is to be lossy, so that its limits end no session. Close it
-// when it is no longer needed.
+// cause. The trace should be lossy, so that its limits do not end a session. Close
+// the relay when it is no longer needed.
 type HTTPRelay struct {
 	trace     *wire.Trace
 	transport string
@@ -33,7 +33,7 @@ type HTTPRelay struct {
 }
 
 // NewHTTPRelay returns a relay to the server at the endpoint. The name of the
-// transport, NameHTTP or NameSSE, says by whose rules the trace is judged.
+// transport, NameHTTP or NameSSE, says by which rules the trace is judged.
 func NewHTTPRelay(e Endpoint, name string, trace *wire.Trace) (*HTTPRelay, error) {
 	s, err := e.site()
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the body is longer than the relay's limit", http.StatusRequestEntityTooLarge)
 		return
 	}
-	// The client's own credentials are not the user's flags, and no less secret.
+	// The client's own credentials are as secret as those in the user's flags.
 	r.site.redact.AddHead(req.Header, req.URL)
 	msg := wire.Parse(body)
 	l := r.link(req, msg)
@@ -121,7 +121,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer context.AfterFunc(req.Context(), func() { x.cancel(errDropped) })()
 	<-x.done
 	if x.head == nil && req.Context().Err() == nil {
-		http.Error(w, "no response from the server: "+x.err.Error(), http.StatusBadGateway)
+		http.Error(w, "the server sent no response: "+x.err.Error(), http.StatusBadGateway)
 	}
 }
 
@@ -171,7 +171,7 @@ func (r *HTTPRelay) target(u *url.URL) *url.URL {
 	return &to
 }
 
-// hopByHop are headers that speak of one connection only (RFC 9110, section 7.6.1).
+// hopByHop are headers that belong to one connection only (RFC 9110, section 7.6.1).
 var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // header returns the client's header and what the user adds to it. The Origin
@@ -196,8 +196,8 @@ func passHead(w http.ResponseWriter, resp *http.Response) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// relayBody keeps what was read of a body until it was recorded, and passes it
-// on then: of an event stream, before more is read.
+// relayBody keeps what was read of a body until it was recorded, and then passes
+// it on. In an event stream it does so before it reads more.
 type relayBody struct {
 	io.ReadCloser
 	to      http.ResponseWriter
@@ -218,7 +218,7 @@ func (b *relayBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rest passes on what nobody read, after a call of unread if there is any.
+// rest passes on what was not read, after a call of unread if there is any.
 func (b *relayBody) rest(unread func()) {
 	b.stream = true
 	b.pass()

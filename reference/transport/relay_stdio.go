@@ -13,10 +13,10 @@ import (
 )
 
 // RelayStdio stands between a real client, at in, out and errOut, and a real
-// server that it starts: it passes every line on and records it before. With a
-// lossy trace, what passes the limits is passed on all the same, and ends only
-// the record. It ends when the server has exited and the client has got what it
-// wrote. When the context ends, the server gets SIGTERM, and SIGKILL if that does
+// server that it starts: it records every line, and then passes it on. With a
+// lossy trace, what exceeds the limits is passed on as well, and only the record
+// ends. RelayStdio ends when the server has exited and the client has got its
+// output. When the context ends, the server gets SIGTERM, and SIGKILL if that does
 // not help. The error is a *StartError.
 func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out, errOut io.Writer) error {
 	c, err := d.launch(log)
@@ -34,14 +34,14 @@ func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out
 		close(written)
 	}()
 	go c.run()
-	// The client's end may stay open for ever: nobody waits for this reader.
+	// The client's end may stay open for ever: RelayStdio does not wait for this reader.
 	go c.passIn(in)
 	select {
 	case <-c.done:
 	case <-ctx.Done():
 		sendSignal(log, "SIGTERM", c.proc.Terminate)
 		if !c.exited(context.WithoutCancel(ctx), cmp.Or(d.ExitWait, ReasonableExit)) {
-			c.note("the relay killed the server, which did not end")
+			c.note("the relay killed the server, because it did not end")
 			c.proc.Kill()
 			close(given)
 			<-c.done
@@ -56,7 +56,7 @@ func (d *Stdio) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader, out
 	}
 	select {
 	case <-written:
-	case <-time.After(drainWait): // a client that takes nothing may hold up a writer for ever
+	case <-time.After(drainWait): // a client that does not read may hold up a writer for ever
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ type relay struct {
 	out, errOut outlet
 }
 
-// outlet passes on what is written to it. The client at its end may stall.
+// outlet passes on what is written to it. The client may stop reading.
 type outlet struct {
 	data  chan []byte
 	given <-chan struct{} // closed when the client is given up
@@ -82,7 +82,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 	}
 }
 
-// line passes a line on, or with a surplus its beginning.
+// line passes a line on, or only its beginning if it is too long.
 func (o *outlet) line(raw, surplus []byte, unterminated bool) {
 	if len(surplus) == 0 && !unterminated {
 		surplus = []byte{'\n'}
@@ -90,8 +90,8 @@ func (o *outlet) line(raw, surplus []byte, unterminated bool) {
 	_, _ = o.Write(append(raw[:len(raw):len(raw)], surplus...))
 }
 
-// run writes to the client until the server has nothing more to say. A client
-// that no longer reads is no reason to stop recording.
+// run writes to the client until the server's output ends. It goes on recording
+// if the client no longer reads.
 func (o *outlet) run(to io.Writer) {
 	for {
 		select {

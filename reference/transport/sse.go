@@ -55,8 +55,8 @@ func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 	return c, nil
 }
 
-// SSEConn is the client's end of an HTTP+SSE connection. The server's messages
-// arrive on the stream get:1, whatever they answer. A POST that the server
+// SSEConn is the client's end of an HTTP+SSE connection. All messages of the server
+// arrive on the stream get:1. A POST that the server
 // accepts leaves no wire.KindStreamEnd, as its end says nothing about the
 // answer; the end of get:1 is also a wire.KindClose of the server's, as it ends
 // the connection.
@@ -82,7 +82,7 @@ func newSSEConn(l *httpLink) *SSEConn {
 // for messages.
 func (c *SSEConn) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.site.timeout,
-		fmt.Errorf("no endpoint event within %v", c.site.timeout))
+		fmt.Errorf("no endpoint event came within %v", c.site.timeout))
 	defer cancel()
 	x, err := c.start(&outbound{
 		method: http.MethodGet, url: c.site.url, header: c.header(http.MethodGet), patience: c.site.timeout,
@@ -146,17 +146,17 @@ func (c *SSEConn) onEvent(item wire.SSEItem) bool {
 }
 
 // endpointURL resolves the URI of an endpoint event. One of another origin is
-// refused: our headers, and what is sent, are meant for this server.
+// refused: our headers and messages are meant for this server.
 func endpointURL(base *url.URL, ref string) (*url.URL, error) {
 	if ref == "" {
-		return nil, errors.New("the endpoint event names no URI")
+		return nil, errors.New("the endpoint event is empty, not a URI")
 	}
 	u, err := base.Parse(ref)
 	if err != nil {
-		return nil, errors.New("the endpoint event holds no URI but " + wire.Quote(ref, 80))
+		return nil, errors.New("the data of the endpoint event is not a URI: " + wire.Quote(ref, 80))
 	}
 	if origin(u) != origin(base) {
-		return nil, fmt.Errorf("the endpoint event names another origin, %s: nothing is sent there", wire.Quote(origin(u), 120))
+		return nil, fmt.Errorf("the endpoint event names another origin, %s, to which mcpconform sends nothing", wire.Quote(origin(u), 120))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return u, nil

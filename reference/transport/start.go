@@ -23,7 +23,7 @@ const PortPlaceholder = "{port}"
 // Start is an HTTP server to be started.
 type Start struct {
 	Command Command
-	// Launcher takes the place of Command when it is not nil.
+	// Launcher replaces Command unless it is nil.
 	Launcher Launcher
 	// Endpoint at which the server will accept connections.
 	Endpoint Endpoint
@@ -121,7 +121,7 @@ func (s Start) run(ctx context.Context) (server *Started, err error) {
 	return server, nil
 }
 
-// fillPort puts a free port in the place of the placeholder.
+// fillPort replaces the placeholder with a free port.
 func (s *Start) fillPort() error {
 	if !strings.Contains(s.Endpoint.URL, PortPlaceholder) {
 		return nil
@@ -207,7 +207,7 @@ func (s *Started) withOutput(err error) error {
 		words = words[len(words)-maxLastWords:]
 	}
 	if len(words) == 0 {
-		return fmt.Errorf("%w; it has written nothing", err)
+		return fmt.Errorf("%w; it has not written any output", err)
 	}
 	return fmt.Errorf("%w; its output ends with:\n%s", err, strings.ToValidUTF8(string(words), "\uFFFD"))
 }
@@ -220,7 +220,7 @@ func (s *Started) own() {
 	readers.Go(func() { s.read(s.proc.Stdout(), Stdout) })
 	readers.Go(func() { s.read(s.proc.Stderr(), Stderr) })
 	<-s.proc.Done()
-	// Whatever the process leaves behind must not outlive it.
+	// Processes that it leaves behind must not outlive it.
 	s.proc.Kill()
 	drained := make(chan struct{})
 	go func() {
@@ -259,7 +259,7 @@ func (s *Started) read(r io.Reader, stream string) {
 	}
 }
 
-// Restart stops what is left of the server and starts it anew, at the same
+// Restart stops what is left of the server and starts it again, at the same
 // endpoint. The log, unless nil, records the new process.
 func (s *Started) Restart(ctx context.Context, log *wire.Log) (*Started, error) {
 	s.Stop(ctx)

@@ -129,7 +129,7 @@ func TestStartFailures(t *testing.T) {
 	}{
 		{"exits", failing, []string{"exited with status 3", "no configuration: token REDACTED"}},
 		{"not found", Start{Command: Command{Args: []string{"/no/such/program"}}, Endpoint: Endpoint{URL: url}}, []string{"no such file"}},
-		{"no command", Start{Endpoint: Endpoint{URL: url}}, []string{"no command given"}},
+		{"no command", Start{Endpoint: Endpoint{URL: url}}, []string{"no command was given"}},
 		{"bad URL", helper("serve", "localhost"), []string{"must begin with http://"}},
 	}
 	for _, tt := range tests {

@@ -29,15 +29,15 @@ type Stdio struct {
 	// closed, and again after SIGTERM, before the next step. Zero: ReasonableExit.
 	ExitWait time.Duration
 
-	// stubborn is set once a server has outlived the closing of its stdin:
-	// later connections do not wait as long for what is known not to happen.
+	// stubborn is set once a server did not exit when its stdin was closed: later
+	// connections wait less for it.
 	stubborn atomic.Bool
-	// longestStart is how long a process took to its first message at most.
+	// longestStart is the longest time that a process took to its first message.
 	longestStart atomic.Int64
 }
 
-// ReasonableExit is how long a server that was told to exit may take before
-// that counts against it (basic/lifecycle#stdio gives no figure).
+// ReasonableExit is how long a server may take to exit before it is a finding
+// (basic/lifecycle#stdio gives no figure).
 const ReasonableExit = 5 * time.Second
 
 const (
@@ -72,7 +72,7 @@ func (d *Stdio) launch(log *wire.Log) (*StdioConn, error) {
 	return c, nil
 }
 
-// write is a message on its way. No other comes between its chunks.
+// write is a message on its way. Its chunks are written together.
 type write struct {
 	chunks [][]byte
 	done   chan error
@@ -84,7 +84,7 @@ type StdioConn struct {
 	log    *wire.Log
 	proc   Process
 	writes chan write
-	relay  *relay // gets what the server writes; nil for nobody
+	relay  *relay // gets what the server writes; it may be nil
 
 	closeStdin sync.Once
 	closing    chan struct{} // closed with stdin
@@ -106,7 +106,7 @@ func (c *StdioConn) run() {
 	readers.Go(c.readStdout)
 	readers.Go(c.readStderr)
 	<-c.proc.Done()
-	// Whatever the process leaves behind must not outlive it.
+	// Processes that it leaves behind must not outlive it.
 	c.proc.Kill()
 	drained := make(chan struct{})
 	go func() {
@@ -124,8 +124,8 @@ func (c *StdioConn) run() {
 }
 
 // awaitOutput waits until the output of a process that has ended was read. A
-// process elsewhere may keep it open for ever, but a client that is relayed to
-// may take what is left as slowly as it likes.
+// process elsewhere may keep it open for ever, but a client behind a relay may
+// read the rest as slowly as it likes.
 func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
 	if c.relay != nil {
 		select {
@@ -170,8 +170,8 @@ func (c *StdioConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	return c.Write(ctx, m, append(m.Raw[:len(m.Raw):len(m.Raw)], '\n'))
 }
 
-// pipeSize is what a pipe holds on most systems. What is longer does not arrive
-// in one piece in any case, and is not copied for the sake of it.
+// pipeSize is what a pipe holds on most systems. A longer message cannot arrive in
+// one piece, so that it is not copied into one.
 const pipeSize = 64 << 10
 
 // Write records the message and writes the chunks as they are, each in a
@@ -184,7 +184,7 @@ func (c *StdioConn) Write(ctx context.Context, m Outgoing, chunks ...[]byte) (*w
 		return nil, ErrClosed
 	default:
 	}
-	// Recorded before it is written: the answer must not come first.
+	// It is recorded before it is written, so that the answer comes later.
 	sent, err := c.log.Append(wire.Event{
 		Kind: wire.KindMessage, From: wire.Client, Stream: Stdin, Raw: m.Raw, Deliberate: m.Deliberate,
 	})
@@ -236,7 +236,7 @@ func (c *StdioConn) readStdout() {
 				}
 			}
 			if err != nil || dropped > 0 {
-				// What follows cannot be told apart or kept: end it here.
+				// The rest cannot be split into lines or kept: end it here.
 				c.note("reading was stopped: " + stopReason(err, c.log.Limits()))
 				c.proc.Kill()
 				return
@@ -263,9 +263,9 @@ func stopReason(err error, limits wire.Limits) string {
 	return fmt.Sprintf("a line is longer than %d bytes", limits.Message)
 }
 
-// readLine returns the next line without its newline. Of a line longer than
-// max it returns the first max bytes and, until the next read, what it has seen
-// beyond; the rest of the line stays unread. err is set with the last,
+// readLine returns the next line without its newline. If the line is longer than
+// max, it returns the first max bytes and, until the next read, the further bytes
+// that it has seen; the rest of the line stays unread. err is set with the last,
 // unterminated line.
 func readLine(r *bufio.Reader, max int) (line, surplus []byte, err error) {
 	for {
@@ -284,13 +284,13 @@ func readLine(r *bufio.Reader, max int) (line, surplus []byte, err error) {
 	}
 }
 
-// Bounds of what is kept of stderr: the beginning, and the end for the cause
-// of a death.
+// Bounds of what is kept of stderr: the beginning, and the end, which may tell why
+// the process died.
 const (
 	stderrHead = 64 << 10
 	stderrTail = 16 << 10
 	stderrLine = 4 << 10
-	stderrCost = 64 // what an event costs beside its bytes
+	stderrCost = 64 // what an event costs in addition to its bytes
 )
 
 func (c *StdioConn) readStderr() {
@@ -331,7 +331,7 @@ func (t *tail) write(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept = append(t.kept, p...)
-	// Moved only now and then: the lines may be short and many.
+	// It is moved only now and then, because there may be many short lines.
 	if len(t.kept) > 2*stderrTail {
 		t.cut()
 	}
@@ -393,16 +393,15 @@ func (c *StdioConn) Close(ctx context.Context) error {
 	return nil
 }
 
-// ExitPerStart is how much longer a process may take to go than the slowest of
-// a run took to come up, be that more than ReasonableExit: both show how busy
-// the machine is.
+// ExitPerStart times the duration of the slowest start in a run is how long a
+// process may take to exit, even if that is more than ReasonableExit: both
+// durations show how busy the machine is.
 const ExitPerStart = 2
 
-// slowestExit bounds what is waited for the exit of a process that was slow to
-// come up.
+// slowestExit bounds the wait for the exit of a process that was slow to start.
 const slowestExit = 30 * time.Second
 
-// slowest returns the longest time that a process took to come up so far.
+// slowest returns the longest time that a process took to start so far.
 func (d *Stdio) slowest(start time.Duration) time.Duration {
 	for {
 		longest := d.longestStart.Load()
@@ -426,8 +425,8 @@ func (c *StdioConn) startTime() time.Duration {
 	return 0
 }
 
-// sendSignal records a signal and sends it, in this order: the exit that it
-// causes must not come first.
+// sendSignal records a signal and then sends it, so that the exit comes later in
+// the log.
 func sendSignal(log *wire.Log, name string, send func() error) {
 	_, _ = log.Append(wire.Event{Kind: wire.KindSignal, From: wire.Client, Note: name})
 	if err := send(); err != nil {

@@ -492,7 +492,7 @@ func TestStdioCannotStart(t *testing.T) {
 		command Command
 		want    string
 	}{
-		{Command{}, "cannot start (empty command): no command given"},
+		{Command{}, "cannot start (empty command): no command was given"},
 		{Command{Args: []string{"mcpconform-no-such-command"}}, "executable file not found"},
 		{Command{Args: []string{"/no/such/file"}}, "cannot start /no/such/file: no such file or directory"},
 		{Command{Args: []string{plain}}, "permission denied"},

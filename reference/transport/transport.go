@@ -1,5 +1,5 @@
 // Package transport moves messages between mcpconform and a peer, and records
-// whatever crosses in the connection's log: the exact bytes in both directions,
+// everything that crosses in the connection's log: the exact bytes in both directions,
 // HTTP heads, SSE fields, processes that start, exit and write to stderr.
 // Nothing is normalised on the way.
 package transport
@@ -21,9 +21,9 @@ const (
 	NameSSE   = "sse"  // HTTP+SSE of revision 2024-11-05
 )
 
-// NameOAuth is the transport, as far as a log is concerned, of what is no
-// message of the protocol: the documents and the flow by which a client comes
-// by an access token (basic/authorization).
+// NameOAuth is the transport of a log that does not hold messages of the protocol,
+// but the documents and the flow with which a client gets an access token
+// (basic/authorization).
 const NameOAuth = "oauth"
 
 // Loopback reports whether a host, without a port, is this machine's loopback
@@ -43,7 +43,7 @@ type Outgoing struct {
 	// Deliberate lists requirements that the message breaks on purpose.
 	Deliberate []string
 	// Header adds to or, with an empty value list, removes from the header of
-	// the POST that carries the message. Without meaning on stdio.
+	// the POST that carries the message. It has no effect on stdio.
 	Header http.Header
 }
 

@@ -3,8 +3,8 @@ package wire
 import "net/http"
 
 // Conversation is a connection as its two sides see it: its events, with requests
-// paired to what answered them, and the handshake picked out. It is not changed
-// once [Log.Conversation] or [Converse] has returned it.
+// paired with their responses, and the handshake. It does not change once
+// [Log.Conversation] or [Converse] has returned it.
 type Conversation struct {
 	Events    []*Event
 	Messages  []*Event        // the events that hold messages, in order, without replays
@@ -26,7 +26,7 @@ type Conversation struct {
 	foreign  map[string]bool // see Converse
 	of       []*Exchange     // by position in the log: the exchange of a request, response or progress notification
 	streams  map[string]*HTTPExchange
-	begun    []*HTTPExchange // all of them; of some, the head of the request may still come
+	begun    []*HTTPExchange // all of them; the head of the request may still be missing
 	sides    map[Party]*side
 	replays  replays
 	meant    map[*Event]*Exchange // see Meant
@@ -39,8 +39,8 @@ type side struct {
 	last     *Event               // message
 	waiting  int                  // requests without a response
 
-	// Of the requests that a response without an id may mean, how many there are
-	// and the sum of their positions in the log: that of the one, when there is one.
+	// How many requests a response without an id may mean, and the sum of their
+	// positions in the log: if there is one request, its position.
 	open, openSum int
 	// notified is the position of a notification that no round trip has followed; -1 for none.
 	notified int
@@ -51,15 +51,15 @@ type sameID struct{ number, text, newest *Exchange }
 
 const headerLast = "Last-Event-Id" // as net/http spells it
 
-// Converse reads the events of a connection. What travels on foreign streams is
-// no part of the conversation, but for the HTTP exchange that holds it.
+// Converse reads the events of a connection. Messages on foreign streams are not
+// part of the conversation; the HTTP exchanges that hold them are.
 func Converse(transport string, events []*Event, foreign map[string]bool) *Conversation {
 	c := newConversation(transport, foreign)
 	c.read(events)
 	return c.finish()
 }
 
-// finish makes the conversation ready to be given away.
+// finish completes the conversation before it is returned.
 func (c *Conversation) finish() *Conversation {
 	for _, x := range c.begun {
 		if x.Request != nil {
@@ -123,8 +123,8 @@ func (c *Conversation) travel(e *Event) {
 	x.add(e)
 }
 
-// replays tells the messages that a resumed stream brings once more, which
-// count once (basic/transports#resumability-and-redelivery).
+// replays finds the messages that a resumed stream brings once more. They count
+// once (basic/transports#resumability-and-redelivery).
 type replays struct {
 	resuming map[string]bool // streams that were opened with Last-Event-ID
 	seen     map[string]*Event
@@ -203,14 +203,14 @@ func (c *Conversation) response(e *Event) {
 	x := c.Newest(e.From.Peer(), e.Msg.ID)
 	resembling := x == nil
 	if resembling {
-		// Only while that is unanswered: then an id of another type can mean it.
+		// An id of another type can mean the request only while it is unanswered.
 		x = c.Resembling(e.From.Peer(), e.Msg.ID)
 	}
 	if x == nil || resembling && x.Response != nil {
 		c.Stray = append(c.Stray, Stray{Event: e, Cause: peer.last, Awaited: peer.waiting > 0})
 		return
 	}
-	// Of requests with the same id, the oldest is answered first.
+	// The oldest of several requests with the same id is answered first.
 	if newest := x; newest.oldest != nil {
 		x = newest.oldest
 		newest.oldest = x.later
@@ -238,16 +238,16 @@ func (c *Conversation) answer(x *Exchange, e *Event) {
 	case lost && last == x.Response:
 		x.Response = e
 	case lost:
-		// Whoever has a copy of the exchange keeps what it holds.
+		// A copy of the exchange that somebody holds must not change.
 		x.Further = append(x.Further[:len(x.Further)-1:len(x.Further)-1], e)
 	default:
 		x.Further = append(x.Further, e)
 	}
 }
 
-// guess finds out which request a response without an id can only mean: the one
-// that it came with over HTTP, or the only one that was open. A notification may
-// have been answered as well, until a round trip has followed it.
+// guess finds the one request that a response without an id can mean: the request
+// of its HTTP exchange, or the only one that was open. The response may also
+// answer a notification, until a round trip has followed that.
 func (c *Conversation) guess(asked *side, e *Event) {
 	if id := e.Msg.ID; id.Usable() {
 		for _, x := range []*Exchange{c.Newest(e.From.Peer(), id), c.Resembling(e.From.Peer(), id)} {
@@ -315,8 +315,8 @@ func (c *Conversation) Head(e *Event) *Event {
 	return nil
 }
 
-// SentAgain reports whether again repeats a message that was turned away before
-// anybody read it: as one too many, or for want of a token
+// SentAgain reports whether again repeats a message that was refused unread:
+// because there were too many requests, or because it lacked a token
 // (basic/authorization#authorization-flow-steps).
 func (c *Conversation) SentAgain(e, again *Event) bool {
 	head := c.Head(e)
@@ -339,8 +339,8 @@ func (c *Conversation) Of(e *Event) *Exchange {
 	return c.of[e.Seq]
 }
 
-// Meant returns the exchange to which a response belongs, by its id or, without
-// one, because it can mean no other; nil when nobody can tell.
+// Meant returns the exchange to which a response belongs: by its id or, without
+// one, because it cannot mean another. It is nil if that cannot be told.
 func (c *Conversation) Meant(e *Event) *Exchange {
 	if x := c.meant[e]; x != nil {
 		return x
@@ -380,8 +380,8 @@ func (c *Conversation) Resembling(p Party, id ID) *Exchange {
 // Last returns the last message of a party, or nil.
 func (c *Conversation) Last(p Party) *Event { return c.sides[p].last }
 
-// Cancels returns the request that a cancellation refers to: one that its
-// sender made before. Nil when there is none.
+// Cancels returns the request that a cancellation refers to, which its sender made
+// before, or nil.
 func (c *Conversation) Cancels(e *Event) *Exchange {
 	x := c.Newest(e.From, ReadID(At(e.Msg.Params, "requestId")))
 	if x != nil && x.Request.Seq < e.Seq {
@@ -409,9 +409,9 @@ func (c *Conversation) Declared(p Party, path ...string) bool {
 	return v != nil
 }
 
-// Conversation returns the conversation so far. That of a log that has ended is
-// read once, by everybody who asks about it together; one that goes on is read
-// anew, as its conversation must not change under a reader.
+// Conversation returns the conversation so far. If the log has ended it is read
+// once, for all callers. If not it is read again for each caller, so that it does
+// not change under a reader.
 func (l *Log) Conversation() *Conversation {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -495,8 +495,8 @@ func (l *Log) Carrier(e *Event) *HTTPExchange {
 	return nil
 }
 
-// readOn reads what was appended since somebody asked last, unless the
-// conversation was given away.
+// readOn reads what was appended since the last call, unless the conversation was
+// returned to a caller.
 func (l *Log) readOn(events []*Event) {
 	if l.conversation == nil {
 		l.conversation = newConversation(l.Transport, nil)

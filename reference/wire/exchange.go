@@ -12,12 +12,12 @@ import (
 // Exchange is a request with everything that refers to it.
 type Exchange struct {
 	Request *Event
-	// Response is what answered the request first; nil when nothing has.
+	// Response is the first response; nil if there is none.
 	Response *Event
 	// Further holds the responses after the first one.
 	Further []*Event
 	// Head is the head of the HTTP response on the stream of the request, and Body
-	// what the peer sent there in place of a message. Both are nil over stdio.
+	// what the peer sent there instead of a message. Both are nil over stdio.
 	Head, Body *Event
 	// Cancelled is the cancellation that the requester sent, or nil.
 	Cancelled *Event
@@ -29,8 +29,8 @@ type Exchange struct {
 	Resembling bool
 
 	later   *Exchange // the next request with the same id, or nil
-	oldest  *Exchange // of the newest request with an id: the first one with it that is unanswered, or nil
-	settled bool      // no response that names no request can mean this one
+	oldest  *Exchange // in the newest request with an id: the first unanswered one with that id, or nil
+	settled bool      // no response without an id can mean this request
 }
 
 // From returns who made the request.
@@ -65,8 +65,8 @@ func (x *Exchange) Responses() []*Event {
 	return append([]*Event{x.Response}, x.Further...)
 }
 
-// Events returns the request and what answered it: the head and the body of the
-// HTTP response, and the responses.
+// Events returns the request, the head and the body of the HTTP response, and the
+// responses.
 func (x *Exchange) Events() []*Event {
 	events := make([]*Event, 0, 4+len(x.Further))
 	if x.Request != nil {
@@ -81,8 +81,8 @@ func (x *Exchange) Events() []*Event {
 	return append(events, x.Responses()...)
 }
 
-// HTTPExchange is an HTTP request with its response: all that a log holds under
-// the name of one stream.
+// HTTPExchange is an HTTP request with its response: everything that a log holds
+// of one stream.
 type HTTPExchange struct {
 	Stream   string
 	Request  *Event   // its head; nil in a damaged trace
@@ -90,10 +90,10 @@ type HTTPExchange struct {
 	Head     *Event   // of the response; nil when none came
 	Messages []*Event // of the server, without members of batches
 	Others   []*Event // further SSE events and bodies of the server
-	End      *Event   // nil when it was not awaited
+	End      *Event   // nil if it is not in the log
 	// Last is the last SSE event that has an id, or nil.
 	Last *Event
-	// Retry is the pause that the server asked for last; negative when it asked for none.
+	// Retry is the pause that the server last asked for; negative if it did not.
 	Retry time.Duration
 
 	carried []*Exchange // whose requests travelled on the stream
@@ -110,7 +110,7 @@ func (x *HTTPExchange) Status() int {
 	return x.Head.HTTP.Status
 }
 
-// OK reports whether the status tells of success.
+// OK reports whether the status is one of success.
 func (x *HTTPExchange) OK() bool { return x.Status()/100 == 2 }
 
 // MediaType returns the media type of the response in lower case, without its
@@ -134,7 +134,7 @@ func (x *HTTPExchange) Message() *Event {
 	return nil
 }
 
-// Body returns the last body that the server sent in place of a message, or nil.
+// Body returns the last body that the server sent instead of a message, or nil.
 func (x *HTTPExchange) Body() *Event {
 	for _, e := range slices.Backward(x.Others) {
 		if e.Kind == KindBody {
@@ -215,7 +215,7 @@ type Stray struct {
 }
 
 // TooMany reports whether the head of a response says that there were too many
-// requests: then it is as if this one had not been made.
+// requests: the request then counts as not made.
 func TooMany(head *Event) bool {
 	return head != nil && head.Kind == KindHTTPResponse && head.HTTP.Status == http.StatusTooManyRequests
 }

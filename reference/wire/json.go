@@ -42,7 +42,7 @@ func (e *SyntaxError) Error() string {
 // Decode reads one JSON text. Objects become map[string]any, arrays []any and
 // numbers json.Number with their spelling kept.
 //
-// Faults that do not hinder reading are returned as issues: duplicate member
+// Faults that do not prevent reading are returned as issues: duplicate member
 // names (the last one counts), bytes that are not UTF-8 and escaped surrogates
 // without their other half (both read as U+FFFD), a byte order mark. Anything
 // else that is not JSON is a *SyntaxError; too deep nesting is ErrDepth, too
@@ -65,7 +65,7 @@ func (d *decoder) decode() (any, error) {
 	}
 	d.space()
 	if d.pos < len(d.raw) {
-		return nil, d.fail("more after the end of the value")
+		return nil, d.fail("there is more after the end of the value")
 	}
 	return v, nil
 }

@@ -76,8 +76,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"", 0, "the text ends where a value is due"},
 		{"\xEF\xBB\xBF", 3, "the text ends where a value is due"},
 		{"\x00", 0, "unexpected '\\x00'"},
-		{"{}\x00", 2, "more after the end of the value"},
-		{"{}{}", 2, "more after the end of the value"},
+		{"{}\x00", 2, "there is more after the end of the value"},
+		{"{}{}", 2, "there is more after the end of the value"},
 		{"Listening on stdio", 0, "unexpected 'L'"},
 		{"nul", 0, "unknown word"},
 		{"truE", 0, "unknown word"},
@@ -87,7 +87,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"\xff", 0, "unexpected '�'"},
 		{"+1", 0, "unexpected '+'"},
 		{"-", 1, "a digit is due"},
-		{"01", 1, "more after the end of the value"},
+		{"01", 1, "there is more after the end of the value"},
 		{"1.", 2, "a digit is due after the point"},
 		{".5", 0, "unexpected '.'"},
 		{"1e+", 3, "a digit is due in the exponent"},
@@ -108,7 +108,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{`"\u+123"`, 3, "four hexadecimal digits are due"},
 		{`"\ud800\u00g0"`, 9, "four hexadecimal digits are due"},
 		{`"\n`, 3, "the text ends inside a string"},
-		{"[1] // comment", 4, "more after the end of the value"},
+		{"[1] // comment", 4, "there is more after the end of the value"},
 	} {
 		v, _, err := wire.Decode([]byte(c.text))
 		var syntax *wire.SyntaxError

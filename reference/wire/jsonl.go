@@ -116,11 +116,11 @@ func toLine(l *Log, e *Event) line {
 	return out
 }
 
-// Bounds of a trace file beside the limits of its connections.
+// Bounds of a trace file, in addition to the limits of its connections.
 const (
 	maxConnections = 100_000
-	// Six bytes for a byte is the worst that JSON's escapes do; the rest of a
-	// line has room beside the message.
+	// JSON's escapes take up to six bytes for one; the rest of the line has room
+	// in addition.
 	maxEscape   = 6
 	maxLineRest = 1 << 20
 	// maxSeconds keeps the time of an event within a Duration.
@@ -232,16 +232,16 @@ func fromLine(in line) (Event, error) {
 	return e, e.check(in.Seconds)
 }
 
-// check reports an event that no connection can have recorded. Whoever reads
-// the log relies on what it makes sure of.
+// check reports an event that no connection can have recorded. Readers of the log
+// rely on this check.
 func (e *Event) check(seconds float64) error {
 	switch {
 	case e.Kind == "":
-		return errors.New("the line is no event: member kind is missing")
+		return errors.New("the line is not an event: member kind is missing")
 	case e.From != "" && e.From != Client && e.From != Server:
 		return fmt.Errorf("member from is %s, neither client nor server", Quote(string(e.From), 40))
 	case e.Kind == KindMessage && e.From == "":
-		return errors.New("the message comes from nobody: member from is missing")
+		return errors.New("the message has no sender: member from is missing")
 	case e.Kind == KindExit && e.Exit == nil:
 		return errors.New("the process exit lacks the member exit")
 	case (e.Kind == KindHTTPRequest || e.Kind == KindHTTPResponse) && e.HTTP == nil:
@@ -249,7 +249,7 @@ func (e *Event) check(seconds float64) error {
 	case e.Kind == KindSSE && e.SSE == nil:
 		return errors.New("the SSE event lacks the member sse")
 	case seconds < 0 || seconds > maxSeconds:
-		return fmt.Errorf("member t is %g, no time of a run in seconds", seconds)
+		return fmt.Errorf("member t is %g, not a time of a run in seconds", seconds)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package wire holds what crosses a connection: JSON-RPC messages as they were
-// sent, with whatever is wrong about them, the trace of all events of a run, and
-// the conversation that a log holds: requests with what answered them.
+// sent, with their faults; the trace of all events of a run; and the conversation
+// in a log, which pairs requests with responses.
 package wire
 
 import (
@@ -142,8 +142,8 @@ func (id ID) Resembles(other ID) bool {
 	return id.Usable() && other.Usable() && id.Loose() == other.Loose()
 }
 
-// maxZeros bounds how many zeros an exponent is written out as: 1e999999999
-// would take the machine's memory.
+// maxZeros bounds how many zeros are written for an exponent: those of 1e999999999
+// would fill the machine's memory.
 const maxZeros = 400
 
 // integer returns the canonical spelling of n if its value is an integer. It
@@ -168,7 +168,7 @@ func integer(n json.Number) (string, bool) {
 	}
 	exponent := 0
 	if power != "" {
-		// Out of range, the nearest int stands for it.
+		// The nearest int stands for an exponent out of range.
 		exponent, _ = strconv.Atoi(power)
 	}
 	trimmed := strings.TrimRight(digits, "0")
@@ -209,9 +209,9 @@ type Message struct {
 	values int // in the text
 }
 
-// Parse reads one message. It never fails: what is wrong stands in Issues, and
-// what can be understood in the other members. The bytes belong to the message
-// from then on and must not be changed: its strings are parts of them.
+// Parse reads one message. It never fails: Issues holds what is wrong, and the
+// other members what can be understood. The bytes belong to the message from then
+// on and must not be changed: its strings are parts of them.
 func Parse(raw []byte) *Message {
 	m := &Message{Raw: raw}
 	// A copy would double what a trace holds.
@@ -262,7 +262,7 @@ func (m *Message) read(v any) {
 		m.readObject(v)
 	case []any:
 		m.Kind = Batch
-		m.issue(IsBatch, "", "the message is an array: a JSON-RPC batch")
+		m.issue(IsBatch, "", "the message is an array, which is a JSON-RPC batch")
 		for _, item := range v[:min(len(v), maxBatch)] {
 			b := &Message{Raw: []byte(jsonText(item))} // the members' own spelling is lost
 			if _, nested := item.([]any); nested {
@@ -360,9 +360,9 @@ func ReadID(v any) ID {
 	return ID{raw: TypeName(v)}
 }
 
-// responseID records what is wrong about the id of a response. The id of an
-// error may be null or absent where the request's could not be read: the judge
-// knows whether that is so.
+// responseID records what is wrong about the id of a response. The id of an error
+// may be null or absent if the request's id could not be read: the rules find out
+// whether that is so.
 func (m *Message) responseID(id any, hasID bool, what string) {
 	switch {
 	case !hasID:

@@ -26,14 +26,14 @@ type SSEItem struct {
 	// holds behind them cannot be told apart any more.
 	Dropped int64
 	// Faults lists what a client ignores, one clause each: unknown fields, an
-	// id with NUL, a retry that is no number.
+	// id with NUL, a retry that is not a number.
 	Faults []string
 }
 
 // SSEReader reads an event stream as the HTML standard interprets it (section
 // "Server-sent events"): lines end with CR, LF or CRLF, a blank line ends an
-// event. Comments are items of their own, in the place where they stand. Bytes
-// that are not UTF-8 are kept as they are.
+// event. Comments are items of their own. Bytes that are not UTF-8 are kept as
+// they are.
 type SSEReader struct {
 	r       *bufio.Reader
 	max     int
@@ -99,8 +99,8 @@ func (r *SSEReader) take() SSEItem {
 	return item
 }
 
-// line returns the next line without its end. Of a line beyond the limit it
-// returns what fits and how many bytes it has seen beyond. The last,
+// line returns the next line without its end. If the line is beyond the limit, it
+// returns the part that fits and how many more bytes it has seen. The last,
 // unterminated line comes with the error that ended the stream.
 func (r *SSEReader) line() (line []byte, dropped int64, err error) {
 	for {

@@ -16,7 +16,7 @@ type EventKind string
 
 // The kinds of events.
 const (
-	KindMessage      EventKind = "message"       // one message, or what stands in its place
+	KindMessage      EventKind = "message"       // one message, or what was sent instead
 	KindHTTPRequest  EventKind = "http-request"  // head of a request
 	KindHTTPResponse EventKind = "http-response" // head of a response
 	KindBody         EventKind = "http-body"     // a body that is not read as messages
@@ -92,7 +92,7 @@ type Limits struct {
 	Message int   // bytes of one message or body
 	Total   int64 // bytes of all events of a connection, as they weigh in memory
 	Events  int   // events of a connection
-	Run     int64 // bytes of all connections of a trace; zero for no bound but theirs
+	Run     int64 // bytes of all connections of a trace; zero leaves only their own bounds
 }
 
 // DefaultLimits suit any honest target.
@@ -108,8 +108,8 @@ var ErrEnded = errors.New("the connection has ended")
 type Trace struct {
 	Start  time.Time
 	Limits Limits
-	// Redact takes secrets out of an event that WriteTo is about to write: it
-	// returns a copy, or the event itself when it holds none. Nil writes all.
+	// Redact takes secrets out of an event before WriteTo writes it: it returns a
+	// copy, or the event itself if it holds none. Nil redacts nothing.
 	Redact func(*Event) *Event
 	// Lossy says that a connection that passes the limits goes on, and is not
 	// recorded any further: see [Log.Stop].
@@ -170,9 +170,8 @@ type Log struct {
 // Limits returns the limits of the connection.
 func (l *Log) Limits() Limits { return l.limits }
 
-// Append stamps the event, parses it if it is a message, and adds it. It
-// returns ErrFlood, and keeps nothing more from either side but ends and
-// notes, once the limits are passed.
+// Append stamps the event, parses it if it is a message, and adds it. Once the
+// limits are passed it returns ErrFlood, and keeps only ends and notes.
 func (l *Log) Append(e Event) (*Event, error) {
 	if e.Kind == KindMessage && e.Msg == nil {
 		e.Msg = Parse(e.Raw)
@@ -208,8 +207,8 @@ func (l *Log) Append(e Event) (*Event, error) {
 	return &e, nil
 }
 
-// Stop ends the record before the connection does: nothing is kept from now on
-// but a note why.
+// Stop ends the record before the connection ends: from now on only a note with
+// the reason is kept.
 func (l *Log) Stop(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -237,7 +236,7 @@ func (l *Log) weigh(n int64) int64 {
 	return l.trace.bytes.Add(n)
 }
 
-// What takes memory beside the peer's bytes, at least.
+// The least memory that things take in addition to the peer's bytes.
 const (
 	weight         = 32  // a decoded value
 	eventWeight    = 256 // an event
@@ -271,7 +270,7 @@ func (l *Log) add(e *Event) {
 	l.events = append(l.events, e)
 }
 
-// End marks the log complete: nobody will append to it any more.
+// End marks the log complete: nothing will be appended to it any more.
 func (l *Log) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

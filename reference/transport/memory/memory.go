@@ -1,7 +1,7 @@
-// Package memory is a network within the program, for servers and clients that
-// are to meet without the machine's. Whoever waits on it waits for another
-// goroutine of the program and for nothing else, so that in a bubble of
-// testing/synctest time passes as soon as all wait.
+// Package memory is a network within the program, for servers and clients that do
+// not use the machine's network. A goroutine that waits on it waits only for other
+// goroutines of the program, so that in a bubble of testing/synctest time passes
+// as soon as all of them wait.
 package memory
 
 import (
@@ -51,7 +51,7 @@ func (n *Network) Listen() (net.Listener, error) {
 func loopback(port int) *net.TCPAddr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port} }
 
 // Dial connects to a listener of the network. Every other address of a machine
-// refuses the connection, and no name but localhost is known.
+// refuses the connection, and localhost is the only name.
 func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	failed := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
@@ -120,7 +120,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // Addr returns where the listener is reached.
 func (l *listener) Addr() net.Addr { return l.addr }
 
-// Close ends the connections that nobody has accepted, and refuses further ones.
+// Close ends the connections that were not accepted, and refuses further ones.
 func (l *listener) Close() error {
 	l.network.mu.Lock()
 	defer l.network.mu.Unlock()
