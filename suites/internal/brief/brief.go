@@ -1,11 +1,11 @@
-// Package brief keeps tests within bounds where they take long.
+// Package brief shortens tests that take long.
 package brief
 
 import "testing"
 
-// OneOf is how many cases one stands for in this run of the tests, each of which
-// takes seconds: all are tried (zero), some with -short, few with the race
-// detector, which has nothing more to find in the last than in the first.
+// OneOf says how many cases to choose one from, where each takes seconds: zero, for
+// all cases; a larger number with -short, and with the race detector, which would
+// find the same in every case.
 func OneOf() int {
 	switch {
 	case Race:
@@ -16,17 +16,17 @@ func OneOf() int {
 	return 0
 }
 
-var turns = make(map[string]int) // by the name of the test
+var runs = make(map[string]int) // by the name of the test
 
 // Part returns one item out of n, spread over all. With -count, the next run of
 // the test gets the next ones. Only tests at the top level that are not
-// parallel may ask for it.
+// parallel may call it.
 func Part[E any](t *testing.T, items []E, n int) []E {
 	t.Helper()
-	turn := turns[t.Name()]
-	turns[t.Name()]++
+	run := runs[t.Name()]
+	runs[t.Name()]++
 	var part []E
-	for i := turn % n; i < len(items); i += n {
+	for i := run % n; i < len(items); i += n {
 		part = append(part, items[i])
 	}
 	return part

@@ -20,10 +20,10 @@ import (
 type Findings struct {
 	// Reasons say for each requirement why the text bears its findings out.
 	Reasons map[string]string `yaml:"reasons"`
-	// Timing lists requirements whose findings depend on which of two things
-	// happens first in a target; they may come or not.
+	// Timing lists requirements whose findings depend on which of two events
+	// happens first in a target, so that they may come or not.
 	Timing []string `yaml:"timing"`
-	// Targets holds, by target and transport, the verdicts that are not good.
+	// Targets holds, by target and transport, the verdicts fail, warn and error.
 	Targets map[string]map[string]result.Verdict `yaml:"targets"`
 
 	path   string
@@ -61,7 +61,7 @@ func (k *Findings) Try(t *testing.T, key string, run func() *result.Run) *result
 			if _, still := again[what]; still {
 				t.Errorf("%s%s", what, detail)
 			} else {
-				t.Logf("once only: %s%s", what, detail)
+				t.Logf("only in the first run: %s%s", what, detail)
 			}
 		}
 	}
@@ -89,8 +89,8 @@ func (k *Findings) Save(t *testing.T) {
 	}
 }
 
-// compare returns the verdicts of a run that are not good, and what is odd
-// about them, with its detail.
+// compare returns the verdicts fail, warn and error of a run, and its differences
+// from the file, with their details.
 func (k *Findings) compare(key string, run *result.Run) (found map[string]result.Verdict, odd map[string]string) {
 	found, odd = make(map[string]result.Verdict), make(map[string]string)
 	k.mu.Lock()
@@ -107,14 +107,14 @@ func (k *Findings) compare(key string, run *result.Run) (found map[string]result
 			continue
 		}
 		if k.Reasons[q.ID] == "" {
-			odd[fmt.Sprintf("%s: no reason stands in %s", q.ID, k.path)] = shown(q)
+			odd[fmt.Sprintf("%s: %s gives no reason for it", q.ID, k.path)] = shown(q)
 		}
 		if slices.Contains(k.Timing, q.ID) {
 			continue
 		}
 		found[q.ID] = q.Verdict
 		if known[q.ID] != q.Verdict {
-			odd[fmt.Sprintf("%s is %s, %s has %q: ", q.ID, q.Verdict, k.path, known[q.ID])] = shown(q)
+			odd[fmt.Sprintf("%s is %s, but %s has %q: ", q.ID, q.Verdict, k.path, known[q.ID])] = shown(q)
 		}
 		delete(known, q.ID)
 	}

@@ -22,7 +22,7 @@ type Targets struct {
 // Target is one of them, ready to be run.
 type Target struct {
 	Command []string          `json:"command"`
-	Env     map[string]string `json:"env"` // beside ours
+	Env     map[string]string `json:"env"` // in addition to ours
 	URL     string            `json:"url"`
 }
 
@@ -61,7 +61,7 @@ func (s *Targets) List(t *testing.T, kind, over string) []string {
 		}
 	}
 	if len(names) == 0 {
-		t.Fatalf("there is no %s over %s", kind, over)
+		t.Fatalf("there is no target of kind %s over %s", kind, over)
 	}
 	return names
 }

@@ -1,5 +1,6 @@
-// Package killmatrix tries faults on purpose, for the tests that prove checks
-// and rules by them, and keeps the tables of what catches each.
+// Package killmatrix runs the suites against peers with known faults, to prove
+// that checks and rules catch them, and keeps the tables of what catches which
+// fault.
 package killmatrix
 
 import (
@@ -25,15 +26,15 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the kill matrix")
-	only   = flag.String("fault", "", "try only the faults whose id begins so; with -update, what catches the others stays")
+	only   = flag.String("fault", "", "try only the faults whose id begins with this; -update then leaves the others unchanged")
 )
 
-// Fault is what a matrix says of a fault.
+// Fault is a row of a matrix.
 type Fault struct {
 	ID          string
-	Requirement string // that it breaks
+	Requirement string // the one that it breaks
 	Summary     string
-	Scenario    string // in which it shows; of a matrix with Scenarios
+	Scenario    string // the one that shows it, in a matrix with Scenarios
 	Collateral  []string
 	WarnOnly    bool
 	// Run tries the fault, in virtual time unless it needs a Process.
@@ -56,12 +57,12 @@ func (f Fault) want() result.Verdict {
 
 // Matrix is a table of faults.
 type Matrix struct {
-	File      string // that holds it
-	Head      string // of the file
+	File      string // path of the file that holds it
+	Head      string // beginning of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// OneOf is how many faults one stands for when the rest is left out, and with
-	// that the comparison with the file. Zero leaves out none.
+	// OneOf limits the test to one fault out of so many, without the comparison
+	// with the file. Zero tries all.
 	OneOf int
 }
 
@@ -72,8 +73,9 @@ type kill struct {
 	problems []string
 }
 
-// Test tries the faults: each must be caught, and nothing but what it breaks be
-// found. Then the file must hold the matrix, or with -update is written.
+// Test tries the faults: each must be caught, and no requirement may be found broken
+// that the fault does not break. Then the file must hold the matrix; with -update it
+// is written.
 func (m *Matrix) Test(t *testing.T) {
 	var chosen []int
 	for i, f := range m.Faults {
@@ -94,7 +96,7 @@ func (m *Matrix) Test(t *testing.T) {
 	for _, i := range chosen {
 		kills[i] = new(kill)
 		if m.Faults[i].Process {
-			// It mostly waits, beside the others.
+			// It mostly waits, so that it runs at the same time as the others.
 			workers.Go(func() { t.Run(m.Faults[i].ID, func(t *testing.T) { m.Faults[i].try(t, kills[i]) }) })
 		}
 	}
@@ -116,7 +118,7 @@ func (m *Matrix) Test(t *testing.T) {
 	m.compare(t, string(written), kills)
 }
 
-// try runs a fault and compares the run with what it announces.
+// try runs a fault and compares the run with what the fault announces.
 func (f Fault) try(t *testing.T, k *kill) {
 	run, err := f.Run(t.Context())
 	if err != nil {
@@ -128,8 +130,8 @@ func (f Fault) try(t *testing.T, k *kill) {
 	}
 }
 
-// compare compares the matrix with the file, or writes that. What caught those
-// that were not tried stands in the file.
+// compare compares the matrix with the file, or writes the file. For faults that
+// were not tried, the file says what catches them.
 func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
 	before := caughtBy(written)
 	for i, f := range m.Faults {
@@ -138,7 +140,7 @@ func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
 		}
 		by, ok := before[f.ID]
 		if !ok {
-			t.Fatalf("%s has no %s, which was not tried", m.File, f.ID)
+			t.Fatalf("%s does not have the fault %s, which was not tried", m.File, f.ID)
 		}
 		kills[i] = &kill{by: by}
 	}
@@ -174,7 +176,7 @@ func judged(f Fault, run *result.Run) kill {
 		}
 	}
 	for _, h := range run.Harness {
-		k.problems = append(k.problems, "a message of mcpconform is at fault: "+h.Message)
+		k.problems = append(k.problems, "mcpconform has sent a faulty message: "+h.Message)
 	}
 	slices.Sort(k.by)
 	return k
@@ -194,7 +196,7 @@ func Why(q result.Requirement) string {
 	return b.String()
 }
 
-// Unproved reads the requirements for which no fault is asked, with the reasons.
+// Unproved reads the requirements that need no fault, with the reasons.
 func Unproved(t *testing.T, file string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -209,7 +211,7 @@ func Unproved(t *testing.T, file string) map[string]string {
 		}
 		id, reason, ok := strings.Cut(line, " ")
 		if _, known := schema.Lookup(id); !known || !ok || strings.TrimSpace(reason) == "" {
-			t.Errorf("%s: %q is no requirement with a reason", file, line)
+			t.Errorf("%s: %q is not a requirement with a reason", file, line)
 		}
 		excused[id] = strings.TrimSpace(reason)
 	}

@@ -131,8 +131,8 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	return r
 }
 
-// inOrder returns findings with what decides the verdict first, and each thing
-// once before any again.
+// inOrder returns findings in order: those that decide the verdict first, and
+// repeated messages last among their kind.
 func inOrder(findings []Finding) []Finding {
 	type saying struct {
 		message  string
@@ -154,7 +154,7 @@ func inOrder(findings []Finding) []Finding {
 	return slices.Concat(ranks[:]...)
 }
 
-// untried says why a requirement that can be observed was neither met nor broken.
+// untried says why an observable requirement was not met or broken.
 func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string) {
 	if len(q.Transports) > 0 && !slices.Contains(q.Transports, l.Transport) {
 		return result.Skip, "applies to " + strings.Join(q.Transports, " and ") + " only"
@@ -164,7 +164,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string
 	}
 	if l.NotRun != nil {
 		for _, reason := range e.Inconclusive {
-			// Some checks are run in spite of it.
+			// Some checks are run nevertheless.
 			if reason != l.NotRun.Error() {
 				return result.Inconclusive, withHelp(reason, q)
 			}
@@ -181,7 +181,7 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string
 	case reason != "":
 		return v, reason
 	case l.Passive && !served:
-		return result.Inconclusive, "it shows only when it is provoked, which a run of mcpconform " + string(l.Party) + " does"
+		return result.Inconclusive, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
 	case l.Passive:
 		return result.Inconclusive, "nothing in the exchange showed it"
 	case !served:
@@ -208,9 +208,9 @@ func (l *Ledger) undeclared(q schema.Requirement) string {
 	return fmt.Sprintf("the %s does not declare %s", party, path)
 }
 
-// Own returns what was found in messages of mcpconform itself, which played the
-// other party. Where the target gave an id or a token twice it does not show what
-// belongs together, nor then who is at fault.
+// Own returns what was found in messages of mcpconform itself, which was the other
+// party. It returns nothing if the target used an id or a token twice: then it
+// cannot be told what belongs together, or who is at fault.
 func (l *Ledger) Own() []result.Finding {
 	for _, id := range []string{"base.request.id-unique", "progress.token.unique"} {
 		if e := l.record[Key{id, l.Party}]; l.Party == wire.Client && e != nil && len(e.Findings) > 0 {
@@ -259,7 +259,7 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 
 // Conclude fills in what the ledger says of a run: its requirements, its
 // verdict and the findings on mcpconform itself. Expected failures do not count
-// until they expire, and no secret is left in the run.
+// until they expire. All secrets are taken out of the run.
 func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selected func(schema.Requirement) bool, expectations []expected.Entry, today time.Time) {
 	run.Format, run.Role, run.Transport = result.Format, string(l.Party), l.Transport
 	run.Requirements = l.Requirements(catalogue, selected)
@@ -300,8 +300,8 @@ func verdict(run *result.Run, cause error) (result.Overall, string) {
 	return result.Conformant, ""
 }
 
-// redact takes secrets out of everything in a run that the target, or the
-// network on the way to it, had a say in.
+// redact takes secrets out of everything in a run that the target, or the network
+// on the way to it, may have influenced.
 func (l *Ledger) redact(run *result.Run) {
 	r := l.Redactor
 	clean := func(texts ...*string) {

@@ -1,6 +1,6 @@
 // Package ledger keeps what checks, scenarios and rules record of requirements,
-// and makes the results of a run of it: it is the one place in which findings
-// are bounded, secrets are taken out, and verdicts are decided.
+// and makes the results of a run from it: only here findings are bounded, secrets
+// are taken out, and verdicts are decided.
 package ledger
 
 import (
@@ -135,9 +135,9 @@ func NewRecorder(source string) *Recorder { return &Recorder{Record: make(Record
 // Pass records that a party met a requirement once.
 func (r *Recorder) Pass(id string, p wire.Party) { r.Record.At(id, p).Exercised++ }
 
-// Fail records that a party broke a requirement, which it has exercised by
-// that. The events are the proof, oldest first; nil ones are left out. What the
-// party declared as deliberate is no finding.
+// Fail records that a party broke a requirement, and by that exercised it. The
+// events are the proof, oldest first; nil ones are left out. It records nothing if
+// the party declared the violation as deliberate.
 func (r *Recorder) Fail(id string, p wire.Party, message string, events ...*wire.Event) {
 	r.find(id, p, Finding{Message: message, Evidence: events})
 }
@@ -156,7 +156,7 @@ func (r *Recorder) Check(ok bool, id string, p wire.Party, message string, event
 	}
 }
 
-// Note remarks something that no verdict depends on.
+// Note records a remark that does not affect a verdict.
 func (r *Recorder) Note(id string, p wire.Party, text string) {
 	e := r.Record.At(id, p)
 	e.Notes = once(e.Notes, text, maxNotes)
@@ -194,9 +194,9 @@ func (r *Recorder) find(id string, p wire.Party, f Finding) {
 	e.add(f)
 }
 
-// add keeps a finding, or counts it among the omitted. What only warns gives way
-// to what decides the verdict, and what says the same as another one to what says
-// something new.
+// add keeps a finding, or counts it among the omitted. A finding that decides the
+// verdict replaces one that only warns, and a new message replaces one that was
+// there already.
 func (e *Entry) add(f Finding) {
 	if len(e.Findings) < maxFindings {
 		e.Findings = append(e.Findings, f)

@@ -1,4 +1,4 @@
-// Package scripttest tries scripts from a table and compares what comes of them.
+// Package scripttest runs scripts from a table and compares their results.
 package scripttest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// Case is a script with what should come of it.
+// Case is a script with its expected result.
 type Case struct {
 	Name string
 	// Text of the script, in which | stands for three backticks.
@@ -38,8 +38,8 @@ func Read(t *testing.T, cases []Case, party wire.Party) []*script.Script {
 	return scripts
 }
 
-// Compare fails the test where the verdict on a script, or what is said of it,
-// is another than the case wants. Findings need evidence.
+// Compare fails the test if the verdict on a script or its message is not the one
+// of its case, or if a finding has no evidence.
 func Compare(t *testing.T, run *result.Run, cases []Case) {
 	t.Helper()
 	got := make(map[string]result.Requirement)

@@ -16,12 +16,12 @@ import (
 var suiteDidRun atomic.Bool
 
 // Ginkgo runs a suite as a Ginkgo suite: a tree that mirrors the pages of the
-// specification. A preview tells what the filter leaves, and just that is started
-// before the specs, which run one after the other, await their outcomes.
+// specification. A preview tells what the filter leaves, and only that is started.
+// The specs then run one after the other, and await their outcomes.
 //
-// Ginkgo keeps its suite in the process, which can run one only: a second one is
-// run InOrder. Ginkgo takes interrupts, also those that come later: whoever runs
-// it needs a handler of its own.
+// Ginkgo keeps its suite in global variables, so that a process can run only one: a
+// second suite is run InOrder. Ginkgo handles interrupts, even after its end, so
+// that the caller needs a handler of its own.
 func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 	if !suiteDidRun.CompareAndSwap(false, true) {
 		return InOrder(ctx, s)
@@ -33,13 +33,13 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 	config.LabelFilter = s.Filter
 	reporter.Succinct, reporter.NoColor = true, true
 
-	byPlace := s.build()
-	left := s.preview(byPlace, config, reporter)
+	byLocation := s.build()
+	left := s.preview(byLocation, config, reporter)
 
-	// Nodes beside containers come after the preview, which would lose them.
+	// Nodes outside containers come after the preview, which would lose them.
 	ginkgo.BeforeSuite(func() { s.Start(ctx, left) })
 	ginkgo.ReportAfterEach(func(r ginkgo.SpecReport) {
-		if spec := byPlace[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStatePending) {
+		if spec := byLocation[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStatePending) {
 			if o, ok := outcomeOf(r); ok {
 				s.done(spec, o)
 			}
@@ -50,7 +50,7 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 		taken := make(map[*Spec]Outcome)
 		for _, spec := range r.SpecReports {
 			if o, ok := outcomeOf(spec); ok {
-				taken[byPlace[spec.LeafNodeLocation]] = o
+				taken[byLocation[spec.LeafNodeLocation]] = o
 			}
 		}
 		for _, spec := range left {
@@ -70,10 +70,10 @@ const description = "mcpconform"
 // entryName names the report entry that holds the outcome of a spec.
 const entryName = "outcome"
 
-// build makes the containers and specs and returns the specs by their places:
+// build makes the containers and specs and returns the specs by their locations:
 // the page and a number of their own, in the order in which they are to run.
 func (s *Suite) build() map[types.CodeLocation]*Spec {
-	byPlace := make(map[types.CodeLocation]*Spec, len(s.Specs))
+	byLocation := make(map[types.CodeLocation]*Spec, len(s.Specs))
 	ginkgo.Describe("MCP", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 		for first := 0; first < len(s.Specs); {
 			last := first
@@ -83,25 +83,25 @@ func (s *Suite) build() map[types.CodeLocation]*Spec {
 			specs, from := s.Specs[first:last], first
 			ginkgo.Describe(specs[0].Page, func() {
 				for i, spec := range specs {
-					place := types.CodeLocation{FileName: spec.Page, LineNumber: from + i + 1}
-					byPlace[place] = spec
-					ginkgo.It(spec.Name, ginkgo.Label(spec.Labels...), place, s.body(spec))
+					location := types.CodeLocation{FileName: spec.Page, LineNumber: from + i + 1}
+					byLocation[location] = spec
+					ginkgo.It(spec.Name, ginkgo.Label(spec.Labels...), location, s.body(spec))
 				}
 			})
 			first = last
 		}
 	})
-	return byPlace
+	return byLocation
 }
 
 // preview returns the specs that the filter leaves, in their order: all without one.
-func (s *Suite) preview(byPlace map[types.CodeLocation]*Spec, config types.SuiteConfig, reporter types.ReporterConfig) []*Spec {
+func (s *Suite) preview(byLocation map[types.CodeLocation]*Spec, config types.SuiteConfig, reporter types.ReporterConfig) []*Spec {
 	if s.Filter == "" {
 		return s.Specs
 	}
 	var left []*Spec
 	for _, r := range ginkgo.PreviewSpecs(description, config, reporter).SpecReports {
-		if spec := byPlace[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStateSkipped|types.SpecStatePending) {
+		if spec := byLocation[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStateSkipped|types.SpecStatePending) {
 			left = append(left, spec)
 		}
 	}
@@ -132,8 +132,8 @@ func outcomeOf(r ginkgo.SpecReport) (Outcome, bool) {
 	return Outcome{}, false
 }
 
-// quiet is Ginkgo's view of the test that it runs in. The verdicts are in the
-// outcomes, so that nothing is to be done.
+// quiet is the test in which Ginkgo believes to run. It ignores failures, because
+// the outcomes hold the verdicts.
 type quiet struct{}
 
 func (quiet) Fail() {}

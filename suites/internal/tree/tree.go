@@ -1,6 +1,7 @@
-// Package tree holds the tree of a run: one spec a check or scenario, and behind
-// them one a requirement that passive rules judge. It is built before anything
-// runs; a runner filters it, has the rest started, and takes each spec's outcome.
+// Package tree holds the tree of a run: one spec for each check or scenario, and
+// then one for each requirement that passive rules judge. It is built before
+// anything runs. A runner filters it, starts what is left, and takes the outcome of
+// each spec.
 package tree
 
 import (
@@ -32,7 +33,7 @@ type Spec struct {
 	Page   string // path of the specification's page
 	Name   string
 	Labels []string
-	// Await waits for the outcome. It returns in bounded time; soon, once the
+	// Await waits for the outcome. It returns in bounded time, and soon after the
 	// context has ended.
 	Await func(ctx context.Context) Outcome
 	// Rule says that the spec is a requirement that rules judge.
@@ -42,7 +43,7 @@ type Spec struct {
 	outcome Outcome
 }
 
-// take returns the outcome of the spec, for which it waits but once.
+// take returns the outcome of the spec. It waits for it only once.
 func (s *Spec) take(ctx context.Context) Outcome {
 	s.once.Do(func() { s.outcome = s.Await(ctx) })
 	return s.outcome
@@ -55,9 +56,9 @@ type Suite struct {
 	Filter string
 	// Start is told which specs the filter leaves, before any is awaited.
 	Start func(ctx context.Context, left []*Spec)
-	// Interrupt ends the run early: what is awaited comes soon then.
+	// Interrupt ends the run early, so that the awaited outcomes come soon.
 	Interrupt func()
-	// Done is told of each outcome; nil for nobody.
+	// Done is called with each outcome; it may be nil.
 	Done func(*Spec, Outcome)
 }
 
@@ -68,7 +69,7 @@ type Runner func(ctx context.Context, s *Suite) []Outcome
 func InOrder(ctx context.Context, s *Suite) []Outcome {
 	matches, err := types.ParseLabelFilter(s.Filter)
 	if err != nil {
-		panic(err) // whoever took the filter from a user has seen to it
+		panic(err) // ParseFilter has accepted it
 	}
 	var left []*Spec
 	for _, spec := range s.Specs {
@@ -104,8 +105,8 @@ const (
 // SharedSession is the value of KeySession for checks that share one.
 const SharedSession = "shared"
 
-// Label returns a label. Slashes and blanks, which filters do not take, become
-// hyphens and nothing else does: server/tools is server-tools, MUST NOT MUST-NOT.
+// Label returns a label. Slashes and blanks, which filters do not accept, become
+// hyphens: server/tools is server-tools, and MUST NOT is MUST-NOT.
 func Label(key, value string) string {
 	return key + ":" + escape.Replace(value)
 }
