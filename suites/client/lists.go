@@ -234,8 +234,8 @@ var pages = []struct {
 	looks  string
 }{
 	{2, func(method string) string { return "\t " + method + " → 次 🎉 \u2028 \"{}\" %20&+= " }, "with unusual characters"},
-	{1, func(method string) string { return strings.Repeat(method+"/", 400) }, "of several thousand characters"},
-	{1, func(method string) string { return "00" + strconv.Itoa(len(method)) }, "of digits"},
+	{1, func(method string) string { return strings.Repeat(method+"/", 400) }, "with several thousand characters"},
+	{1, func(method string) string { return "00" + strconv.Itoa(len(method)) }, "that has only digits"},
 	{1, func(method string) string { return "re\u0301sume\u0301 " + method }, "with combining characters"},
 	{1, func(method string) string { return method + "/4A==" }, "that looks like Base64"},
 	{0, func(method string) string { return "page=3&of=" + method }, "on an empty page"},
