@@ -202,7 +202,7 @@ func (p *phase) later(list *[]*Future, f *Future) {
 
 // inTurn runs checks alone, one after the other.
 func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
-	if !e.apart() {
+	if !e.apart() && e.shared != nil {
 		e.left.Store(true)
 		e.close(ctx, e.shared) // a server may serve one session at a time
 	}
