@@ -109,7 +109,7 @@ func (a *answer) String() string {
 	case a.response == nil:
 		return "no answer"
 	case a.error() != nil:
-		return "error " + a.code() + ": " + wire.Quote(a.error().Message, 120)
+		return "error " + a.code() + ": " + wire.Quote(strings.Join(strings.Fields(a.error().Message), " "), 120) // on one line
 	case a.response.Msg.Kind != wire.Result:
 		return "a message that is not a response"
 	}
