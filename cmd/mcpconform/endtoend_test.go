@@ -154,7 +154,7 @@ func TestTLSFlags(t *testing.T) {
 		{"no client certificate", []string{"--url", strict.URL + "/mcp", "--cacert", ca}, exitIncomplete, "certificate"},
 		{"client certificate", []string{"--url", strict.URL + "/mcp", "--cacert", ca, "--cert", cert, "--key", key}, exitConformant, "CONFORMANT:"},
 		{"no such file", []string{"--url", s.URL + "/mcp", "--cacert", filepath.Join(dir, "none.pem")}, exitUsage, "none.pem"},
-		{"no certificate in the file", []string{"--url", s.URL + "/mcp", "--cacert", key}, exitUsage, "no PEM certificate"},
+		{"no certificate in the file", []string{"--url", s.URL + "/mcp", "--cacert", key}, exitUsage, "does not hold a PEM certificate"},
 		{"no TLS", []string{"--url", "https" + strings.TrimPrefix(start(t, served(t, nil)).URL, "http") + "/mcp"}, exitIncomplete, "HTTP"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
