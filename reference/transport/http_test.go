@@ -129,6 +129,8 @@ type peer struct {
 	mu   sync.Mutex
 	seen []string // method, session, version and accepted types of each request
 	push chan string
+	// streams counts the GET streams that are open: each of them takes what is pushed.
+	streams sync.WaitGroup
 }
 
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -151,6 +153,8 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusAccepted)
 		}
 	case http.MethodGet:
+		p.streams.Add(1)
+		defer p.streams.Done()
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
@@ -428,6 +432,7 @@ func TestHTTPListenAndResume(t *testing.T) {
 	if err := conn.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
+	p.streams.Wait() // the server hears later than the client that a stream has ended
 	other := conn.Sibling(newTestLog())
 	defer func() { _ = other.Close(ctx) }()
 	stream, err := other.Resume(ctx, "e7")
