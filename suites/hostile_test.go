@@ -53,7 +53,7 @@ var hostile = []struct {
 	{name: "dies in the middle", script: `read -r line; printf '{"jsonrpc":"2.0","id":1,"res'; exit 1`, verdict: result.NotConformant, answered: result.Fail, finding: "exited with status 1"},
 	{name: "answers with an error", script: `read -r line; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}'; cat >/dev/null`,
 		verdict: result.NotConformant, answered: result.Fail, finding: "initialize was answered with error -32603"},
-	{name: "answers with a number", script: `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":7}'; cat >/dev/null`, verdict: result.NotConformant, answered: result.Fail, finding: "no result"},
+	{name: "answers with a number", script: `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":7}'; cat >/dev/null`, verdict: result.NotConformant, answered: result.Fail, finding: "not a result"},
 	{name: "speaks another revision", script: `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'; cat >/dev/null`,
 		verdict: result.Incomplete, reason: "2024-11-05", answered: result.Pass},
 	{name: "leaves a child behind", script: "sleep 1000 & exit 0", verdict: result.Incomplete, reason: "exited with status 0", answered: result.Inconclusive},

@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"context"
 	"flag"
 	"net"
 	"os"
@@ -53,7 +54,15 @@ func runTarget(t *testing.T, targets *interop.Targets, name, over string) *resul
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer server.Stop(t.Context())
+		defer func() { server.Stop(t.Context()) }()
+		// A server that one check brings down is there for the others again.
+		checks.Restart = func(ctx context.Context) error {
+			again, err := server.Restart(ctx, trace.Connect(over, "server process"))
+			if err == nil {
+				server = again
+			}
+			return err
+		}
 		if over == transport.NameHTTP {
 			checks.Dialer = &transport.HTTP{Endpoint: server.Endpoint}
 		} else {

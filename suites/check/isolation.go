@@ -350,17 +350,23 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 }
 
 // execute runs a check alone, in a session that others have used before it
-// unless they have disturbed it.
+// unless they have disturbed it, or cost it.
 func (w *worker) execute(ctx context.Context, f *Future) {
-	s := w.session(ctx, f.Check)
-	if s == nil {
-		f.last = w.engine.alone(ctx, f.Check)
-		return
+	if s := w.session(ctx, f.Check); s != nil {
+		f.last = w.engine.execute(ctx, f.Check, s)
+		if !f.last.lost {
+			// A check that is run once more must not meet what it sent before.
+			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
+				w.drop(ctx)
+			}
+			return
+		}
 	}
-	f.last = w.engine.execute(ctx, f.Check, s)
-	if f.last.unanswered || f.last.lost || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
-		w.drop(ctx)
+	if w.used != nil && !w.engine.apart() {
+		w.drop(ctx) // a server may bound how many sessions it keeps
+		w.engine.closing.Wait()
 	}
+	f.last = w.engine.alone(ctx, f.Check)
 }
 
 func (w *worker) drop(ctx context.Context) {

@@ -83,6 +83,9 @@ func (m *Matrix) Test(t *testing.T) {
 			chosen = append(chosen, i)
 		}
 	}
+	if len(chosen) == 0 {
+		t.Fatalf("no fault begins with %q", *only)
+	}
 	if *only == "" && m.OneOf > 0 {
 		chosen = brief.Part(t, chosen, m.OneOf)
 	}
@@ -140,7 +143,7 @@ func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
 		}
 		by, ok := before[f.ID]
 		if !ok {
-			t.Fatalf("%s does not have the fault %s, which was not tried", m.File, f.ID)
+			t.Fatalf("%s does not have the fault %s, which was not tried: widen -fault", m.File, f.ID)
 		}
 		kills[i] = &kill{by: by}
 	}
@@ -159,6 +162,9 @@ func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
 // judged compares a run with what the fault announces.
 func judged(f Fault, run *result.Run) kill {
 	var k kill
+	if !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == f.Requirement }) {
+		k.problems = append(k.problems, f.Requirement+" is not a requirement on the target; if it is new, run go generate ./schema")
+	}
 	for _, q := range run.Requirements {
 		found := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
 		switch {
