@@ -165,3 +165,23 @@ func kebab(name string) string {
 	}
 	return b.String()
 }
+
+// Messages returns the definitions of all requests, notifications and results.
+func Messages() []string {
+	var names []string
+	add := func(name string, known bool) {
+		if known && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, p := range []Party{Server, Client} {
+		for _, m := range Methods(p) {
+			add(Request(p, m))
+			add(Result(m))
+		}
+		for _, m := range NotificationMethods(p) {
+			add(Notification(p, m))
+		}
+	}
+	return names
+}

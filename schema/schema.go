@@ -100,11 +100,15 @@ func Parse(document []byte) (*Revision, error) {
 // Definitions lists the names of all definitions in alphabetical order.
 func (r *Revision) Definitions() []string { return slices.Sorted(maps.Keys(r.definitions)) }
 
-// Warm compiles all definitions, for a caller that has something to wait for
-// anyway. It returns at once when the context ends; what is left is compiled when
-// it is needed. The error names the first definition that is not valid.
-func (r *Revision) Warm(ctx context.Context) error {
-	for _, name := range r.Definitions() {
+// Warm compiles definitions, all of them if none is named, for a caller that has
+// something to wait for anyway. It returns at once when the context ends; what is
+// left is compiled when it is needed. The error names the first definition that is
+// not valid.
+func (r *Revision) Warm(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		names = r.Definitions()
+	}
+	for _, name := range names {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -260,7 +260,7 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 	}
 	r.warming.Go(func() {
 		if revision, err := schema.Load(); err == nil {
-			_ = revision.Warm(ctx) // what is wrong with the schema shows when it is used
+			_ = revision.Warm(ctx, schema.Messages()...) // what is wrong with the schema shows when it is used
 		}
 	})
 	r.stimulus.start(ctx, r.provoking)

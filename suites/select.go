@@ -61,7 +61,7 @@ func listed(patterns []string, none string) string {
 
 // Includes reports whether a requirement is selected as it binds a party.
 func (s Selection) Includes(r schema.Requirement, p wire.Party) bool {
-	return s.named(r) && s.labelled(tree.Labels(r, string(p)))
+	return s.named(r) && (s.LabelFilter == "" || s.labelled(tree.Labels(r, string(p))))
 }
 
 // named reports whether a requirement is selected by its names.
