@@ -50,6 +50,7 @@ type traceFacts struct {
 	listening    []listening
 	slowestStart time.Duration
 	levels       LogLevelsSet
+	validated    validated
 }
 
 // Anything declares an event as free to break any requirement.
@@ -66,7 +67,7 @@ func Rules() []Rule {
 func Judge(logs []*wire.Log, options Options) Report {
 	report := make(Report)
 	rules := Rules()
-	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs)}
+	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs), make(validated)}
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // it holds no messages of the protocol

@@ -208,10 +208,35 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, rec *Rec
 	}
 }
 
+// validated keeps what was found in messages, by their definition and exact text:
+// each session begins with the same ones.
+type validated map[string][]schema.Violation
+
+// Bounds of the messages that are kept: in number, and the bytes of one.
+const (
+	maxValidated     = 1000
+	maxValidatedText = 4 << 10
+)
+
+func (known validated) judge(revision *schema.Revision, def string, value any, e *wire.Event) []schema.Violation {
+	if known == nil || e.Member || e.Dropped > 0 || len(e.Raw) > maxValidatedText {
+		return revision.Validate(def, value)
+	}
+	key := def + " " + string(e.Raw)
+	found, ok := known[key]
+	if !ok {
+		found = revision.Validate(def, value)
+		if len(known) < maxValidated {
+			known[key] = found
+		}
+	}
+	return found
+}
+
 // report judges one value by a definition and attributes what is wrong with it.
 func report(revision *schema.Revision, def, id string, value any, e *wire.Event, evidence []*wire.Event, rec *Recorder) {
 	clean := true
-	for _, v := range revision.Validate(def, value) {
+	for _, v := range rec.trace.validated.judge(revision, def, value, e) {
 		broken := refine(def, id, v)
 		if v.Keyword == "format" && slices.Contains(formatsJudged, def) {
 			continue // judged with content and identifiers, which have requirements of their own
