@@ -122,7 +122,7 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	suite := &tree.Suite{
-		Specs: r.inPages(specs), Filter: r.filter(), Interrupt: interrupt,
+		Specs: r.inPages(specs), Filter: r.filter(specs), Interrupt: interrupt,
 		Start: r.start, Done: r.done,
 	}
 	suite.Specs = append(suite.Specs, r.rules(ctx)...)
@@ -207,45 +207,57 @@ func (r *run) rules(ctx context.Context) []*tree.Spec {
 	return specs
 }
 
-// filter returns the label filter that leaves what serves the selection.
-func (r *run) filter() string {
-	var chosen, excluded, pages []string // pages of what rules judge
-	served := ruleNames()
-	for _, q := range r.catalogue {
-		if !ledger.Binds(q, r.stimulus.party()) {
-			continue
-		}
-		if r.Selection.named(q) {
-			chosen = append(chosen, q.ID)
-			if len(served[q.ID]) > 0 && !slices.Contains(pages, q.Page) {
-				pages = append(pages, q.Page)
-			}
-		}
-		if r.Selection.Excludes(q) {
-			excluded = append(excluded, q.ID)
-		}
-	}
+// filter returns the label filter that leaves what serves the selection, of the
+// specs of checks or scenarios and of those of rules.
+func (r *run) filter(specs []*tree.Spec) string {
 	var filters []string
 	if len(r.Selection.Select)+len(r.Selection.Skip) > 0 {
-		filter := tree.AnyOf(tree.KeyID, chosen...)
-		if len(pages) > 0 {
-			// A rule may see what it judges in whatever is exchanged: in what the
-			// shared session brings, and in what else is tried of its page.
-			support := "(" + tree.AnyOf(tree.KeySession, tree.SharedSession) + " || " + tree.AnyOf(tree.KeyPage, pages...) + " && !(" + tree.KeySession + ": isEmpty))"
-			if r.Selection.broad() {
-				support = "!(" + tree.KeySession + ": isEmpty)"
-			}
-			if len(excluded) > 0 {
-				support += " && !(" + tree.KeyID + ": isSubsetOf {" + strings.Join(excluded, ", ") + "})"
-			}
-			filter += " || " + support
-		}
-		filters = append(filters, "("+filter+")")
+		filters = append(filters, "("+r.selected(specs)+")")
 	}
 	if r.Selection.LabelFilter != "" {
 		filters = append(filters, "("+r.Selection.LabelFilter+")")
 	}
 	return strings.Join(filters, " && ")
+}
+
+// selected is the filter for what is selected by its names.
+func (r *run) selected(specs []*tree.Spec) string {
+	tried := make(map[string]bool) // by page
+	for _, s := range specs {
+		tried[s.Page] = true
+	}
+	served := ruleNames()
+	var chosen, excluded, pages []string
+	all := r.Selection.broad() // whatever is exchanged may show what rules judge
+	for _, q := range r.catalogue {
+		if !ledger.Binds(q, r.stimulus.party()) {
+			continue
+		}
+		if r.Selection.Excludes(q) {
+			excluded = append(excluded, q.ID)
+		}
+		if !r.Selection.named(q) {
+			continue
+		}
+		chosen = append(chosen, q.ID)
+		if len(served[q.ID]) > 0 && !slices.Contains(pages, q.Page) {
+			// Rules see what they judge above all in what else is tried of its page.
+			pages = append(pages, q.Page)
+			all = all || !tried[q.Page]
+		}
+	}
+	filter := tree.AnyOf(tree.KeyID, chosen...)
+	if len(pages) == 0 {
+		return filter
+	}
+	support := "!(" + tree.KeySession + ": isEmpty)" // any check or scenario
+	if !all {
+		support += " && " + tree.AnyOf(tree.KeyPage, pages...)
+	}
+	if len(excluded) > 0 {
+		support += " && !(" + tree.KeyID + ": isSubsetOf {" + strings.Join(excluded, ", ") + "})"
+	}
+	return filter + " || " + support
 }
 
 // start starts the stimulus for the specs that are left.

@@ -102,9 +102,6 @@ const (
 	KeySession   = "session" // of checks and scenarios: the kind of session that they need
 )
 
-// SharedSession is the value of KeySession for checks that share one.
-const SharedSession = "shared"
-
 // Label returns a label. Slashes and blanks, which filters do not accept, become
 // hyphens: server/tools is server-tools, and MUST NOT is MUST-NOT.
 func Label(key, value string) string {
