@@ -13,6 +13,7 @@ import (
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -157,7 +158,7 @@ func clientCause(ctx context.Context, err error, finished []*client.T, announced
 	case err != nil:
 		return fmt.Errorf("the client cannot be started: %w", err)
 	case ctx.Err() != nil:
-		return errInterrupted
+		return check.ErrInterrupted
 	}
 	reason := "the client never sent initialize"
 	for _, t := range finished {

@@ -312,7 +312,7 @@ var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, re
 func (r *run) judge(ctx context.Context) {
 	r.judged.Do(func() {
 		for _, s := range r.provoking {
-			s.Await(ctx)
+			s.Take(ctx)
 		}
 		r.stimulus.finish(ctx)
 		r.warming.Wait()

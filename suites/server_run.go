@@ -66,7 +66,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)
 	if s.cause != nil && ctx.Err() != nil {
-		s.cause = errInterrupted
+		s.cause = check.ErrInterrupted
 	}
 	if s.cause == nil {
 		s.cause = otherRevision(s.target)
@@ -94,7 +94,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	s.engine.Finish(ctx)
 	if ctx.Err() != nil && s.cause == nil {
-		s.cause = errInterrupted
+		s.cause = check.ErrInterrupted
 	}
 	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
 	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause
@@ -118,8 +118,6 @@ func (s *serverRun) finish(ctx context.Context) {
 		}
 	}
 }
-
-var errInterrupted = errors.New("the run was interrupted")
 
 var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 

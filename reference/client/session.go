@@ -480,7 +480,7 @@ func (s *Session) Call(ctx context.Context, method string, params any, opts ...O
 			return &Exchange{}, err
 		}
 		x, err := p.Await(ctx)
-		if err != nil || !TooMany(x.Head) || x.Response != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
+		if err != nil || !wire.TooMany(x.Head) || x.Response != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
 			return x, err
 		}
 	}
@@ -488,10 +488,6 @@ func (s *Session) Call(ctx context.Context, method string, params any, opts ...O
 
 // maxTries bounds how often a request is sent that is refused because of a limit.
 const maxTries = 5
-
-// TooMany reports whether the head of a response says that there were too many
-// requests.
-func TooMany(head *wire.Event) bool { return wire.TooMany(head) }
 
 // RetryAfter returns the time that the head of a response asks to wait: one second if
 // it does not say, or says a date.
@@ -527,7 +523,7 @@ func (s *Session) deliver(ctx context.Context, send func() (*wire.Event, error))
 // refusal returns the response that refused a message because there were too many, or
 // nil.
 func (s *Session) refusal(sent *wire.Event) *wire.Event {
-	if carrier := s.Log().Carrier(sent); carrier != nil && TooMany(carrier.Head) {
+	if carrier := s.Log().Carrier(sent); carrier != nil && wire.TooMany(carrier.Head) {
 		return carrier.Head
 	}
 	return nil

@@ -57,11 +57,13 @@ const parallelRemote = 16
 // sharedAtOnce is how many checks use the shared session at a time.
 const sharedAtOnce = 16
 
-// Why a check is inconclusive.
+// ErrInterrupted is why a check or a run is inconclusive that was ended early.
+var ErrInterrupted = errors.New("the run was interrupted")
+
+// Why else a check is inconclusive.
 var (
-	errCheckTime   = errors.New("the check took too long")
-	errInterrupted = errors.New("the run was interrupted")
-	errDown        = errors.New("the server no longer answered")
+	errCheckTime = errors.New("the check took too long")
+	errDown      = errors.New("the server no longer answered")
 )
 
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {

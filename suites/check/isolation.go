@@ -230,7 +230,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		switch {
 		case ctx.Err() != nil:
 			f.last = first // the second execution was cut short
-			f.giveUp(errInterrupted)
+			f.giveUp(ErrInterrupted)
 			continue
 		case f.last.unanswered:
 			unanswered = append(unanswered, f)
@@ -280,7 +280,7 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 	}
 	e.limits.settle(ctx)
 	if ctx.Err() != nil {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	return nil
 }

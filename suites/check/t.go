@@ -161,7 +161,7 @@ func (t *T) Must(err error) {
 	case errors.Is(context.Cause(t.Context), errCheckTime):
 		t.end(Inconclusive, errCheckTime.Error())
 	case t.Context.Err() != nil:
-		t.end(Inconclusive, "the run was interrupted")
+		t.end(Inconclusive, ErrInterrupted.Error())
 	default:
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)

@@ -242,13 +242,6 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 				evidence = append(evidence, e)
 			}
 		}
-		slices.SortStableFunc(evidence, func(a, b *wire.Event) int {
-			switch {
-			case a.At != b.At:
-				return int(a.At - b.At)
-			}
-			return a.Seq - b.Seq
-		})
 		for i, e := range evidence {
 			evidence[i] = l.Redactor.Event(e)
 		}

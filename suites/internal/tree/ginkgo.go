@@ -56,7 +56,7 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 		for _, spec := range left {
 			o, ok := taken[spec]
 			if !ok {
-				o = spec.take(ctx) // Ginkgo was interrupted before it
+				o = spec.Take(ctx) // Ginkgo was interrupted before it
 			}
 			outcomes = append(outcomes, o)
 		}
@@ -112,7 +112,7 @@ func (s *Suite) preview(byLocation map[types.CodeLocation]*Spec, config types.Su
 func (s *Suite) body(spec *Spec) func(ginkgo.SpecContext) {
 	return func(ctx ginkgo.SpecContext) {
 		defer context.AfterFunc(ctx, s.Interrupt)()
-		o := spec.take(ctx)
+		o := spec.Take(ctx)
 		ginkgo.AddReportEntry(entryName, o, ginkgo.ReportEntryVisibilityNever)
 		switch o.Verdict {
 		case result.Fail, result.Error:

@@ -43,8 +43,8 @@ type Spec struct {
 	outcome Outcome
 }
 
-// take returns the outcome of the spec. It waits for it only once.
-func (s *Spec) take(ctx context.Context) Outcome {
+// Take returns the outcome of the spec. It waits for it only once.
+func (s *Spec) Take(ctx context.Context) Outcome {
 	s.once.Do(func() { s.outcome = s.Await(ctx) })
 	return s.outcome
 }
@@ -80,7 +80,7 @@ func InOrder(ctx context.Context, s *Suite) []Outcome {
 	s.Start(ctx, left)
 	outcomes := make([]Outcome, len(left))
 	for i, spec := range left {
-		outcomes[i] = spec.take(ctx)
+		outcomes[i] = spec.Take(ctx)
 		s.done(spec, outcomes[i])
 	}
 	return outcomes
