@@ -5,6 +5,8 @@
 //	targets install [NAME…]                     targets or installs; all by default
 //	targets list [-kind KIND] [-transport NAME]
 //	targets show [flags] TARGET TRANSPORT [SERVER ARG…]
+//	targets stability [-n N] [-load] [-doc FILE] [TARGET…]   run again and again: which verdicts differ
+//	targets race [-n N] [-doc FILE]                          beside the official package: time and memory
 //
 // Installed things go to $MCPCONFORM_TARGETS, by default the user's cache folder
 // mcpconform/targets. What is already there at the pinned versions is left alone, and
@@ -45,7 +47,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…]"
+	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race"
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
@@ -67,6 +69,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return list(in.data, args[1:], out)
 	case "show":
 		return show(in, repo, args[1:], out)
+	case "stability":
+		return stability(ctx, in, repo, args[1:], out)
+	case "race":
+		return race(ctx, in, repo, args[1:], out)
 	}
 	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 }
@@ -129,46 +135,60 @@ func show(in *installer, repo string, args []string, out io.Writer) error {
 	if target == nil {
 		return fmt.Errorf("no target %q", name)
 	}
-	t := target.Transports[transport]
-	if t == nil {
-		return fmt.Errorf("%s has no transport %q", name, transport)
+	values := Values{Tmp: *tmp, URL: *url, Server: flags.Args()[2:]}
+	if *port != 0 {
+		values.Port = strconv.Itoa(*port)
 	}
-	needs, err := in.data.selected([]string{name})
+	run, err := in.prepare(repo, target, transport, values)
 	if err != nil {
 		return err
-	}
-	for _, need := range needs {
-		ready, _, err := in.ready(need)
-		if err != nil {
-			return err
-		}
-		if !ready {
-			return fmt.Errorf("%s is not installed at the pinned version: go run ./.ci/targets install %s", name, name)
-		}
-	}
-	values := Values{Cache: in.cache, Repo: repo, Tmp: *tmp, URL: *url, Server: flags.Args()[2:]}
-	if slices.Contains(needs, "node") {
-		if values.Node, err = in.node(); err != nil {
-			return err
-		}
-	}
-	switch {
-	case t.Port != 0:
-		*port = t.Port
-	case *port == 0:
-		if *port, err = freePort(); err != nil {
-			return err
-		}
-	}
-	values.Port = strconv.Itoa(*port)
-	run, err := t.fill(values)
-	if err != nil {
-		return fmt.Errorf("%s over %s: %w", name, transport, err)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(run)
+}
+
+// prepare fills in how a target is run over a transport: its cache and repository, and
+// a free port if the values have none. The target has to be installed.
+func (in *installer) prepare(repo string, target *Target, transport string, values Values) (*Run, error) {
+	t := target.Transports[transport]
+	if t == nil {
+		return nil, fmt.Errorf("%s has no transport %q", target.Name, transport)
+	}
+	needs, err := in.data.selected([]string{target.Name})
+	if err != nil {
+		return nil, err
+	}
+	for _, need := range needs {
+		ready, _, err := in.ready(need)
+		if err != nil {
+			return nil, err
+		}
+		if !ready {
+			return nil, fmt.Errorf("%s is not installed at the pinned version: go run ./.ci/targets install %s", target.Name, target.Name)
+		}
+	}
+	values.Cache, values.Repo = in.cache, repo
+	if slices.Contains(needs, "node") {
+		if values.Node, err = in.node(); err != nil {
+			return nil, err
+		}
+	}
+	if t.Port != 0 {
+		values.Port = strconv.Itoa(t.Port)
+	} else if values.Port == "" {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		values.Port = strconv.Itoa(port)
+	}
+	run, err := t.fill(values)
+	if err != nil {
+		return nil, fmt.Errorf("%s over %s: %w", target.Name, transport, err)
+	}
+	return run, nil
 }
 
 // freePort returns a port of the loopback interface that nobody listened on just now.

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// A tester runs mcpconform, built from this checkout, on targets.
+type tester struct {
+	in      *installer
+	repo    string
+	dir     string // for the program and what runs write
+	program string
+}
+
+// newTester builds mcpconform into dir.
+func newTester(ctx context.Context, in *installer, repo, dir string) (*tester, error) {
+	t := &tester{in: in, repo: repo, dir: dir, program: filepath.Join(dir, "mcpconform")}
+	build := exec.CommandContext(ctx, "go", "build", "-o", t.program, "./cmd/mcpconform")
+	build.Dir = repo
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build mcpconform: %w\n%s", err, out)
+	}
+	return t, nil
+}
+
+// A subject is a target over one of its transports.
+type subject struct {
+	target    *Target
+	transport string
+}
+
+func (s subject) String() string { return s.target.Name + " " + s.transport }
+
+// subjects returns the servers and clients with these names, or all of them, over each
+// of their transports.
+func (d *Data) subjects(names []string) ([]subject, error) {
+	wanted := make(map[string]bool)
+	for _, name := range names {
+		if d.target(name) == nil {
+			return nil, fmt.Errorf("no target %q", name)
+		}
+		wanted[name] = true
+	}
+	var all []subject
+	for _, target := range d.Targets {
+		if target.Kind == "tool" || len(names) > 0 && !wanted[target.Name] {
+			continue
+		}
+		for _, over := range transports {
+			if target.Transports[over] != nil {
+				all = append(all, subject{target, over})
+			}
+		}
+	}
+	return all, nil
+}
+
+// usage of one process; the processor time is that of its children as well.
+type usage struct {
+	wall, cpu time.Duration
+	memory    int64 // the largest resident set, in kB
+}
+
+// run tests the subject once.
+func (t *tester) run(ctx context.Context, s subject) (*result.Run, usage, error) {
+	dir, err := os.MkdirTemp(t.dir, "run")
+	if err != nil {
+		return nil, usage{}, err
+	}
+	defer os.RemoveAll(dir)
+	values := Values{Tmp: dir}
+	if s.target.Kind == "client" {
+		values.URL, values.Server = "{url}", []string{"{command}"}
+	}
+	run, err := t.in.prepare(t.repo, s.target, s.transport, values)
+	if err != nil {
+		return nil, usage{}, err
+	}
+	file := filepath.Join(dir, "results.json")
+	args := []string{s.target.Kind, "-q", "--json", file}
+	switch {
+	case s.target.Kind == "client":
+		args = append(args, "--transport", s.transport)
+	case s.transport != "stdio":
+		args = append(args, "--transport", s.transport, "--url", run.URL, "--start", shellWords(run.Command))
+	}
+	if s.target.Kind == "client" || s.transport == "stdio" {
+		args = append(append(args, "--"), run.Command...)
+	}
+	cmd := exec.CommandContext(ctx, t.program, args...)
+	cmd.Dir = dir // no mcpconform.yaml there
+	cmd.Env = environ(run.Env)
+	spent, out, err := timed(cmd)
+	// Of the exit codes, 1 and 3 are verdicts.
+	if exit := new(exec.ExitError); errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 3) {
+		err = nil
+	}
+	if err != nil {
+		return nil, usage{}, fmt.Errorf("mcpconform %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage{}, err
+	}
+	found := new(result.Run)
+	if err := json.Unmarshal(raw, found); err != nil {
+		return nil, usage{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return found, spent, nil
+}
+
+// timed runs the command and returns what it spent and what it printed.
+func timed(cmd *exec.Cmd) (usage, []byte, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return usage{}, nil, err
+	}
+	// The system's own account of an ended process takes in its children.
+	ended, memory := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		var largest int64
+		for {
+			largest = max(largest, residentSet(cmd.Process.Pid))
+			select {
+			case <-tick.C:
+			case <-ended:
+				memory <- largest
+				return
+			}
+		}
+	}()
+	err := cmd.Wait()
+	spent := usage{wall: time.Since(start), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	close(ended)
+	spent.memory = <-memory
+	return spent, out.Bytes(), err
+}
+
+// residentSet returns the largest resident set that a running process has had, in kB, or
+// 0 where the system does not tell.
+func residentSet(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilobytes, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kilobytes
+}
+
+// shellWords quotes a command for a POSIX shell, which has to pass signals on.
+func shellWords(command []string) string {
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return "exec " + strings.Join(words, " ")
+}
