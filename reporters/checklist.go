@@ -207,8 +207,8 @@ func (v *view) levelCounts() ([]string, map[string]map[outcome]int) {
 
 func (c *checklist) page(p page) {
 	c.printf("## %s\n\n", mdCell(line(p.name, limitName)))
-	c.printf("| Verdict | Requirement | Level | What it asks | Exercised | Remark |\n")
-	c.printf("| --- | --- | --- | --- | --: | --- |\n")
+	c.printf("| Verdict | Requirement | Level | Basis | What it asks | Exercised | Remark |\n")
+	c.printf("| --- | --- | --- | --- | --- | --: | --- |\n")
 	for _, q := range p.requirements {
 		o := c.outcome(q)
 		label := o.mark() + " " + o.label()
@@ -219,8 +219,8 @@ func (c *checklist) page(p page) {
 		if o != outPass {
 			remark = c.reason(q)
 		}
-		c.printf("| %s | %s | %s | %s | %d | %s |\n", label,
-			c.mdLink(q), mdCell(line(q.Level, limitName)),
+		c.printf("| %s | %s | %s | %s | %s | %d | %s |\n", label,
+			c.mdLink(q), mdCell(line(q.Level, limitName)), mdCell(basis(q)),
 			mdCell(line(q.Summary, limitMessage)), q.Exercised, mdText(remark))
 	}
 	c.printf("\n")

@@ -195,7 +195,7 @@ func (c *console) heading() {
 
 func (c *console) block(o outcome, q *result.Requirement) {
 	title, id := o.mark()+" "+strings.ToUpper(o.label()), line(q.ID, limitName)
-	origin := line(q.Level, limitName) + " · " + line(q.Page, limitName)
+	origin := strings.Join(append(grade(q), line(q.Page, limitName)), " · ")
 	if columns(title)+columns(id)+columns(origin)+4 <= c.Width {
 		c.println(c.paint(title, o.style()) + "  " + c.paint(id, bold) + "  " + c.paint(origin, dim))
 	} else {

@@ -73,11 +73,11 @@ type htmlSection struct {
 }
 
 type htmlRow struct {
-	ID, Anchor, Level, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL string
-	Open                                                                                  bool
-	Omitted                                                                               int
-	Checks, Notes                                                                         []string
-	Findings                                                                              []htmlFinding
+	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL string
+	Open                                                                                         bool
+	Omitted                                                                                      int
+	Checks, Notes                                                                                []string
+	Findings                                                                                     []htmlFinding
 }
 
 type htmlFinding struct {
@@ -235,7 +235,7 @@ func (v *view) htmlFacts() []htmlFact {
 func (v *view) htmlRow(q *result.Requirement) htmlRow {
 	o := v.outcome(q)
 	row := htmlRow{
-		ID: line(q.ID, limitName), Level: line(q.Level, limitName), Party: line(q.Party, limitName),
+		ID: line(q.ID, limitName), Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "), Party: line(q.Party, limitName),
 		Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q),
 		Open: o == outFail || o == outError, Omitted: max(q.Omitted, 0),

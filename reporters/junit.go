@@ -228,6 +228,7 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 	}
 	p := new(junitProperties)
 	p.add("level", line(q.Level, limitName))
+	p.add("basis", basis(q))
 	p.add("party", line(q.Party, limitName))
 	p.add("url", v.link(q))
 	p.add("exercised", fmt.Sprint(q.Exercised))
@@ -276,7 +277,7 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 // junitBody is the body of a failure: what was required and what was found.
 func (v *view) junitBody(q *result.Requirement) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", line(q.Level, limitName), line(q.Summary, limitMessage))
+	fmt.Fprintf(&b, "%s: %s\n", strings.Join(grade(q), ", "), line(q.Summary, limitMessage))
 	for i := range q.Findings {
 		if i == limitFindings {
 			fmt.Fprintf(&b, "and %d more findings in results.json\n", len(q.Findings)-i)

@@ -179,7 +179,7 @@ func TestJUnitCaseProperties(t *testing.T) {
 		got[p.attr("name")] = p.attr("value")
 	}
 	for name, want := range map[string]string{"level": "MUST", "party": "server", "exercised": "3", "verdict": "fail",
-		"url": "https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle#version-negotiation"} {
+		"url": "https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle#version-negotiation:~:text=If%20the%20server%20supports,same%20version"} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}

@@ -10,6 +10,8 @@
 package reporters
 
 import (
+	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -185,7 +187,20 @@ func (v *view) having(o outcome) []*result.Requirement {
 	return found
 }
 
-// link is the address of the requirement's section. A run may have been read
+// basis is what in the specification a requirement rests on, or "" for what a
+// script of the user states.
+func basis(q *result.Requirement) string { return line(cmp.Or(q.Standard, q.Basis), limitName) }
+
+// grade is the level of a requirement and its basis, if any.
+func grade(q *result.Requirement) []string {
+	list := []string{line(q.Level, limitName)}
+	if b := basis(q); b != "" {
+		list = append(list, b)
+	}
+	return list
+}
+
+// link is the address of the requirement's sentence. A run may have been read
 // from a file, so only characters that need no quoting in any of the formats
 // are left as they are.
 //
@@ -194,7 +209,7 @@ func (v *view) link(q *result.Requirement) string {
 	return safeURL(q.URL(v.Revision))
 }
 
-// mdLink is the requirement's id in Markdown, with a link to its section.
+// mdLink is the requirement's id in Markdown, with a link to its sentence.
 func (v *view) mdLink(q *result.Requirement) string {
 	id := mdCode(line(q.ID, limitName), true)
 	if link := v.link(q); link != "" {
@@ -203,13 +218,22 @@ func (v *view) mdLink(q *result.Requirement) string {
 	return id
 }
 
+// isEscape reports whether s begins with a percent-encoded byte.
+func isEscape(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	_, err := hex.DecodeString(s[1:3])
+	return err == nil
+}
+
 func safeURL(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			strings.IndexByte("/.-_~:#", c) >= 0:
+			strings.IndexByte("/.-_~:#=,", c) >= 0, c == '%' && isEscape(s[i:]):
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, "%%%02X", c)

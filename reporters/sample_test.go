@@ -19,7 +19,7 @@ const hostile = "\x1b[2J\x1b]0;owned\x07\u009b31m\r\n# heading\n```\n| a | b |\n
 // target's bytes can get.
 func sampleRun() *result.Run {
 	req := func(id, level, page, anchor, summary string, verdict result.Verdict, exercised int) result.Requirement {
-		return result.Requirement{ID: id, Level: level, Party: "server", Page: page, Anchor: anchor,
+		return result.Requirement{ID: id, Level: level, Basis: "keyword", Party: "server", Page: page, Anchor: anchor,
 			Summary: summary, Observable: true, Verdict: verdict, Exercised: exercised}
 	}
 	sent := func(seq int, text string) result.Event {
@@ -33,6 +33,7 @@ func sampleRun() *result.Run {
 
 	q := req("lifecycle.version.echo-supported", "MUST", "basic/lifecycle", "version-negotiation",
 		"A server that supports the requested protocol version answers initialize with that same version.", result.Fail, 3)
+	q.Text = "If the server supports … same version"
 	q.Checks = []string{"lifecycle/version"}
 	q.Findings = []result.Finding{{
 		Check:   "lifecycle/version",
@@ -60,6 +61,7 @@ func sampleRun() *result.Run {
 	q.Omitted = 4
 	add(q)
 	q = req("stdio.shutdown.exits", "SHOULD", "basic/transports", "stdio", "The server exits soon after its input was closed.", result.Error, 0)
+	q.Basis = "" // as of a script
 	q.Findings = []result.Finding{{Message: "the process could not be watched: permission denied"}}
 	add(q)
 	q = req("http.origin.validated", "MUST", "basic/transports", "security-warning", "The server validates the Origin header of every connection.", result.Skip, 0)
@@ -74,6 +76,7 @@ func sampleRun() *result.Run {
 	q.Notes = []string{"names were compared byte by byte"}
 	add(q)
 	q = req("tools.call.unknown-tool", "MUST", "server/tools", "error-handling", "A call of a tool that does not exist is answered with error -32602.", result.Fail, 1)
+	q.Basis, q.Standard = "standard", "JSON-RPC 2.0, section 5.1"
 	q.Findings = []result.Finding{{Message: "the error has code -32603", Evidence: []result.Event{
 		sent(40, `{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"no_such_tool"}}`),
 		got(41, `{"jsonrpc":"2.0","id":8,"error":{"code":-32603,"message":"boom"}}`),

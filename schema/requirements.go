@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -30,11 +31,32 @@ const (
 	May       Level = "MAY"
 )
 
+// A Basis says what in the specification a requirement rests on.
+type Basis string
+
+// The bases. A broken MUST that rests on one of the first three is a failure, on
+// a statement only where a position of the catalogue defends it. Examples, and what
+// is merely implied, are SHOULD at most.
+const (
+	ByKeyword     Basis = "keyword"   // a sentence with a capital keyword of RFC 2119
+	BySchema      Basis = "schema"    // the type definitions of schema.ts
+	ByStandard    Basis = "standard"  // a standard that the text makes binding
+	ByStatement   Basis = "statement" // the text as a plain fact, or a keyword in small letters
+	ByExample     Basis = "example"   // an example or a diagram
+	ByImplication Basis = "implied"   // what follows from the text without being said
+)
+
 // A Requirement is one normative statement of the revision.
 type Requirement struct {
 	// ID is stable and readable: dotted segments in kebab case.
 	ID    string `yaml:"id" json:"id"`
 	Level Level  `yaml:"level" json:"level"`
+	Basis Basis  `yaml:"basis" json:"basis"`
+	// Standard is the document and section where Basis is [ByStandard], such as
+	// "RFC 9110, section 15.5.6".
+	Standard string `yaml:"standard" json:"standard,omitempty"`
+	// Position is the id of the position that defends a MUST where Basis is [ByStatement].
+	Position string `yaml:"position" json:"position,omitempty"`
 	// Party is whom the statement binds.
 	Party Party `yaml:"party" json:"party"`
 	// Judged is the party whose behaviour is tried where that is not Party: a
@@ -45,6 +67,9 @@ type Requirement struct {
 	Page string `yaml:"page" json:"page"`
 	// Anchor is a heading of the page, "" for the text above the first one.
 	Anchor string `yaml:"anchor" json:"anchor"`
+	// Text finds the sentence on the page, see [Source]. It is empty where the type
+	// definition as a whole states the requirement.
+	Text string `yaml:"text" json:"text,omitempty"`
 	// Summary states the obligation in one sentence.
 	Summary string `yaml:"summary" json:"summary"`
 	// Sources are further places that state the same.
@@ -69,30 +94,55 @@ type Requirement struct {
 type Source struct {
 	Page   string `yaml:"page" json:"page"`
 	Anchor string `yaml:"anchor" json:"anchor"`
+	// Text is the sentence as a text fragment finds it: its first words and its last,
+	// with " … " in between, or a few words that stand together. Words before the sentence
+	// that end with "-" may lead, where its own occur earlier on the page.
+	Text string `yaml:"text" json:"text,omitempty"`
 }
+
+// Place returns where the requirement is stated.
+func (r Requirement) Place() Source { return Source{r.Page, r.Anchor, r.Text} }
 
 // JudgedParty returns the party whose behaviour shows whether the requirement
 // is met: Judged or, where that is empty, Party.
 func (r Requirement) JudgedParty() Party { return cmp.Or(r.Judged, r.Party) }
 
-// URL returns the address of the page and heading that state the requirement.
-func (r Requirement) URL() string { return Source{r.Page, r.Anchor}.URL() }
+// URL returns the address of the sentence that states the requirement.
+func (r Requirement) URL() string { return r.Place().URL(Version) }
 
-// URL returns the address of the place.
-func (s Source) URL() string {
-	revision, page := Version, s.Page
+// URL returns the address of the place in a revision.
+func (s Source) URL(revision string) string {
+	page := s.Page
 	// The HTTP+SSE transport is defined by the revision before last.
 	if rest, ok := strings.CutPrefix(page, legacyRevision+"/"); ok {
 		revision, page = legacyRevision, rest
 	}
-	url := "https://modelcontextprotocol.io/specification/" + revision
+	address := "https://modelcontextprotocol.io/specification/" + revision
 	if page = strings.TrimSuffix(strings.TrimSuffix(page, "index"), "/"); page != "" {
-		url += "/" + page
+		address += "/" + page
 	}
-	if s.Anchor != "" {
-		url += "#" + s.Anchor
+	if s.Anchor != "" || s.Text != "" {
+		address += "#" + s.Anchor
 	}
-	return url
+	if s.Text != "" {
+		address += ":~:text=" + directive(s.Text)
+	}
+	return address
+}
+
+// directive writes words of a page as the text directive of a URL fragment, in
+// which a comma parts them and a hyphen marks those that only lead to the text
+// (https://wicg.github.io/scroll-to-text-fragment/#syntax).
+func directive(text string) string {
+	terms := strings.Split(text, " … ")
+	for i, term := range terms {
+		words, leads := term, ""
+		if i == 0 && len(terms) > 1 && strings.HasSuffix(term, "-") {
+			words, leads = strings.TrimSuffix(term, "-"), "-"
+		}
+		terms[i] = strings.NewReplacer("+", "%20", "-", "%2D").Replace(url.QueryEscape(words)) + leads
+	}
+	return strings.Join(terms, ",")
 }
 
 const legacyRevision = "2024-11-05"

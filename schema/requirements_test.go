@@ -65,6 +65,8 @@ var (
 	capabilityPattern = regexp.MustCompile(`^(server|client)\.[A-Za-z]+(\.[A-Za-z]+)?$`)
 )
 
+var bases = []schema.Basis{schema.ByKeyword, schema.BySchema, schema.ByStandard, schema.ByStatement, schema.ByExample, schema.ByImplication}
+
 // faults returns what is wrong with one entry.
 func faults(r schema.Requirement) []string {
 	var list []string
@@ -76,6 +78,10 @@ func faults(r schema.Requirement) []string {
 	sentence := func(s string) bool { return s == strings.TrimSpace(s) && strings.HasSuffix(s, ".") }
 	check(idPattern.MatchString(r.ID), "the id is malformed")
 	check(slices.Contains([]schema.Level{schema.Must, schema.MustNot, schema.Should, schema.ShouldNot, schema.May}, r.Level), "the level is unknown")
+	check(slices.Contains(bases, r.Basis), "the basis is unknown")
+	check((r.Standard != "") == (r.Basis == schema.ByStandard), "it names a standard without resting on one, or the other way round")
+	check(r.Position == "" || r.Basis == schema.ByStatement, "a position defends what needs none")
+	check(r.Position == "" || slices.ContainsFunc(schema.PositionsFor(r.ID), func(p schema.Position) bool { return p.ID == r.Position }), "its position does not name it")
 	check(slices.Contains([]schema.Party{schema.Server, schema.Client, schema.Both, schema.Host, schema.AuthorizationServer}, r.Party), "the party is unknown")
 	for _, s := range append([]schema.Source{{Page: r.Page, Anchor: r.Anchor}}, r.Sources...) {
 		check(slices.Contains(pages, s.Page), "the page "+s.Page+" is unknown")
@@ -109,7 +115,7 @@ func TestCatalogue(t *testing.T) {
 // The checks of entries notice what they are for.
 func TestFaults(t *testing.T) {
 	good := schema.Requirement{
-		ID: "tools.list.unique", Level: schema.Must, Party: schema.Server, Page: "server/tools", Anchor: "listing-tools",
+		ID: "tools.list.unique", Level: schema.Must, Basis: schema.ByKeyword, Party: schema.Server, Page: "server/tools", Anchor: "listing-tools",
 		Summary: "It holds.", Observable: true, How: "Try it.", Violation: "It does not hold.",
 	}
 	if got := faults(good); got != nil {
@@ -119,6 +125,10 @@ func TestFaults(t *testing.T) {
 		"id":               func(r *schema.Requirement) { r.ID = "Tools.list" },
 		"id of one part":   func(r *schema.Requirement) { r.ID = "tools" },
 		"level":            func(r *schema.Requirement) { r.Level = "must" },
+		"basis":            func(r *schema.Requirement) { r.Basis = "guess" },
+		"no standard":      func(r *schema.Requirement) { r.Basis = schema.ByStandard },
+		"standard":         func(r *schema.Requirement) { r.Standard = "RFC 9110, section 15.5.6" },
+		"position":         func(r *schema.Requirement) { r.Basis, r.Position = schema.ByStatement, "no-such" },
 		"party":            func(r *schema.Requirement) { r.Party = "user" },
 		"page":             func(r *schema.Requirement) { r.Page = "server/tool" },
 		"source":           func(r *schema.Requirement) { r.Sources = []schema.Source{{Page: "x"}} },
@@ -185,12 +195,14 @@ func TestURL(t *testing.T) {
 	for want, s := range map[string]schema.Source{
 		site + "2025-06-18/basic/lifecycle#version-negotiation":     {Page: "basic/lifecycle", Anchor: "version-negotiation"},
 		site + "2025-06-18/basic#meta":                              {Page: "basic/index", Anchor: "meta"},
+		site + "2025-06-18/basic#meta:~:text=well%2Dknown,a%2C%20b": {Page: "basic/index", Anchor: "meta", Text: "well-known … a, b"},
+		site + "2025-06-18/basic#meta:~:text=Above-,It,1%2B1":       {Page: "basic/index", Anchor: "meta", Text: "Above- … It … 1+1"},
 		site + "2025-06-18":                                         {Page: "index"},
 		site + "2025-06-18/schema#calltoolresult":                   {Page: "schema", Anchor: "calltoolresult"},
 		site + "2024-11-05/basic/transports#http-with-sse":          {Page: "2024-11-05/basic/transports", Anchor: "http-with-sse"},
 		site + "2025-06-18/server/utilities/logging#error-handling": {Page: "server/utilities/logging", Anchor: "error-handling"},
 	} {
-		if got := s.URL(); got != want {
+		if got := s.URL(schema.Version); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -270,7 +270,11 @@ func tell(t *testing.T, run *result.Run, q result.Requirement) {
 // explain says what was required, found and exchanged.
 func explain(run *result.Run, q result.Requirement) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", q.Level, cmp.Or(q.Summary, q.ID))
+	grade := q.Level
+	if basis := cmp.Or(q.Standard, q.Basis); basis != "" {
+		grade += ", " + basis
+	}
+	fmt.Fprintf(&b, "%s: %s\n", grade, cmp.Or(q.Summary, q.ID))
 	if q.Reason != "" {
 		fmt.Fprintf(&b, "  %s\n", q.Reason)
 	}

@@ -53,7 +53,7 @@ func ExampleRun_finding() {
 	fmt.Println(run.Requirements[0].Verdict, run.Requirements[0].URL(run.Revision))
 	fmt.Println(finding.Message)
 	// Output:
-	// fail https://modelcontextprotocol.io/specification/2025-06-18/basic/index#messages
+	// fail https://modelcontextprotocol.io/specification/2025-06-18/basic#messages
 	// mcpconform/no-such-method was answered with error -32600: "Method not found: mcpconform/no-such-method", not with error -32601
 }
 

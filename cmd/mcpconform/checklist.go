@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func checklistText(w io.Writer, entries []entry) error {
 				mark = "✓"
 				observable++
 			}
-			fmt.Fprintf(&b, "  %s %-10s %-8s %-50s %s\n", mark, e.Level, e.Party, e.ID, e.Summary)
+			fmt.Fprintf(&b, "  %s %-10s %-9s %-8s %-50s %s\n", mark, e.Level, e.Basis, e.Party, e.ID, e.Summary)
 		}
 		return nil
 	})
@@ -156,13 +157,13 @@ func checklistMarkdown(w io.Writer, entries []entry) error {
 	fmt.Fprintf(&b, "# Requirements of MCP %s\n", schema.Version)
 	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
 	_ = byPage(entries, func(page string, entries []entry) error {
-		fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Binds | Requirement | How it is tried, or why it cannot be seen |\n|---|---|---|---|---|\n", page)
+		fmt.Fprintf(&b, "\n## %s\n\n| Id | Level | Basis | Binds | Requirement | How it is tried, or why it cannot be seen |\n|---|---|---|---|---|---|\n", page)
 		for _, e := range entries {
 			how := e.How
 			if !e.Observable {
 				how = "*Not observable.* " + how
 			}
-			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level, e.Party, cell.Replace(e.Summary), cell.Replace(how))
+			fmt.Fprintf(&b, "| [%s](%s) | %s | %s | %s | %s | %s |\n", e.ID, e.URL, e.Level, cmp.Or(e.Standard, string(e.Basis)), e.Party, cell.Replace(e.Summary), cell.Replace(how))
 		}
 		return nil
 	})

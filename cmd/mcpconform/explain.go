@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -60,13 +61,14 @@ func explain(w io.Writer, r schema.Requirement) error {
 	}
 	fmt.Fprintf(&b, "%s\n%s\n\n", r.ID, r.Summary)
 	row("level", string(r.Level))
+	row("basis", basis(r))
 	row("binds", string(r.Party))
 	if r.Judged != "" {
 		row("judged on", string(r.Judged)+", which must cope with it")
 	}
 	row("page", r.URL())
 	for _, s := range r.Sources {
-		row("also", s.URL())
+		row("also", s.URL(schema.Version))
 	}
 	row("transports", strings.Join(r.Transports, ", "))
 	row("capability", r.Capability)
@@ -83,4 +85,16 @@ func explain(w io.Writer, r schema.Requirement) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// basis says what a requirement rests on, and what that is.
+func basis(r schema.Requirement) string {
+	return string(r.Basis) + ": " + cmp.Or(r.Standard, map[schema.Basis]string{
+		schema.ByKeyword:     "a sentence with a keyword in capitals",
+		schema.BySchema:      "the type definitions",
+		schema.ByStandard:    "a standard that the text makes binding",
+		schema.ByStatement:   "the text states it as a fact",
+		schema.ByExample:     "an example shows it",
+		schema.ByImplication: "it follows from the text, which does not say it",
+	}[r.Basis])
 }

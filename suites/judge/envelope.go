@@ -9,7 +9,7 @@ import (
 )
 
 // envelope maps the faults of a message's text and envelope to the requirement
-// that each of them breaks (basic/index#messages and JSON-RPC 2.0).
+// that each of them breaks (basic#messages and JSON-RPC 2.0).
 var envelope = map[wire.IssueCode]string{
 	wire.NotJSON:          "base.json.well-formed",
 	wire.LoneSurrogate:    "base.json.well-formed",

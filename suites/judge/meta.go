@@ -19,7 +19,7 @@ var metaRules = []Rule{{
 	Judge: judgeMeta,
 }}
 
-// The format of _meta keys is in basic/index#meta.
+// The format of _meta keys is in basic#meta.
 func judgeMeta(c *Conversation, rec *Recorder) {
 	sent := map[wire.Party]map[string]bool{wire.Client: {}, wire.Server: {}}
 	for _, e := range c.Messages {

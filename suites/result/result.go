@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Format is the version of the JSON form. It changes only when a reader of the
@@ -82,13 +84,20 @@ type Target struct {
 }
 
 // Requirement is one requirement of the revision with its verdict. The first
-// six members repeat the catalogue's entry, so that a report stands alone.
+// members repeat the catalogue's entry, so that a report stands alone.
 type Requirement struct {
-	ID      string `json:"id"`
-	Level   string `json:"level"` // MUST, MUST NOT, SHOULD, SHOULD NOT or MAY
-	Party   string `json:"party"` // server, client, both, host or authorization-server
-	Page    string `json:"page"`  // path under the revision's folder, no extension
-	Anchor  string `json:"anchor"`
+	ID    string `json:"id"`
+	Level string `json:"level"` // MUST, MUST NOT, SHOULD, SHOULD NOT or MAY
+	// Basis is what in the specification it rests on: keyword, schema, standard,
+	// statement, example or implied. It is empty for what a script of the user states.
+	Basis string `json:"basis,omitempty"`
+	// Standard is the document and section if Basis is standard.
+	Standard string `json:"standard,omitempty"`
+	Party    string `json:"party"` // server, client, both, host or authorization-server
+	Page     string `json:"page"`  // path under the revision's folder, no extension
+	Anchor   string `json:"anchor"`
+	// Text finds the sentence on the page, as [schema.Source] has it.
+	Text    string `json:"text,omitempty"`
 	Summary string `json:"summary"`
 	// Observable is false for a requirement that no peer can see; its verdict
 	// is then skip and its reason says why.
@@ -159,11 +168,11 @@ func (r *Run) Counts() map[Verdict]int {
 // states, which no page of the specification has.
 const ScriptPages = "scripts"
 
-// URL of the requirement's section in the published specification, or "" for
+// URL of the requirement's sentence in the published specification, or "" for
 // what a script of the user states.
 func (q *Requirement) URL(revision string) string {
 	if q.Page == ScriptPages || strings.HasPrefix(q.Page, ScriptPages+"/") {
 		return ""
 	}
-	return "https://modelcontextprotocol.io/specification/" + revision + "/" + q.Page + "#" + q.Anchor
+	return schema.Source{Page: q.Page, Anchor: q.Anchor, Text: q.Text}.URL(revision)
 }

@@ -13,7 +13,7 @@ import (
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
 
-// basic/index#messages
+// basic#messages
 var baseChecks = []*check.Check{
 	{
 		Name:         "base/string-id",

@@ -8,7 +8,7 @@ import (
 
 var anyMeta = map[string]any{"example.com/mcpconform": map[string]any{"any": []any{1, "two"}}, "plain": nil}
 
-// basic/index#meta
+// basic#meta
 var metaChecks = []*check.Check{
 	{
 		Name:         "meta/notification",

@@ -104,7 +104,8 @@ func (l *Ledger) Requirements(catalogue []schema.Requirement, selected func(sche
 func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	k := Key{q.ID, l.Party}
 	r := result.Requirement{
-		ID: q.ID, Level: string(q.Level), Party: string(q.Party), Page: q.Page, Anchor: q.Anchor,
+		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard,
+		Party: string(q.Party), Page: q.Page, Anchor: q.Anchor, Text: q.Text,
 		Summary: q.Summary, Observable: q.Observable, Checks: l.served[k],
 	}
 	e := l.record[k]
