@@ -50,7 +50,7 @@ func main() {
 // still written, and at once at the second.
 func interrupt(stop func()) {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	<-signals
 	fmt.Fprintln(os.Stderr, "mcpconform: interrupted; the run ends and reports; interrupt again to exit at once")
 	stop()

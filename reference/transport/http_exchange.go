@@ -359,6 +359,11 @@ func (x *roundTrip) perform(req *http.Request) string {
 		resp.Body = body
 	}
 	close(x.headed)
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// What follows is the bare connection, which no deadline of the request
+		// reaches (RFC 9110, section 15.2.2: the client asks for the upgrade).
+		return "the server switched to another protocol (101), which the request did not ask for"
+	}
 	encoding := resp.Header.Get("Content-Encoding")
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if mediaType == typeEvents && unencoded(encoding) {

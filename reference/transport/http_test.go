@@ -1009,6 +1009,7 @@ func TestDetect(t *testing.T) {
 		{"legacy", legacy.ServeHTTP, NameSSE},
 		{"neither", status(404), "HTTP+SSE: the GET was answered with HTTP status 404"},
 		{"broken", status(500), "HTTP status 500; HTTP+SSE: not tried"},
+		{"another protocol", switchesProtocols, "HTTP status 101; HTTP+SSE: not tried"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -1041,6 +1042,17 @@ func TestDetect(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// switchesProtocols keeps the connection open, which is not HTTP any more.
+func switchesProtocols(w http.ResponseWriter, r *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+	_, _ = conn.Read(make([]byte, 1)) // until the other side closes
 }
 
 // pingsFirst answers initialize only when a ping of its own was answered.

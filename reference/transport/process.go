@@ -79,13 +79,12 @@ func (c Command) Launch() (Process, error) {
 	p.stdin, p.stdout, p.stderr = pipes.ours[0], pipes.ours[1], pipes.ours[2]
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
 	p.older = allPIDs()
-	err = p.cmd.Start()
+	err = live.start(p)
 	closeAll(pipes.theirs[:])
 	if err != nil {
 		closeAll(pipes.ours[:])
 		return nil, c.startError(err)
 	}
-	live.Store(p, struct{}{})
 	go p.wait()
 	return p, nil
 }
@@ -136,12 +135,37 @@ func closeAll(files []*os.File) {
 
 // live holds the OS processes that have not been reaped, so that an
 // interrupted run can end them at once.
-var live sync.Map // *osProcess → struct{}
+var live launched
 
-// KillAll kills every process that is still running. It is meant for a
-// program that must end now.
+type launched struct {
+	mu    sync.RWMutex // held for writing only to end them all
+	all   sync.Map     // *osProcess → struct{}
+	ended bool
+}
+
+// errEnding is the error of a launch after KillAll.
+var errEnding = errors.New("the program is ending")
+
+func (l *launched) start(p *osProcess) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.ended {
+		return errEnding
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	l.all.Store(p, struct{}{})
+	return nil
+}
+
+// KillAll kills every process that is still running, and lets none start
+// afterwards. It is meant for a program that must end now.
 func KillAll() {
-	live.Range(func(p, _ any) bool {
+	live.mu.Lock()
+	defer live.mu.Unlock()
+	live.ended = true
+	live.all.Range(func(p, _ any) bool {
 		p.(*osProcess).Kill()
 		return true
 	})
@@ -160,7 +184,7 @@ func (p *osProcess) wait() {
 	// The error repeats what ProcessState says.
 	_ = p.cmd.Wait()
 	p.exit = exitOf(p.cmd.ProcessState)
-	live.Delete(p)
+	live.all.Delete(p)
 	close(p.done)
 }
 

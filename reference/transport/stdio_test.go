@@ -537,11 +537,15 @@ func TestCommandEnvironment(t *testing.T) {
 
 func TestKillAll(t *testing.T) {
 	conns := []*StdioConn{connect(t, "immortal", &Stdio{}, wire.DefaultLimits), connect(t, "deaf", &Stdio{}, wire.DefaultLimits)}
+	t.Cleanup(func() { live.ended = false })
 	KillAll()
 	for _, c := range conns {
 		awaitKind(t, c, wire.KindExit, wire.Server)
 	}
-	live.Range(func(p, _ any) bool {
+	if _, err := (Command{Args: []string{os.Args[0]}}).Launch(); !errors.Is(err, errEnding) {
+		t.Errorf("a process that starts after the end: %v", err)
+	}
+	live.all.Range(func(p, _ any) bool {
 		t.Errorf("process %d counts as alive", p.(*osProcess).cmd.Process.Pid)
 		return true
 	})

@@ -173,6 +173,9 @@ func (t *T) Must(err error) {
 // was unanswered: a server may do one thing after the other. Checks about liveness
 // find out whether it is stuck.
 func (t *T) behindTool(cause error) bool {
+	if t.Session == nil {
+		return false
+	}
 	events := t.Session.Log().Events()
 	late := len(events) // where time was up
 	for late > 0 && events[late-1].Kind != wire.KindTimeout {
