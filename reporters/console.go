@@ -367,39 +367,61 @@ func (c *console) expectedFailures() {
 	c.println("")
 }
 
+// reasonGroup holds the requirements that are inconclusive for the same reason.
+type reasonGroup struct {
+	kind   result.Unexercised
+	reason string
+	ids    []string
+}
+
+// unexercisedKinds are the kinds of reasons in the order in which they are shown: first
+// where the user can do something. Results of earlier versions have none.
+var unexercisedKinds = []result.Unexercised{result.NotProvoked, result.NeverDone, result.NotRun, ""}
+
 // inconclusive tells what the user can do so that more is exercised: most
 // reasons apply to several requirements, so they are grouped.
 func (c *console) inconclusive() {
-	type group struct {
-		reason string
-		ids    []string
-	}
-	var groups []*group
-	index := make(map[string]*group)
+	var groups []*reasonGroup
 	for _, q := range c.having(outInconclusive) {
 		why := c.reason(q)
 		if why == "" {
 			why = "nothing exercised it"
 		}
-		g := index[why]
-		if g == nil {
-			g = &group{reason: why}
-			index[why] = g
-			groups = append(groups, g)
+		i := slices.IndexFunc(groups, func(g *reasonGroup) bool { return g.kind == q.Unexercised && g.reason == why })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &reasonGroup{kind: q.Unexercised, reason: why})
 		}
-		g.ids = append(g.ids, line(q.ID, limitName))
+		groups[i].ids = append(groups[i].ids, line(q.ID, limitName))
 	}
 	if len(groups) == 0 {
 		return
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(len(b.ids), len(a.ids)) })
+	slices.SortStableFunc(groups, func(a, b *reasonGroup) int { return cmp.Compare(len(b.ids), len(a.ids)) })
 	n := c.counts[outInconclusive]
 	c.prose(c.paint("Inconclusive ", cyan), 2, fmt.Sprintf("(%d apply, but nothing exercised %s):", n, plural(n, "it", "them")), "")
+	for _, kind := range unexercisedKinds {
+		c.reasons(kind, slices.DeleteFunc(slices.Clone(groups), func(g *reasonGroup) bool { return g.kind != kind }))
+	}
+	c.println("")
+}
+
+// reasons shows the groups of one kind.
+func (c *console) reasons(kind result.Unexercised, groups []*reasonGroup) {
+	rest := 0
+	for _, g := range groups {
+		rest += len(g.ids)
+	}
+	if rest == 0 {
+		return
+	}
+	if words := c.unexercised(kind); words != "" {
+		c.prose("  ", 2, fmt.Sprintf("%s (%d):", words, rest), "")
+	}
 	shown := len(groups)
 	if !c.Verbose {
 		shown = min(shown, 6)
 	}
-	rest := n
 	for _, g := range groups[:shown] {
 		rest -= len(g.ids)
 		ids := g.ids
@@ -414,10 +436,12 @@ func (c *console) inconclusive() {
 	if rest > 0 {
 		c.println(c.paint(fmt.Sprintf("%4d  for other reasons", rest), dim))
 	}
-	c.println("")
 }
 
 func (c *console) summary() {
+	if c.Run.Verdict == result.Incomplete {
+		c.prose(c.paint("Incomplete because: ", boldAmber), 2, c.whyIncomplete()+".", "")
+	}
 	parts := make([]string, 0, len(outcomes))
 	for _, o := range outcomes {
 		if n := c.counts[o]; n > 0 {

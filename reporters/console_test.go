@@ -124,3 +124,29 @@ func FuzzConsole(f *testing.F) {
 		}
 	})
 }
+
+// The reason why a run is incomplete comes before all else of the summary, and the
+// kinds of reasons of requirements are told apart.
+func TestConsoleIncomplete(t *testing.T) {
+	run := &result.Run{Role: "client", Verdict: result.Incomplete, Reason: "the client hung.", Requirements: []result.Requirement{
+		{ID: "a.b", Page: "p", Observable: true, Verdict: result.Pass, Exercised: 1},
+		{ID: "a.c", Page: "p", Observable: true, Verdict: result.Inconclusive, Unexercised: result.NeverDone, Reason: "it was quiet"},
+		{ID: "a.d", Page: "p", Observable: true, Verdict: result.Inconclusive, Unexercised: result.NotProvoked, Reason: "no tool does it"},
+	}}
+	var b strings.Builder
+	if err := Console(&b, run, ConsoleOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	last := 0
+	for _, want := range []string{
+		"they could not be provoked (1):", "no tool does it", "the client did nothing that they are about (1):", "it was quiet",
+		"\nIncomplete because: the client hung.\n", "2 inconclusive", "\nINCOMPLETE: ",
+	} {
+		at := strings.Index(text[last:], want)
+		if at < 0 {
+			t.Fatalf("%q is missing, or not in its place, in:\n%s", want, text)
+		}
+		last += at
+	}
+}

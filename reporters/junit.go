@@ -233,6 +233,7 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 	p.add("url", v.link(q))
 	p.add("exercised", fmt.Sprint(q.Exercised))
 	p.add("verdict", line(string(q.Verdict), limitName))
+	p.add("unexercised", line(string(q.Unexercised), limitName))
 	var facts, out strings.Builder
 	if opts.CaseProperties {
 		c.Properties = p
@@ -312,10 +313,7 @@ func (v *view) junitFinding(b *strings.Builder, f *result.Finding) {
 func (v *view) junitRun() (junitSuite, bool) {
 	s := junitSuite{Name: "run"}
 	if v.Verdict == result.Incomplete {
-		reason := line(v.Reason, limitMessage)
-		if reason == "" {
-			reason = "nothing was exercised"
-		}
+		reason := v.whyIncomplete()
 		s.Cases = append(s.Cases, junitCase{Name: "complete", Class: "run", Time: "0.000",
 			Error: &junitProblem{Message: reason, Type: "incomplete", Text: xmlText(reason)}})
 	}

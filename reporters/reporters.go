@@ -287,10 +287,38 @@ func (v *view) verdictWords() (word, detail string) {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
 	}
 	detail = strings.Join(parts, ", ")
+	if v.Partial {
+		detail += "; only a selection was judged"
+	}
 	if v.Reason != "" && v.Reason != detail {
 		detail = strings.TrimRight(line(v.Reason, limitMessage), ".") + "; " + detail
 	}
 	return verdictName(v.Verdict), detail
+}
+
+// whyIncomplete is the reason why the run is incomplete, without a full stop.
+func (v *view) whyIncomplete() string { return Incomplete(v.Run) }
+
+// Incomplete returns the reason why a run is incomplete, without a full stop.
+func Incomplete(run *result.Run) string {
+	if why := strings.TrimRight(line(run.Reason, limitMessage), "."); why != "" {
+		return why
+	}
+	return "nothing was exercised"
+}
+
+// unexercised says in words what kind of reason requirements have to be inconclusive.
+func (v *view) unexercised(kind result.Unexercised) string {
+	target := line(v.Role, limitName)
+	switch kind {
+	case result.NeverDone:
+		return "the " + target + " did nothing that they are about"
+	case result.NotProvoked:
+		return "they could not be provoked"
+	case result.NotRun:
+		return "nothing was run that tries them"
+	}
+	return ""
 }
 
 func verdictName(o result.Overall) string {

@@ -13,8 +13,10 @@ import (
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -148,6 +150,45 @@ func (s *clientRun) finish(ctx context.Context) {
 		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 	}
 	s.notes = append(s.notes, endings(s.finished)...)
+	s.ledger.Evidence.Revision = settled(s.finished)
+	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
+	if len(s.finished) > 0 {
+		s.ledger.Evidence.Missing = s.missing()
+	}
+}
+
+// settled returns the revision on which the client settled with the ordinary server
+// of the baseline, or "".
+func settled(finished []*client.T) string {
+	if len(finished) == 0 {
+		return ""
+	}
+	for _, c := range finished[0].Conversations {
+		if c.Handshaken() && c.Initialized != nil {
+			return c.Version
+		}
+	}
+	return ""
+}
+
+// missing says in clauses what else the client has not shown: that it comes to an end
+// with an ordinary server and, if it is meant to, that it obtains a token and uses it.
+func (s *clientRun) missing() []string {
+	var missing []string
+	switch ending := s.finished[0].Ending; {
+	case ending.Attended:
+	case ending.Late:
+		missing = append(missing, "the client did not end in the scenario "+client.Baseline+" and had to be stopped at the time limit")
+	case ending.Exit != nil && *ending.Exit != (wire.Exit{}):
+		missing = append(missing, fmt.Sprintf("the client %s in the scenario %s", ending.Exit, client.Baseline))
+	}
+	seeks := s.Authorizes && slices.ContainsFunc(s.catalogue, func(q schema.Requirement) bool {
+		return q.Page == "basic/authorization" && ledger.Binds(q, wire.Client) && s.Selection.Includes(q, wire.Client)
+	})
+	if seeks && len(s.Scenarios) == 0 && !slices.ContainsFunc(s.finished, (*client.T).ObtainedToken) {
+		missing = append(missing, "the client is meant to seek authorization, and obtained no access token that it used")
+	}
+	return missing
 }
 
 // clientCause returns why nothing can be said of the client, or nil.

@@ -47,6 +47,7 @@ func (s *recordedRun) finish(context.Context) {
 		}
 		c := judge.NewConversation(l)
 		if c.Handshaken() && s.ledger.Declared == nil {
+			s.ledger.Evidence.Revision = c.Version
 			s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 		}
 		if n := len(c.Events); n > 0 {

@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -57,5 +58,43 @@ func TestRecorded(t *testing.T) {
 				t.Errorf("the run is %s and the entry %q; want %s and %q", run.Verdict, status, tt.want, tt.status)
 			}
 		})
+	}
+}
+
+// A party that settled on another published revision is not judged by this one, on
+// either side.
+func TestRecordedOtherRevision(t *testing.T) {
+	for _, version := range []string{"2024-11-05", "2025-11-25", "2030-01-02"} {
+		trace := wire.NewTrace(wire.DefaultLimits)
+		log := trace.Connect("stdio", "recorded")
+		for _, m := range []struct {
+			from wire.Party
+			raw  string
+		}{
+			{wire.Client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`},
+			{wire.Server, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"` + version + `","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`},
+			{wire.Client, `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
+			{wire.Client, `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
+			{wire.Server, `{"jsonrpc":"2.0","id":1,"result":{"pong":true}}`},
+		} {
+			if _, err := log.Append(wire.Event{Kind: wire.KindMessage, From: m.from, Raw: []byte(m.raw)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log.End()
+		for _, party := range []wire.Party{wire.Server, wire.Client} {
+			run, _, err := suites.Run(t.Context(), suites.Recording{Party: party}, suites.Options{Trace: trace, Strict: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "speaks another revision, \""+version) {
+				t.Errorf("the %s of %s is %s: %s", party, version, run.Verdict, run.Reason)
+			}
+			for _, q := range run.Requirements {
+				if len(q.Findings) > 0 {
+					t.Errorf("%s, %s: %s is %s: %s", version, party, q.ID, q.Verdict, q.Findings[0].Message)
+				}
+			}
+		}
 	}
 }

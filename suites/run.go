@@ -328,9 +328,11 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	}
 	r.ledger.Add(r.report)
 	r.ledger.Transport = r.stimulus.transport()
+	r.ledger.Evidence.Logs = r.Trace.Logs()
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes,
+		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}
 	r.ledger.Conclude(run, r.catalogue, func(q schema.Requirement) bool { return r.Selection.Includes(q, r.stimulus.party()) }, r.Expected, time.Now())
 	return run

@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
@@ -68,8 +66,11 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	if s.cause != nil && ctx.Err() != nil {
 		s.cause = check.ErrInterrupted
 	}
+	if s.target.Init != nil {
+		s.ledger.Evidence.Revision, _ = s.target.Init.Result()["protocolVersion"].(string)
+	}
 	if s.cause == nil {
-		s.cause = otherRevision(s.target)
+		s.cause = s.ledger.OtherRevision()
 	}
 	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && s.served() && !misread(refused) {
 		s.cause = fmt.Errorf("the server opened one session and then refused another: %w; with --transport %s no session is needed to find out the transport",
@@ -88,9 +89,9 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 }
 
 func (s *serverRun) finish(ctx context.Context) {
+	var gone error
 	if s.cause == nil && ctx.Err() == nil {
-		// The target was alive until the end; if not, the judge sees why.
-		_ = s.engine.Alive(ctx)
+		gone = s.engine.Alive(ctx) // the judge sees why
 	}
 	s.engine.Finish(ctx)
 	if ctx.Err() != nil && s.cause == nil {
@@ -106,8 +107,10 @@ func (s *serverRun) finish(ctx context.Context) {
 	if s.target.Profile != "" {
 		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+"; its tools are known to be safe to call")
 	}
-	if s.ledger.Cause == nil {
-		s.ledger.Cause = s.engine.Dead()
+	for _, cause := range []error{s.engine.Dead(), gone, s.overdue()} {
+		if s.ledger.Cause == nil {
+			s.ledger.Cause = cause
+		}
 	}
 	if n := s.engine.Restarts(); n > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("the server stopped answering and was started again, %d times in this run", n))
@@ -119,24 +122,28 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 }
 
-var revisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
-
-// otherRevision returns an error if the target settled on another revision: its
-// rules are not known here.
-func otherRevision(t *check.Target) error {
-	v, ok := t.Init.Result()["protocolVersion"].(string)
-	if !ok || v == schema.Version || !revisionName.MatchString(v) {
-		return nil
-	}
-	return fmt.Errorf("the server answered with revision %s, but only %s is tested", wire.Quote(v, 40), schema.Version)
-}
-
 func declared(t *check.Target, path []string) bool {
 	v := wire.At(t.Capabilities(), path...)
 	if flag, ok := v.(bool); ok {
 		return flag
 	}
 	return v != nil
+}
+
+// overdue is the reason why the run is not whole if checks were ended by a limit
+// of time; nil if there are none.
+func (s *serverRun) overdue() error {
+	var late []string
+	for name, f := range s.futures {
+		if f.Await().Overdue() {
+			late = append(late, name)
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	slices.Sort(late)
+	return fmt.Errorf("mcpconform ended checks that took too long: %s", strings.Join(late, ", "))
 }
 
 // handshake records what it means when the handshake itself failed.

@@ -141,6 +141,9 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 			fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
 		}
 	}
+	if f.quiet && run.Verdict == result.Incomplete {
+		fmt.Fprintln(os.Stderr, "mcpconform: the verdict on the "+run.Role+" is incomplete: "+reporters.Incomplete(run))
+	}
 	if !f.quiet {
 		if err := reporters.Console(console, run, f.consoleOptions(console)); err != nil {
 			failed = err

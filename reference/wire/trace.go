@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,6 +160,7 @@ type Log struct {
 	bytes   int64
 	flooded bool
 	stopped bool
+	cut     bool // see Cut
 	ended   bool
 	changed chan struct{} // closed and replaced at each change
 
@@ -192,8 +194,14 @@ func (l *Log) Append(e Event) (*Event, error) {
 			l.stop("more than the limits allow to keep")
 			return &e, nil
 		}
+		if !l.cut {
+			l.cut = true
+			l.add(&Event{Kind: KindNote, Note: cutNote + ": " + ErrFlood.Error()})
+			l.wake()
+		}
 		return nil, ErrFlood
 	}
+	l.cut = l.cut || e.Dropped > 0 && e.Kind != KindStderr || e.Kind == KindNote && strings.HasPrefix(e.Note, cutNote)
 	l.add(&e)
 	if e.Msg != nil {
 		// A batch is a fault, but what it holds can still be understood.
@@ -217,10 +225,21 @@ func (l *Log) Stop(why string) {
 
 func (l *Log) stop(why string) {
 	if !l.stopped {
-		l.stopped = true
-		l.add(&Event{Kind: KindNote, Note: "the record ends here, the connection goes on: " + why})
+		l.stopped, l.cut = true, true
+		l.add(&Event{Kind: KindNote, Note: cutNote + ", the connection goes on: " + why})
 		l.wake()
 	}
+}
+
+// cutNote begins the note on where a record ends because of a limit.
+const cutNote = "the record ends here"
+
+// Cut reports whether the limits kept something that crossed out of the record,
+// other than stderr. It holds for a trace that was written and read again as well.
+func (l *Log) Cut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cut
 }
 
 // Stopped reports whether the record ended before the connection.

@@ -118,6 +118,11 @@ func (o Outcome) settled() Outcome {
 	return o
 }
 
+// Overdue reports whether a limit of the harness ended the check before its verdict.
+func (o Outcome) Overdue() bool {
+	return o.Verdict == Inconclusive && (o.Reason == errCheckTime.Error() || o.Reason == errDown.Error())
+}
+
 // recorder returns a recorder that adds to what the check has recorded.
 func (o Outcome) recorder() *ledger.Recorder {
 	r := ledger.NewRecorder(o.Check.Name)

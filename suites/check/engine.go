@@ -257,7 +257,8 @@ func (e *Engine) Finish(ctx context.Context) {
 	e.closers.Wait()
 }
 
-// Alive reports whether the shared session still answers.
+// Alive returns nil if the target still answers: in the shared session or, where that
+// has ended, in a new one.
 func (e *Engine) Alive(ctx context.Context) error {
 	if e.shared == nil {
 		return transport.ErrClosed
@@ -267,8 +268,8 @@ func (e *Engine) Alive(ctx context.Context) error {
 			return known
 		}
 	}
-	if e.hasDied() || e.left.Load() {
-		return e.probe(ctx) // the shared session has ended before
+	if !e.hasDied() && !e.left.Load() && e.shared.Fence(ctx) == nil {
+		return nil
 	}
-	return e.shared.Fence(ctx)
+	return e.probe(ctx)
 }

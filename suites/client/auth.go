@@ -190,8 +190,8 @@ func (t *T) reasonUnauthorized() string {
 	return "the client does not seek authorization when a server answers 401, which is optional"
 }
 
-// obtainedToken reports whether the client got a token and used it.
-func (t *T) obtainedToken() bool {
+// ObtainedToken reports whether the client got a token and used it.
+func (t *T) ObtainedToken() bool {
 	return t.Flow != nil && slices.ContainsFunc(t.Flow.presented(), func(s Shown) bool { return s.Ours })
 }
 
@@ -201,7 +201,7 @@ func (t *T) controlPasses(id string) bool {
 	switch {
 	case t.AuthorizationBaseline == nil:
 		t.Inconclusive("the scenario "+AuthorizationBaseline+" was not run, so there is nothing to compare with", id)
-	case !t.AuthorizationBaseline.obtainedToken():
+	case !t.AuthorizationBaseline.ObtainedToken():
 		t.Inconclusive("the client obtains no token in the scenario "+AuthorizationBaseline+", so there is nothing to compare with", id)
 	default:
 		return true
@@ -212,7 +212,7 @@ func (t *T) controlPasses(id string) bool {
 // judgeCompleted judges a requirement that a client meets by completing the flow.
 func (t *T) judgeCompleted(id, when string) {
 	switch {
-	case t.obtainedToken():
+	case t.ObtainedToken():
 		t.Exercised(id)
 	case t.controlPasses(id) && !t.Ending.Attended:
 		t.Violation(id, "the client obtains no token "+when, t.lastStep()...)

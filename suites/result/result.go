@@ -29,6 +29,16 @@ const (
 	Error        Verdict = "error"        // the harness could not tell
 )
 
+// Unexercised is the kind of reason why a requirement is inconclusive.
+type Unexercised string
+
+// The kinds of reasons.
+const (
+	NeverDone   Unexercised = "never-done"   // the target did nothing that the requirement is about
+	NotProvoked Unexercised = "not-provoked" // a check was to bring it about and could not
+	NotRun      Unexercised = "not-run"      // what tries it was not run, or does not exist
+)
+
 // Overall verdict of a run.
 type Overall string
 
@@ -36,7 +46,7 @@ type Overall string
 const (
 	Conformant    Overall = "conformant"
 	NotConformant Overall = "not-conformant"
-	Incomplete    Overall = "incomplete" // nothing was exercised, or the run was cut short
+	Incomplete    Overall = "incomplete" // nothing wrong was found, but too little was seen
 )
 
 // Run is one run against one target: the content of results.json.
@@ -52,6 +62,9 @@ type Run struct {
 	Verdict   Overall   `json:"verdict"`
 	// Strict says that a broken SHOULD made the run not conformant.
 	Strict bool `json:"strict,omitempty"`
+	// Partial says that the user selected a part of the requirements, or of what
+	// provokes the target: the verdict is about that part.
+	Partial bool `json:"partial,omitempty"`
 	// Reason says in one sentence why the run is incomplete.
 	Reason       string        `json:"reason,omitempty"`
 	Requirements []Requirement `json:"requirements"`
@@ -104,10 +117,12 @@ type Requirement struct {
 	Observable bool    `json:"observable"`
 	Verdict    Verdict `json:"verdict"`
 	// Exercised counts how often the target was seen to meet or break it.
-	Exercised int       `json:"exercised"`
-	Reason    string    `json:"reason,omitempty"`
-	Checks    []string  `json:"checks,omitempty"` // names of the checks and rules that serve it
-	Findings  []Finding `json:"findings,omitempty"`
+	Exercised int    `json:"exercised"`
+	Reason    string `json:"reason,omitempty"`
+	// Unexercised is the kind of the reason why it is inconclusive.
+	Unexercised Unexercised `json:"unexercised,omitempty"`
+	Checks      []string    `json:"checks,omitempty"` // names of the checks and rules that serve it
+	Findings    []Finding   `json:"findings,omitempty"`
 	// Omitted counts further findings of the same kind that were not kept.
 	Omitted int `json:"omitted,omitempty"`
 	// Expected is the reason given in the expected-failures file, when that

@@ -27,6 +27,8 @@ type Ledger struct {
 	// Cause is why the run was not carried out to its end, or nil. NotRun is
 	// the same if no check was run because of it.
 	Cause, NotRun error
+	// Evidence is what the verdict of a run without findings needs.
+	Evidence Evidence
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
 	Redactor *transport.Redactor
 
@@ -110,6 +112,14 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	}
 	e := l.record[k]
 	r.Verdict, r.Reason = Decide(q, e)
+	if e != nil && l.foreign(q) && (r.Verdict == result.Fail || r.Verdict == result.Warn) {
+		// What is wrong in this revision may be right in theirs.
+		r.Verdict, r.Unexercised, r.Reason = result.Inconclusive, result.NotRun, l.OtherRevision().Error()
+		for _, f := range e.Findings {
+			r.Notes = once(r.Notes, "in revision "+schema.Version+" this would be a finding: "+f.Message, maxNotes)
+		}
+		return r
+	}
 	if e != nil {
 		r.Exercised, r.Notes, r.Omitted = e.Exercised, e.Notes, e.Omitted
 		r.Findings = l.findings(inOrder(e.Findings))
@@ -126,7 +136,7 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 		if !q.Observable {
 			r.Verdict, r.Reason = result.Skip, "not observable: "+q.How
 		} else if r.Verdict != result.Pass {
-			r.Verdict, r.Reason = l.untried(q, e)
+			r.Verdict, r.Unexercised, r.Reason = l.untried(q, e)
 		}
 	}
 	return r
@@ -155,10 +165,17 @@ func inOrder(findings []Finding) []Finding {
 	return slices.Concat(ranks[:]...)
 }
 
-// untried says why an observable requirement was not met or broken.
-func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string) {
+// foreign reports whether a requirement is one that the target need not meet because
+// it speaks another revision. All revisions negotiate alike.
+func (l *Ledger) foreign(q schema.Requirement) bool {
+	return l.OtherRevision() != nil && !strings.HasPrefix(q.ID, "lifecycle.version.")
+}
+
+// untried says why an observable requirement was not met or broken and, of one that
+// applies, what kind of reason that is.
+func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result.Unexercised, string) {
 	if len(q.Transports) > 0 && !slices.Contains(q.Transports, l.Transport) {
-		return result.Skip, "applies to " + strings.Join(q.Transports, " and ") + " only"
+		return result.Skip, "", "applies to " + strings.Join(q.Transports, " and ") + " only"
 	}
 	if e == nil {
 		e = &Entry{}
@@ -167,28 +184,30 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, string
 		for _, reason := range e.Inconclusive {
 			// Some checks are run nevertheless.
 			if reason != l.NotRun.Error() {
-				return result.Inconclusive, withHelp(reason, q)
+				return result.Inconclusive, result.NotProvoked, withHelp(reason, q)
 			}
 		}
-		return result.Inconclusive, l.NotRun.Error()
+		return result.Inconclusive, result.NotRun, l.NotRun.Error()
 	}
 	if missing := l.undeclared(q); missing != "" {
-		return result.Skip, missing
+		return result.Skip, "", missing
 	}
 	served := len(l.served[Key{q.ID, l.Party}]) > 0
 	switch v, reason := Decide(q, e); {
+	case reason != "" && l.Cause != nil && reason == l.Cause.Error():
+		return v, result.NotRun, reason
 	case reason != "" && v == result.Inconclusive:
-		return v, withHelp(reason, q)
+		return v, result.NotProvoked, withHelp(reason, q)
 	case reason != "":
-		return v, reason
+		return v, "", reason
 	case l.Passive && !served:
-		return result.Inconclusive, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
-	case l.Passive:
-		return result.Inconclusive, "nothing in the exchange showed it"
+		return result.Inconclusive, result.NotProvoked, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
+	case !served && l.Evidence.Partial:
+		return result.Inconclusive, result.NotRun, "nothing that was run tries it"
 	case !served:
-		return result.Inconclusive, "no check of this version tries it"
+		return result.Inconclusive, result.NotRun, "no check of this version tries it"
 	}
-	return result.Inconclusive, withHelp("nothing in this run exercised it", q)
+	return result.Inconclusive, result.NeverDone, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
 }
 
 // withHelp adds what the user can configure.
@@ -261,13 +280,31 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selec
 		run.Harness = l.Own()
 	}
 	expected.Apply(run, expectations, today)
-	run.Verdict, run.Reason = verdict(run, l.Cause)
+	run.Verdict, run.Reason = l.verdict(run, catalogue)
 	l.redact(run)
 }
 
-// verdict returns the overall verdict of a run. Failures that were expected do
-// not count, and expected ones that did not come do.
-func verdict(run *result.Run, cause error) (result.Overall, string) {
+// verdict returns the overall verdict of a run, and why it is incomplete.
+func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (result.Overall, string) {
+	if other := l.OtherRevision(); other != nil {
+		return result.Incomplete, other.Error()
+	}
+	v, why := judged(run, l.Cause)
+	if v != result.Conformant {
+		return v, why
+	}
+	selected := slices.DeleteFunc(slices.Clone(catalogue), func(q schema.Requirement) bool {
+		return !slices.ContainsFunc(run.Requirements, func(r result.Requirement) bool { return r.ID == q.ID })
+	})
+	if missing := l.shortfall(selected); len(missing) > 0 {
+		return result.Incomplete, strings.Join(missing, "; ")
+	}
+	return result.Conformant, ""
+}
+
+// judged returns the verdict that follows from the requirements of a run. Failures
+// that were expected do not count, and expected ones that did not come do.
+func judged(run *result.Run, cause error) (result.Overall, string) {
 	passed, broken := 0, ""
 	for _, q := range run.Requirements {
 		switch {

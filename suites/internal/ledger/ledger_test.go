@@ -43,7 +43,7 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 				run.Requirements = append(run.Requirements, result.Requirement{ID: string(rune('a' + i)), Observable: true, Verdict: v})
 			}
 			expected.Apply(run, tt.entries, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-			if got, _ := verdict(run, tt.cause); got != tt.want {
+			if got, _ := judged(run, tt.cause); got != tt.want {
 				t.Errorf("got %s, want %s: %+v", got, tt.want, run.ExpectedFailures)
 			}
 		})

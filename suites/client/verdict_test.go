@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// standalone is the reference client at an endpoint, with a change.
+func standalone(p client.Endpoint, change func(*reference.Standalone)) *reference.Standalone {
+	c := &reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime, UserActions: p.UserActions,
+		Authorizer: &reference.Authorizer{ID: p.ClientID, Secret: p.ClientSecret}}
+	if change != nil {
+		change(c)
+	}
+	return c
+}
+
+// A client that does nothing wrong because it does next to nothing is not conformant.
+func TestIncompleteClients(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		authorizes bool
+		want       string // in the reason
+		run        func(ctx context.Context, p client.Endpoint) error
+	}{
+		{"leaves after initialize", false, "notifications/initialized was never sent", func(ctx context.Context, p client.Endpoint) error {
+			return postsInitialize(ctx, p, nil)
+		}},
+		{"never ends", false, "had to be stopped at the time limit", func(ctx context.Context, p client.Endpoint) error {
+			if err := standalone(p, nil).Run(ctx); p.Scenario != client.Baseline {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+		{"fails", false, "exited with status 1 in the scenario baseline", func(ctx context.Context, p client.Endpoint) error {
+			err := standalone(p, nil).Run(ctx)
+			if p.Scenario == client.Baseline {
+				err = errors.New("the client fails")
+			}
+			return err
+		}},
+		{"no token", true, "obtained no access token", func(ctx context.Context, p client.Endpoint) error {
+			if !strings.HasPrefix(p.Scenario, "auth/") {
+				return standalone(p, nil).Run(ctx)
+			}
+			return readsMetadata(ctx, p)
+		}},
+		{"another revision", false, `the client speaks another revision, "2024-11-05"`, func(ctx context.Context, p client.Endpoint) error {
+			return standalone(p, func(c *reference.Standalone) {
+				c.Omissions.Version = true
+				c.Change = func(o *reference.Options) { o.Version = "2024-11-05" }
+			}).Run(ctx)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Authorizes: tt.authorizes, Launch: inProcess(tt.run)}, suites.Options{Timeout: 20 * time.Second})
+			if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, tt.want) {
+				t.Errorf("the verdict is %s: %s; want %s", run.Verdict, run.Reason, tt.want)
+				for id, v := range verdicts(run) {
+					t.Logf("%s: %s", id, v)
+				}
+			}
+		})
+	}
+}
+
+// readsMetadata is refused by a protected server, reads its metadata and leaves.
+func readsMetadata(ctx context.Context, p client.Endpoint) error {
+	header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+	for _, step := range []struct{ method, body string }{{http.MethodPost, initialize}, {http.MethodGet, ""}} {
+		r, err := http.NewRequestWithContext(ctx, step.method, p.URL, strings.NewReader(step.body))
+		if err != nil {
+			return err
+		}
+		r.Header = header
+		answer, err := reaching(p).Do(r)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		_, metadata, _ := strings.Cut(answer.Header.Get("WWW-Authenticate"), `resource_metadata="`)
+		if p.URL, _, _ = strings.Cut(metadata, `"`); p.URL == "" {
+			break
+		}
+		header = http.Header{"Accept": {"application/json"}}
+	}
+	return nil
+}

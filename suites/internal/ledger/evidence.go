@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// Evidence is what a run knows beside its findings. It decides whether a target in
+// which nothing wrong was found counts as conformant: nothing is green because
+// nothing happened.
+type Evidence struct {
+	// Logs hold all that crossed.
+	Logs []*wire.Log
+	// Revision is the one on which the target settled with an ordinary peer, or ""
+	// if there was no handshake.
+	Revision string
+	// Partial says that the user left out a part of what provokes the target: then
+	// a capability need not have been used.
+	Partial bool
+	// Missing holds, in clauses, what only the stimulus can miss.
+	Missing []string
+}
+
+// methodNotFound is the error of JSON-RPC that shows that a capability is missing.
+const methodNotFound = -32601
+
+// uses are the requests that use a capability, by the party that declares it
+// (basic/lifecycle#capability-negotiation).
+var uses = map[wire.Party]map[string][]string{
+	wire.Server: {
+		"tools":       {"tools/list", "tools/call"},
+		"prompts":     {"prompts/list", "prompts/get"},
+		"resources":   {"resources/list", "resources/templates/list", "resources/read"},
+		"logging":     {"logging/setLevel"},
+		"completions": {"completion/complete"},
+	},
+	wire.Client: {
+		"roots":       {"roots/list"},
+		"sampling":    {"sampling/createMessage"},
+		"elicitation": {"elicitation/create"},
+	},
+}
+
+// OtherRevision is the reason why nothing is said of a target that speaks another
+// revision, or nil. A name that was never published is a finding and no such reason.
+func (l *Ledger) OtherRevision() error {
+	if v := l.Evidence.Revision; v != "" && v != schema.Version && schema.IsPublished(v) {
+		return fmt.Errorf("the %s speaks another revision, %s: only %s is tested", l.Party, wire.Quote(v, 40), schema.Version)
+	}
+	return nil
+}
+
+// shortfall says in clauses what is missing before the target counts as conformant:
+// a handshake that both sides completed, an answered request after it, and an
+// exchange for each capability that the target declares and a selected requirement
+// depends on. The record has to be whole.
+func (l *Ledger) shortfall(selected []schema.Requirement) []string {
+	var missing []string
+	for _, log := range l.Evidence.Logs {
+		if log.Cut() {
+			missing = append(missing, "a limit of mcpconform ended the record of the connection "+log.ID+", so the rest was not judged")
+			break
+		}
+	}
+	offered, completed, answered := false, false, false
+	asked := "" // the last other revision that a client asked for
+	declared, used := make(map[string]bool), make(map[string]bool)
+	for _, log := range l.Evidence.Logs {
+		if log.Transport == transport.NameOAuth {
+			continue
+		}
+		c := log.Conversation()
+		if c.Init != nil && l.Party == wire.Client {
+			if v, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); v != schema.Version {
+				asked = v
+			}
+		}
+		if !c.Handshaken() || c.Version != schema.Version {
+			continue
+		}
+		offered = true
+		if c.Initialized == nil {
+			continue
+		}
+		completed = true
+		for name := range c.Capabilities[l.Party] {
+			declared[name] = declared[name] || c.Declared(l.Party, name)
+		}
+		for _, x := range c.Exchanges {
+			if x == c.Init || x.Response == nil || x.Request.Seq < c.Init.Response.Seq {
+				continue
+			}
+			answered = answered || x.Result() != nil && (l.Party == wire.Client || x.From() == wire.Client)
+			if failed := x.Error(); x.From() == l.Party.Peer() && (failed == nil || failed.Code != methodNotFound) {
+				used[x.Method()] = true
+			}
+		}
+	}
+	switch {
+	case !offered && asked != "":
+		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version, wire.Quote(asked, 40)))
+	case !offered:
+		return append(missing, "no handshake led to revision "+schema.Version)
+	case !completed:
+		return append(missing, "the handshake was not completed: notifications/initialized was never sent")
+	case !answered:
+		missing = append(missing, "no request after the handshake was answered with a result")
+	}
+	unused := slices.DeleteFunc(l.capabilities(selected), func(name string) bool {
+		return l.Evidence.Partial || !declared[name] || slices.ContainsFunc(uses[l.Party][name], func(method string) bool { return used[method] })
+	})
+	if len(unused) > 0 {
+		missing = append(missing, fmt.Sprintf("the %s declares what nothing in the run used: %s", l.Party, strings.Join(unused, ", ")))
+	}
+	return append(missing, l.Evidence.Missing...)
+}
+
+// capabilities returns those of the target on which requirements depend.
+func (l *Ledger) capabilities(requirements []schema.Requirement) []string {
+	var names []string
+	for _, q := range requirements {
+		party, path, _ := strings.Cut(q.Capability, ".")
+		name, _, _ := strings.Cut(path, ".")
+		if wire.Party(party) == l.Party && name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
