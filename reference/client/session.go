@@ -36,6 +36,8 @@ type Options struct {
 	// three times as long from a process that has just been started. It only
 	// bounds the wait and decides nothing else.
 	Timeout time.Duration
+	// Pace learns from the session; nil for none. See Session.Hurry.
+	Pace *Pace
 	// NoOp is the method of a request without params that the server is known
 	// to serve; "" stands for ping.
 	NoOp string
@@ -70,7 +72,8 @@ type Session struct {
 	Init *Exchange
 
 	nextID  atomic.Int64
-	usedIDs sync.Map // by key: the ids of the requests that were sent
+	hurry   atomic.Int64 // see Hurry
+	usedIDs sync.Map     // by key: the ids of the requests that were sent
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }
@@ -79,10 +82,22 @@ type Session struct {
 type TimeoutError struct {
 	Awaited string
 	After   time.Duration
+	// Slowest is how long the slowest answer of this kind took, if the limit was
+	// learned from it rather than given by Options.Timeout.
+	Slowest time.Duration
+	// Doubtful says that the limit was learned and not tried twice as long yet.
+	Doubtful bool
 }
 
+// Learned reports whether the limit follows from what the peer took before.
+func (e *TimeoutError) Learned() bool { return e.Slowest > 0 }
+
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("no %s within %v", e.Awaited, e.After)
+	text := fmt.Sprintf("no %s within %v", e.Awaited, e.After.Round(time.Millisecond))
+	if e.Learned() {
+		text += fmt.Sprintf(", although the slowest one before took %v", e.Slowest.Round(10*time.Microsecond))
+	}
+	return text
 }
 
 // ClosedError reports that the connection ended before an answer came.
@@ -307,16 +322,19 @@ func (s *Session) Send(ctx context.Context, raw []byte, opts ...Option) (*wire.E
 // answer, the error is a *TimeoutError or a *ClosedError.
 func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	awaited := "answer to " + p.Method
-	end, err := p.session.await(ctx, p.limit(), p.Request.Seq+1, awaited, func(e *wire.Event) bool {
+	end, err := p.session.await(ctx, p.limit, p.Request.Seq+1, awaited, func(e *wire.Event) bool {
 		return p.Answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 	})
 	x := p.exchange()
 	if err == nil && end.Kind == wire.KindMessage {
 		x.Response = end
+		if pace := p.session.Options.Pace; pace != nil && p.plain() {
+			pace.saw(p.Method, end.At-p.Request.At)
+		}
 	}
 	if err == nil && x.Response == nil && x.Head == nil && end.At-p.Request.At >= p.session.Options.Timeout {
 		// The transport stops waiting for a head at the same time as we do.
-		err = p.session.timeout(awaited, p.session.Options.Timeout)
+		err = p.session.timeout(&TimeoutError{Awaited: awaited, After: p.session.Options.Timeout})
 	}
 	var late *TimeoutError
 	if errors.As(err, &late) {
@@ -339,17 +357,40 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 const startTimes = 3
 
 // limit is how long the answer may take.
-func (p *Pending) limit() time.Duration {
-	limit := p.session.Options.Timeout
+func (p *Pending) limit() (limit, slowest time.Duration) {
+	limit = p.session.Options.Timeout
 	if p.Method != "initialize" || p.session.Log().Transport != transport.NameStdio {
-		return limit
+		return p.session.hurried(limit, p)
 	}
 	for _, e := range p.session.Log().Events()[:p.Request.Seq] {
 		if e.Kind == wire.KindMessage && e.From == wire.Server {
-			return limit
+			return limit, 0
 		}
 	}
-	return startTimes * limit
+	return startTimes * limit, 0
+}
+
+// plain reports whether the request has no params.
+func (p *Pending) plain() bool { return p.Request.Msg != nil && p.Request.Msg.Params == nil }
+
+// Hurry makes the session wait for answers to requests without params only as long
+// as Options.Pace says, times a factor; 0 ends that. It is for what gives a peer no work
+// to do: only then do earlier answers say how long one may take. As long as the factor
+// is 1, an answer that is missing may only be late, and the log does not call it a timeout.
+func (s *Session) Hurry(times int) { s.hurry.Store(int64(times)) }
+
+// hurried returns how long an answer may take, and the slowest one if the limit was
+// learned from it.
+func (s *Session) hurried(limit time.Duration, p *Pending) (learned, slowest time.Duration) {
+	times := time.Duration(s.hurry.Load())
+	if times == 0 || s.Options.Pace == nil || !p.plain() {
+		return limit, 0
+	}
+	learned, slowest, known := s.Options.Pace.limit(p.Method)
+	if learned *= times; !known || learned >= limit {
+		return limit, 0
+	}
+	return learned, slowest
 }
 
 // giveUp cancels a request that was not answered in time
@@ -399,42 +440,63 @@ func (p *Pending) Answers(e *wire.Event) bool {
 }
 
 // await waits for an event. If none comes, the error says why. The log records a
-// timeout, so that a judge can tell a missing answer from an unfinished wait.
-func (s *Session) await(ctx context.Context, limit time.Duration, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
-	waiting, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// timeout, so that a judge can tell a missing answer from an unfinished wait. The limit
+// may grow while it passes.
+func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.Duration), from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
 	ends := func(e *wire.Event) bool {
 		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server
 	}
+	most, slowest := limit()
 	before := s.Log().Events()
 	before = before[:min(from, len(before))]
 	if i := slices.IndexFunc(before, ends); i >= 0 {
+		waiting, cancel := context.WithTimeout(ctx, most)
+		defer cancel()
 		// No further event comes, although the process may still run.
 		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, before[i])}
 	}
 	var end *wire.Event // of the connection
-	e, err := s.Log().Await(waiting, from, func(e *wire.Event) bool {
-		if ends(e) {
-			end = e
-			return true
+	for began := time.Now(); ; {
+		due := began.Add(most)
+		waiting, cancel := context.WithDeadline(ctx, due)
+		e, err := s.Log().Await(waiting, from, func(e *wire.Event) bool {
+			if ends(e) {
+				end = e
+				return true
+			}
+			return match(e)
+		})
+		if err != nil && end == nil && waiting.Err() != nil && ctx.Err() == nil && slowest > 0 {
+			s.Options.Pace.overslept(time.Since(due))
+			if most, slowest = limit(); began.Add(most).After(time.Now()) {
+				cancel()
+				continue
+			}
 		}
-		return match(e)
-	})
-	switch {
-	case err == nil && e != end:
-		return e, nil
-	case err == nil, errors.Is(err, wire.ErrEnded):
-		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, end)}
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		defer cancel()
+		switch {
+		case err == nil && e != end:
+			return e, nil
+		case err == nil, errors.Is(err, wire.ErrEnded):
+			return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, end)}
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		}
+		return nil, s.timeout(&TimeoutError{Awaited: awaited, After: most, Slowest: slowest, Doubtful: slowest > 0 && s.hurry.Load() == 1})
 	}
-	return nil, s.timeout(awaited, limit)
 }
 
-func (s *Session) timeout(awaited string, limit time.Duration) error {
-	_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Server, Note: awaited})
-	return &TimeoutError{Awaited: awaited, After: limit}
+func (s *Session) timeout(late *TimeoutError) error {
+	e := wire.Event{Kind: wire.KindTimeout, From: wire.Server, Note: late.Awaited}
+	if late.Doubtful {
+		e = wire.Event{Kind: wire.KindNote, Note: late.Error() + "; whether it never comes is tried again"}
+	}
+	_, _ = s.Log().Append(e)
+	return late
 }
+
+// always is a limit that does not change.
+func (s *Session) always() (limit, slowest time.Duration) { return s.Options.Timeout, 0 }
 
 // exitGrace is how long a server that has closed its output may take to exit.
 // After that, the closing itself counts as the cause.
@@ -461,12 +523,12 @@ func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
 
 // AwaitEvent waits for an event after a position in the log.
 func (s *Session) AwaitEvent(ctx context.Context, from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
-	return s.await(ctx, s.Options.Timeout, from, awaited, match)
+	return s.await(ctx, s.always, from, awaited, match)
 }
 
 // AwaitNotification waits for a notification after a position in the log.
 func (s *Session) AwaitNotification(ctx context.Context, from int, method string) (*wire.Event, error) {
-	return s.await(ctx, s.Options.Timeout, from, method, func(e *wire.Event) bool {
+	return s.await(ctx, s.always, from, method, func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
 	})
 }

@@ -41,6 +41,9 @@ type Needs struct {
 	ToolRoles []string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
+	// Brief says that what the check sends gives the server nothing to do: its plain
+	// requests are answered as quickly as before, or not at all.
+	Brief bool
 	// Long says that the check waits, on some servers, for a message that never comes.
 	Long bool
 	// Concurrent says that the check is about several requests at the same time: a

@@ -31,6 +31,7 @@ type Engine struct {
 	// answers. Nil: that is not possible.
 	Restart func(context.Context) error
 
+	pace        client.Pace
 	liveness    liveness
 	limits      limits
 	concurrency concurrency
@@ -73,7 +74,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if e.target != nil {
 		o.NoOp = e.target.noOp
 	}
-	o.Limited = e.limits.wait
+	o.Limited, o.Pace = e.limits.wait, &e.pace
 	conn, err := e.Dialer.Dial(ctx, e.Trace.Connect(e.Dialer.Transport(), label))
 	if err != nil {
 		return nil, err
@@ -198,10 +199,10 @@ func (e *Engine) lacking(c *Check) string {
 	return c.Needs.Lacking(e.target)
 }
 
-// alone executes a check in a session of its own.
-func (e *Engine) alone(ctx context.Context, c *Check) attempt {
+// alone executes a check in a session of its own, for the first or a further time.
+func (e *Engine) alone(ctx context.Context, c *Check, time int) attempt {
 	if c.Needs.Session == None {
-		return e.execute(ctx, c, nil)
+		return e.execute(ctx, c, nil, time)
 	}
 	s, err := e.connect(ctx, c.Name, c.options())
 	if err == nil {
@@ -213,16 +214,20 @@ func (e *Engine) alone(ctx context.Context, c *Check) attempt {
 	if err != nil {
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session could be opened for the check: " + err.Error()}, unanswered: true}
 	}
-	return e.execute(ctx, c, s)
+	return e.execute(ctx, c, s, time)
 }
 
-// execute runs the body of a check.
-func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session) attempt {
+// execute runs the body of a check, for the first or a further time.
+func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int) attempt {
 	limit, cancel := context.WithTimeoutCause(ctx, checkTime*e.Timeout, errCheckTime)
 	defer cancel()
 	limit, abort := context.WithCancelCause(limit)
 	defer context.AfterFunc(e.liveness.gone, func() { abort(e.GivenUp()) })()
 	t := newT(limit, e, c, s)
+	if s != nil && c.Needs.Brief {
+		s.Hurry(time)
+		defer s.Hurry(0)
+	}
 	mark := 0
 	if s != nil {
 		mark = s.Log().Len()
@@ -236,7 +241,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session) attem
 	if cause := e.GivenUp(); cause != nil && t.outcome.Verdict != Passed {
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()}}
 	}
-	a := attempt{outcome: t.outcome, unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {
 		a.unopened = t.unopenedFor()
 		if t.refusedLikeAll() {

@@ -20,11 +20,18 @@ type attempt struct {
 	outcome Outcome
 	// unanswered says that something that the server had to send did not come.
 	unanswered bool
+	doubtful   bool // that was found out by a limit which has to be tried twice
 	interference
 	refusals []refused // of a failed check
 	several  bool      // it used more than one session
 	unopened bool      // its session was not opened for it
 }
+
+// Times that a check is executed: learned limits are doubled the further times.
+const (
+	first   = 1
+	further = 2
+)
 
 // settled reports whether another execution could not change the outcome: all
 // went well, or the server answered everything and the check says why that is
@@ -160,10 +167,19 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case s != nil && s == p.shared && p.stuck.Load():
 		return false
 	}
-	if s != nil {
-		f.last = p.execute(ctx, f.Check, s)
-	} else {
-		f.last = p.alone(ctx, f.Check)
+	switch {
+	case s != nil:
+		f.last = p.execute(ctx, f.Check, s, first)
+	case f.last.doubtful:
+		f.last = p.alone(ctx, f.Check, further)
+	default:
+		f.last = p.alone(ctx, f.Check, first)
+	}
+	if f.last.doubtful && s == nil && p.apart() && ctx.Err() == nil {
+		f.last = p.alone(ctx, f.Check, further)
+		if f.last.outcome.Verdict == Passed {
+			f.last.outcome.note("at first an answer did not come as soon as others had; it did when the check was run again")
+		}
 	}
 	switch {
 	case ctx.Err() != nil, f.last.settled():
@@ -213,14 +229,14 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	var unanswered []*Future // in a row
 	probed := false
 	for _, f := range checks {
-		first := f.last
+		before := f.last
 		e.closing.Wait()
 		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
 			f.giveUp(cause)
 			continue
 		}
 		probed = true
-		if len(unanswered) >= maxUnanswered && !e.hasDied() && first.unanswered && !first.lost && first.limit == nil {
+		if len(unanswered) >= maxUnanswered && !e.hasDied() && before.unanswered && !before.doubtful && !before.lost && before.limit == nil {
 			f.keep() // enough of them got no answer alone, either
 			continue
 		}
@@ -229,7 +245,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		e.excuse(ctx, f, again)
 		switch {
 		case ctx.Err() != nil:
-			f.last = first // the second execution was cut short
+			f.last = before // the second execution was cut short
 			f.giveUp(ErrInterrupted)
 			continue
 		case f.last.unanswered:
@@ -240,8 +256,8 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 				unanswered = nil
 			}
 			continue
-		case first.mine() && f.last.outcome.Verdict == Passed:
-			f.last.outcome.note("it failed while other checks ran, and passed alone: " + first.outcome.Record.Findings()[0].Message)
+		case before.mine() && f.last.outcome.Verdict == Passed:
+			f.last.outcome.note("it failed while other checks ran, and passed alone: " + before.outcome.Record.Findings()[0].Message)
 		}
 		giveUp(unanswered, nil)
 		unanswered = nil
@@ -353,7 +369,7 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 // unless they have disturbed it, or cost it.
 func (w *worker) execute(ctx context.Context, f *Future) {
 	if s := w.session(ctx, f.Check); s != nil {
-		f.last = w.engine.execute(ctx, f.Check, s)
+		f.last = w.engine.execute(ctx, f.Check, s, further)
 		if !f.last.lost {
 			// A check that is run once more must not meet what it sent before.
 			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
@@ -366,7 +382,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 		w.drop(ctx) // a server may bound how many sessions it keeps
 		w.engine.closing.Wait()
 	}
-	f.last = w.engine.alone(ctx, f.Check)
+	f.last = w.engine.alone(ctx, f.Check, further)
 }
 
 func (w *worker) drop(ctx context.Context) {

@@ -25,7 +25,7 @@ type UnresponsiveError struct {
 }
 
 func (e *UnresponsiveError) Error() string {
-	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v", e.Since, strings.Join(e.Unanswered, ", "), e.After)
+	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v; if it may take longer, raise --timeout", e.Since, strings.Join(e.Unanswered, ", "), e.After)
 }
 
 // liveness is what the engine knows of whether the target answers. Its lock is

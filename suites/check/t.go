@@ -34,6 +34,7 @@ type T struct {
 	outcome   Outcome
 	rec       *ledger.Recorder
 	noAnswer  bool // the check ended because an answer did not come
+	doubtful  bool // it may have been only late
 	about     string
 }
 
@@ -154,7 +155,14 @@ func (t *T) Must(err error) {
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error()+" (limits in the configuration)")
 	case errors.As(err, &timeout) && timeout.Awaited != "answer to tools/call" && t.behindTool(err):
-	case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
+	case errors.As(err, &timeout):
+		t.noAnswer, t.doubtful = true, timeout.Doubtful
+		t.Show(t.lastWords(err)...)
+		if timeout.Learned() {
+			t.Fail("%s", err)
+		}
+		t.Fail("%s: if it may take longer, raise --timeout", err)
+	case errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)
 		t.Fail("%s", err)
