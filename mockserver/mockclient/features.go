@@ -108,7 +108,8 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "elicitation.undeclared-code", Requirement: "lifecycle.capability.client-refuses-elicitation", Scenario: elicitation, WarnOnly: true,
-		Summary: "elicitation/create, which is not declared, is refused with -32603.",
+		Summary:    "elicitation/create, which is not declared, is refused with -32603.",
+		Collateral: []string{"base.error.invalid-params"}, // of sampling
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "elicitation")
 			delete(o.Answers, "elicitation/create")

@@ -24,8 +24,9 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/json-answers", Transports: overHTTP(), Requirements: []string{"http.client.json-answer"},
 		Needs: "the client did not begin a session",
-		Options: func(*ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
+		Options: func(run *ScenarioRun) server.Options {
+			// A tool that asks the client reaches one that listens with GET, and no other.
+			return server.Options{CallTimeout: run.Patience / 20, Behaviour: server.Behaviour{HTTP: server.HTTP{
 				Answer: func(*server.Request) server.AnswerForm { return server.AnswerJSON },
 				Reply: func(r *server.Reply) {
 					if r.Situation == server.AnsweredJSON {

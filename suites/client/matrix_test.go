@@ -54,7 +54,8 @@ func process(f mockclient.Fault) bool {
 	return f.Scenario == "stdio/shutdown" || f.Scenario == "stdio/stubborn"
 }
 
-// faultyRun plays the scenario of a fault against a client with it.
+// faultyRun plays the scenario of a fault against a client with it, and those that
+// are played in one launch with it.
 func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 	const limit = 20 * time.Second
 	self, err := os.Executable()
@@ -62,7 +63,7 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		return nil, err
 	}
 	s := suites.ClientScenarios{
-		Transport: f.Transport(), Scenarios: []string{f.Scenario}, Bridge: []string{self}, Network: new(memory.Network),
+		Transport: f.Transport(), Scenarios: client.Together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network),
 		Launch: func(p client.Endpoint) (transport.Process, error) {
 			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.UserActions}

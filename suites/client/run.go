@@ -1,11 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -92,8 +94,8 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, func(i int) error {
-		err := e.runScenario(ctx, e.outcomes[i])
+	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T) error {
+		err := e.runScenario(ctx, t)
 		if err != nil {
 			stop(err)
 		}
@@ -110,13 +112,14 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	opened.Add(len(scenarios))
 	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
-	return e.all(serving, scenarios, func(i int) error {
-		run, dir, err := e.prepare(e.outcomes[i])
+	return e.all(serving, scenarios, nil, func(t *T) error {
+		i := slices.Index(e.outcomes, t)
+		run, dir, err := e.prepare(t)
 		defer func() { _ = os.RemoveAll(dir) }()
 		var server scenarioServer
 		if err == nil {
 			run.UserPatience = e.Timeout
-			server, endpoints[i], err = e.open(serving, e.outcomes[i], run, dir)
+			server, endpoints[i], err = e.open(serving, t, run, dir)
 		}
 		opened.Done()
 		if i == 0 {
@@ -127,7 +130,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 			return err
 		}
 		<-ctx.Done()
-		e.outcomes[i].Ending.Attended = true
+		t.Ending.Attended = true
 		server.leave()
 		leaving, cancel := context.WithTimeout(serving, leaveWait)
 		defer cancel()
@@ -136,9 +139,9 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	})
 }
 
-// all runs every scenario in a goroutine of its own, and judges each as soon as it
-// and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, run func(i int) error) ([]*T, error) {
+// all runs every scenario in a goroutine of its own, unless the client did well in a
+// launch for several, and judges each as soon as it and the baseline have ended.
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -162,12 +165,29 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, run func(i int)
 	var failed error
 	var once sync.Once
 	var all sync.WaitGroup
+	play := func(t *T) {
+		if err := run(t); err != nil {
+			once.Do(func() { failed = err })
+		}
+	}
+	for _, j := range slices.Compact(slices.SortedFunc(maps.Values(joints), byName)) {
+		all.Go(func() {
+			play(j.t)
+			j.t.gather(e.Trace)
+			<-e.baselineDone
+			j.judge(e.outcomes[0])
+		})
+	}
 	for i, s := range scenarios {
 		all.Go(func() {
-			if err := run(i); err != nil {
-				once.Do(func() { failed = err })
+			if j := joints[i]; j != nil {
+				if t := j.of(s); t != nil {
+					e.ended(i, t)
+					return
+				}
 			}
 			t := e.outcomes[i]
+			play(t)
 			t.Baseline = e.outcomes[0]
 			t.AuthorizationBaseline = e.authBaseline
 			t.gather(e.Trace)
@@ -183,34 +203,44 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, run func(i int)
 			}
 			t.judge()
 			for range maxRepeats {
-				if t = e.repeat(ctx, t); t == e.outcomes[i] {
+				again := e.repeat(ctx, t)
+				if again == t {
 					break
 				}
-				e.outcomes[i] = t
+				t = again
 			}
-			if e.Done != nil {
-				e.Done(t)
-			}
+			e.ended(i, t)
 		})
 	}
 	all.Wait()
 	return e.outcomes, failed
 }
 
+// ended takes the outcome of a scenario.
+func (e *Engine) ended(i int, t *T) {
+	if e.outcomes[i] != t { // the baseline, which others read, stays
+		e.outcomes[i] = t
+	}
+	if e.Done != nil {
+		e.Done(t)
+	}
+}
+
 // maxRepeats is how often a scenario that the client has broken off is run again.
 const maxRepeats = 2
 
-// repeat runs a scenario again that the client has broken off, and returns the
-// outcome that counts: on a busy machine a client may give up on any server, so
-// what the server did is to blame only if the client breaks off again.
+// repeat runs a scenario again that the client has broken off or was stopped in, and
+// returns the outcome that counts: on a busy machine a client may give up on any
+// server, so what the server did is to blame only if the client breaks off again. A
+// client that was stopped because it was silent gets the whole time limit.
 func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	ok, decided, _ := t.Continued()
-	if ok || !decided || t.Ending.Exit == nil || t.Ending.Attended || !t.accused() {
+	if ok || !decided || t.Ending.Exit == nil && !t.Ending.Silent || t.Ending.Attended || !t.accused() {
 		return t
 	}
 	again := &T{
 		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, Baseline: t.Baseline, AuthorizationBaseline: t.AuthorizationBaseline,
-		after: len(e.Trace.Logs()),
+		after: len(e.Trace.Logs()), full: t.Ending.Silent,
 	}
 	if err := e.runScenario(ctx, again); err != nil || again.Ending.Skipped != "" {
 		return t
@@ -342,7 +372,7 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	if o.Catalogue == nil {
 		o.Catalogue = catalogue()
 	}
-	o.CallTimeout = run.UserPatience
+	o.CallTimeout = cmp.Or(o.CallTimeout, run.UserPatience)
 	o.Behaviour.HTTP.Reply = anyMediaType(o.Behaviour.HTTP.Reply)
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
@@ -494,7 +524,9 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 	quiet := min(quietTime, e.Timeout/20)
 	look := time.NewTicker(quiet / 2)
 	defer look.Stop()
-	seen, since, began := 0, time.Now(), time.Now()
+	began := time.Now()
+	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, any: began, client: began}
+	late := func() Ending { return Ending{Late: true, Busy: time.Since(heard.any) < min(busyTime, e.Timeout/4)} }
 	for {
 		select {
 		case <-p.Done():
@@ -506,21 +538,27 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			return Ending{Skipped: cutShort(ctx)}
 		case <-limit.C:
 			if run.Scenario.Name == Baseline {
-				e.launches.baselineHangs(seen > 0)
+				e.launches.baselineHangs(heard.events > 0)
 			}
 			if more := e.launches.minimum() - time.Since(began); more > 0 {
 				limit.Reset(more)
 				continue
 			}
-			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}
+			return late()
 		case <-look.C:
 		}
-		if n := e.heard(t); n != seen {
-			seen, since = n, time.Now()
-		}
+		heard.look()
 		// A client that has not spoken yet may be starting on a busy machine.
-		if seen > 0 && (time.Since(since) >= quiet || time.Since(began) >= e.Timeout/4) {
+		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4) {
 			s.idle()
+		}
+		if heard.events > 0 && !t.full && time.Since(heard.client) > e.silence(run) {
+			if run.Scenario.Name == Baseline {
+				e.launches.baselineHangs(true)
+			}
+			end := late()
+			end.Silent = true
+			return end
 		}
 		if run.Scenario.Patient || !e.launches.baselineHung() {
 			continue
@@ -528,19 +566,42 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		// It hangs with an ordinary server as well, so hanging here is not news.
 		// It only needs enough time to react to what the server sends.
 		lasted := time.Since(e.launches.since(began))
-		if seen > 0 && time.Since(since) > run.Patience+quiet || lasted > 2*run.Patience {
-			return Ending{Late: true, Busy: time.Since(since) < min(busyTime, e.Timeout/4)}
+		if heard.events > 0 && time.Since(heard.any) > run.Patience+quiet || lasted > 2*run.Patience {
+			return late()
 		}
 	}
 }
 
-// heard returns how many events the connections of a scenario have brought.
-func (e *Engine) heard(t *T) int {
-	n := 0
-	for _, l := range t.logs(e.Trace) {
-		n += l.Len()
+// silence is how long a client that has spoken may send nothing: a multiple of what it
+// takes with an ordinary server, at least a third of the time limit and the time that
+// two answers may take, at most the time limit.
+func (e *Engine) silence(run *ScenarioRun) time.Duration {
+	return min(e.Timeout, max(e.launches.minimum(), e.Timeout/3, 2*run.Patience))
+}
+
+// activity is when the connections of a scenario last brought something.
+type activity struct {
+	logs        func() []*wire.Log
+	events      int
+	any, client time.Time
+	read        map[*wire.Log]int
+}
+
+// look notes what has come since the last look.
+func (a *activity) look() {
+	if a.read == nil {
+		a.read = make(map[*wire.Log]int)
 	}
-	return n
+	for _, l := range a.logs() {
+		for _, e := range l.Events()[a.read[l]:] {
+			a.read[l]++
+			a.events++
+			a.any = time.Now()
+			if e.From == wire.Client {
+				a.client = a.any
+			}
+		}
+	}
 }
 
 // tail keeps the end of what is written to it.

@@ -90,6 +90,9 @@ type Ending struct {
 	// Late says that the client was still there at the time limit, Busy that it
 	// had done something shortly before.
 	Late, Busy bool
+	// Silent says that the client was stopped before the time limit because it had
+	// sent nothing for long.
+	Silent bool
 	// Skipped says why the client was not launched at all, or "".
 	Skipped string
 	// Attended says that a person connected the client and decided when to stop:
@@ -118,7 +121,8 @@ type T struct {
 	// Authorizes says that the client is meant to seek authorization.
 	Authorizes bool
 
-	after int // connections that the trace held when the run began
+	after int  // connections that the trace held when the run began
+	full  bool // the client has the whole time limit, whether or not it is silent
 	rec   *ledger.Recorder
 }
 

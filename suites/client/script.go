@@ -27,17 +27,16 @@ type Asker struct {
 	raw bool // raw texts were sent, with ids that the log does not know
 }
 
-type scriptKey struct{}
-
 // During returns the middleware, for all methods, that runs a script once in a
 // session.
 func (run *ScenarioRun) During(script Script) server.Middleware {
+	once := new(struct{ _ byte }) // each script has a key of its own
 	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		if !operation(r.Method) || !r.Session.Initialized() {
 			return next(ctx, r)
 		}
 		first := make(chan struct{})
-		if r.Session.Value(scriptKey{}, func() any { return first }) == any(first) {
+		if r.Session.Value(once, func() any { return first }) == any(first) {
 			r.Detach()
 			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience})
 		}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// joint lists scenarios that one server can play at once, since none hides what
+// another is about. Each launch of a client costs what the client's start costs. If
+// the client comes through the joint, it needs no launch for those of the scenarios
+// in which nothing is found; each of the others is played alone, and only that counts.
+type joint struct {
+	name      string
+	scenarios []string
+}
+
+// What a server breaks on purpose in its requests is not held against the answers, so
+// scenarios that break something have no company that asks the client.
+var joints = []joint{
+	{"additions", []string{
+		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
+	}},
+	{"bare", []string{"exchange/bare", "exchange/notifications", "lists/whole", "http/sse-crlf", "http/delete"}},
+	{"pages", []string{"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/listening"}},
+	{"features", []string{"features/sampling", "features/elicitation", "http/sse-idle", "http/no-session"}},
+	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
+}
+
+// jointPrefix stands before the name of a joint where a scenario's would be.
+const jointPrefix = "together/"
+
+// jointRun is one launch for several scenarios.
+type jointRun struct {
+	t       *T
+	members []*T
+	through bool          // the client came through all of them
+	done    chan struct{} // closed when that is known
+}
+
+// jointRuns returns the joints of which several scenarios are to be played, by the
+// indices of the scenarios.
+func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
+	runs := make(map[int]*jointRun)
+	for _, j := range joints {
+		var members []int
+		for i, s := range scenarios {
+			if slices.Contains(j.scenarios, s.Name) {
+				members = append(members, i)
+			}
+		}
+		if len(members) < 2 {
+			continue
+		}
+		together := &Scenario{Name: jointPrefix + j.name}
+		run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes}, done: make(chan struct{})}
+		var parts []func(*ScenarioRun) server.Options
+		for _, i := range members {
+			parts = append(parts, scenarios[i].Options)
+			run.members = append(run.members, &T{Scenario: scenarios[i], Transport: e.Transport, Authorizes: e.Authorizes})
+			runs[i] = run
+		}
+		together.Options = func(run *ScenarioRun) server.Options {
+			var all server.Options
+			for _, part := range parts {
+				if part != nil {
+					merge(reflect.ValueOf(&all).Elem(), reflect.ValueOf(part(run)))
+				}
+			}
+			return all
+		}
+	}
+	return runs
+}
+
+func byName(a, b *jointRun) int { return strings.Compare(a.t.Scenario.Name, b.t.Scenario.Name) }
+
+// judge judges each scenario by what the client did in the launch for all.
+func (r *jointRun) judge(baseline *T) {
+	defer close(r.done)
+	if r.t.Ending.Skipped != "" {
+		return
+	}
+	r.t.Baseline = baseline
+	ok, decided, _ := r.t.Continued()
+	r.through = ok && decided && !r.t.leftUnanswered()
+	for _, t := range r.members {
+		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, baseline
+		t.judge()
+	}
+}
+
+// unjudged reports whether the harness failed to judge a requirement.
+func (t *T) unjudged() bool {
+	return slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
+		return t.recorder().Record.At(id, wire.Client).Error != ""
+	})
+}
+
+// leftUnanswered reports whether the client missed a time limit.
+func (t *T) leftUnanswered() bool {
+	for _, c := range t.Conversations {
+		if slices.ContainsFunc(c.Events, func(e *wire.Event) bool { return e.Kind == wire.KindTimeout }) {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the run of a scenario, or nil if it has to be played alone.
+func (r *jointRun) of(s *Scenario) *T {
+	<-r.done
+	t := r.members[slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s })]
+	if !r.through || t.accused() || t.unjudged() {
+		return nil
+	}
+	return t
+}
+
+// merge adds options to others. It panics if both set what only one can: that is a
+// fault of the list of joints, which a test finds.
+func merge(into, more reflect.Value) {
+	switch {
+	case more.IsZero():
+	case into.Type() == reflect.TypeFor[map[string]server.Middleware]():
+		b := server.Behaviour{Methods: into.Interface().(map[string]server.Middleware)}
+		for method, m := range more.Interface().(map[string]server.Middleware) {
+			b.Wrap(method, m)
+		}
+		into.Set(reflect.ValueOf(b.Methods))
+	case into.Kind() == reflect.Struct:
+		for i := range into.NumField() {
+			merge(into.Field(i), more.Field(i))
+		}
+	case into.Kind() == reflect.Slice:
+		into.Set(reflect.AppendSlice(into, more))
+	case into.IsZero(), into.Comparable() && into.Equal(more):
+		into.Set(more)
+	default:
+		panic(fmt.Sprintf("two scenarios of a joint set a %s", into.Type()))
+	}
+}

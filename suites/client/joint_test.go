@@ -1,0 +1,54 @@
+package client
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+)
+
+// TestJoints holds the list of joints to what they need: scenarios that exist, that
+// want nothing of their own from the launch, and whose servers one can be.
+func TestJoints(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, j := range joints {
+		for _, name := range j.scenarios {
+			i := slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == name })
+			if i < 0 || seen[name] {
+				t.Errorf("%s: scenario %s does not exist or is in two joints", j.name, name)
+				continue
+			}
+			seen[name] = true
+			s := Scenarios()[i]
+			if s.Judge == nil || s.UserActions != "" || s.Patient || s.Path != "" || s.Authorization != nil || s.Official != "" || s.IgnoreSIGTERM {
+				t.Errorf("%s: scenario %s wants a launch of its own", j.name, name)
+			}
+		}
+	}
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+		var scenarios []*Scenario
+		for _, s := range Scenarios() {
+			if s.Applies(over) {
+				scenarios = append(scenarios, s)
+			}
+		}
+		e := &Engine{Transport: over}
+		for _, j := range e.jointRuns(scenarios) {
+			o := j.t.Scenario.Options(&ScenarioRun{Scenario: j.t.Scenario, Patience: time.Second, UserPatience: time.Second})
+			if o.Behaviour.Methods == nil && len(o.Without) == 0 {
+				t.Errorf("%s over %s: the server behaves as any other", j.t.Scenario.Name, over)
+			}
+		}
+	}
+}
+
+// Together returns the scenarios of a scenario's joint, or the scenario alone.
+func Together(scenario string) []string {
+	for _, j := range joints {
+		if slices.Contains(j.scenarios, scenario) {
+			return j.scenarios
+		}
+	}
+	return []string{scenario}
+}
