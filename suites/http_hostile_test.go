@@ -89,13 +89,17 @@ func TestTargetThatDies(t *testing.T) {
 		if !killed {
 			t.Fatal("the server was not killed")
 		}
+		// Nothing can be tried again, so that all messages are named that can be the cause.
+		for _, q := range run.Requirements {
+			down := q.ID == "base.response.present"
+			if q.Verdict == result.Fail || q.Verdict == result.Warn != down {
+				t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+			} else if down && (!strings.Contains(q.Findings[0].Message, "the server answered nothing any more") || !strings.Contains(killmatrix.Why(q), "no-such-method")) {
+				t.Errorf("the finding is %s", killmatrix.Why(q))
+			}
+		}
 		if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "no longer answers an initialize") {
 			t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
-		}
-		for _, q := range run.Requirements {
-			if q.Verdict == result.Fail {
-				t.Errorf("%s is blamed for it: %s", q.ID, killmatrix.Why(q))
-			}
 		}
 	}))
 	t.Run("and is restarted", inVirtualTime(func(t *testing.T) {
@@ -148,7 +152,7 @@ func runMortal(t *testing.T, restarts bool) (run *result.Run, killed bool) {
 		checks.Restart = func(context.Context) error { alive.set(true); return nil }
 	}
 	run, _, err := suites.Run(t.Context(), checks, suites.Options{
-		Selection: suites.Selection{Select: []string{selected, "ping", "base.request", "http.server.version-header-missing"}},
+		Selection: suites.Selection{Select: []string{selected, "ping", "base.response.present", "base.request", "http.server.version-header-missing"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -112,6 +113,7 @@ func (s *serverRun) finish(ctx context.Context) {
 			s.ledger.Cause = cause
 		}
 	}
+	s.ledger.Add(s.engine.Blame(slices.Collect(maps.Values(s.futures))))
 	if n := s.engine.Restarts(); n > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("the server stopped answering and was started again, %d times in this run", n))
 	}

@@ -276,5 +276,9 @@ func (e *Engine) Alive(ctx context.Context) error {
 	if !e.hasDied() && !e.left.Load() && e.shared.Fence(ctx) == nil {
 		return nil
 	}
-	return e.probe(ctx)
+	err := e.open(ctx, "whether the server is alive", client.Options{}, nil)
+	if refused := (*client.RefusedError)(nil); errors.As(err, &refused) && (refused.Forbidden() || wire.TooMany(refused.Exchange.Head)) {
+		return nil // it may decide whom it serves, and how many
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 // The rule of isolation. First all checks are run at once, in shared sessions
@@ -51,6 +52,9 @@ type Future struct {
 	Check *Check
 	done  chan struct{}
 	last  attempt
+	// abandoned is what the check had recorded when the target went down and it
+	// could not be run again.
+	abandoned ledger.Record
 }
 
 // Await returns the outcome of the check. It comes in bounded time, as every
@@ -76,6 +80,7 @@ func (f *Future) giveUp(cause error) {
 		f.keep()
 		return
 	}
+	f.abandoned = f.last.outcome.Record
 	f.finish(Outcome{Check: f.Check, Verdict: Inconclusive, Reason: cause.Error()})
 }
 

@@ -147,6 +147,10 @@ func (t *T) Must(err error) {
 	var stream *transport.StreamError
 	switch {
 	case err == nil:
+	case errors.As(err, &start) && t.wasServed():
+		// The engine finds out whether another check has brought it down.
+		t.noAnswer = true
+		t.Fail("the server was there before, and then could not be reached: %s", err)
 	case errors.As(err, &start), errors.As(err, &stream):
 		t.noAnswer = true
 		t.end(Inconclusive, err.Error())
@@ -175,6 +179,14 @@ func (t *T) Must(err error) {
 		t.Show(t.lastWords(err)...)
 		t.Fail("%s", err)
 	}
+}
+
+// wasServed reports whether the target, which all connections share, has answered
+// something in a session of the check.
+func (t *T) wasServed() bool {
+	return !t.engine.apart() && slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+		return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindHTTPResponse })
+	})
 }
 
 // behindTool ends the body when an answer did not come in time while a call of a tool

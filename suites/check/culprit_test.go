@@ -1,0 +1,105 @@
+package check_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+)
+
+// mortal is a server over HTTP that goes down when it gets a certain method.
+type mortal struct {
+	server *httptest.Server
+	down   atomic.Bool
+	// answers says that it answers the deadly request before it goes down, hangs that
+	// it keeps connections open and says nothing.
+	answers, hangs bool
+	gone           chan struct{}
+}
+
+const deadly = "mcpconform/deadly"
+
+func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
+	method := wire.Parse(raw).Method
+	kills := method == deadly && m.down.CompareAndSwap(false, true)
+	if kills && !m.hangs {
+		_ = m.server.Listener.Close()
+	}
+	switch {
+	case m.down.Load() && m.hangs:
+		select {
+		case <-m.gone:
+		case <-r.Context().Done():
+		}
+	case m.down.Load() && !(kills && m.answers):
+		panic(http.ErrAbortHandler)
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	default:
+		answer := reticentAnswer(raw, `{}`, func(string) bool { return true })
+		if answer == "" {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Connection", "close")
+		_, _ = io.WriteString(w, answer)
+	}
+}
+
+// A server over HTTP that falls over after one message, and stays down, gets the
+// finding of the check that sent it, and no other check blames it.
+func TestBlame(t *testing.T) {
+	for name, m := range map[string]*mortal{
+		"at once":   {},
+		"afterward": {answers: true},
+		"hangs":     {hangs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m.gone = make(chan struct{})
+			m.server = httptest.NewUnstartedServer(m)
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.server.Listener = l
+			m.server.Start()
+			t.Cleanup(m.server.Close)
+			t.Cleanup(func() { close(m.gone) })
+			e := engine(silentTimeout)
+			e.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: m.server.URL, Timeout: silentTimeout}}
+			e.Parallel = 4
+			if _, err := e.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			checks, _ := pings(12)
+			kills := &check.Check{Name: "x/kills", Requirements: []string{"x.kills"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
+				t.Call(deadly, nil, client.Deliberately("x.kills"))
+				t.Call("ping", nil)
+			}}
+			futures := e.Start(t.Context(), append(checks, kills), nil)
+			for _, f := range futures {
+				if o := f.Await(); o.Verdict != check.Passed && o.Verdict != check.Inconclusive {
+					t.Errorf("%s is %v: %+v", o.Check.Name, o.Verdict, o.Record.Findings())
+				}
+			}
+			record := e.Blame(futures)
+			findings := record.Findings()
+			if len(findings) != 1 || findings[0].WarnOnly || findings[0].Source != "x/kills" || record.At("x.kills", wire.Server).Exercised != 1 ||
+				!strings.Contains(findings[0].Message, "answered nothing any more after this") {
+				t.Errorf("the findings are %+v", findings)
+			}
+			e.Finish(context.Background())
+		})
+	}
+}
