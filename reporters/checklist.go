@@ -243,6 +243,9 @@ func (c *checklist) details(q *result.Requirement) {
 	if q.Omitted > 0 {
 		c.printf("- and %d more of the same kind\n", q.Omitted)
 	}
+	for _, words := range dispute(q) {
+		c.printf("- Disputed: %s\n", mdText(words))
+	}
 	for _, note := range q.Notes {
 		c.printf("- Note: %s\n", mdText(line(note, limitMessage)))
 	}

@@ -79,7 +79,7 @@ func (o outcome) style() style {
 		return boldRed
 	case outWarn:
 		return boldAmber
-	case outInconclusive, outExpected:
+	case outInconclusive, outExpected, outDisputed:
 		return cyan
 	case outError:
 		return magenta
@@ -119,7 +119,7 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	if c.Verbose {
 		c.list()
 	}
-	for _, o := range []outcome{outFail, outError, outWarn} {
+	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
 		for _, q := range c.having(o) {
 			c.block(o, q)
 		}
@@ -215,6 +215,16 @@ func (c *console) block(o outcome, q *result.Requirement) {
 	}
 	if more := len(q.Findings) - shown + max(q.Omitted, 0); more > 0 {
 		c.field("", fmt.Sprintf("and %d more %s", more, plural(more, "finding", "findings")), dim)
+	}
+	words := dispute(q)
+	if len(words) > 1 && !c.Verbose {
+		words = []string{line(q.Disputed.Threads[0].URL, limitMessage)}
+		if more := len(q.Disputed.Threads) - 1; more > 0 {
+			words[0] += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	for _, w := range words {
+		c.field("Disputed", w, "")
 	}
 	for _, note := range q.Notes {
 		c.field("Note", line(note, c.limit()), "")

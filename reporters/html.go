@@ -76,7 +76,7 @@ type htmlRow struct {
 	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL string
 	Open                                                                                         bool
 	Omitted                                                                                      int
-	Checks, Notes                                                                                []string
+	Checks, Notes, Disputed                                                                      []string
 	Findings                                                                                     []htmlFinding
 }
 
@@ -151,7 +151,7 @@ func (v *view) html() *htmlPage {
 			row.Anchor = anchor(q.ID, anchors)
 			counts[v.outcome(q)]++
 			s.Rows = append(s.Rows, row)
-			if o := v.outcome(q); o == outFail || o == outError || o == outWarn {
+			if o := v.outcome(q); o == outFail || o == outError || o == outWarn || o == outDisputed {
 				p.Broken = append(p.Broken, row)
 			}
 		}
@@ -239,7 +239,7 @@ func (v *view) htmlRow(q *result.Requirement) htmlRow {
 		Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q),
 		Open: o == outFail || o == outError, Omitted: max(q.Omitted, 0),
-		Findings: v.htmlFindings(q.Findings),
+		Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
 	}
 	if row.Remark == "" {
 		row.Remark = row.Summary

@@ -179,6 +179,8 @@ func TestResultsAreDocumented(t *testing.T) {
 		{reflect.TypeFor[result.Target](), []string{"properties", "target"}},
 		{reflect.TypeFor[result.Requirement](), []string{"$defs", "requirement"}},
 		{reflect.TypeFor[result.Finding](), []string{"$defs", "finding"}},
+		{reflect.TypeFor[result.Dispute](), []string{"$defs", "dispute"}},
+		{reflect.TypeFor[result.Thread](), []string{"$defs", "dispute", "properties", "threads", "items"}},
 		{reflect.TypeFor[result.Event](), []string{"$defs", "event"}},
 		{reflect.TypeFor[result.ExpectedFailure](), []string{"$defs", "expectedFailure"}},
 	} {

@@ -122,7 +122,7 @@ func xmlText(s string) string {
 // A broken MUST is a failure, and so is a broken SHOULD if the run is strict;
 // otherwise a broken SHOULD is a passed test with the finding in its output. A
 // requirement that does not apply or was not exercised is skipped, and so is a
-// failure that was expected. Two suites exist only when they have something to
+// failure that was expected or is disputed. Two suites exist only when they have something to
 // say: "run" has an error if the run is incomplete, and "expected-failures" a
 // failure for each stale entry, so that CI does not read such a run as good.
 //
@@ -260,6 +260,9 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 		reason, _ := v.expectation(q)
 		c.Skipped = &junitSkipped{Message: "expected failure: " + line(reason, limitMessage)}
 		out.WriteString(v.junitBody(q))
+	case outDisputed:
+		c.Skipped = &junitSkipped{Message: "disputed: " + line(q.Disputed.Title, limitMessage)}
+		out.WriteString(v.junitBody(q))
 	case outInconclusive, outSkip:
 		if why != "" {
 			why = ": " + why
@@ -291,6 +294,9 @@ func (v *view) junitBody(q *result.Requirement) string {
 	}
 	if len(q.Findings) == 0 && q.Reason != "" {
 		fmt.Fprintf(&b, "%s\n", line(q.Reason, limitMessage))
+	}
+	for _, words := range dispute(q) {
+		fmt.Fprintf(&b, "disputed: %s\n", words)
 	}
 	if link := v.link(q); link != "" {
 		fmt.Fprintf(&b, "see %s\n", link)

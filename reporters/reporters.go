@@ -25,8 +25,8 @@ import (
 // errNoRun is what every reporter returns for a nil run.
 var errNoRun = errors.New("reporters: no run to report")
 
-// outcome is a verdict as a reader sees it: the six verdicts, and a failure
-// that the expected-failures file covers.
+// outcome is a verdict as a reader sees it: the six verdicts, a failure that the
+// expected-failures file covers, and one that is disputed and does not count.
 type outcome string
 
 const (
@@ -37,10 +37,11 @@ const (
 	outFail         = outcome(result.Fail)
 	outError        = outcome(result.Error)
 	outExpected     = outcome("expected")
+	outDisputed     = outcome("disputed")
 )
 
 // outcomes in the order in which reports count them: what needs action first.
-var outcomes = []outcome{outFail, outError, outWarn, outExpected, outInconclusive, outPass, outSkip}
+var outcomes = []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outPass, outSkip}
 
 // mark is a sign that stays readable without colour and in any font.
 func (o outcome) mark() string {
@@ -57,6 +58,8 @@ func (o outcome) mark() string {
 		return "✗"
 	case outExpected:
 		return "≈"
+	case outDisputed:
+		return "≷"
 	}
 	return "!"
 }
@@ -88,6 +91,8 @@ func (o outcome) counted(n int) string {
 		word = "failed"
 	case outExpected:
 		word = "failed as expected"
+	case outDisputed:
+		word = "disputed"
 	default:
 		word = plural(n, "harness error", "harness errors")
 	}
@@ -155,6 +160,9 @@ func (v *view) outcome(q *result.Requirement) outcome {
 	case result.Fail, result.Warn:
 		if _, ok := v.expectation(q); ok {
 			return outExpected
+		}
+		if q.Disputed != nil && !v.Strict {
+			return outDisputed
 		}
 		return outcome(q.Verdict)
 	}
@@ -244,7 +252,7 @@ func safeURL(s string) string {
 
 // verdictWords says in words what the run's verdict is and what it rests on.
 func (v *view) verdictWords() (word, detail string) {
-	exercised, broken, ignored, expected := 0, 0, 0, v.counts[outExpected]
+	exercised, broken, ignored, expected, disputed := 0, 0, 0, v.counts[outExpected], v.counts[outDisputed]
 	for _, p := range v.pages {
 		for _, q := range p.requirements {
 			switch v.outcome(q) {
@@ -256,7 +264,7 @@ func (v *view) verdictWords() (word, detail string) {
 			case outWarn:
 				exercised++
 				ignored++
-			case outExpected:
+			case outExpected, outDisputed:
 				exercised++
 			}
 		}
@@ -277,11 +285,14 @@ func (v *view) verdictWords() (word, detail string) {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s %s", ignored, plural(ignored, "recommendation", "recommendations"), of))
 	}
-	if broken == 0 && ignored == 0 && exercised > 0 && expected == 0 {
+	if broken == 0 && ignored == 0 && exercised > 0 && expected == 0 && disputed == 0 {
 		parts = append(parts, "none broken")
 	}
 	if expected > 0 {
 		parts = append(parts, fmt.Sprintf("%d broken as expected", expected))
+	}
+	if disputed > 0 {
+		parts = append(parts, fmt.Sprintf("%d disputed, which %s not count", disputed, plural(disputed, "does", "do")))
 	}
 	if n := v.stale(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
@@ -305,6 +316,19 @@ func Incomplete(run *result.Run) string {
 		return why
 	}
 	return "nothing was exercised"
+}
+
+// dispute says who contests the findings of a requirement, and what mcpconform holds
+// of it: a line a thread, and one for the position.
+func dispute(q *result.Requirement) []string {
+	if q.Disputed == nil {
+		return nil
+	}
+	var lines []string
+	for _, t := range q.Disputed.Threads {
+		lines = append(lines, line(t.URL, limitMessage)+" "+line(t.Says, limitMessage))
+	}
+	return append(lines, "Our position: "+line(q.Disputed.Position, limitMessage))
 }
 
 // unexercised says in words what kind of reason requirements have to be inconclusive.

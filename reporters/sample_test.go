@@ -83,9 +83,17 @@ func sampleRun() *result.Run {
 	}}}
 	q.Expected = "fixed in 1.5 <soon>"
 	add(q)
+	q = req("tools.error.unknown-tool-protocol-error", "MUST", "server/tools", "error-handling", "A call of a tool that does not exist is answered with an error.", result.Fail, 1)
+	q.Findings = []result.Finding{{Message: "the answer is a result with isError", Disputed: "unknown-tool-as-result", Evidence: []result.Event{
+		got(44, `{"jsonrpc":"2.0","id":9,"result":{"content":[],"isError":true}}`),
+	}}}
+	q.Disputed = &result.Dispute{ID: "unknown-tool-as-result", Title: "An unknown tool that is answered with isError",
+		Threads:  []result.Thread{{URL: "https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2145", Says: "A proposal to report it so."}},
+		Position: "The page lists it among the protocol errors."}
+	add(q)
 	for _, name := range []string{"progress.token.echoed", "progress.value.increases", "progress.stops", "progress.total.number"} {
 		q = req(name, "MUST", "basic/utilities/progress", "progress-flow", "Progress of "+name+" is right.", result.Inconclusive, 0)
-		q.Reason = "no tool reported progress: name one in the configuration, tools.progress"
+		q.Reason, q.Unexercised = "no tool reported progress: name one in the configuration, tools.progress", result.NotProvoked
 		add(q)
 	}
 	q = req("tools.list-changed.sent", "SHOULD", "server/tools", "list-changed-notification", "A server that declared listChanged notifies of a changed list.", result.Inconclusive, 0)

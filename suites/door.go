@@ -258,6 +258,8 @@ func tell(t *testing.T, run *result.Run, q result.Requirement) {
 	switch {
 	case q.Expected != "":
 		t.Skipf("%s as expected: %s", q.Verdict, q.Expected)
+	case q.Disputed != nil && !run.Strict:
+		t.Skipf("%s, but disputed: %s\n%s", q.Verdict, q.Disputed.Title, explain(run, q))
 	case q.Verdict == result.Fail, q.Verdict == result.Error, q.Verdict == result.Warn && run.Strict:
 		t.Error(explain(run, q))
 	case q.Verdict == result.Warn:
@@ -283,6 +285,12 @@ func explain(run *result.Run, q result.Requirement) string {
 		for _, e := range f.Evidence {
 			fmt.Fprintf(&b, "    %s %s: %s\n", e.From, e.Kind, strings.ReplaceAll(e.Text, "\n", "\n      "))
 		}
+	}
+	if d := q.Disputed; d != nil {
+		for _, thread := range d.Threads {
+			fmt.Fprintf(&b, "  disputed: %s %s\n", thread.URL, thread.Says)
+		}
+		fmt.Fprintf(&b, "  our position: %s\n", d.Position)
 	}
 	if url := q.URL(run.Revision); url != "" {
 		fmt.Fprintf(&b, "  see %s", url)

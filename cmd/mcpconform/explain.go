@@ -83,6 +83,13 @@ func explain(w io.Writer, r schema.Requirement) error {
 	for _, p := range schema.PositionsFor(r.ID) {
 		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity, p.Position, p.Reason)
 	}
+	for _, d := range schema.DisputesFor(r.ID) {
+		fmt.Fprintf(&b, "\ndisputed     %s; it counts only with --strict\n", d.Title)
+		for _, t := range d.Threads {
+			fmt.Fprintf(&b, "  %s\n             %s\n", t.URL, t.Says)
+		}
+		fmt.Fprintf(&b, "  we hold    %s\n", d.Position)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -1,6 +1,6 @@
-// Command generate renders requirements.yaml and positions.yaml as the JSON that
-// package schema embeds, and the positions as docs/positions.md. Run it by
-// "go generate ./schema" after a change of one of the two.
+// Command generate renders requirements.yaml, positions.yaml and disputed.yaml as the
+// JSON that package schema embeds, and the latter two as docs/positions.md and
+// docs/disputed.md. Run it by "go generate ./schema" after a change of one of them.
 package main
 
 import (
@@ -30,6 +30,20 @@ func run(dir string) error {
 	}
 	document, err := source.DescribePositions(positions, requirements)
 	if err != nil {
+		return err
+	}
+	disputes, err := source.Disputes(dir)
+	if err != nil {
+		return err
+	}
+	disputed, err := source.DescribeDisputes(disputes, requirements)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {
+		return err
+	}
+	if err := os.WriteFile(source.DisputedDocument, disputed, 0o644); err != nil {
 		return err
 	}
 	if err := write(filepath.Join(dir, source.GeneratedFile), requirements); err != nil {

@@ -125,6 +125,9 @@ type Requirement struct {
 	Findings    []Finding   `json:"findings,omitempty"`
 	// Omitted counts further findings of the same kind that were not kept.
 	Omitted int `json:"omitted,omitempty"`
+	// Disputed is the dispute about the findings, if all that decide the verdict are
+	// contested. They then count only in a strict run.
+	Disputed *Dispute `json:"disputed,omitempty"`
 	// Expected is the reason given in the expected-failures file, when that
 	// file covers this requirement's failure.
 	Expected string   `json:"expected,omitempty"`
@@ -136,8 +139,24 @@ type Finding struct {
 	// Check is the check or passive rule that found it.
 	Check   string `json:"check,omitempty"`
 	Message string `json:"message"`
+	// Disputed is the id of the dispute about this finding.
+	Disputed string `json:"disputed,omitempty"`
 	// Evidence holds the wire events that prove it, oldest first.
 	Evidence []Event `json:"evidence,omitempty"`
+}
+
+// Dispute says that maintainers of the specification or of SDKs contest findings.
+type Dispute struct {
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Threads  []Thread `json:"threads"`
+	Position string   `json:"position"` // of mcpconform
+}
+
+// Thread is a public discussion of a dispute.
+type Thread struct {
+	URL  string `json:"url"`
+	Says string `json:"says"` // what the maintainers say there
 }
 
 // Event is one event of the trace as a report shows it.

@@ -21,6 +21,8 @@ const (
 	GeneratedFile    = "requirements.json"
 	PositionsFile    = "positions.yaml"
 	PositionsJSON    = "positions.json"
+	DisputedFile     = "disputed.yaml"
+	DisputedJSON     = "disputed.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 )
@@ -67,6 +69,11 @@ func Requirements(dir string) ([]schema.Requirement, error) {
 // Positions reads positions.yaml.
 func Positions(dir string) ([]schema.Position, error) {
 	return read[schema.Position](filepath.Join(dir, PositionsFile))
+}
+
+// Disputes reads disputed.yaml.
+func Disputes(dir string) ([]schema.Dispute, error) {
+	return read[schema.Dispute](filepath.Join(dir, DisputedFile))
 }
 
 // Coverages reads coverage.yaml.

@@ -122,7 +122,8 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	}
 	if e != nil {
 		r.Exercised, r.Notes, r.Omitted = e.Exercised, e.Notes, e.Omitted
-		r.Findings = l.findings(inOrder(e.Findings))
+		findings := inOrder(e.Findings)
+		r.Findings, r.Disputed = l.findings(findings), disputed(findings)
 		if more := len(r.Findings) - maxFindings; more > 0 {
 			r.Findings = r.Findings[:maxFindings]
 			r.Omitted += more
@@ -142,25 +143,41 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	return r
 }
 
+// disputed returns the dispute about the findings of a requirement, or nil if there are
+// findings that nobody disputes, beyond those that only warn beside disputed failures.
+func disputed(findings []Finding) *result.Dispute {
+	if len(findings) == 0 || findings[0].Disputed == "" {
+		return nil
+	}
+	list, err := schema.Disputes()
+	i := slices.IndexFunc(list, func(d schema.Dispute) bool { return d.ID == findings[0].Disputed })
+	if err != nil || i < 0 {
+		return nil
+	}
+	d := &result.Dispute{ID: list[i].ID, Title: list[i].Title, Position: list[i].Position}
+	for _, t := range list[i].Threads {
+		d.Threads = append(d.Threads, result.Thread(t))
+	}
+	return d
+}
+
 // inOrder returns findings in order: those that decide the verdict first, and
 // repeated messages last among their kind.
 func inOrder(findings []Finding) []Finding {
 	type saying struct {
-		message  string
-		warnOnly bool
+		message string
+		rank    int
 	}
 	said := make(map[saying]bool)
-	var ranks [4][]Finding
+	var ranks [8][]Finding
 	for _, f := range findings {
-		rank, s := 0, saying{f.Message, f.WarnOnly}
+		s := saying{f.Message, rank(f)}
+		at := 2 * s.rank
 		if said[s] {
-			rank++
-		}
-		if f.WarnOnly {
-			rank += 2
+			at++
 		}
 		said[s] = true
-		ranks[rank] = append(ranks[rank], f)
+		ranks[at] = append(ranks[at], f)
 	}
 	return slices.Concat(ranks[:]...)
 }
@@ -265,7 +282,7 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 		for i, e := range evidence {
 			evidence[i] = l.Redactor.Event(e)
 		}
-		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Evidence: result.NewEvents(evidence)})
+		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Disputed: f.Disputed, Evidence: result.NewEvents(evidence)})
 	}
 	return out
 }
@@ -303,12 +320,13 @@ func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (resul
 }
 
 // judged returns the verdict that follows from the requirements of a run. Failures
-// that were expected do not count, and expected ones that did not come do.
+// that were expected do not count, and expected ones that did not come do; disputed
+// ones count if the run is strict.
 func judged(run *result.Run, cause error) (result.Overall, string) {
 	passed, broken := 0, ""
 	for _, q := range run.Requirements {
 		switch {
-		case q.Expected != "":
+		case q.Expected != "", q.Disputed != nil && !run.Strict:
 		case q.Verdict == result.Fail, q.Verdict == result.Warn && run.Strict:
 			return result.NotConformant, ""
 		case q.Verdict == result.Error:

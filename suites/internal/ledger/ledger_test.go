@@ -50,6 +50,49 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 	}
 }
 
+// A requirement is disputed if nothing decides its verdict but disputed findings, and then
+// it counts only in a strict run.
+func TestDisputedFindings(t *testing.T) {
+	const id, contested, plain = "tools.error.unknown-tool-protocol-error", "the answer is a result with isError", "the answer is a plain result"
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name     string
+		messages []string
+		disputed bool
+		strict   bool
+		want     result.Overall
+	}{
+		{"all", []string{contested, contested}, true, false, result.Conformant},
+		{"strict", []string{contested}, true, true, result.NotConformant},
+		{"one of them", []string{contested, plain}, false, false, result.NotConformant},
+		{"the last of many", []string{contested + " 1", contested + " 2", contested + " 3", contested + " 4", contested + " 5", contested + " 6", plain}, false, false, result.NotConformant},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewRecorder("tools/unknown-tool")
+			for _, m := range tt.messages {
+				r.Fail(id, wire.Server, m)
+			}
+			r.Pass("ping.response-empty", wire.Server)
+			l := Ledger{Party: wire.Server, Transport: "stdio"}
+			l.Add(r.Record)
+			run := &result.Run{Strict: tt.strict, Requirements: l.Requirements(catalogue, func(q schema.Requirement) bool {
+				return q.ID == id || q.ID == "ping.response-empty"
+			})}
+			for _, q := range run.Requirements {
+				if q.ID == id && (q.Verdict != result.Fail || (q.Disputed != nil) != tt.disputed) {
+					t.Errorf("%s is %s, disputed: %v: %+v", q.ID, q.Verdict, q.Disputed, q.Findings)
+				}
+			}
+			if got, _ := judged(run, nil); got != tt.want {
+				t.Errorf("the verdict is %s, not %s", got, tt.want)
+			}
+		})
+	}
+}
+
 // However much only warns or says the same, what breaks a requirement decides, and
 // each thing is shown once before any again.
 func TestBreachAmongWarnings(t *testing.T) {

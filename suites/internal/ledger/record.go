@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Key names a requirement as it binds one party.
@@ -22,6 +23,8 @@ type Finding struct {
 	Message string
 	// WarnOnly findings warn, whatever the level of the requirement.
 	WarnOnly bool
+	// Disputed is the id of the dispute about it, or "".
+	Disputed string
 	// Evidence holds the events that prove it, oldest first.
 	Evidence []*wire.Event
 }
@@ -189,14 +192,29 @@ func (r *Recorder) find(id string, p wire.Party, f Finding) {
 		}
 	}
 	f.Source, f.Evidence = r.Source, f.Evidence[:min(len(f.Evidence), maxEvidence)]
+	if d, ok := schema.Disputed(id, f.Message); ok {
+		f.Disputed = d.ID
+	}
 	e := r.Record.At(id, p)
 	e.Exercised++
 	e.add(f)
 }
 
+// rank returns how little a finding decides: 0 for one that makes a MUST fail.
+func rank(f Finding) int {
+	n := 0
+	if f.WarnOnly {
+		n += 2
+	}
+	if f.Disputed != "" {
+		n++
+	}
+	return n
+}
+
 // add keeps a finding, or counts it among the omitted. A finding that decides the
-// verdict replaces one that only warns, and a new message replaces one that was
-// there already.
+// verdict replaces one that only warns or is disputed, and a new message replaces one
+// that was there already.
 func (e *Entry) add(f Finding) {
 	if len(e.Findings) < maxFindings {
 		e.Findings = append(e.Findings, f)
@@ -208,7 +226,7 @@ func (e *Entry) add(f Finding) {
 	}
 	news := !said(e.Findings, f.Message)
 	for i, k := range slices.Backward(e.Findings) {
-		if k.WarnOnly && !f.WarnOnly || k.WarnOnly == f.WarnOnly && news && said(e.Findings[:i], k.Message) {
+		if rank(k) > rank(f) || rank(k) == rank(f) && news && said(e.Findings[:i], k.Message) {
 			e.Findings = append(slices.Delete(e.Findings, i, i+1), f)
 			return
 		}

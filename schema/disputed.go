@@ -1,0 +1,80 @@
+package schema
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed 2025-06-18/disputed.json
+var disputedJSON []byte
+
+// A Dispute is a finding that the maintainers of the specification or of SDKs contest.
+// It is reported and marked, and counts only in a strict run. docs/disputed.md lists all.
+type Dispute struct {
+	// ID is stable and in kebab case.
+	ID    string `yaml:"id" json:"id"`
+	Title string `yaml:"title" json:"title"`
+	// Requirement is the id of the one that the finding is about.
+	Requirement string `yaml:"requirement" json:"requirement"`
+	// Finding is a part of the message of what is contested; "" is every finding of
+	// the requirement.
+	Finding string `yaml:"finding,omitempty" json:"finding,omitempty"`
+	// Fault is the fault of package mockserver that shows the finding.
+	Fault   string   `yaml:"fault" json:"fault"`
+	Threads []Thread `yaml:"threads" json:"threads"`
+	// Position says how mcpconform reads the text, and what that means for the finding.
+	Position string `yaml:"position" json:"position"`
+}
+
+// A Thread is a public discussion of a dispute.
+type Thread struct {
+	URL string `yaml:"url" json:"url"`
+	// Says is what the maintainers say there.
+	Says string `yaml:"says" json:"says"`
+}
+
+var readDisputes = sync.OnceValues(func() ([]Dispute, error) {
+	var list []Dispute
+	if err := json.Unmarshal(disputedJSON, &list); err != nil {
+		return nil, fmt.Errorf("disputes %s: %w", Version, err)
+	}
+	return list, nil
+})
+
+// Disputes returns all disputes in the order of disputed.yaml. The caller may change
+// the slice, but not what the entries refer to.
+func Disputes() ([]Dispute, error) {
+	list, err := readDisputes()
+	return slices.Clone(list), err
+}
+
+// DisputesFor returns the disputes about a requirement. There may be none.
+func DisputesFor(id string) []Dispute {
+	list, err := readDisputes()
+	if err != nil {
+		return nil
+	}
+	var found []Dispute
+	for _, d := range list {
+		if d.Requirement == id {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// Disputed returns the dispute about a finding of a requirement, if there is one.
+func Disputed(requirement, message string) (Dispute, bool) {
+	list, err := readDisputes()
+	i := slices.IndexFunc(list, func(d Dispute) bool {
+		return d.Requirement == requirement && strings.Contains(message, d.Finding)
+	})
+	if err != nil || i < 0 {
+		return Dispute{}, false
+	}
+	return list[i], true
+}
