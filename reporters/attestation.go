@@ -32,6 +32,7 @@ type predicate struct {
 	Target        attestedTarget         `json:"target"`
 	Verdict       result.Overall         `json:"verdict"`
 	Strict        bool                   `json:"strict,omitempty"`
+	Partial       bool                   `json:"partial,omitempty"`
 	Counts        map[result.Verdict]int `json:"counts"`
 	Started       string                 `json:"started"`
 	ResultsSHA256 string                 `json:"resultsSha256"`
@@ -65,6 +66,7 @@ func Attestation(w io.Writer, run *result.Run, digest [32]byte, subjects ...Subj
 			Target:    attestedTarget{Name: line(run.Target.Name, limitName), Version: line(run.Target.Version, limitName)},
 			Verdict:   run.Verdict,
 			Strict:    run.Strict,
+			Partial:   run.Partial,
 			Counts:    run.Counts(),
 			// RFC 3339, in UTC.
 			Started:       timestamp(run.Started, "2006-01-02T15:04:05Z"),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
@@ -46,8 +47,10 @@ func (s *recordedRun) finish(context.Context) {
 			continue
 		}
 		c := judge.NewConversation(l)
+		if revision := &s.ledger.Evidence.Revision; c.Handshaken() && (*revision == "" || c.Version == schema.Version) {
+			*revision = c.Version // other sessions may be there to try other revisions
+		}
 		if c.Handshaken() && s.ledger.Declared == nil {
-			s.ledger.Evidence.Revision = c.Version
 			s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 		}
 		if n := len(c.Events); n > 0 {

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -277,8 +278,11 @@ func (e *Engine) Alive(ctx context.Context) error {
 		return nil
 	}
 	err := e.open(ctx, "whether the server is alive", client.Options{}, nil)
-	if refused := (*client.RefusedError)(nil); errors.As(err, &refused) && (refused.Forbidden() || wire.TooMany(refused.Exchange.Head)) {
-		return nil // it may decide whom it serves, and how many
+	if refused := (*client.RefusedError)(nil); errors.As(err, &refused) && refused.Exchange.Head != nil {
+		switch refused.Exchange.Head.HTTP.Status {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			return nil // it may decide whom it serves, and how many
+		}
 	}
 	return err
 }
