@@ -313,11 +313,13 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 	if !ok {
 		return
 	}
-	alone, err := t.Session.StartID(t.Context, wire.StringID("mcpconform-alone"), "tools/call", call.Params())
-	t.Must(err)
-	if _, err := alone.Await(t.Context); err != nil {
-		return // the call is not answered alone either
+	// The control: the call in a session of its own, if the server opens a third one.
+	control := t.Connect(client.Options{})
+	if _, err := control.Initialize(t.Context); err != nil {
+		control = t.Session
 	}
+	alone, err := control.StartID(t.Context, wire.StringID("mcpconform-alone"), "tools/call", call.Params())
+	t.Must(err)
 	both := []*client.Session{t.Session, other}
 	tokens := []string{"mcpconform-first", "mcpconform-second"}
 	var calls []*client.Pending
@@ -326,6 +328,9 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 		t.Must(err)
 		underWay(t, s, p)
 		calls = append(calls, p)
+	}
+	if _, err := alone.Await(t.Context); err != nil {
+		return // the call is not answered alone either
 	}
 	for _, p := range calls {
 		x, err := p.Await(t.Context)

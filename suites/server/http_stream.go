@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -209,7 +210,7 @@ var httpStreamChecks = []*check.Check{
 			}
 			_, last := drop(t, call, true)
 			resumed := resume(t, last)
-			if responseOn(t, resumed) == nil {
+			if responseOn(t, resumed, func(context.Context) bool { return true }) == nil {
 				t.Inconclusive("the resumed stream did not bring a response: the server does not replay anything")
 			}
 			resumed.Close()
@@ -302,7 +303,12 @@ var httpStreamChecks = []*check.Check{
 			if answer := responseIn(dropped); answer != nil {
 				t.Inconclusive("the tool %q was answered before the connection could be dropped: name one that takes a second for the tool role %q in the configuration", call.Tool, "slow")
 			}
-			answer := responseOn(t, resume(t, last))
+			// A further call, which ends later, shows how long the answer is worth waiting for.
+			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside"))
+			answer := responseOn(t, resume(t, last), func(ctx context.Context) bool {
+				e, err := t.Session.Log().Await(ctx, twin.Request.Seq+1, func(e *wire.Event) bool { return over(e, twin) })
+				return err == nil && twin.Answers(e) && e.Msg.Kind == wire.Result
+			})
 			switch {
 			case answer == nil:
 				t.Inconclusive("the resumed stream did not bring a response, so the fate of the request is unknown")
@@ -458,7 +464,7 @@ func endsLater(t *check.T, left *transport.Stream, first string) {
 	t.Show(left.Request(), left.Head)
 	resumed := goOn(t, first, "the GET that resumes the stream")
 	defer resumed.Close()
-	answer := responseOn(t, resumed)
+	answer := responseOn(t, resumed, nil)
 	switch {
 	case answer != nil && answer.Msg.Kind == wire.ErrorResponse && cancels.MatchString(answer.Msg.Error.Message):
 		t.Show(answer)
@@ -522,10 +528,23 @@ func responseIn(s *transport.Stream) *wire.Event {
 
 var cancels = regexp.MustCompile(`(?i)cancel|abort|disconnect`)
 
-// responseOn waits for a response on a stream.
-func responseOn(t *check.T, s *transport.Stream) *wire.Event {
+// responseOn waits for a response on a stream. ended waits until the call that it belongs
+// to has ended, and reports whether that is certain: then what the server has kept comes
+// soon. It may be nil.
+func responseOn(t *check.T, s *transport.Stream, ended func(context.Context) bool) *wire.Event {
 	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer cancel()
+	watch.Go(func() {
+		if ended == nil || !ended(ctx) {
+			return
+		}
+		soon, stop := context.WithTimeout(ctx, spontaneous)
+		defer stop()
+		<-soon.Done()
+		cancel()
+	})
 	for {
 		e, err := s.Next(ctx)
 		if err != nil {
