@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -192,9 +193,9 @@ var cancellationFaults = []Fault{
 	},
 	{
 		ID: "cancellation.completed-kills", Requirement: "cancellation.ignore-completed",
-		Summary:    "The second cancellation of a request that is over ends the process.",
+		Summary:    "A cancellation without a reason ends the process.",
 		Collateral: []string{"cancellation.no-response"},
-		Apply:      dyingOf(`"params":{"requestId":2}}`),
+		Apply:      dying(regexp.MustCompile(`"params":\{"requestId":\d{1,4}\}\}`).Match),
 	},
 	{
 		ID: "cancellation.malformed-answered", Requirement: "cancellation.ignore-malformed",

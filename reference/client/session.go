@@ -71,6 +71,8 @@ type Session struct {
 	// Init is the exchange of initialize; nil before it.
 	Init *Exchange
 
+	serving sync.Mutex
+	answers []serving // what serves requests of the server, and from where in the log
 	nextID  atomic.Int64
 	hurry   atomic.Int64 // see Hurry
 	usedIDs sync.Map     // by key: the ids of the requests that were sent
@@ -156,10 +158,38 @@ func New(conn transport.Conn, o Options) *Session {
 		o.Capabilities = map[string]any{}
 	}
 	s := &Session{Conn: conn, Options: o}
+	s.answers = []serving{{0, o.Answers}}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
 	s.stopped.Go(func() { s.serve(ctx) })
 	return s
+}
+
+// serving is what serves requests of the server from an event of the log on.
+type serving struct {
+	from    int
+	answers map[string]Answer
+}
+
+// Answer changes what serves the requests of the server that come from now on, from
+// Options.Answers to others.
+func (s *Session) Answer(answers map[string]Answer) {
+	s.serving.Lock()
+	defer s.serving.Unlock()
+	s.answers = append(s.answers, serving{s.Log().Len(), answers})
+}
+
+// serves returns what serves a request of the server.
+func (s *Session) serves(request *wire.Event) (Answer, bool) {
+	s.serving.Lock()
+	defer s.serving.Unlock()
+	for _, in := range slices.Backward(s.answers) {
+		if in.from <= request.Seq {
+			serve, ok := in.answers[request.Msg.Method]
+			return serve, ok
+		}
+	}
+	return nil, false
 }
 
 // Close ends the session and its connection.
@@ -195,17 +225,18 @@ func (s *Session) serve(ctx context.Context) {
 		}
 		open.Go(func() {
 			defer func() { <-slots }()
-			s.answer(ctx, e.Msg)
+			s.answer(ctx, e)
 		})
 	}
 }
 
-func (s *Session) answer(ctx context.Context, request *wire.Message) {
+func (s *Session) answer(ctx context.Context, e *wire.Event) {
+	request := e.Msg
 	var result any
 	var rpcErr *wire.Error
 	if request.Has(wire.JSONRPCMissing, wire.JSONRPCWrong, wire.ParamsType) {
 		rpcErr = &wire.Error{Code: -32600, Message: "Invalid request: " + request.Issues[0].Detail}
-	} else if serve, ok := s.Options.Answers[request.Method]; ok {
+	} else if serve, ok := s.serves(e); ok {
 		result, rpcErr = serve(ctx, request.Params)
 	} else if request.Method == "ping" {
 		result = map[string]any{}

@@ -42,6 +42,9 @@ const ReasonableExit = 5 * time.Second
 
 const (
 	stubbornWait = 50 * time.Millisecond
+	// waitingWait is how long a server may take to exit while one side waits for an
+	// answer of the other: that it does not exit then says nothing.
+	waitingWait = 250 * time.Millisecond
 	// drainWait is how long output may keep coming once the process is gone.
 	drainWait = time.Second
 )
@@ -378,10 +381,12 @@ func (c *StdioConn) Close(ctx context.Context) error {
 	if c.dialer.stubborn.Load() {
 		closeWait = min(wait, stubbornWait)
 	}
-	if c.exited(ctx, closeWait) {
+	waits, ends := c.untilItWaits(ctx)
+	defer ends()
+	if c.exited(waits, closeWait) || waits.Err() != nil && c.exited(ctx, waitingWait) {
 		return nil
 	}
-	if ctx.Err() == nil {
+	if waits.Err() == nil {
 		c.dialer.stubborn.Store(true)
 	}
 	sendSignal(c.log, "SIGTERM", c.proc.Terminate)
@@ -391,6 +396,26 @@ func (c *StdioConn) Close(ctx context.Context) error {
 	sendSignal(c.log, "SIGKILL", func() error { c.proc.Kill(); return nil })
 	<-c.done
 	return nil
+}
+
+// untilItWaits returns a context that also ends once one side waits for an answer of
+// the other, which can no longer come.
+func (c *StdioConn) untilItWaits(ctx context.Context) (waits context.Context, ends func()) {
+	waits, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		_, err := c.log.Await(waits, 0, func(e *wire.Event) bool {
+			if e.Kind != wire.KindMessage || e.Msg.Kind != wire.Request {
+				return false
+			}
+			x := c.log.Exchange(e)
+			return x != nil && x.Request == e && x.Response == nil
+		})
+		if err == nil {
+			cancel()
+		}
+	})
+	return waits, func() { cancel(); watch.Wait() }
 }
 
 // ExitPerStart times the duration of the slowest start in a run is how long a

@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -46,6 +47,9 @@ type Needs struct {
 	Brief bool
 	// Long says that the check waits, on some servers, for a message that never comes.
 	Long bool
+	// Late says that the check waits for what comes some time after a handshake, if at
+	// all: it is begun last, in a session that is no longer new.
+	Late bool
 	// Concurrent says that the check is about several requests at the same time: a
 	// server that refuses one of them because of the others fails it.
 	Concurrent bool
@@ -66,7 +70,7 @@ type Session uint8
 // The kinds of session.
 const (
 	Shared Session = iota // initialised, used by other checks at the same time
-	Own                   // initialised without options; other checks may have used it before, but none at the time
+	Own                   // initialised; other checks may have used it before, but none at the time
 	Fresh                 // initialised, of this check alone
 	Raw                   // a connection on which nothing was sent yet
 	None                  // no session at all: for what lies before one
@@ -149,6 +153,14 @@ func (c *Check) Applies(transport string) bool {
 
 // takesLong reports whether a check is begun before others, which use the time that it waits.
 func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
+
+// key names the handshake of the check's session for a pool.
+func (c *Check) key() string {
+	return keyOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities)
+}
+
+// leaves reports whether the check may leave a session that others can use.
+func (c *Check) leaves() bool { return c.Needs.Session == Raw && c.Needs.Options.Version == "" }
 
 // options returns those of a session for the check alone.
 func (c *Check) options() client.Options {

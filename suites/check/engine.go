@@ -23,7 +23,7 @@ type Engine struct {
 	// Timeout of one answer. Zero: client.DefaultTimeout.
 	Timeout time.Duration
 	// Parallel is how many connections of single checks are open at a time.
-	// Zero: twice the number of processors where each is a process, else
+	// Zero: parallelLocal times the number of processors where each is a process, else
 	// parallelRemote.
 	Parallel int
 	// Settings say which tools may be called, and which roles they have.
@@ -35,6 +35,8 @@ type Engine struct {
 	pace        client.Pace
 	liveness    liveness
 	limits      limits
+	pool        pool
+	launches    chan struct{} // holds an entry for each process that is starting
 	concurrency concurrency
 	target      *Target
 	shared      *client.Session
@@ -56,6 +58,9 @@ const checkTime = 6
 // takes the time of its answers rather than of processors.
 const parallelRemote = 16
 
+// parallelLocal is how many processes are used for each processor: mostly they wait.
+const parallelLocal = 4
+
 // sharedAtOnce is how many checks use the shared session at a time.
 const sharedAtOnce = 16
 
@@ -76,12 +81,40 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 		o.NoOp = e.target.noOp
 	}
 	o.Limited, o.Pace = e.limits.wait, &e.pace
-	conn, err := e.Dialer.Dial(ctx, e.Trace.Connect(e.Dialer.Transport(), label))
+	started, err := e.launch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log := e.Trace.Connect(e.Dialer.Transport(), label)
+	conn, err := e.Dialer.Dial(ctx, log)
+	e.closers.Go(func() { started(log) })
 	if err != nil {
 		return nil, err
 	}
 	return client.New(conn, o), nil
 }
+
+// launch waits until there is a processor for one more process to start. The function
+// that it returns waits until that has started, which shows when it writes.
+func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error) {
+	if !e.apart() {
+		return func(*wire.Log) {}, nil
+	}
+	select {
+	case e.launches <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return func(log *wire.Log) {
+		defer func() { <-e.launches }()
+		limit, stop := context.WithTimeout(context.Background(), slowStart)
+		defer stop()
+		_, _ = log.Await(limit, 0, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage })
+	}, nil
+}
+
+// slowStart is how long a process that writes nothing counts as starting.
+const slowStart = 2 * time.Second
 
 // close shuts a session down in the background; Finish waits for it.
 func (e *Engine) close(ctx context.Context, s *client.Session) {
@@ -102,10 +135,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	switch {
 	case e.Parallel > 0:
 	case e.Dialer.Transport() == transport.NameStdio:
-		e.Parallel = 2 * runtime.GOMAXPROCS(0)
+		e.Parallel = parallelLocal * runtime.GOMAXPROCS(0)
 	default:
 		e.Parallel = parallelRemote
 	}
+	e.launches = make(chan struct{}, runtime.GOMAXPROCS(0))
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
@@ -201,13 +235,20 @@ func (e *Engine) lacking(c *Check) string {
 }
 
 // alone executes a check in a session of its own, for the first or a further time.
-func (e *Engine) alone(ctx context.Context, c *Check, time int) attempt {
+func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	if c.Needs.Session == None {
 		return e.execute(ctx, c, nil, time)
 	}
 	s, err := e.connect(ctx, c.Name, c.options())
 	if err == nil {
-		defer e.close(ctx, s)
+		defer func() {
+			if key, ok := reusable(s); ok && time == first && c.leaves() && key == c.key() && !a.several && a.outcome.Verdict <= Inconclusive {
+				a.left = true
+				e.putBack(ctx, key, s, &a)
+			} else {
+				e.close(ctx, s)
+			}
+		}()
 		if c.Needs.Session != Raw {
 			_, err = s.Initialize(ctx)
 		}

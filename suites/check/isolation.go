@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ type attempt struct {
 	outcome Outcome
 	// unanswered says that something that the server had to send did not come.
 	unanswered bool
+	left       bool // its session was left to others
 	doubtful   bool // that was found out by a limit which has to be tried twice
 	interference
 	refusals []refused // of a failed check
@@ -112,13 +114,13 @@ func (e *Engine) together(ctx context.Context, shared, own []*Future) {
 // that could not be run there, get other sessions. The function that start returns
 // waits for all of them.
 func (p *phase) start(ctx context.Context, shared, own []*Future) (wait func()) {
+	slices.SortStableFunc(own, func(a, b *Future) int { return cmp.Compare(a.Check.order(), b.Check.order()) })
 	queue := make(chan *Future, len(own)+len(shared))
-	for _, long := range []bool{true, false} {
-		for _, f := range own {
-			if f.Check.takesLong() == long {
-				queue <- f
-			}
+	for _, f := range own {
+		if f.Check.leaves() {
+			p.pool.expect(f.Check.key())
 		}
+		queue <- f
 	}
 	var sharing sync.WaitGroup
 	sharedSlots := make(chan struct{}, sharedAtOnce)
@@ -138,24 +140,54 @@ func (p *phase) start(ctx context.Context, shared, own []*Future) (wait func()) 
 	var workers sync.WaitGroup
 	for range p.Parallel {
 		workers.Go(func() {
-			w := worker{engine: p.Engine}
-			defer w.drop(ctx)
 			for f := range queue {
-				if s := w.session(ctx, f.Check); s != nil {
-					done := p.try(ctx, f, s)
-					if !done || f.last.outcome.Verdict != Passed {
-						w.drop(ctx)
-					}
-					if done {
-						continue
-					}
-				}
-				p.try(ctx, f, nil)
+				p.place(ctx, f)
 			}
 		})
 	}
-	p.closers.Go(workers.Wait)
-	return workers.Wait
+	ended := make(chan struct{})
+	p.closers.Go(func() {
+		workers.Wait()
+		for _, s := range p.pool.empty() {
+			p.close(ctx, s)
+		}
+		close(ended)
+	})
+	return func() { <-ended }
+}
+
+// order says when a check is begun: what waits long, unless it can do so in a session that
+// an early check leaves, before others, which use the time that it waits.
+func (c *Check) order() int {
+	switch {
+	case c.takesLong() && c.Needs.Session != Own:
+		return 0
+	case c.leaves():
+		return 1
+	case c.takesLong():
+		return 2
+	case c.Needs.Late:
+		return 4
+	}
+	return 3
+}
+
+// place executes a check in a session that others have used before it, if that is what
+// it needs, or in one of its own.
+func (p *phase) place(ctx context.Context, f *Future) {
+	if f.Check.Needs.Session == Own && p.GivenUp() == nil {
+		if s, key, err := p.turn(ctx, f.Check); err == nil {
+			done := p.try(ctx, f, s)
+			p.putBack(ctx, key, s, &f.last)
+			if done {
+				return
+			}
+		}
+	}
+	p.try(ctx, f, nil)
+	if f.Check.leaves() && !f.last.left {
+		p.pool.give(f.Check.key(), nil)
+	}
 }
 
 // try executes a check in a session that others use as well or, with nil, in one of
@@ -228,14 +260,18 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		e.close(ctx, e.shared) // a server may serve one session at a time
 	}
 	// Checks that can use the same process follow each other.
-	slices.SortStableFunc(checks, func(a, b *Future) int { return int(a.Check.Needs.Session) - int(b.Check.Needs.Session) })
-	w := worker{engine: e, alone: true}
+	slices.SortStableFunc(checks, func(a, b *Future) int {
+		return cmp.Or(cmp.Compare(a.Check.key(), b.Check.key()), cmp.Compare(a.Check.Needs.Session, b.Check.Needs.Session))
+	})
+	w := worker{engine: e}
 	defer w.drop(ctx)
 	var unanswered []*Future // in a row
 	probed := false
 	for _, f := range checks {
 		before := f.last
-		e.closing.Wait()
+		if !e.apart() {
+			e.closing.Wait()
+		}
 		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
 			f.giveUp(cause)
 			continue
@@ -337,23 +373,20 @@ func (a *attempt) tellsNothing(reason string) {
 	a.outcome = Outcome{Check: a.outcome.Check, Verdict: Inconclusive, Reason: reason}
 }
 
-// worker keeps a session for checks that are run one after the other. Checks that
-// need a session alone, which others may have used before, get the same one as long
-// as all goes well: most time would go into a new process for each.
+// worker keeps a session for checks that are run alone, one after the other: they get
+// the same one as long as all goes well.
 type worker struct {
 	engine *Engine
-	alone  bool // nothing else is run: it serves those of the shared session as well
-	kind   Session
+	key    string
 	used   *client.Session
 }
 
 // session returns the session for a check that can use one that others have used, or nil.
 func (w *worker) session(ctx context.Context, c *Check) *client.Session {
-	kind := c.Needs.Session
-	if kind != Own && (kind != Shared || !w.alone) || w.engine.GivenUp() != nil {
+	if c.Needs.Session != Own && c.Needs.Session != Shared || w.engine.GivenUp() != nil {
 		return nil
 	}
-	if w.kind != kind {
+	if w.key != c.key() {
 		w.drop(ctx)
 	}
 	if w.used == nil {
@@ -365,8 +398,9 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 			w.engine.close(ctx, s)
 			return nil
 		}
-		w.used, w.kind = s, kind
+		w.used, w.key = s, c.key()
 	}
+	w.used.Answer(c.options().Answers)
 	return w.used
 }
 

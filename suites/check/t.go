@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -349,6 +350,9 @@ func (t *T) FenceOn(s *client.Session) {
 
 // Mark returns a position in the session's log, for Since.
 func (t *T) Mark() int { return t.Session.Log().Len() }
+
+// Ago returns how long ago an event was.
+func (t *T) Ago(e *wire.Event) time.Duration { return time.Since(t.engine.Trace.Start) - e.At }
 
 // Since returns the messages that the server sent after a mark.
 func (t *T) Since(mark int) []*wire.Event {

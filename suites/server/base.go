@@ -57,7 +57,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/large-id",
 		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
-		Needs:        check.Needs{Session: check.Fresh, Long: true},
+		Needs:        check.Needs{Session: check.Own, Long: true},
 		Body: func(t *check.T) {
 			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error is
 			// tolerated, as servers have to protect themselves. The characters have three bytes each, so that one lies across

@@ -29,7 +29,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/unknown",
 		Requirements: []string{"cancellation.ignore-unknown"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// Ids that no request has had, of either type.
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-never-used","reason":"none"}}`)
@@ -39,7 +39,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/completed",
 		Requirements: []string{"cancellation.ignore-completed"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// A request that has been answered, once and once more.
 			x := t.Call(t.NoOp(), nil)
@@ -51,7 +51,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/malformed",
 		Requirements: []string{"cancellation.ignore-malformed"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			for _, params := range []string{
 				``, `,"params":{}`, `,"params":{"reason":"no id"}`, `,"params":{"requestId":null}`, `,"params":{"requestId":true}`,
@@ -64,7 +64,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/race",
 		Requirements: []string{"cancellation.race", "cancellation.either-side"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// A cancellation right after its request, and right after the answer, again and again. The race decides whether
 			// the request is answered; the requests beside it are.
@@ -163,7 +163,7 @@ func lateResponse(role string) *check.Check {
 	return &check.Check{
 		Name:         "cancellation/late-response-" + role,
 		Requirements: []string{"cancellation.late-response"},
-		Needs:        aboutLiveness(byHand(role)),
+		Needs:        waiting(aboutLiveness(byHand(role))),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server no longer needs its own request. If the server
 			// cancels that, the answer comes too late.

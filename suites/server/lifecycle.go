@@ -67,6 +67,7 @@ var lifecycleChecks = []*check.Check{
 			ping := t.Start("ping", nil)
 			t.Expect(t.Await(init)).To(HaveResult())
 			t.Await(ping)
+			t.Notify("notifications/initialized", nil)
 		},
 	},
 	{

@@ -18,7 +18,7 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/all-levels",
 		Requirements: []string{"logging.set-level.all-levels"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Needs:        check.Needs{Session: check.Own, Server: "logging"},
 		Body: func(t *check.T) {
 			// The eight levels of RFC 5424, from the least severe to the most severe.
 			for _, level := range judge.LogLevels {
@@ -29,7 +29,7 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/invalid-level",
 		Requirements: []string{"logging.error.invalid-level-code"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging"},
+		Needs:        check.Needs{Session: check.Own, Server: "logging"},
 		Body: func(t *check.T) {
 			// An unknown level, none, and two that would be levels but for their case or their end.
 			for _, level := range []string{"mcpconform", "", "ERROR", "warn"} {
@@ -41,7 +41,7 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/level-in-force",
 		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "logging", ToolRoles: []string{"log-levels", "log"}},
+		Needs:        check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"}, Long: true},
 		Body: func(t *check.T) {
 			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
 			call := logs(t)

@@ -31,7 +31,7 @@ var progressChecks = []*check.Check{
 	{
 		Name:         "progress/plain-requests",
 		Requirements: []string{"progress.request", "progress.token.any-means"},
-		Needs:        check.Needs{Session: check.Fresh},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// A token asks for progress and changes nothing else, even if there is no progress to report.
 			methods := append([]string{t.NoOp()}, t.Target.Served()...)

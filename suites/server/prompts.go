@@ -151,8 +151,8 @@ var promptChecks = []*check.Check{
 	{
 		Name:         "prompts/list-changed",
 		Requirements: []string{"prompts.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "prompts.listChanged", ToolRoles: []string{"prompts-change"}},
-		Body:         func(t *check.T) { listChanged(t, "prompts-change", "prompts") },
+		Needs:        changing("prompts"),
+		Body:         func(t *check.T) { listChanged(t, "prompts") },
 	},
 }
 

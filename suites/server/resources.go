@@ -199,7 +199,7 @@ var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/invalid-uris",
 		Requirements: []string{"resources.security.validate-uris"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "resources"},
+		Needs:        check.Needs{Session: check.Own, Server: "resources"},
 		Body: func(t *check.T) {
 			known := resourceURIs(t, 1<<16)
 			read := func(uri string) *client.Exchange {
@@ -224,7 +224,7 @@ var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/subscribe",
 		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "resources.subscribe"},
+		Needs:        check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
 			uris := resourceURIs(t, 1)
 			if len(uris) == 0 {
@@ -241,14 +241,14 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{
 			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
 		},
-		Needs: check.Needs{Session: check.Fresh, Server: "resources.subscribe", ToolRoles: []string{"resource-update"}},
+		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe", ToolRoles: []string{"resource-update"}, Long: true},
 		Body:  resourceUpdates,
 	},
 	{
 		Name:         "resources/list-changed",
 		Requirements: []string{"resources.list-changed.sent"},
-		Needs:        check.Needs{Session: check.Fresh, Server: "resources.listChanged", ToolRoles: []string{"resources-change"}},
-		Body:         func(t *check.T) { listChanged(t, "resources-change", "resources") },
+		Needs:        changing("resources"),
+		Body:         func(t *check.T) { listChanged(t, "resources") },
 	},
 }
 

@@ -49,7 +49,7 @@ func unknown(role string) string {
 // calling is a session for calls in any of the tool roles. Without such a tool the
 // check cannot be tried.
 func calling(anyOf ...string) check.Needs {
-	return check.Needs{Session: check.Fresh, ToolRoles: anyOf, Lacking: func(target *check.Target) string {
+	return check.Needs{Session: check.Own, ToolRoles: anyOf, Lacking: func(target *check.Target) string {
 		for _, role := range anyOf {
 			if _, ok := callFor(target, role); ok {
 				return ""
@@ -120,6 +120,12 @@ func byHand(anyOf ...string) check.Needs {
 // aboutLiveness returns needs of a check that is about whether the server goes on answering.
 func aboutLiveness(n check.Needs) check.Needs {
 	n.Liveness = true
+	return n
+}
+
+// waiting returns needs of a check that waits for what may never come.
+func waiting(n check.Needs) check.Needs {
+	n.Long = true
 	return n
 }
 

@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -47,30 +47,50 @@ func (v *rootVersions) after(changes int) []any {
 
 const rootsChanged = "notifications/roots/list_changed"
 
-// openRooted opens a session with roots.
-func openRooted(t *check.T, roots ...any) rooted {
-	r := rooted{versions: new(rootVersions)}
+// rooting is a session in which a check sets the roots.
+var rooting = check.Needs{
+	Session: check.Own, ToolRoles: []string{"roots"}, Late: true, Liveness: true, Options: check.Capable(),
+}
+
+// withRoots gives the session of the check roots. A server that has fetched others before
+// is told of them.
+func withRoots(t *check.T, roots ...any) rooted {
+	r := rooted{Session: t.Session, versions: new(rootVersions)}
 	r.versions.add(roots)
-	var opened atomic.Pointer[client.Session]
+	before := r.told()
 	answers := check.StandardAnswers()
 	answers[listRoots] = func(context.Context, any) (any, *wire.Error) {
-		told := 0
-		if s := opened.Load(); s != nil {
-			for _, e := range s.Log().Events() {
-				if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == rootsChanged {
-					told++
-				}
-			}
-		}
-		roots := r.versions.after(told)
+		roots := r.versions.after(r.told() - before)
 		if roots == nil {
 			return nil, &wire.Error{Code: -32603, Message: "The roots are not available."}
 		}
 		return map[string]any{"roots": roots}, nil
 	}
-	r.Session = t.Open(client.Options{Capabilities: check.AllCapabilities(), Answers: answers})
-	opened.Store(r.Session)
+	t.Session.Answer(answers)
+	if n := r.asked(); n > 0 {
+		r.change(t, roots...)
+		r.awaitAsked(t.Context, n, spontaneous)
+	}
 	return r
+}
+
+// restore gives the session the roots that other checks expect.
+func (r rooted) restore(t *check.T) {
+	r.Answer(check.StandardAnswers())
+	if r.asked() > 0 {
+		_ = r.Notify(t.Context, rootsChanged, nil) // a session that has ended is not used again
+	}
+}
+
+// told counts the notifications that the roots have changed.
+func (r rooted) told() int {
+	n := 0
+	for _, e := range r.Log().Events() {
+		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == rootsChanged {
+			n++
+		}
+	}
+	return n
 }
 
 // change sets the roots and tells the server.
@@ -111,12 +131,24 @@ const spontaneous = time.Second
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
+	wait := spontaneous - r.quiet(t)
 	if call, ok := knownTool(t, "roots"); ok {
 		// Whether the tool itself answers does not matter here.
 		x, _ := r.Call(t.Context, "tools/call", call.Params())
 		t.Show(x.Events()...)
+		wait = spontaneous
 	}
-	return r.asked() > 0 || r.awaitAsked(t.Context, 0, spontaneous)
+	return r.asked() > 0 || r.awaitAsked(t.Context, 0, wait)
+}
+
+// quiet is how long ago something happened that may make a server ask for the roots.
+func (r rooted) quiet(t *check.T) (ago time.Duration) {
+	for _, e := range r.Log().Events() {
+		if e.Kind == wire.KindMessage && slices.Contains([]string{"notifications/initialized", rootsChanged}, e.Msg.Method) {
+			ago = t.Ago(e)
+		}
+	}
+	return ago
 }
 
 func root(uri string, more map[string]any) map[string]any {
@@ -140,10 +172,11 @@ var rootChecks = []*check.Check{
 			"roots.root.name-optional", "roots.list.multiple", "roots.root.file-or-directory", "roots.server.unavailable",
 			"meta.attach.objects",
 		},
-		Needs: check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
+		Needs: rooting,
 		Body: func(t *check.T) {
 			// Roots of each kind, one after the other: with and without a name, several, a file, a folder that does not exist.
-			r := openRooted(t, root("file:///tmp", nil))
+			r := withRoots(t, root("file:///tmp", nil))
+			defer r.restore(t)
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
 			}
@@ -171,10 +204,11 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/unavailable",
 		Requirements: []string{"roots.server.unavailable"},
-		Needs:        check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
+		Needs:        rooting,
 		Body: func(t *check.T) {
 			// The roots go while the server uses them: its next request for them ends in an error.
-			r := openRooted(t, root("file:///tmp", nil))
+			r := withRoots(t, root("file:///tmp", nil))
+			defer r.restore(t)
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
 			}
@@ -195,10 +229,11 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/list-changed",
 		Requirements: []string{"roots.list-changed.refetch"},
-		Needs:        check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}, Long: true},
+		Needs:        rooting,
 		Body: func(t *check.T) {
 			// A server that has fetched the roots fetches them again, at once or when it needs them next.
-			r := openRooted(t, root("file:///tmp", nil))
+			r := withRoots(t, root("file:///tmp", nil))
+			defer r.restore(t)
 			if !r.use(t) {
 				t.Inconclusive(noRootsAsked)
 			}
@@ -218,10 +253,11 @@ var rootChecks = []*check.Check{
 	{
 		Name:         "roots/many-changes",
 		Requirements: []string{"roots.list-changed.graceful", "meta.attach.notification"},
-		Needs:        check.Needs{Session: check.Fresh, ToolRoles: []string{"roots"}},
+		Needs:        waiting(rooting),
 		Body: func(t *check.T) {
 			// Changes in quick succession, down to no root at all.
-			r := openRooted(t, root("file:///tmp", nil))
+			r := withRoots(t, root("file:///tmp", nil))
+			defer r.restore(t)
 			for range 5 {
 				r.change(t, root("file:///tmp", nil), root("file:///", nil))
 				r.change(t)
