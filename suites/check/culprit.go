@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
@@ -89,7 +90,26 @@ func (f *Future) found(e *wire.Event) (breach, bool) {
 type outgoing struct {
 	event    *wire.Event
 	answered bool
-	lost     bool // nobody listened where it was sent
+	broke    *wire.Event // the head of a response that tells of a broken server
+	lost     bool        // nobody listened where it was sent
+}
+
+// broken reports whether an HTTP status tells that the server, or what is behind a
+// gateway, is broken: it may refuse to serve (503) for other reasons.
+func broken(head *wire.Event) bool {
+	return head != nil && head.Kind == wire.KindHTTPResponse && head.HTTP.Status >= 500 && head.HTTP.Status != http.StatusServiceUnavailable
+}
+
+// metBroken reports whether a response in a session of the check, which began at a mark
+// of the log of its own, said that the server was broken.
+func (t *T) metBroken(mark int) bool {
+	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+		events := s.Log().Events()
+		if s == t.Session {
+			events = events[mark:]
+		}
+		return slices.ContainsFunc(events, broken)
+	})
 }
 
 // culprits returns what a server over HTTP, which is down at the end of a trace, may
@@ -108,24 +128,32 @@ func culprits(logs []*wire.Log) []*wire.Event {
 				continue
 			}
 			for _, e := range x.Sent {
-				answered := x.Head != nil
+				m := outgoing{event: e, answered: x.Head != nil, lost: x.End != nil && transport.Gone(x.End)}
 				if asked := c.Of(e); asked != nil && asked.Request == e && x.OK() {
-					answered = asked.Response != nil
+					m.answered = asked.Response != nil
 				}
-				sent = append(sent, outgoing{e, answered, x.End != nil && transport.Gone(x.End)})
+				if broken(x.Head) {
+					m.broke = x.Head
+				}
+				sent = append(sent, m)
 			}
 		}
 		for _, e := range c.Events {
 			switch {
 			case e.From != wire.Server:
-			case e.Kind == wire.KindMessage, e.Kind == wire.KindHTTPResponse:
-				heard = max(heard, e.At)
-			case e.Kind == wire.KindTimeout, e.Kind == wire.KindStreamEnd && e.Note != "":
+			case e.Kind == wire.KindTimeout, e.Kind == wire.KindStreamEnd && e.Note != "", broken(e):
 				silences = append(silences, e)
+			case e.Kind == wire.KindHTTPResponse, e.Kind == wire.KindMessage && !broken(c.Head(e)):
+				heard = max(heard, e.At)
 			}
 		}
 	}
 	slices.SortStableFunc(sent, func(a, b outgoing) int { return int(a.event.At - b.event.At) })
+	for i, m := range sent {
+		if m.broke != nil {
+			sent[i].answered = m.broke.At < heard // it went on after this
+		}
+	}
 	silences = slices.DeleteFunc(silences, func(e *wire.Event) bool { return e.At < heard })
 	if len(silences) == 0 {
 		return nil
@@ -144,8 +172,8 @@ func culprits(logs []*wire.Log) []*wire.Event {
 			continue
 		}
 		suspects = append(suspects, m.event)
-		if down.Kind == wire.KindTimeout && m.event.At > heard {
-			break // it was silent from then on: what followed only found it so
+		if (down.Kind == wire.KindTimeout || broken(down)) && m.event.At > heard {
+			break // it was so from then on: what followed only found it so
 		}
 	}
 	if len(suspects) > 0 {

@@ -21,9 +21,9 @@ type mortal struct {
 	server *httptest.Server
 	down   atomic.Bool
 	// answers says that it answers the deadly request before it goes down, hangs that
-	// it keeps connections open and says nothing.
-	answers, hangs bool
-	gone           chan struct{}
+	// it keeps connections open and says nothing, breaks that it answers all with 500.
+	answers, hangs, breaks bool
+	gone                   chan struct{}
 }
 
 const deadly = "mcpconform/deadly"
@@ -32,7 +32,7 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	method := wire.Parse(raw).Method
 	kills := method == deadly && m.down.CompareAndSwap(false, true)
-	if kills && !m.hangs {
+	if kills && !m.hangs && !m.breaks {
 		_ = m.server.Listener.Close()
 	}
 	switch {
@@ -41,6 +41,8 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-m.gone:
 		case <-r.Context().Done():
 		}
+	case m.down.Load() && m.breaks:
+		w.WriteHeader(http.StatusInternalServerError)
 	case m.down.Load() && !(kills && m.answers):
 		panic(http.ErrAbortHandler)
 	case r.Method != http.MethodPost:
@@ -64,6 +66,7 @@ func TestBlame(t *testing.T) {
 		"at once":   {},
 		"afterward": {answers: true},
 		"hangs":     {hangs: true},
+		"breaks":    {breaks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.gone = make(chan struct{})
@@ -82,10 +85,18 @@ func TestBlame(t *testing.T) {
 			if _, err := e.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			served := func(t *check.T, method string, opts ...client.Option) {
+				if x := t.Call(method, nil, opts...); x.Result() == nil {
+					t.Fail("%s got no result", method)
+				}
+			}
 			checks, _ := pings(12)
+			for _, c := range checks {
+				c.Body = func(t *check.T) { served(t, "ping") }
+			}
 			kills := &check.Check{Name: "x/kills", Requirements: []string{"x.kills"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
-				t.Call(deadly, nil, client.Deliberately("x.kills"))
-				t.Call("ping", nil)
+				served(t, deadly, client.Deliberately("x.kills"))
+				served(t, "ping")
 			}}
 			futures := e.Start(t.Context(), append(checks, kills), nil)
 			for _, f := range futures {

@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"errors"
-	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -285,7 +284,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	}
 	a := attempt{outcome: t.outcome, doubtful: t.doubtful, unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {
-		a.unopened = t.unopenedFor()
+		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {
 			a.tellsNothing("after the handshake the server refuses every request with " + e.target.refusal.String())
 			return a
@@ -318,12 +317,5 @@ func (e *Engine) Alive(ctx context.Context) error {
 	if !e.hasDied() && !e.left.Load() && e.shared.Fence(ctx) == nil {
 		return nil
 	}
-	err := e.open(ctx, "whether the server is alive", client.Options{}, nil)
-	if refused := (*client.RefusedError)(nil); errors.As(err, &refused) && refused.Exchange.Head != nil {
-		switch refused.Exchange.Head.HTTP.Status {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
-			return nil // it may decide whom it serves, and how many
-		}
-	}
-	return err
+	return e.probe(ctx)
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type attempt struct {
 	refusals []refused // of a failed check
 	several  bool      // it used more than one session
 	unopened bool      // its session was not opened for it
+	broken   bool      // of a failed check: the server said that it was broken
 }
 
 // Times that a check is executed: learned limits are doubled the further times.
@@ -78,7 +80,7 @@ func (f *Future) keep() { f.finish(f.last.outcome) }
 // giveUp ends a check that can no longer come to a verdict. What it found while the
 // server answered stands.
 func (f *Future) giveUp(cause error) {
-	if f.last.mine() {
+	if f.last.mine() && (!f.last.broken || errors.Is(cause, ErrInterrupted)) {
 		f.keep()
 		return
 	}

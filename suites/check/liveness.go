@@ -148,14 +148,28 @@ func (e *Engine) isUnresponsive(ctx context.Context, since time.Duration) bool {
 }
 
 // probe opens a session and closes it again. The error says that the target
-// does not answer; one that refuses is alive.
+// does not answer, or is broken; one that refuses is alive: it may decide whom it serves,
+// and how many.
 func (e *Engine) probe(ctx context.Context) error {
 	err := e.open(ctx, "whether the server is alive", client.Options{}, nil)
 	var refused *client.RefusedError
-	if errors.As(err, &refused) {
-		return nil
+	if errors.As(err, &refused) && !(broken(refused.Exchange.Head) && e.servedSessions() > 1) {
+		return nil // a server may open a single session, whatever it says to others
 	}
 	return err
+}
+
+// servedSessions returns how many sessions the target has opened.
+func (e *Engine) servedSessions() int {
+	n := 0
+	for _, l := range e.Trace.Logs() {
+		for _, x := range l.Requests(wire.Client, "initialize") {
+			if x.Result() != nil {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // ask opens a session and sends a ping and what the target has answered before.
