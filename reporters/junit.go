@@ -214,6 +214,9 @@ func (v *view) junitRunProperties() *junitProperties {
 	p.add("target", v.targetName())
 	p.add("address", v.targetAddress())
 	p.add("verdict", line(string(v.Verdict), limitName))
+	if v.Verdict == result.Incomplete {
+		p.add("reason", v.whyIncomplete())
+	}
 	if v.Strict {
 		p.add("strict", "true")
 	}

@@ -66,6 +66,10 @@ func (l *Ledger) shortfall(selected []schema.Requirement) []string {
 			missing = append(missing, "a limit of mcpconform ended the record of the connection "+log.ID+", so the rest was not judged")
 			break
 		}
+		if l.unread(log) {
+			missing = append(missing, "a message on the connection "+log.ID+" goes beyond the limits of mcpconform and was not read")
+			break
+		}
 	}
 	offered, completed, answered := false, false, false
 	asked := "" // the last other revision that a client asked for
@@ -118,6 +122,13 @@ func (l *Ledger) shortfall(selected []schema.Requirement) []string {
 		missing = append(missing, fmt.Sprintf("the %s declares what nothing in the run used: %s", l.Party, strings.Join(unused, ", ")))
 	}
 	return append(missing, l.Evidence.Missing...)
+}
+
+// unread reports whether the target sent a message that was not read because of a limit.
+func (l *Ledger) unread(log *wire.Log) bool {
+	return slices.ContainsFunc(log.Events(), func(e *wire.Event) bool {
+		return e.From == l.Party && e.Msg != nil && e.Msg.Has(wire.TooDeep, wire.TooLarge)
+	})
 }
 
 // capabilities returns those of the target on which requirements depend.

@@ -224,7 +224,11 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	case !served:
 		return result.Inconclusive, result.NotRun, "no check of this version tries it"
 	}
-	return result.Inconclusive, result.NeverDone, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
+	kind := result.NeverDone
+	if q.Config != "" {
+		kind = result.NotProvoked // the user can name what provokes it
+	}
+	return result.Inconclusive, kind, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
 }
 
 // withHelp adds what the user can configure.
