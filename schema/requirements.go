@@ -31,6 +31,11 @@ const (
 	May       Level = "MAY"
 )
 
+// AsStrongAs reports whether two levels differ at most in that one is the other's negation.
+func (l Level) AsStrongAs(other Level) bool {
+	return strings.TrimSuffix(string(l), " NOT") == strings.TrimSuffix(string(other), " NOT")
+}
+
 // A Basis says what in the specification a requirement rests on.
 type Basis string
 

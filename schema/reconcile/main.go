@@ -4,10 +4,12 @@
 //	go run ./schema/reconcile [-dir schema/2025-06-18] [-write] CHECKOUT
 //
 // CHECKOUT holds docs/specification and schema of the specification's
-// repository. Every RFC 2119 keyword in capitals must be covered by exactly one line of
+// repository, at a commit before 2026-03-25: on that day the page on security best
+// practices left the folder of the revision. Every RFC 2119 keyword in capitals must be covered by exactly one line of
 // coverage.yaml, which names requirements or a reason; every place that the
-// catalogue names must exist; and its sentences must not be those of the
-// specification. With -write the number of keywords in each section goes to
+// catalogue names must exist, with the words that find a sentence there; a sentence
+// that is said to have a keyword must have it; and the catalogue's own sentences must
+// not be those of the specification. With -write the number of keywords in each section goes to
 // occurrences.yaml, by which the tests notice lost coverage without a checkout.
 //
 // It exits with 1 if there is a gap and with 2 if it could not compare.

@@ -15,8 +15,8 @@ import (
 
 // A report is what a comparison found.
 type report struct {
-	gaps, warnings []string
-	pages          map[string]*pageCount
+	gaps  []string
+	pages map[string]*pageCount
 }
 
 type pageCount struct {
@@ -46,6 +46,7 @@ func reconcile(spec *specification, dir string) (*report, error) {
 	r := &report{pages: map[string]*pageCount{}}
 	r.coverage(spec, requirements, coverages)
 	r.places(spec, requirements)
+	r.texts(spec, requirements)
 	r.wording(spec, requirements)
 	return r, nil
 }
@@ -104,8 +105,8 @@ func (r *report) coverage(spec *specification, requirements []schema.Requirement
 		if req.Observable {
 			count.observable++
 		}
-		if s := seen[req.ID]; len(s) > 0 && !slices.Contains(s, req.Level) {
-			r.warnings = append(r.warnings, fmt.Sprintf("%s is %s, but the keywords that it covers say %v", req.ID, req.Level, slices.Compact(slices.Sorted(slices.Values(s)))))
+		if s := seen[req.ID]; req.Basis == schema.ByKeyword && !slices.ContainsFunc(s, req.Level.AsStrongAs) {
+			r.gap("%s rests on a keyword as %s, but the keywords that it covers say %v", req.ID, req.Level, slices.Compact(slices.Sorted(slices.Values(s))))
 		}
 	}
 }
@@ -123,6 +124,37 @@ func (r *report) places(spec *specification, requirements []schema.Requirement) 
 			}
 		}
 	}
+}
+
+// texts checks that the words by which an entry finds its sentence lead to its
+// section, and that a sentence with a keyword has the one of the entry's level.
+func (r *report) texts(spec *specification, requirements []schema.Requirement) {
+	seen := map[string][]block{}
+	for _, p := range spec.pages {
+		seen[p.name] = blocks(p.text)
+	}
+	for _, req := range requirements {
+		for i, place := range append([]schema.Source{req.Place()}, req.Sources...) {
+			if place.Text == "" || !spec.anchors[place.Page][place.Anchor] {
+				continue
+			}
+			found, missing := find(seen[place.Page], place.Text)
+			switch {
+			case missing != "":
+				r.gap("%s: its text on page %s %s", req.ID, place.Page, missing)
+			case found.anchor != place.Anchor:
+				r.gap("%s: its text %q leads to the section %q of page %s, not to %q", req.ID, place.Text, found.anchor, place.Page, place.Anchor)
+			case i == 0 && req.Basis == schema.ByKeyword && !says(found.sentences, req.Level):
+				r.gap("%s: the sentence does not have the keyword %s: %q", req.ID, req.Level, found.sentences)
+			}
+		}
+	}
+}
+
+// says reports whether a text has a keyword as strong as a level: what a list under MUST
+// forbids is a MUST NOT.
+func says(text string, l schema.Level) bool {
+	return slices.ContainsFunc(keywords.FindAllString(text, -1), func(k string) bool { return l.AsStrongAs(level(k)) })
 }
 
 // wording checks that the catalogue is in words of its own.
@@ -153,13 +185,10 @@ func (r *report) print(out io.Writer) {
 		total.observable += c.observable
 	}
 	line("total", total)
-	for _, w := range r.warnings {
-		fmt.Fprintln(out, "warning:", w)
-	}
 	for _, g := range r.gaps {
 		fmt.Fprintln(out, "gap:", g)
 	}
-	fmt.Fprintf(out, "%d gaps, %d warnings\n", len(r.gaps), len(r.warnings))
+	fmt.Fprintf(out, "%d gaps\n", len(r.gaps))
 }
 
 // writeCounts writes how often each keyword occurs in each section, in the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -87,7 +88,7 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-const entry = "- {id: base.read, level: MUST, party: client, page: basic/index, anchor: last_one, summary: Clients look at it., observable: false, how: It is inside.}\n"
+const entry = "- {id: base.read, level: MUST, basis: keyword, party: client, page: basic/index, anchor: last_one, text: SHALL REQUIRED, summary: Clients look at it., observable: false, how: It is inside.}\n"
 
 // covered returns a coverage file for all occurrences of the checkout.
 func covered(t *testing.T, root string) string {
@@ -116,23 +117,28 @@ func TestReconcile(t *testing.T) {
 		want                   string
 		gaps                   int
 	}{
-		"complete":         {entry, full, "0 gaps", 0},
-		"excused":          {entry, strings.Replace(firstLine, "ids: [base.read]", "reason: boilerplate", 1) + "\n" + rest, "0 gaps", 0},
-		"uncovered":        {entry, rest, "basic/index# MUST 1 is not covered", 1},
-		"covered twice":    {entry, full + firstLine + "\n", "is covered by two lines", 1},
-		"no such keyword":  {entry, full + line(source.Keyword{Page: "basic/index", Anchor: "x", Keyword: "MAY", N: 1}), "has no such keyword", 1},
-		"unknown id":       {entry, strings.Replace(firstLine, "base.read", "'?base.write'", 1) + "\n" + rest, "the catalogue has no ?base.write", 1},
-		"neither":          {entry, strings.Replace(firstLine, "ids: [base.read]", "ids: []", 1) + "\n" + rest, "neither ids nor a reason", 1},
-		"both":             {entry, strings.Replace(firstLine, "}", ", reason: x}", 1) + "\n" + rest, "both ids and a reason", 1},
-		"id twice":         {entry + entry, full, "base.read occurs twice", 1},
-		"no such page":     {strings.Replace(entry, "page: basic/index", "page: basic/none", 1), full, "there is no page basic/none", 1},
-		"no such anchor":   {strings.Replace(entry, "last_one", "first", 1), full, `no heading with the anchor "first"`, 1},
-		"no such source":   {strings.Replace(entry, "observable", "sources: [{page: schema, anchor: bar}], observable", 1), full, `page schema has no heading with the anchor "bar"`, 1},
-		"legacy source":    {strings.Replace(entry, "observable", "sources: [{page: 2024-11-05/basic/transports, anchor: old}], observable", 1), full, "0 gaps", 0},
-		"copied words":     {strings.Replace(entry, "Clients look at it.", "A comment that should belong to the Next.", 1), full, "shares the words", 1},
-		"seven words":      {strings.Replace(entry, "Clients look at it.", "Comment that should belong to the Next.", 1), full, "0 gaps", 0},
-		"a shared path":    {strings.Replace(entry, "Clients look at it.", "See a/b/c/d/e/f/g/h/i.", 1), full, "0 gaps", 0},
-		"level not stated": {strings.Replace(entry, "level: MUST", "level: SHOULD NOT", 1), strings.Replace(full, "NOT RECOMMENDED, n: 1, ids: [base.read]", "NOT RECOMMENDED, n: 1, reason: x", 1), "warning: base.read is SHOULD NOT", 0},
+		"complete":        {entry, full, "0 gaps", 0},
+		"excused":         {entry, strings.Replace(firstLine, "ids: [base.read]", "reason: boilerplate", 1) + "\n" + rest, "0 gaps", 0},
+		"uncovered":       {entry, rest, "basic/index# MUST 1 is not covered", 1},
+		"covered twice":   {entry, full + firstLine + "\n", "is covered by two lines", 1},
+		"no such keyword": {entry, full + line(source.Keyword{Page: "basic/index", Anchor: "x", Keyword: "MAY", N: 1}), "has no such keyword", 1},
+		"unknown id":      {entry, strings.Replace(firstLine, "base.read", "'?base.write'", 1) + "\n" + rest, "the catalogue has no ?base.write", 1},
+		"neither":         {entry, strings.Replace(firstLine, "ids: [base.read]", "ids: []", 1) + "\n" + rest, "neither ids nor a reason", 1},
+		"both":            {entry, strings.Replace(firstLine, "}", ", reason: x}", 1) + "\n" + rest, "both ids and a reason", 1},
+		"id twice":        {entry + entry, full, "base.read occurs twice", 1},
+		"no such page":    {strings.Replace(entry, "page: basic/index", "page: basic/none", 1), full, "there is no page basic/none", 1},
+		"no such anchor":  {strings.Replace(entry, "last_one", "first", 1), full, `no heading with the anchor "first"`, 1},
+		"no such source":  {strings.Replace(entry, "observable", "sources: [{page: schema, anchor: bar}], observable", 1), full, `page schema has no heading with the anchor "bar"`, 1},
+		"legacy source":   {strings.Replace(entry, "observable", "sources: [{page: 2024-11-05/basic/transports, anchor: old}], observable", 1), full, "0 gaps", 0},
+		"copied words":    {strings.Replace(entry, "Clients look at it.", "A comment that should belong to the Next.", 1), full, "shares the words", 1},
+		"seven words":     {strings.Replace(entry, "Clients look at it.", "Comment that should belong to the Next.", 1), full, "0 gaps", 0},
+		"a shared path":   {strings.Replace(entry, "Clients look at it.", "See a/b/c/d/e/f/g/h/i.", 1), full, "0 gaps", 0},
+		"uncovered level": {strings.Replace(strings.Replace(entry, "text: SHALL REQUIRED, ", "", 1), "MUST", "SHOULD", 1), regexp.MustCompile(`((?:SHOULD|RECOMMENDED), n: 1), ids: \[base.read\]`).ReplaceAllString(full, "$1, reason: x"), "rests on a keyword as SHOULD", 1},
+		"other keyword":   {strings.Replace(entry, "SHALL REQUIRED", "Last_one", 1), full, `does not have the keyword MUST: "Last_one"`, 1},
+		"other section":   {strings.Replace(entry, "SHALL REQUIRED", "See … i", 1), full, `leads to the section "first-part-of-two"`, 1},
+		"statement":       {strings.Replace(strings.Replace(entry, "SHALL REQUIRED", "Last_one", 1), "keyword", "statement", 1), full, "0 gaps", 0},
+		"no such words":   {strings.Replace(entry, "SHALL", "SHALL be", 1), full, "begins with words that the page does not have", 1},
+		"no such end":     {strings.Replace(entry, "SHALL REQUIRED", "SHALL … the client", 1), full, "ends with words that do not follow", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -169,6 +175,38 @@ func TestWriteCounts(t *testing.T) {
 	want := source.Count{Page: "basic/index", Anchor: "first-part-of-two", Keyword: "MUST", Count: 2}
 	if total != 16 || len(counts) < 3 || counts[2] != want {
 		t.Errorf("got %d keywords in %v", total, counts)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	page := "---\ntitle: x\n---\nAll **MUST** see [this](y) `a_b`,\nand <b>that</b> &amp; _more_.\n\n<Note>\n\nNoted.\n\n</Note>\n\n## One\n\n" +
+		"- Item\n  goes on\n  1. Nested\n\n| A | `B` |\n| --- | :-: |\n| 1 | 2 |\n\n```json\n{ \"a\": 1 }\n```\n```mermaid\nx->>y\n```\n<p>Said.</p> <p>Again.</p>\n"
+	want := []block{
+		{"", "All MUST see this a_b, and that & more.", false}, {"", "Noted.", false}, {"one", "One", false},
+		{"one", "Item goes on", false}, {"one", "Nested", false}, {"one", "A", false}, {"one", "B", false}, {"one", "1", false}, {"one", "2", false},
+		{"one", `{ "a": 1 }`, true}, {"one", "Said.", false}, {"one", "Again.", false},
+	}
+	if diff := cmp.Diff(want, blocks(page), cmp.AllowUnexported(block{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFind(t *testing.T) {
+	page := blocks("# One\nServers SHOULD:\n- be kind. Or quick (e.g. soon).\n\n# Two\nServers SHOULD:\n- rest\n- be kind\n")
+	for text, want := range map[string]string{
+		"Servers SHOULD … be kind":          "Servers SHOULD: be kind. ",
+		"Two- … Servers SHOULD … be kind":   "Servers SHOULD: rest be kind",
+		"or quick":                          "Or quick (e.g. ",
+		"servers should … quick":            "Servers SHOULD: be kind. Or quick (e.g. ",
+		"Three- … Servers SHOULD … be kind": "",
+		"Server":                            "",
+		"Servers SHOULD … kin":              "",
+		"a … b … c":                         "",
+	} {
+		found, missing := find(page, text)
+		if found == nil != (missing != "") || found == nil != (want == "") || found != nil && found.sentences != want {
+			t.Errorf("%s: got %+v, %q, want %q", text, found, missing, want)
+		}
 	}
 }
 
