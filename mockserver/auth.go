@@ -379,7 +379,7 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", Transports: overHTTP,
 		Summary: "The scheme has to be spelled Bearer.",
 		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if strings.HasPrefix(r.Header.Get("Authorization"), "bearer ") {
@@ -522,19 +522,22 @@ var authFaults = []Fault{
 		Apply:   protectedWith(passing(server.MalformedToken, func(*server.Reply) bool { return true })),
 	},
 	{
-		ID: "auth.session-is-enough", Requirement: "auth.server.validates-first", Transports: overHTTP,
-		Summary: "Within a session, no token is needed.",
-		Apply:   openSession(func(*http.Request) bool { return true }),
+		ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: overHTTP,
+		Summary:    "Within a session, no token is needed.",
+		Collateral: []string{"auth.server.validates-first"},
+		Apply:      openSession(func(*http.Request) bool { return true }),
 	},
 	{
 		ID: "auth.get-open", Requirement: "auth.server.validates-first", Transports: overHTTP,
-		Summary: "The listening stream of a session can be opened without a token.",
-		Apply:   openSession(func(r *http.Request) bool { return r.Method == http.MethodGet }),
+		Summary:    "The listening stream of a session can be opened without a token.",
+		Collateral: []string{"security.session.not-authentication"},
+		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodGet }),
 	},
 	{
 		ID: "auth.delete-open", Requirement: "auth.server.validates-first", Transports: overHTTP,
-		Summary: "A session can be ended without a token.",
-		Apply:   openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
+		Summary:    "A session can be ended without a token.",
+		Collateral: []string{"security.session.not-authentication"},
+		Apply:      openSession(func(r *http.Request) bool { return r.Method == http.MethodDelete }),
 	},
 	{
 		ID: "auth.refused-with-result", Requirement: "auth.server.no-data-unauthorized", Transports: overHTTP,

@@ -809,8 +809,9 @@ var httpFaults = []Fault{
 		Apply:   mixingAnswers,
 	},
 	{
-		ID: "http.session-id-counts", Requirement: "http.server.session-id-secure", Transports: overHTTP,
-		Summary: "The ids of sessions are session-1, session-2 and so on.",
+		ID: "http.session-id-counts", Requirement: "security.session.id-non-deterministic", Transports: overHTTP,
+		Summary:    "The ids of sessions are session-1, session-2 and so on.",
+		Collateral: []string{"http.server.session-id-secure"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
 			o.Behaviour.HTTP.SessionID = func() string { return "session-" + strconv.FormatInt(n.Add(1), 10) }
@@ -818,7 +819,8 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.session-id-time", Requirement: "http.server.session-id-secure", Transports: overHTTP,
-		Summary: "The ids of sessions are the time in nanoseconds.",
+		Summary:    "The ids of sessions are the time in nanoseconds.",
+		Collateral: []string{"security.session.id-non-deterministic"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64 // tells sessions of the same moment apart
 			o.Behaviour.HTTP.SessionID = func() string { return strconv.FormatInt(time.Now().UnixNano()+n.Add(1), 10) }
@@ -832,7 +834,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.session-id-with-space", Requirement: "http.server.session-id-charset", Transports: overHTTP,
 		Summary:    "Session ids have a space.",
-		Collateral: []string{"http.server.session-id-secure"},
+		Collateral: []string{"http.server.session-id-secure", "security.session.id-non-deterministic"},
 		Apply: func(o *server.Options) {
 			var n sync.Map
 			o.Behaviour.HTTP.SessionID = func() string {

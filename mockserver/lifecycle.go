@@ -261,19 +261,19 @@ var lifecycleFaults = []Fault{
 		})),
 	},
 	{
-		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools", WarnOnly: true,
+		ID: "lifecycle.tools-refusal-code", Requirement: "lifecycle.capability.server-refuses-tools",
 		Summary:    "A server without tools refuses tools/list with -32600.",
 		Collateral: []string{"base.error.method-not-found"},
 		Apply:      all(without("tools"), refusing("*", server.InvalidRequest, ofFeature("tools/"))),
 	},
 	{
-		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts", WarnOnly: true,
+		ID: "lifecycle.prompts-refusal-code", Requirement: "lifecycle.capability.server-refuses-prompts",
 		Summary:    "A server without prompts refuses prompts/list with -32600.",
 		Collateral: []string{"base.error.method-not-found"},
 		Apply:      all(without("prompts"), refusing("*", server.InvalidRequest, ofFeature("prompts/"))),
 	},
 	{
-		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources", WarnOnly: true,
+		ID: "lifecycle.resources-refusal-code", Requirement: "lifecycle.capability.server-refuses-resources",
 		Summary: "A server without resources refuses resources/list with -32600.",
 		Collateral: []string{
 			"lifecycle.capability.server-refuses-resource-subscriptions", "tools.embedded-resource.resources-capability",
@@ -282,12 +282,12 @@ var lifecycleFaults = []Fault{
 		Apply: all(without("resources"), refusing("*", server.InvalidRequest, ofFeature("resources/"))),
 	},
 	{
-		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions", WarnOnly: true,
+		ID: "lifecycle.subscriptions-refusal-code", Requirement: "lifecycle.capability.server-refuses-resource-subscriptions",
 		Summary: "A server without subscriptions refuses resources/subscribe with -32600.",
 		Apply:   all(without("resources.subscribe"), refusing("*", server.InvalidRequest, ofFeature("resources/subscribe"))),
 	},
 	{
-		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging", WarnOnly: true,
+		ID: "lifecycle.logging-refusal-code", Requirement: "lifecycle.capability.server-refuses-logging",
 		Summary: "A server without logging refuses logging/setLevel with -32600.",
 		Apply:   all(without("logging"), refusing("*", server.InvalidRequest, ofFeature("logging/"))),
 	},

@@ -98,7 +98,7 @@ var loggingFaults = []Fault{
 		}),
 	},
 	{
-		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", WarnOnly: true,
+		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below",
 		Summary: "A level that is refused puts the one in force back to info.",
 		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, problem := next(ctx, r)

@@ -391,7 +391,7 @@ var toolFaults = []Fault{
 		Apply:   answering("tools/call", object{"content": textOf("[object Undefined]")}, calling("toString")),
 	},
 	{
-		ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form", WarnOnly: true,
+		ID: "tools.invalid-arguments-code", Requirement: "tools.error.invalid-arguments-form",
 		Summary: "Arguments that do not fit are refused with -32603.",
 		Apply:   wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, server.InternalError))),
 	},

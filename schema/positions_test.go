@@ -47,6 +47,37 @@ func TestGeneratedPositionsAreCurrent(t *testing.T) {
 	}
 }
 
+// docs/grading.md is what "go generate ./schema" makes of the catalogue.
+func TestGradingDocumentIsCurrent(t *testing.T) {
+	regradings, err := source.Regradings(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := source.DescribeGrading(regradings, catalogue(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(source.GradingDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not current: run go generate ./schema (-want +got):\n%s", source.GradingDocument, diff)
+	}
+}
+
+func TestDescribeGradingRefuses(t *testing.T) {
+	list := []schema.Requirement{{ID: "a.b", Level: schema.Should, Basis: schema.ByImplication}}
+	for _, g := range []source.Regrading{{ID: "a.none", Before: schema.Must}, {ID: "a.b", Before: schema.Should}} {
+		if _, err := source.DescribeGrading([]source.Regrading{g}, list); err == nil {
+			t.Errorf("%v is accepted", g)
+		}
+	}
+	if _, err := source.DescribeGrading([]source.Regrading{{ID: "a.b", Before: schema.Must}}, list); err != nil {
+		t.Error(err)
+	}
+}
+
 var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // positionFaults returns what is wrong with one entry.

@@ -134,18 +134,20 @@ func TestFaults(t *testing.T) {
 		t.Fatalf("a good entry has faults: %v", got)
 	}
 	for name, spoil := range map[string]func(*schema.Requirement){
-		"id":               func(r *schema.Requirement) { r.ID = "Tools.list" },
-		"id of one part":   func(r *schema.Requirement) { r.ID = "tools" },
-		"level":            func(r *schema.Requirement) { r.Level = "must" },
-		"basis":            func(r *schema.Requirement) { r.Basis = "guess" },
-		"no place":         func(r *schema.Requirement) { r.Text = "" },
-		"long text":        func(r *schema.Requirement) { r.Text = "It … " + strings.Repeat("a ", 8) + "a" },
-		"plain statement":  func(r *schema.Requirement) { r.Basis = schema.ByStatement },
-		"example":          func(r *schema.Requirement) { r.Basis = schema.ByExample },
-		"implied":          func(r *schema.Requirement) { r.Level, r.Basis = schema.MustNot, schema.ByImplication },
-		"no standard":      func(r *schema.Requirement) { r.Basis = schema.ByStandard },
-		"standard":         func(r *schema.Requirement) { r.Standard = "RFC 9110, section 15.5.6" },
-		"position":         func(r *schema.Requirement) { r.Level, r.Basis, r.Position = schema.Should, schema.ByStatement, "no-such" },
+		"id":              func(r *schema.Requirement) { r.ID = "Tools.list" },
+		"id of one part":  func(r *schema.Requirement) { r.ID = "tools" },
+		"level":           func(r *schema.Requirement) { r.Level = "must" },
+		"basis":           func(r *schema.Requirement) { r.Basis = "guess" },
+		"no place":        func(r *schema.Requirement) { r.Text = "" },
+		"long text":       func(r *schema.Requirement) { r.Text = "It … " + strings.Repeat("a ", 8) + "a" },
+		"plain statement": func(r *schema.Requirement) { r.Basis = schema.ByStatement },
+		"example":         func(r *schema.Requirement) { r.Basis = schema.ByExample },
+		"implied":         func(r *schema.Requirement) { r.Level, r.Basis = schema.MustNot, schema.ByImplication },
+		"no standard":     func(r *schema.Requirement) { r.Basis = schema.ByStandard },
+		"standard":        func(r *schema.Requirement) { r.Standard = "RFC 9110, section 15.5.6" },
+		"position": func(r *schema.Requirement) {
+			r.Level, r.Basis, r.Position = schema.Should, schema.ByStatement, "no-such"
+		},
 		"party":            func(r *schema.Requirement) { r.Party = "user" },
 		"page":             func(r *schema.Requirement) { r.Page = "server/tool" },
 		"source":           func(r *schema.Requirement) { r.Sources = []schema.Source{{Page: "x"}} },

@@ -135,7 +135,7 @@ func TestServerSuiteFails(t *testing.T) {
 	}
 	output, err := again(t, inner+"=base.unknown-method-code")
 	for _, text := range []string{
-		"--- FAIL: " + t.Name() + "/basic/index/base.error.method-not-found", "MUST, keyword: ", "found by base/", "-32601",
+		"--- FAIL: " + t.Name() + "/basic/index/base.error.method-not-found", "MUST, JSON-RPC 2.0, section 5.1: ", "found by base/", "-32601",
 		"client message: ", "see https://modelcontextprotocol.io/specification/2025-06-18/basic#",
 		"--- PASS: " + t.Name() + "/basic/index/base.error.object",
 	} {

@@ -31,7 +31,6 @@ func ExampleRun() {
 	}
 	fmt.Println(run.Verdict)
 	// Output:
-	// pass ping.no-params
 	// pass ping.response-empty
 	// pass ping.response-prompt
 	// conformant
@@ -53,7 +52,7 @@ func ExampleRun_finding() {
 	fmt.Println(run.Requirements[0].Verdict, run.Requirements[0].URL(run.Revision))
 	fmt.Println(finding.Message)
 	// Output:
-	// fail https://modelcontextprotocol.io/specification/2025-06-18/basic#messages
+	// fail https://modelcontextprotocol.io/specification/2025-06-18/basic#messages:~:text=All%20messages%20between,JSON%2DRPC%202.0%20specification
 	// mcpconform/no-such-method was answered with error -32600: "Method not found: mcpconform/no-such-method", not with error -32601
 }
 

@@ -1,6 +1,7 @@
 // Command generate renders requirements.yaml, positions.yaml and disputed.yaml as the
-// JSON that package schema embeds, and the latter two as docs/positions.md and
-// docs/disputed.md. Run it by "go generate ./schema" after a change of one of them.
+// JSON that package schema embeds, the latter two as docs/positions.md and
+// docs/disputed.md, and what the requirements are graded by as docs/grading.md. Run it
+// by "go generate ./schema" after a change of one of them.
 package main
 
 import (
@@ -52,7 +53,17 @@ func run(dir string) error {
 	if err := write(filepath.Join(dir, source.PositionsJSON), positions); err != nil {
 		return err
 	}
-	return os.WriteFile(source.PositionsDocument, document, 0o644)
+	if err := os.WriteFile(source.PositionsDocument, document, 0o644); err != nil {
+		return err
+	}
+	regradings, err := source.Regradings(dir)
+	if err != nil {
+		return err
+	}
+	if document, err = source.DescribeGrading(regradings, requirements); err != nil {
+		return err
+	}
+	return os.WriteFile(source.GradingDocument, document, 0o644)
 }
 
 func write[T any](path string, list []T) error {

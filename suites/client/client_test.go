@@ -583,7 +583,7 @@ func TestFaultsAreCaught(t *testing.T) {
 			}
 		}},
 		{"modified cursor", "pagination.client.cursor-unmodified", result.Fail, "lists/pages", with(replaced("→ 次", "-> ?"))},
-		{"cursor of another list", "pagination.cursor.same-operation", result.Fail, "lists/pages",
+		{"cursor of another list", "pagination.cursor.same-operation", result.Warn, "lists/pages",
 			calling("prompts/list", map[string]any{"cursor": "page=3&of=tools/list"})},
 		{"list not read on", "pagination.client.no-fixed-page-size", result.Fail, "lists/pages",
 			with(func(m *wire.Message, out transport.Outgoing) []transport.Outgoing {
@@ -623,7 +623,7 @@ func TestFaultsAreCaught(t *testing.T) {
 				}
 			}
 		}},
-		{"undeclared elicitation served", "lifecycle.capability.client-refuses-elicitation", result.Fail, "features/elicitation", func(c *reference.Standalone) {
+		{"undeclared elicitation served", "lifecycle.capability.client-refuses-elicitation", result.Warn, "features/elicitation", func(c *reference.Standalone) {
 			c.Change = func(o *reference.Options) { delete(o.Capabilities, "elicitation") }
 		}},
 		{"a batch", "base.batch.not-sent", result.Fail, "", func(c *reference.Standalone) {

@@ -276,25 +276,30 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/every-request",
-		Requirements: []string{"auth.server.validates-first"},
+		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
 		Body: func(t *check.T) {
 			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and in the end DELETE.
 			const id = "auth.server.validates-first"
 			protected(t)
 			control(t)
+			session := t.HTTP().SessionID()
 			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
 				requests := []transport.Request{plainRequest(t)}
 				if listens(t) {
 					requests = append(requests, transport.Request{Method: http.MethodGet})
 				}
-				if t.HTTP().SessionID() != "" {
+				if session != "" {
 					requests = append(requests, transport.Request{Method: http.MethodDelete})
 				}
 				for _, r := range requests {
 					t.Clear()
 					r.Header, r.Deliberate = http.Header{"Authorization": authorization}, []string{"*"}
-					refused := t.Check(id, t.Do(r)).ToNot(BeAccepted(), "for a %s within the session %s", cmp.Or(r.Method, http.MethodPost), bearing(authorization))
+					answer := t.Do(r)
+					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s", cmp.Or(r.Method, http.MethodPost), bearing(authorization))
+					if !refused && ErrorIn(answer) == nil && session != "" && authorization == nil {
+						t.Violation("security.session.not-authentication", "the session id alone lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
+					}
 					if !refused && r.Method == http.MethodDelete {
 						return // the session is gone
 					}
@@ -302,6 +307,10 @@ var authChecks = []*check.Check{
 			}
 			t.Clear()
 			served(t, t.Do(plainRequest(t)), id)
+			if session == "" {
+				t.Exercised(id)
+				t.Skip("the server assigns no session ids")
+			}
 		},
 	},
 }

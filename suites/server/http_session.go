@@ -99,7 +99,7 @@ var httpSessionChecks = []*check.Check{
 	},
 	{
 		Name:         "http/initialize-again",
-		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique", "http.server.session-id-secure"},
+		Requirements: []string{"http.server.initialize-without-session", "http.server.session-id-unique", "http.server.session-id-secure", "security.session.id-non-deterministic"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Options: capable},
 		Body: func(t *check.T) {
 			// New sessions are opened while another lives, and each gets an id of its own.
@@ -122,8 +122,14 @@ var httpSessionChecks = []*check.Check{
 				}
 				ids[id] = true
 			}
-			if given := slices.Sorted(maps.Keys(ids)); len(ids) == 4 && !ids[""] && spread(given) < unguessable {
-				t.Violation("http.server.session-id-secure", "the session ids can be guessed, as they differ too little: "+wire.Quote(strings.Join(given, ", "), 200))
+			if given := slices.Sorted(maps.Keys(ids)); len(ids) == 4 && !ids[""] {
+				quoted := wire.Quote(strings.Join(given, ", "), 200)
+				if spread(given) < unguessable {
+					t.Violation("http.server.session-id-secure", "the session ids can be guessed, as they differ too little: "+quoted)
+				}
+				if spread(given) < derivable {
+					t.Violation("security.session.id-non-deterministic", "the session ids follow from each other: "+quoted)
+				}
 			}
 			if len(ids) == 1 {
 				t.Exercised("http.server.initialize-without-session")
@@ -441,6 +447,9 @@ func sampled(text string, may <-chan struct{}, answered func(context.Context, st
 // unguessable is how many bits have to differ between session ids. The page does not
 // name a number; with fewer bits, an attacker can try all ids.
 const unguessable = 48
+
+// derivable is how many bits differ at most between ids that count up or tell the time.
+const derivable = 24
 
 // spread returns an upper bound of how many bits of the ids differ: the bits of the
 // characters at positions where not all ids are the same.

@@ -25,6 +25,7 @@ const (
 	DisputedJSON     = "disputed.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
+	RegradedFile     = "regraded.yaml"
 )
 
 // A Keyword is one occurrence of a capital RFC 2119 keyword: the n-th (from 1)
@@ -84,6 +85,11 @@ func Coverages(dir string) ([]Coverage, error) {
 // Counts reads occurrences.yaml.
 func Counts(dir string) ([]Count, error) {
 	return read[Count](filepath.Join(dir, OccurrencesFile))
+}
+
+// Regradings reads regraded.yaml.
+func Regradings(dir string) ([]Regrading, error) {
+	return read[Regrading](filepath.Join(dir, RegradedFile))
 }
 
 func read[T any](path string) ([]T, error) {
