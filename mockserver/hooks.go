@@ -238,6 +238,9 @@ func having(name string, value any) func(object) {
 	return func(o object) { o[name] = value }
 }
 
+// flood is more messages than a limiter lets pass within a second.
+const flood = 1200
+
 // always fits every request.
 func always(*server.Request) bool { return true }
 

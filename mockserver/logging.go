@@ -23,6 +23,19 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 // server/utilities/logging
 var loggingFaults = []Fault{
 	{
+		ID: "logging.flood", Requirement: "logging.rate-limit",
+		Summary: "The first call of a tool logs more than a thousand messages.",
+		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			var all []*server.Outgoing
+			if once(out.Session, "logging.flood") {
+				for range flood {
+					all = append(all, out.Answers.Notification("notifications/message", object{"level": "emergency", "data": "called"}))
+				}
+			}
+			return append(all, out)
+		})),
+	},
+	{
 		ID: "logging.undeclared", Requirement: "logging.capability.declared",
 		Summary: "Log messages are sent, but logging is not declared.",
 		Apply:   undeclared("logging"),

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -70,6 +71,15 @@ var pingFaults = []Fault{
 		ID: "ping.params", Requirement: "ping.no-params",
 		Summary: "The server's pings have params of their own.",
 		Apply:   pinging(object{"id": "p", "params": object{"timestamp": 0}}),
+	},
+	{
+		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: stdio,
+		Summary: "The server sends more than a thousand pings at once.",
+		Apply: ready(func(s *server.Session) {
+			for i := range flood {
+				s.Send(&server.Outgoing{Session: s, Message: object{"jsonrpc": "2.0", "method": "ping", "id": "ping-" + strconv.Itoa(i)}})
+			}
+		}),
 	},
 }
 

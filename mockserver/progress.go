@@ -70,6 +70,24 @@ var progressFaults = []Fault{
 		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
 	},
 	{
+		ID: "progress.flood", Requirement: "progress.rate-limit",
+		Summary: "Before the first response, progress is reported more than a thousand times.",
+		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			var all []*server.Outgoing
+			if token, ok := out.Answers.Token(); ok && once(out.Session, "progress.flood") {
+				for i := range flood {
+					all = append(all, out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1000 + i}))
+				}
+			}
+			return append(all, out)
+		})),
+	},
+	{
+		ID: "progress.message-empty", Requirement: "progress.message-readable",
+		Summary: "The message of progress is three dots.",
+		Apply:   params(progressed, having("message", "...")),
+	},
+	{
 		ID: "progress.after-refusal", Requirement: "progress.stop",
 		Summary: "After a call was refused, progress reports it as complete.",
 		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {

@@ -3,6 +3,7 @@ package mockclient
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -277,6 +278,22 @@ var featureFaults = []Fault{
 		ID: "progress.token-as-text", Requirement: "progress.token.echo", Scenario: sampling,
 		Summary: "The progress token 0 comes back as a string.",
 		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"0","progress":1}}`),
+	},
+	{
+		ID: "progress.flood", Requirement: "progress.rate-limit", Scenario: sampling, Transports: overStdio,
+		Summary: "Before a response, progress is reported more than a thousand times.",
+		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
+			var all []outgoing
+			for i := range flood {
+				all = append(all, outgoing{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":%d}}`, 1000+i)})
+			}
+			return append(all, out)
+		}),
+	},
+	{
+		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: sampling,
+		Summary: "The message of progress is a space.",
+		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1,"message":" "}}`),
 	},
 	{
 		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overStdio,

@@ -150,6 +150,9 @@ func headers(which match, name string, values ...string) apply {
 	})
 }
 
+// flood is more messages than a limiter lets pass within a second.
+const flood = 1200
+
 func anything(*wire.Message) bool { return true }
 
 // calls matches requests and notifications of methods.

@@ -246,6 +246,15 @@ var utilityFaults = []Fault{
 		Apply:   calling("ping", object{"time": 1}),
 	},
 	{
+		ID: "ping.flood", Requirement: "ping.not-excessive", Transports: overStdio,
+		Summary: "The client pings more than a thousand times in a row.",
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			for range flood {
+				_, _ = s.Call(ctx, "ping", nil)
+			}
+		}),
+	},
+	{
 		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: requests,
 		Summary:    "Requests of the server stay unanswered.",
 		Apply:      dropping(answers),

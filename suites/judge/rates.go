@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// The text names no rate, so only a flood counts: so many messages of one kind within
+// one second that neither a person nor a limiter can have been at work.
+const (
+	flood = 1000
+	// few is how many messages of a kind say nothing about a limit yet.
+	few = 10
+)
+
+var rateRules = []Rule{
+	{
+		Name:         "rates",
+		Requirements: []string{"ping.not-excessive", "progress.rate-limit", "logging.rate-limit"},
+		Judge:        judgeRates,
+	},
+	{Name: "progress message", Requirements: []string{"progress.message-readable"}, Judge: judgeProgressMessage},
+}
+
+// limited are the methods whose messages should not come in floods, with the
+// requirement that says so.
+var limited = map[string]string{
+	"ping":                   "ping.not-excessive",
+	"notifications/progress": "progress.rate-limit",
+	"notifications/message":  "logging.rate-limit",
+}
+
+func judgeRates(c *Conversation, rec *Recorder) {
+	type kind struct {
+		id   string
+		from wire.Party
+	}
+	sent := make(map[kind][]*wire.Event)
+	for _, e := range c.Messages {
+		if id, ok := limited[e.Msg.Method]; ok {
+			k := kind{id, e.From}
+			sent[k] = append(sent[k], e)
+		}
+	}
+	for k, events := range sent {
+		first := 0
+		for first+flood < len(events) && events[first+flood].At-events[first].At > time.Second {
+			first++
+		}
+		switch {
+		case first+flood < len(events):
+			rec.Fail(k.id, k.from, fmt.Sprintf("more than %d messages %s were sent within a second", flood, events[first].Msg.Method),
+				events[first], events[first+flood])
+		case len(events) >= few:
+			rec.Pass(k.id, k.from)
+		}
+	}
+}
+
+// A message of progress is for people (basic/utilities/progress#progress-flow): one
+// without a letter or a digit tells them nothing.
+func judgeProgressMessage(c *Conversation, rec *Recorder) {
+	for _, e := range c.Messages {
+		if e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/progress" {
+			continue
+		}
+		if text, ok := wire.At(e.Msg.Params, "message").(string); ok {
+			says := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) })
+			rec.Check(says, "progress.message-readable", e.From, "the message of the progress is "+wire.Quote(text, 80)+", which tells nobody anything", e)
+		}
+	}
+}
