@@ -35,14 +35,19 @@ var limited = map[string]string{
 }
 
 func judgeRates(c *Conversation, rec *Recorder) {
+	// Progress is limited for each request that asked for it: together, many requests make many notifications.
 	type kind struct {
-		id   string
-		from wire.Party
+		id    string
+		from  wire.Party
+		token string
 	}
 	sent := make(map[kind][]*wire.Event)
 	for _, e := range c.Messages {
 		if id, ok := limited[e.Msg.Method]; ok {
-			k := kind{id, e.From}
+			k := kind{id: id, from: e.From}
+			if id == "progress.rate-limit" {
+				k.token = wire.Show(wire.At(e.Msg.Params, "progressToken"))
+			}
 			sent[k] = append(sent[k], e)
 		}
 	}
