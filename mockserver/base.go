@@ -336,7 +336,8 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.id-space-forgets", Requirement: "base.request.id-space-per-side",
-		Summary: "A request with the id of an open request of the server makes that forget what it waits for.",
+		Summary:    "A request with the id of an open request of the server makes that forget what it waits for.",
+		Collateral: []string{"cancellation.in-progress"},
 		Apply: all(
 			keepsOwnIDs,
 			receiving(func(s *server.Session, m *wire.Message, next func()) {

@@ -228,7 +228,7 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.password", Requirement: "elicitation.request.no-sensitive",
 		Summary: "An elicitation asks for a password.",
-		Apply:   asking("password", object{"type": "string", "title": "Password"}),
+		Apply:   asking("password", object{"type": "string", "title": "Password", "description": "Enter your password."}),
 	},
 	{
 		ID: "elicitation.nested-object", Requirement: "elicitation.schema.flat",

@@ -61,7 +61,8 @@ func unsupported(format string, args ...any) error {
 
 // CompileTool compiles a JSON Schema as found in a tool's inputSchema or
 // outputSchema, decoded from JSON. Without "$schema" its dialect is draft
-// 2020-12. Nothing is ever loaded from elsewhere. Formats are not asserted: in
+// 2020-12, or the newest older one in which it is valid where it is not valid in that.
+// Nothing is ever loaded from elsewhere. Formats are not asserted: in
 // the default dialect they are annotations. Every error is a *[ToolSchemaError].
 // Equal schemas share a Tool, as a peer lists its tools in every session.
 func CompileTool(document any) (*Tool, error) {
@@ -129,10 +130,27 @@ func compileTool(document any) (tool *Tool, err error) {
 		return nil, unsupported("the schema holds a value that is not JSON")
 	}
 
+	tool, err = compileIn(jsonschema.Draft2020, document)
+	// The revision names no dialect, so that each of them may be meant.
+	for _, older := range []*jsonschema.Draft{jsonschema.Draft7, jsonschema.Draft4} {
+		var invalid *ToolSchemaError
+		if !errors.As(err, &invalid) || len(invalid.Violations) == 0 {
+			break
+		}
+		if other, otherErr := compileIn(older, document); otherErr == nil {
+			return other, nil
+		}
+	}
+	return tool, err
+}
+
+// compileIn compiles a schema in the dialect that it names or else in the given one.
+func compileIn(dialect *jsonschema.Draft, document any) (tool *Tool, err error) {
 	tool = &Tool{}
 	patterns := patternCompiler{known: map[string]jsonschema.Regexp{}, left: maxPatternsSize}
 	loader := &refuser{}
 	c := newCompiler(loader)
+	c.DefaultDraft(dialect)
 	c.UseRegexpEngine(patterns.compile)
 	const location = baseLocation + "tool"
 	if err := c.AddResource(location, document); err != nil {

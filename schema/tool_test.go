@@ -61,6 +61,8 @@ func TestTool(t *testing.T) {
 		{`{"prefixItems": [{"type": "string"}]}`, `[1]`, []string{`/0: item 0 is 1, not a string`}},
 		// The same keyword in two dialects: only draft-07 has lists of items.
 		{`{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}], "additionalItems": false}`, `[1, 2]`, []string{`the value has 1 items too many`, `/0: item 0 is 1, not a string`}},
+		{`{"items": [{"type": "string"}], "additionalItems": false}`, `[1, 2]`, []string{`the value has 1 items too many`, `/0: item 0 is 1, not a string`}},
+		{`{"minimum": 5, "exclusiveMinimum": true}`, `5`, []string{`the value is 5, not larger than 5`}},
 		{`{"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 5, "exclusiveMinimum": true}`, `5`, []string{`the value is 5, not larger than 5`}},
 		// In draft-07 a reference hides its neighbours.
 		{`{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"s": {}}, "$ref": "#/definitions/s", "type": "null"}`, `5`, nil},

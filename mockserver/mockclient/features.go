@@ -339,8 +339,12 @@ var featureFaults = []Fault{
 	},
 }
 
-// crossing is longer than a message may be under way.
-const crossing = 300 * time.Millisecond
+const (
+	// crossing is longer than a message may be under way.
+	crossing = 300 * time.Millisecond
+	// longAgo is longer than a busy peer may leave a message unread.
+	longAgo = 11 * time.Second
+)
 
 // rooted returns a list of roots.
 func rooted(uris ...string) func(any) any {

@@ -65,7 +65,10 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
 		Summary: "A request comes between the answer to initialize and notifications/initialized.",
-		Apply:   before(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+		Apply: sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
+			<-time.After(crossing)
+			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
+		}),
 	},
 	{
 		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported", Scenario: "lifecycle/additions",
@@ -298,7 +301,10 @@ var utilityFaults = []Fault{
 	{
 		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: overStdio,
 		Summary: "The client cancels a request that was answered long ago.",
-		Apply:   notifying("notifications/cancelled", object{"requestId": 2}),
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			<-time.After(longAgo)
+			_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": 2})
+		}),
 	},
 	{
 		ID: "cancellation.of-initialize", Requirement: "cancellation.not-initialize",

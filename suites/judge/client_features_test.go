@@ -159,6 +159,17 @@ func TestSampling(t *testing.T) {
 	if seen := talk(t, "2025-06-18", allOfClient, within(nested))[key]; seen == nil || seen.Exercised != 1 {
 		t.Error("a nested request was not seen")
 	}
+	call, done, _ := strings.Cut(within(""), "\n")
+	request, answer, _ := strings.Cut(nested, "\n")
+	for held, lines := range map[bool]string{
+		true:  call + "\n" + request + "\n" + strings.Repeat(fence(70), 51) + done + answer,
+		false: call + "\n" + request + "\n" + strings.Repeat(fence(70), 51) + done + strings.Repeat(fence(70), 6) + answer,
+	} {
+		seen := talk(t, "2025-06-18", allOfClient, lines)[key]
+		if found := seen != nil && len(seen.Findings) == 1 && seen.Findings[0].WarnOnly; found != held {
+			t.Errorf("a nested request that waits for the end of the call is seen: %t, not %t", found, held)
+		}
+	}
 	if seen := talk(t, "2025-06-18", allOfClient, within("")+nested)[key]; seen != nil {
 		t.Error("a request by itself counts as nested")
 	}
@@ -171,6 +182,8 @@ func TestRoots(t *testing.T) {
 	const changed = `> {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}` + "\n"
 	// The second request is answered before the first.
 	askOne, answerOne, _ := strings.Cut(one, "\n")
+	later := strings.Repeat(fence(99), 6)
+	three := func(order string) string { return strings.ReplaceAll(list(order), `"id":1`, `"id":3`) }
 	overtaken := two + answerOne
 	runAsk(t, []askCase{
 		{id: "roots.list.answered", party: wire.Client, good: one, bad: ask("roots/list", `{}`, "-32601")},
@@ -178,11 +191,17 @@ func TestRoots(t *testing.T) {
 		{id: "roots.root.file-uri", party: wire.Client, good: one, bad: list(`{"uri":"https://example.com/"}`)},
 		{id: "roots.root.uri-unique", party: wire.Client, good: one, bad: list(`{"uri":"file:///a"},{"uri":"file:///a","name":"A"}`)},
 		{id: "roots.security.validate-uris", party: wire.Client, good: list(`{"uri":"file:///a..b/..c"}`), bad: list(`{"uri":"file:///a/%2E%2e/b"}`)},
-		{id: "roots.list-changed.notify", party: wire.Client, good: one + changed + two, bad: one + two},
-		{name: "late", id: "roots.list-changed.notify", party: wire.Client, good: one + two + changed, bad: changed + one + two},
+		{name: "backslash", id: "roots.security.validate-uris", party: wire.Client, good: list(`{"uri":"file:///home/a%5C..%5Cb"}`), bad: list(`{"uri":"file:///C:/a%5C..%5Cb"}`)},
+		{id: "roots.list-changed.notify", party: wire.Client, good: one + changed + two + later, bad: one + two + later},
+		{name: "late", id: "roots.list-changed.notify", party: wire.Client, good: one + two + later + changed, bad: changed + one + two + later},
+		{
+			name: "order", id: "roots.list-changed.notify", party: wire.Client,
+			good: list(`{"uri":"file:///a"},{"uri":"file:///b","name":"B"}`) + three(`{"name":"B","uri":"file:///b"},{"uri":"file:///a"}`) + later + changed + two,
+			bad:  list(`{"uri":"file:///a"},{"uri":"file:///b"}`) + three(`{"uri":"file:///b"}`) + later,
+		},
 		{
 			name: "overtaken", id: "roots.list-changed.notify", party: wire.Client,
-			good: askOne + "\n" + changed + overtaken, bad: changed + askOne + "\n" + overtaken,
+			good: askOne + "\n" + changed + overtaken + later, bad: changed + askOne + "\n" + overtaken + later,
 		},
 		{id: "roots.error.unsupported", party: wire.Client, caps: `{}`, good: ask("roots/list", `{}`, "-32601"), bad: ask("roots/list", `{}`, "-32603")},
 	})
@@ -210,7 +229,7 @@ func TestElicitation(t *testing.T) {
 	runAsk(t, []askCase{
 		{id: "elicitation.capability.honoured", party: wire.Client, good: text, bad: schema("", "", "-32601")},
 		{id: "lifecycle.capability.client-refuses-elicitation", party: wire.Client, caps: `{}`, warnOnly: true, good: schema("", "", "-32601"), bad: schema("", "", "-32602")},
-		{id: "elicitation.request.no-sensitive", party: wire.Server, good: schema(`"userName":{"type":"string"},"maxTokens":{"type":"integer"}`, "", `{"action":"cancel"}`), bad: schema(`"apiKey":{"type":"string"}`, "", `{"action":"cancel"}`)},
+		{id: "elicitation.request.no-sensitive", party: wire.Server, warnOnly: true, good: schema(`"userName":{"type":"string"},"maxTokens":{"type":"integer"}`, "", `{"action":"cancel"}`), bad: schema(`"apiKey":{"type":"string"}`, "", `{"action":"cancel"}`)},
 		{name: "title", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, bad: property(`{"type":"string","title":"Your Password"}`)},
 		{name: "description", id: "elicitation.request.no-sensitive", party: wire.Server, good: text, warnOnly: true, bad: property(`{"type":"string","description":"a credit card number"}`)},
 		{id: "elicitation.schema.flat", party: wire.Server, good: text, bad: property(`{"type":"object","properties":{}}`)},
@@ -234,6 +253,7 @@ func TestElicitation(t *testing.T) {
 		matches("length", `{"type":"string","minLength":2,"maxLength":3}`, `"äöü"`, `"ä"`),
 		matches("enum", `{"type":"string","enum":["a","b"]}`, `"b"`, `"c"`),
 		matches("email", `{"type":"string","format":"email"}`, `"a@example.com"`, `"A <a@example.com>"`),
+		matches("quoted email", `{"type":"string","format":"email"}`, `"\"a b\"@example.com"`, `"a b@example.com"`),
 		matches("uri", `{"type":"string","format":"uri"}`, `"https://example.com"`, `"example"`),
 		matches("date", `{"type":"string","format":"date"}`, `"2024-02-29"`, `"2025-02-29"`),
 		matches("date-time", `{"type":"string","format":"date-time"}`, `"2016-12-31t23:59:60z"`, `"2016-12-31 23:59"`),
@@ -261,6 +281,16 @@ func TestNegotiatedFeatures(t *testing.T) {
 		{id: "lifecycle.operation.version", party: wire.Server, version: "2025-03-26", caps: `{}`, good: pong, bad: elicits},
 		{name: "declared", id: "lifecycle.operation.version", party: wire.Server, version: "2025-03-26", warnOnly: true, good: pong, bad: elicits},
 		{id: "lifecycle.operation.version", party: wire.Client, good: pong, bad: `> {"jsonrpc":"2.0","id":9,"method":"tasks/list"}` + "\n"},
+		{
+			name: "member", id: "lifecycle.operation.version", party: wire.Client, warnOnly: true,
+			good: `> {"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"x","hint":{}}}` + "\n",
+			bad:  `> {"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"x","task":{}}}` + "\n",
+		},
+		{
+			name: "decoration", id: "lifecycle.operation.version", party: wire.Server, warnOnly: true,
+			good: `> {"jsonrpc":"2.0","id":9,"method":"tools/list"}` + "\n" + `< {"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"},"icons":[],"execution":{}}]}}` + "\n",
+			bad:  ask("sampling/createMessage", strings.Replace(hello, `{`, `{"tools":[],`, 1), generated),
+		},
 		{id: "lifecycle.capability.experimental-gated", party: wire.Server, good: pong, bad: unknown},
 		{id: "lifecycle.capability.experimental-gated", party: wire.Client, good: pong, bad: `> {"jsonrpc":"2.0","id":9,"method":"x/invented"}` + "\n"},
 		{id: "lifecycle.shutdown.by-transport", party: wire.Server, good: pong + "exit", bad: `< {"jsonrpc":"2.0","method":"notifications/exit"}` + "\nexit"},
@@ -349,10 +379,11 @@ func TestCancellation(t *testing.T) {
 		{id: "cancellation.same-direction", party: wire.Client, good: call(1, "7") + cancels(1), bad: call(1, "7") + cancels(2)},
 		{
 			id: "cancellation.in-progress", party: wire.Client,
-			good: call(1, "7") + ended(1) + cancels(1), bad: call(1, "7") + ended(1) + fence(2) + cancels(1),
+			good: call(1, "7") + ended(1) + fence(2) + fence(3) + cancels(1), bad: call(1, "7") + ended(1) + ask("ping", `{}`, `{}`) + cancels(1),
 		},
 	})
 	crossing := map[string]string{
+		"tool that was aborted":   call(1, "7") + cancels(1) + strings.Replace(ended(1), `"content":[`, `"isError":true,"content":[{"type":"text","text":"the transaction was aborted"}`, 1) + fence(3) + fence(4),
 		"answer on its way":       call(1, "7") + cancels(1) + ended(1) + fence(3) + fence(4),
 		"answer behind one fence": call(1, "7") + cancels(1) + fence(3) + ended(1) + fence(4),
 		"failure of its own":      call(1, "7") + cancels(1) + failed(1, "disk full") + fence(3) + fence(4),

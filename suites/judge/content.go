@@ -164,6 +164,9 @@ func judgeBlock(p *piece, rec *Recorder) {
 	mimeType, ok := p.value["mimeType"].(string)
 	rec.Check(ok && isMIMEType(mimeType), "content."+kind+".mime-type", p.event.From,
 		mimeProblem("an "+kind+" block", p.value), p.evidence()...)
+	if of, _, _ := strings.Cut(strings.ToLower(mimeType), "/"); of != kind && slices.Contains([]string{"text", "image", "audio", "font"}, of) {
+		rec.Warn("content."+kind+".mime-type", p.event.From, "the mimeType of an "+kind+" block is "+wire.Quote(mimeType, 60)+", which is not that of an "+kind, p.evidence()...)
+	}
 }
 
 // server/resources#resource-contents, server/prompts#embedded-resources
@@ -248,17 +251,19 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 	last := c.lastOf(wire.Client)
 	c.content(func(p *piece) {
 		annotations, ok := p.value["annotations"].(map[string]any)
-		if !ok || p.shape == contentsShape {
+		if !ok {
 			return
 		}
 		from := p.event.From
 		audience, given := annotations["audience"].([]any)
 		if given && roles(audience) {
-			// The schema judges other roles and priorities.
 			rec.Pass("content.annotations.audience-roles", from)
 		}
 		if v, ok := floatOf(annotations["priority"]); ok && v >= 0 && v <= 1 {
 			rec.Pass("content.annotations.priority-range", from)
+		}
+		if p.shape == contentsShape {
+			judgeContentsAnnotations(p, annotations, rec)
 		}
 		if at, ok := annotations["lastModified"].(string); ok {
 			rec.Check(isISO8601(at), "content.annotations.last-modified-format", from,
@@ -271,6 +276,21 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 			}
 		}
 	})
+}
+
+// judgeContentsAnnotations judges roles and priorities where the page has annotations
+// (server/tools#embedded-resources) and the schema, which judges all others, has none.
+func judgeContentsAnnotations(p *piece, annotations map[string]any, rec *Recorder) {
+	if audience, given := annotations["audience"]; given {
+		list, ok := audience.([]any)
+		rec.Check(ok && roles(list), "content.annotations.audience-roles", p.event.From,
+			"the audience of a resource's contents is "+wire.Quote(wire.Show(audience), 80)+", not a list of user and assistant", p.evidence()...)
+	}
+	if priority, given := annotations["priority"]; given {
+		v, ok := floatOf(priority)
+		rec.Check(ok && v >= 0 && v <= 1, "content.annotations.priority-range", p.event.From,
+			"the priority of a resource's contents is "+wire.Quote(wire.Show(priority), 40)+", not a number from 0 to 1", p.evidence()...)
+	}
 }
 
 func roles(list []any) bool {

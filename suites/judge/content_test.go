@@ -154,6 +154,22 @@ func TestContent(t *testing.T) {
 			good: annotated(`"audience":["user"]`), bad: annotated(`"audience":["system"]`),
 		},
 		featureCase{
+			id: "content.annotations.audience-roles", party: wire.Server,
+			good: callResult(embedded(`"uri":"a:b","text":"","annotations":{"audience":["user"]}`)), bad: callResult(embedded(`"uri":"a:b","text":"","annotations":{"audience":["system"]}`)),
+		},
+		featureCase{
+			id: "content.annotations.priority-range", party: wire.Server,
+			good: callResult(embedded(`"uri":"a:b","text":"","annotations":{"priority":1}`)), bad: callResult(embedded(`"uri":"a:b","text":"","annotations":{"priority":2}`)),
+		},
+		featureCase{
+			id: "content.image.mime-type", party: wire.Server,
+			good: callResult(`{"type":"image","data":"AAAA","mimeType":"application/octet-stream"}`), bad: callResult(`{"type":"image","data":"AAAA","mimeType":"text/plain"}`),
+		},
+		featureCase{
+			id: "schema.call-tool-result", party: wire.Server,
+			good: callResult(`{"type":"image","data":"","mimeType":"image/png"}`), bad: callResult(`{"type":"image","mimeType":"image/png"}`),
+		},
+		featureCase{
 			id: "content.annotations.priority-range", party: wire.Server,
 			good: annotated(`"priority":0.5`), bad: annotated(`"priority":1.5`),
 		},

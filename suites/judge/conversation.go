@@ -23,6 +23,8 @@ type Conversation struct {
 	use       *sessionUse                 // see ended
 	unresumed map[*wire.HTTPExchange]bool // see notResumed
 	foreign   foreignStreams
+	spansOn   map[string][]span     // see answeredOn
+	spansOf   map[wire.Party][]span // see askedBy
 
 	listed    []*tool     // what tools returns, once it was asked
 	signalled *wire.Event // first signal to the process, or nil

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -68,36 +67,19 @@ var (
 
 func judgeElicitRequest(e *wire.Event, rec *Recorder) {
 	message, _ := wire.At(e.Msg.Params, "message").(string)
-	secret := asksForSecret(message)
-	if secret {
-		rec.Warn("elicitation.request.no-sensitive", wire.Server, "the message may ask for a secret: "+wire.Quote(message, 120), e)
-	}
 	requested, ok := wire.At(e.Msg.Params, "requestedSchema").(map[string]any)
 	if !ok {
 		return // the schema of the message judges it
 	}
 	judgeMembers("the requested schema", requested, objectMembers, e, rec)
 	properties, _ := requested["properties"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		property, ok := properties[name].(map[string]any)
-		if !ok {
-			continue
-		}
-		judgeProperty(name, property, e, rec)
-		title, _ := property["title"].(string)
-		description, _ := property["description"].(string)
-		switch {
-		case asksForSecret(name) || asksForSecret(title):
-			secret = true
-			rec.Fail("elicitation.request.no-sensitive", wire.Server, "property "+wire.Quote(name, 60)+" asks for a secret", e)
-		case asksForSecret(description):
-			secret = true
-			rec.Warn("elicitation.request.no-sensitive", wire.Server, "the description of property "+wire.Quote(name, 60)+" may ask for a secret", e)
+	names := slices.Sorted(maps.Keys(properties))
+	for _, name := range names {
+		if property, ok := properties[name].(map[string]any); ok {
+			judgeProperty(name, property, e, rec)
 		}
 	}
-	if !secret {
-		rec.Pass("elicitation.request.no-sensitive", wire.Server)
-	}
+	judgeSensitive(message, properties, names, e, rec)
 }
 
 func judgeProperty(name string, property map[string]any, e *wire.Event, rec *Recorder) {
@@ -163,35 +145,6 @@ func judgeEnum(about string, property map[string]any, e *wire.Event, rec *Record
 	if ok && named {
 		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, fmt.Sprintf("%s has %d enumNames for %d values", about, len(names), len(values)), e)
 	}
-}
-
-// secrets are the words for what is plainly sensitive.
-var secrets = regexp.MustCompile(`\b(password|passphrase|passcode|secret|secret key|api ?key|private key|access token|auth token|` +
-	`authentication token|api token|bearer token|refresh token|credit card|debit card|card number|cvv|cvc|social security|ssn)s?\b`)
-
-// maxRead bounds how much of a text is searched.
-const maxRead = 4000
-
-// asksForSecret reports whether a text or a name names a secret.
-func asksForSecret(text string) bool {
-	if len(text) > maxRead {
-		text = text[:maxRead]
-	}
-	var words strings.Builder
-	lower := false
-	for _, r := range text {
-		switch {
-		case unicode.IsUpper(r) && lower: // camelCase
-			words.WriteByte(' ')
-			words.WriteRune(unicode.ToLower(r))
-		case r == '_' || r == '-' || r == '.':
-			words.WriteByte(' ')
-		default:
-			words.WriteRune(unicode.ToLower(r))
-		}
-		lower = unicode.IsLower(r)
-	}
-	return secrets.MatchString(words.String())
 }
 
 func judgeElicitResult(x *Exchange, rec *Recorder) {
@@ -310,7 +263,7 @@ func unfitText(property map[string]any, text string) string {
 	switch property["format"] {
 	case "email":
 		_, err := mail.ParseAddress(text)
-		ok = err == nil && !strings.ContainsAny(text, "<> ")
+		ok = err == nil && !strings.ContainsAny(quoted.ReplaceAllString(text, "q"), "<> ")
 	case "uri":
 		ok = schema.CheckFormat("uri", text) == ""
 	case "date":
@@ -326,6 +279,10 @@ func unfitText(property map[string]any, text string) string {
 	}
 	return ""
 }
+
+// quoted matches a quoted string, which may be the local part of an address
+// (RFC 5321 section 4.1.2).
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // fractionalBounds reports whether a requested number has a bound with a fraction.
 func fractionalBounds(requested map[string]any) bool {

@@ -157,11 +157,14 @@ func judgeStray(c *Conversation, rec *Recorder) {
 		case c.answersInvalid(e):
 			// It answers a message that is not a request, but whose id could be read.
 		case !e.Msg.ID.Usable():
-			// judgeEnvelope has looked at the missing id. Whether it answers a
-			// notification shows in what came before.
-			if cause != nil && cause.Msg.Kind == wire.Notification && !stray.Awaited &&
-				!c.answersUnreadable(e) && !refusedStatus(c, e) {
+			// judgeEnvelope has looked at the missing id. What it answers shows in what
+			// came before.
+			switch {
+			case cause == nil || stray.Awaited || c.answersUnreadable(e) || refusedStatus(c, e):
+			case cause.Msg.Kind == wire.Notification:
 				rec.Fail("base.notification.no-response", e.From, "a notification was answered", cause, e)
+			case cause.Msg.IsResponse() && c.Of(cause) == nil:
+				rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", cause, e)
 			}
 			if c.answersUnreadable(e) {
 				rec.Pass("base.error.undetectable-id", e.From)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -94,7 +95,8 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
-	endpoint, declined := "", 0
+	endpoint := ""
+	var declined repeats
 	for _, x := range c.HTTP {
 		if len(x.Sent) > 0 && x.Sent[0].Kind == wire.KindMessage {
 			if endpoint == "" {
@@ -112,8 +114,7 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 		rec.Check(names(x.Request.HTTP.Header, typeEvents), "http.client.get-accept", wire.Client,
 			"the Accept header of the GET does not name "+typeEvents, x.Request)
 		if x.Status() == http.StatusMethodNotAllowed {
-			declined++
-			c.judgeDeclined(x, declined, rec)
+			c.judgeDeclined(x, declined.hurried(x), rec)
 		}
 	}
 }
@@ -142,13 +143,31 @@ func (c *Conversation) judgePost(x *wire.HTTPExchange, endpoint string, rec *Rec
 		"the Accept header of the POST does not name "+typeEvents, x.Request)
 }
 
-// maxDeclined is how often a GET may be repeated that was answered with 405.
-const maxDeclined = 5
+// repeats are requests of one kind that the server declines.
+type repeats struct{ first, last *wire.HTTPExchange }
 
-func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, times int, rec *Recorder) {
+// Without pause is what is repeated each time before pause is over, for so long
+// that the client has read that it was declined.
+const (
+	pause     = time.Second
+	sustained = 5 * time.Second
+)
+
+// hurried adds a request that was declined, and reports whether it belongs to a row
+// of requests that the client repeats without pause. Their number says nothing: they may
+// have been made at once, or be years apart.
+func (r *repeats) hurried(x *wire.HTTPExchange) bool {
+	if r.last == nil || x.Request.At-r.last.Request.At >= pause {
+		r.first = x
+	}
+	r.last = x
+	return x.Request.At-r.first.Head.At >= sustained
+}
+
+func (c *Conversation) judgeDeclined(x *wire.HTTPExchange, hurried bool, rec *Recorder) {
 	const id = "http.client.get-405-tolerated"
-	if times > maxDeclined {
-		rec.Fail(id, wire.Client, fmt.Sprintf("the GET was repeated %d times although it was answered with 405", times-1), x.Events()...)
+	if hurried {
+		rec.Fail(id, wire.Client, "the GET was repeated without pause although it was answered with 405", x.Events()...)
 		return
 	}
 	for _, later := range c.HTTP {
@@ -482,10 +501,11 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		return
 	}
 	id, version := head.HTTP.Header.Get(headerSession), c.Version
-	var lost *wire.HTTPExchange // the first request that was answered with 404
-	reused := 0
-	deletes := 0
-	early, told := false, false // told: the client has shown that it read the answer
+	opened := c.Init.Response          // what gave the session that counts
+	former := make(map[string]bool)    // ids of earlier sessions
+	var lost, stuck *wire.HTTPExchange // the first request that was answered with 404; one that still names the session
+	var deletes repeats                // that were declined
+	told, ending := false, false       // told: the client has shown that it read the answer
 	for _, x := range c.HTTP {
 		if x.Request.Seq < c.Init.Response.Seq || c.foreign[x.Stream] {
 			continue
@@ -496,28 +516,24 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 				rec.Pass("http.client.reinitialize-on-404", wire.Client)
 				rec.Check(len(x.Request.HTTP.Header.Values(headerSession)) == 0, "http.client.reinitialize-without-session-id", wire.Client,
 					"the initialize after 404 carries a session id", x.Events()...)
-				lost, reused = nil, 0
+				lost, stuck = nil, nil
 			}
 			if x.OK() {
 				// A new session: its id counts from now on.
+				former[id] = true
 				id = x.Head.HTTP.Header.Get(headerSession)
 				version = c.versionOf(x)
+				opened, ending = x.Head, false
 			}
 			continue
 		}
-		if barePing(x, m) {
-			if !early && m.At-c.Init.Response.At < overtaking {
-				early = true
-				continue
-			}
-			if lost != nil {
-				continue // there is no session until the next initialize is answered
-			}
-		}
-		if c.answersEarly(m) || !told && c.crosses(x) {
-			continue
+		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
+			continue // without a session until initialize is answered, and again once it is lost
 		}
 		told = true
+		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] && !c.knew(x.Request, opened) {
+			continue // on its way when the next session began
+		}
 		judgeSessionHeader(x, id, rec)
 		// A client that refused the version and only ends the session has no
 		// version to name.
@@ -525,36 +541,61 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 			judgeVersionHeader(x, version, rec)
 		}
 		if x.Method() == http.MethodDelete {
-			deletes++
-			judgeDelete(x, id, deletes, rec)
+			judgeDelete(x, id, &deletes, rec)
+			ending = ending || x.Status() != http.StatusMethodNotAllowed
+			if lost != nil && x.Request.Seq < lost.Head.Seq {
+				lost = nil // it crossed this DELETE
+			}
 			continue
 		}
-		if lost != nil && x.Request.Seq > lost.Head.Seq && x.Request.HTTP.Header.Get(headerSession) == id && len(x.Request.Deliberate) == 0 {
-			if reused++; reused == maxReused {
-				rec.Fail("http.client.reinitialize-on-404", wire.Client,
-					"requests still name a session that was answered with 404", append(lost.Events(), x.Events()...)...)
-			}
+		if id == "" || x.Request.HTTP.Header.Get(headerSession) != id || deliberate(x) || ending {
+			continue // requests that cross the client's own DELETE find no session
 		}
-		if id != "" && x.Status() == http.StatusNotFound && x.Request.HTTP.Header.Get(headerSession) == id && lost == nil && !deliberate(x) &&
-			x.Method() == http.MethodPost { // without a route for GET, servers answer 404 as well
-			lost = x
+		switch {
+		case lost != nil && stuck == nil && c.knew(x.Request, lost.Head):
+			stuck = x
+		case lost == nil && x.Status() == http.StatusNotFound && x.Method() == http.MethodPost:
+			lost = x // without a route for GET, servers answer 404 as well
 		}
+	}
+	if stuck != nil {
+		rec.Fail("http.client.reinitialize-on-404", wire.Client,
+			"requests still name a session that was answered with 404", append(lost.Events(), stuck.Events()...)...)
 	}
 }
 
 // barePing reports whether a request is a ping without session and version, which
 // may be sent before initialize is answered (basic/lifecycle#initialization).
 func barePing(x *wire.HTTPExchange, m *wire.Event) bool {
-	h := x.Request.HTTP.Header
-	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" &&
-		len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0
+	return m != nil && m.Msg.Kind == wire.Request && m.Msg.Method == "ping" && bare(x)
 }
 
-// crosses reports whether a GET without session may have been on its way when
-// initialize was answered: some clients open their stream at the same time.
-func (c *Conversation) crosses(x *wire.HTTPExchange) bool {
-	return x.Method() == http.MethodGet && len(x.Request.HTTP.Header.Values(headerSession)) == 0 &&
-		x.Request.At-c.Init.Response.At < overtaking
+// bare reports whether a request names neither session nor version.
+func bare(x *wire.HTTPExchange) bool {
+	h := x.Request.HTTP.Header
+	return len(h.Values(headerSession)) == 0 && len(h.Values(headerVersion)) == 0
+}
+
+// early reports whether a request may have been on its way when initialize was
+// answered, so that its sender did not know the session: a ping at any time,
+// anything else only before the client has shown that it read the answer, as it does by
+// notifications/initialized, or by a response to what came after the answer.
+func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told bool) bool {
+	if c.knew(x.Request, opened) {
+		return false
+	}
+	switch {
+	case x.Method() == http.MethodGet:
+		return !told && len(x.Request.HTTP.Header.Values(headerSession)) == 0 // whichever version it hopes for
+	case m == nil || !bare(x):
+		return false
+	case m.Msg.Method == "ping":
+		return true
+	case m.Msg.IsResponse():
+		asked := c.Of(m)
+		return !told && (asked == nil || asked.Request.Stream != opened.Stream || asked.Request.Seq < opened.Seq)
+	}
+	return !told && m.Msg.Method != "notifications/initialized"
 }
 
 // answersEarly reports whether a message responds to a request that the server
@@ -563,10 +604,6 @@ func (c *Conversation) crosses(x *wire.HTTPExchange) bool {
 func (c *Conversation) answersEarly(m *wire.Event) bool {
 	return m != nil && m.Msg.IsResponse() && c.Of(m) != nil && c.Of(m).Request.Seq < c.Init.Response.Seq
 }
-
-// maxReused is how many requests may still name a lost session because they were
-// under way.
-const maxReused = 4
 
 // versionOf returns the version that an initialize settled on.
 func (c *Conversation) versionOf(x *wire.HTTPExchange) string {
@@ -611,17 +648,14 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", not the negotiated version "+wire.Quote(version, 40), x.Events()...)
 }
 
-// maxDeletes is how often a DELETE may be tried that is answered with 405.
-const maxDeletes = 3
-
-func judgeDelete(x *wire.HTTPExchange, id string, times int, rec *Recorder) {
+func judgeDelete(x *wire.HTTPExchange, id string, declined *repeats, rec *Recorder) {
 	if id == "" {
 		return
 	}
 	rec.Check(x.Request.HTTP.Header.Get(headerSession) == id, "http.client.delete-session", wire.Client,
 		"the DELETE does not name the session", x.Events()...)
 	if x.Status() == http.StatusMethodNotAllowed {
-		rec.Check(times <= maxDeletes, "http.client.delete-405-tolerated", wire.Client,
-			"the DELETE was repeated although it was answered with 405", x.Events()...)
+		rec.Check(!declined.hurried(x), "http.client.delete-405-tolerated", wire.Client,
+			"the DELETE was repeated without pause although it was answered with 405", x.Events()...)
 	}
 }

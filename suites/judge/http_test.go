@@ -14,9 +14,10 @@ import (
 // httpScript writes the log of a conversation over HTTP, one exchange after the
 // other unless told otherwise.
 type httpScript struct {
-	t   testing.TB
-	log *wire.Log
-	n   int
+	t     testing.TB
+	log   *wire.Log
+	n     int
+	later time.Duration // by how much what follows comes later
 }
 
 const (
@@ -43,7 +44,14 @@ func (s *httpScript) add(e wire.Event) *wire.Event {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	added.At += s.later
 	return added
+}
+
+// wait lets time pass.
+func (s *httpScript) wait(d time.Duration) *httpScript {
+	s.later += d
+	return s
 }
 
 // headers are given as name, value, name, value …
@@ -459,8 +467,8 @@ func TestHTTPRules(t *testing.T) {
 			"http.client.get-405-tolerated", wire.Client, func(s *httpScript) { s.handshake().get(later(), 405, ""); s.ping() },
 			func(s *httpScript) {
 				s.handshake()
-				for range maxDeclined + 1 {
-					s.get(later(), 405, "")
+				for range 12 {
+					s.wait(pause/2).get(later(), 405, "")
 				}
 			},
 		},
@@ -469,7 +477,7 @@ func TestHTTPRules(t *testing.T) {
 		},
 		{
 			"http.client.session-header", wire.Client, func(s *httpScript) { s.handshake().ping() },
-			func(s *httpScript) { s.handshake().post(pingFive, without(later(), headerSession), 400, "", "") },
+			func(s *httpScript) { s.handshake().post(callSix, without(later(), headerSession), 400, "", "") },
 		},
 		{
 			"http.client.version-header", wire.Client, func(s *httpScript) { s.handshake().ping() },
@@ -488,8 +496,8 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.handshake().post(pingFive, later(), 404, "", ""); s.handshake() },
 			func(s *httpScript) {
 				s.handshake()
-				for range maxReused + 1 {
-					s.post(pingFive, later(), 404, "", "")
+				for range 2 {
+					s.post(pingFive, later(), 404, "", "").wait(unread)
 				}
 			},
 		},
@@ -513,8 +521,8 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { x := s.handshake().ask(http.MethodDelete, mcp, "", later()); s.head(x, 405, nil) },
 			func(s *httpScript) {
 				s.handshake()
-				for range maxDeletes + 1 {
-					s.head(s.ask(http.MethodDelete, mcp, "", later()), 405, nil)
+				for range 12 {
+					s.wait(pause/2).head(s.ask(http.MethodDelete, mcp, "", later()), 405, nil)
 				}
 			},
 		},
@@ -771,11 +779,66 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 			s.end(x)
 			s.post(`{"jsonrpc":"2.0","id":"early","result":{}}`, headers("Accept", both), 202, "", "").post(ready, later(), 202, "", "")
 		}, false},
-		{"ping before the session is known", "http.client.session-header", func(s *httpScript) {
-			s.handshake().post(pingFive, bare, 400, "", "")
+		{"pings before the session is known", "http.client.session-header", func(s *httpScript) {
+			s.handshake()
+			for range 20 {
+				s.post(pingFive, bare, 400, "", "")
+			}
 		}, false},
-		{"pings without the session", "http.client.session-header", func(s *httpScript) {
-			s.handshake().post(pingFive, bare, 400, "", "").post(pingFive, bare, 400, "", "")
+		{"ping without the session", "http.client.session-header", func(s *httpScript) {
+			s.handshake().wait(unread).post(pingFive, bare, 400, "", "")
+		}, true},
+		{"requests before the session is known", "http.client.version-header", func(s *httpScript) {
+			s.initialize(bare, "abc").post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
+		}, false},
+		{"requests without the session", "http.client.session-header", func(s *httpScript) {
+			s.initialize(bare, "abc").wait(unread).post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
+		}, true},
+		{"initialized without the session", "http.client.session-header", func(s *httpScript) {
+			s.initialize(bare, "abc").post(ready, bare, 202, "", "")
+		}, true},
+		{"requests of the session before", "http.client.session-header", func(s *httpScript) {
+			s.handshake().ping().initialize(bare, "def").post(pingFive, later(), 404, "", "")
+		}, false},
+		{"requests of a session long past", "http.client.session-header", func(s *httpScript) {
+			s.handshake().ping().initialize(bare, "def").wait(unread).post(pingFive, later(), 404, "", "")
+		}, true},
+		{"requests on their way when a session is lost", "http.client.reinitialize-on-404", func(s *httpScript) {
+			s.handshake()
+			var streams []string
+			for range 20 {
+				streams = append(streams, s.ask(http.MethodPost, mcp, pingFive, later()))
+			}
+			s.post(pingFive, later(), 404, "", "")
+			for _, x := range streams {
+				s.head(x, 404, nil)
+				s.post(pingFive, later(), 404, "", "")
+			}
+			s.initialize(bare, "def")
+		}, false},
+		{"requests beside the end of the session", "http.client.reinitialize-on-404", func(s *httpScript) {
+			x := s.handshake().ask(http.MethodPost, mcp, pingFive, later())
+			s.head(s.ask(http.MethodDelete, mcp, "", later()), 200, nil)
+			s.head(x, 404, nil)
+			s.wait(unread).post(pingFive, later(), 404, "", "").wait(unread).post(pingFive, later(), 404, "", "")
+			s.initialize(bare, "def").post(pingFive, later(headerSession, "def"), 404, "", "").initialize(bare, "ghi")
+		}, false},
+		{"streams asked for at once", "http.client.get-405-tolerated", func(s *httpScript) {
+			s.handshake()
+			for range 20 {
+				s.get(later(), 405, "")
+			}
+			s.ping()
+		}, false},
+		{"streams asked for each minute", "http.client.get-405-tolerated", func(s *httpScript) {
+			s.handshake()
+			for range 20 {
+				s.wait(time.Minute).get(later(), 405, "")
+			}
+			s.ping()
+		}, false},
+		{"cancelled long after the answer", "cancellation.in-progress", func(s *httpScript) {
+			s.handshake().stream(callSix, false, "", doneSix).wait(unread).post(cancelSix, later(), 202, "", "")
 		}, true},
 		{"pings between two sessions", "http.client.session-header", func(s *httpScript) {
 			s.handshake().post(callSix, later(), 404, "", "").post(pingFive, bare, 400, "", "").post(pingFive, bare, 400, "", "")

@@ -59,7 +59,7 @@ const Anything = ledger.Anything
 // Rules returns all rules.
 func Rules() []Rule {
 	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
-		utilityRules, rateRules, samplingRules, rootRules, elicitationRules, toolRules, contentRules, resourceRules,
+		utilityRules, rateRules, samplingRules, rootRules, elicitationRules, listRules, toolRules, contentRules, resourceRules,
 		promptRules, completionRules, loggingRules, httpRules, httpStreamRules, sseRules, authRules)
 }
 

@@ -148,8 +148,14 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 		return
 	}
 	for _, x := range c.Exchanges {
-		if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq < c.Initialized.Seq {
-			rec.Fail("lifecycle.init.initialized-before-operation", wire.Client,
+		// What was sent before the answer is another fault, and right after it the
+		// client may not have read it yet.
+		if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq < c.Initialized.Seq && x.Request.Seq > answer.Seq {
+			record := rec.Fail
+			if x.Request.At-answer.At < Crossing && !c.knew(x.Request, answer) {
+				record = rec.Warn
+			}
+			record("lifecycle.init.initialized-before-operation", wire.Client,
 				x.Method()+" was sent before notifications/initialized", x.Request, c.Initialized)
 			return
 		}
@@ -283,6 +289,7 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 				wire.Quote(e.Msg.Method, 80)+" is not a method of the revision, and no extension was negotiated", e)
 		}
 	}
+	c.judgeLaterMembers(rec)
 	for p := range acted {
 		rec.Pass("lifecycle.operation.version", p)
 		rec.Pass("lifecycle.capability.experimental-gated", p)

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -69,4 +71,85 @@ func findForeign(events []*wire.Event, over string) foreignStreams {
 		}
 	}
 	return streams
+}
+
+// laterMember is a member that a revision added to the params of a method or, with
+// result, to its result.
+type laterMember struct {
+	method string
+	result bool
+	path   []string // "*" stands for each item of a list
+	since  string
+	// asks says that the member wants something of its receiver, who cannot know it. Receivers
+	// pass over all others without harm.
+	asks bool
+}
+
+var laterMembers = []laterMember{
+	{"tools/call", false, []string{"task"}, "2025-11-25", true},
+	{"tools/call", true, []string{"task"}, "2025-11-25", true},
+	{"sampling/createMessage", false, []string{"task"}, "2025-11-25", true},
+	{"sampling/createMessage", false, []string{"tools"}, "2025-11-25", true},
+	{"sampling/createMessage", false, []string{"toolChoice"}, "2025-11-25", true},
+	{"elicitation/create", false, []string{"task"}, "2025-11-25", true},
+	{"elicitation/create", false, []string{"url"}, "2025-11-25", true},
+	{"elicitation/create", false, []string{"mode"}, "2025-11-25", false},
+	{"tools/list", true, []string{"tools", "*", "execution"}, "2025-11-25", false},
+	{"tools/list", true, []string{"tools", "*", "icons"}, "2025-11-25", false},
+	{"tools/list", true, []string{"tools", "*", "title"}, "2025-06-18", false},
+	{"tools/list", true, []string{"tools", "*", "outputSchema"}, "2025-06-18", false},
+	{"tools/list", true, []string{"tools", "*", "annotations"}, "2025-03-26", false},
+	{"tools/call", true, []string{"structuredContent"}, "2025-06-18", false},
+	{"prompts/list", true, []string{"prompts", "*", "icons"}, "2025-11-25", false},
+	{"prompts/list", true, []string{"prompts", "*", "title"}, "2025-06-18", false},
+	{"resources/list", true, []string{"resources", "*", "icons"}, "2025-11-25", false},
+	{"resources/list", true, []string{"resources", "*", "title"}, "2025-06-18", false},
+	{"resources/templates/list", true, []string{"resourceTemplates", "*", "icons"}, "2025-11-25", false},
+	{"resources/templates/list", true, []string{"resourceTemplates", "*", "title"}, "2025-06-18", false},
+	{"completion/complete", false, []string{"context"}, "2025-06-18", false},
+}
+
+// judgeLaterMembers looks for what only a later revision than the negotiated one has. Members
+// that are not defined are not forbidden; but those that ask something of a peer who does not
+// know them do not respect the version (basic/lifecycle#operation).
+func (c *Conversation) judgeLaterMembers(rec *Recorder) {
+	const id = "lifecycle.operation.version"
+	if !revisionName.MatchString(c.Version) {
+		return
+	}
+	for _, x := range c.Exchanges {
+		for _, m := range laterMembers {
+			if m.method != x.Method() || m.since <= c.Version {
+				continue
+			}
+			e, payload := x.Request, x.Request.Msg.Params
+			if m.result {
+				if x.Result() == nil {
+					continue
+				}
+				e, payload = x.Response, x.Response.Msg.Result
+			}
+			if !hasMember(payload, m.path) {
+				continue
+			}
+			message := "the member " + strings.Join(m.path, ".") + " of " + m.method + " was introduced by revision " + m.since +
+				", but " + c.Version + " was negotiated"
+			if m.asks {
+				rec.Warn(id, e.From, message, x.Events()...)
+			} else {
+				rec.Note(id, e.From, message)
+			}
+		}
+	}
+}
+
+// hasMember reports whether a decoded value has a member at a path.
+func hasMember(v any, path []string) bool {
+	if path[0] == "*" {
+		items, _ := v.([]any)
+		return slices.ContainsFunc(items, func(item any) bool { return hasMember(item, path[1:]) })
+	}
+	object, _ := v.(map[string]any)
+	member, has := object[path[0]]
+	return has && (len(path) == 1 || hasMember(member, path[1:]))
 }

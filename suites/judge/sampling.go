@@ -35,7 +35,9 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 		return // what was declared is not known
 	}
 	declared := c.Declared(wire.Client, f.capability)
-	nested := make(map[*Exchange]int) // requests within a call of the client, by the number of the busy period
+	nested := make(map[*Exchange]int)       // requests within a call of the client, by the number of the busy period
+	var waiting []*Exchange                 // that are not answered yet, while a call of the client is open
+	held := make(map[*Exchange]*wire.Event) // those that were left until no call was open, and what ended the last
 	open, period := 0, 0
 	for _, e := range c.Messages {
 		x := c.Of(e)
@@ -48,11 +50,22 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 		case e == x.Request && e.Msg.Method == f.method:
 			if open > 0 {
 				nested[x] = period
+				waiting = append(waiting, x)
 			}
 		case e != x.Response:
 		case x.From() == wire.Client:
-			open--
+			if open--; open == 0 {
+				for _, x := range waiting {
+					if (x.Response == nil || x.Response.Seq > e.Seq) && e.At-x.Request.At >= unread {
+						held[x] = e
+					}
+				}
+				waiting = nil
+			}
 		case x.Method() == f.method:
+			if end := held[x]; end != nil && f.nested != "" && declared && e.At-end.At < overtaking {
+				rec.Warn(f.nested, wire.Client, x.Method()+" was answered only when the client's own request had ended", x.Request, end, e)
+			}
 			judgeOffer(f, declared, x, rec)
 			if p, ok := nested[x]; ok && f.nested != "" && declared && open > 0 && p == period {
 				rec.Pass(f.nested, wire.Client)

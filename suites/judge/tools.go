@@ -44,6 +44,8 @@ type tool struct {
 	definition map[string]any
 	listed     *wire.Event
 	schemas    []compiled
+	asked      int   // position of the last request whose answer lists it so
+	next       *tool // the definition that took its place, or nil
 }
 
 type compiled struct {
@@ -78,14 +80,19 @@ func (c *Conversation) tools() []*tool {
 				continue
 			}
 			name, _ := definition["name"].(string)
-			if before := latest[name]; before != nil && equal(before.definition, definition) {
+			before := latest[name]
+			if before != nil && equal(before.definition, definition) {
+				before.asked = x.Request.Seq
 				continue
 			}
 			if bytes += size(definition); len(c.listed) >= maxTools || bytes > maxSchemaBytes {
 				return c.listed
 			}
-			t := &tool{name: name, definition: definition, listed: x.Response}
+			t := &tool{name: name, definition: definition, listed: x.Response, asked: x.Request.Seq}
 			t.compile()
+			if before != nil {
+				before.next = t
+			}
 			latest[name] = t
 			c.listed = append(c.listed, t)
 		}
@@ -180,51 +187,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// judgeUnique judges that a list, over all of its pages, does not name anything
-// twice. A listing that begins anew is judged by itself.
-func judgeUnique(c *Conversation, rec *Recorder, method, member, key, id string) {
-	// Listings may run side by side: a page belongs to the listing whose last
-	// cursor it was asked with.
-	type listing struct{ seen map[string]*wire.Event }
-	byCursor := make(map[string]*listing)
-	for _, x := range c.Exchanges {
-		if x.Method() != method || x.Result() == nil {
-			continue
-		}
-		l := &listing{seen: make(map[string]*wire.Event)}
-		if cursor, ok := wire.At(x.Request.Msg.Params, "cursor").(string); ok {
-			known, ok := byCursor[cursor]
-			if !ok {
-				continue // a cursor of unknown origin
-			}
-			delete(byCursor, cursor) // asked for again, the page is not a new one
-			l = known
-		}
-		items, _ := x.Result()[member].([]any)
-		for _, item := range items {
-			name, ok := wire.At(item, key).(string)
-			if !ok {
-				continue
-			}
-			if first, again := l.seen[name]; again {
-				evidence := []*wire.Event{first, x.Response}
-				if first == x.Response {
-					evidence = evidence[1:]
-				}
-				rec.Fail(id, wire.Server, wire.Quote(name, 60)+" is listed twice", evidence...)
-				continue
-			}
-			l.seen[name] = x.Response
-			rec.Pass(id, wire.Server)
-		}
-		if next, ok := x.Result()["nextCursor"].(string); ok {
-			byCursor[next] = l
-		}
-	}
-}
-
 func judgeToolResults(c *Conversation, rec *Recorder) {
-	var listed map[string]*tool // read only if there are results to judge
+	var listed map[string]*tool // the first definition of each; read only if there are results to judge
+	var changes []*wire.Event
 	for _, x := range c.Exchanges {
 		if x.Method() != "tools/call" || x.From() != wire.Client || x.Result() == nil {
 			continue
@@ -232,16 +197,37 @@ func judgeToolResults(c *Conversation, rec *Recorder) {
 		if listed == nil {
 			listed = make(map[string]*tool)
 			for _, t := range c.tools() {
-				listed[t.name] = t
+				if listed[t.name] == nil {
+					listed[t.name] = t
+				}
 			}
+			changes = c.notifications(wire.Server, listChanged("tools"))
 		}
-		judgeToolResult(c, x, listed, rec)
+		name, _ := wire.At(x.Request.Msg.Params, "name").(string)
+		judgeToolResult(c, x, definitionFor(x, listed[name], changes), rec)
 	}
 }
 
+// definitionFor returns the definition that held throughout a call, or nil if none
+// certainly did: what is listed after the call may be new since, and what was listed
+// before it may have changed.
+func definitionFor(x *Exchange, t *tool, changes []*wire.Event) *tool {
+	for t != nil && t.next != nil && t.next.listed.Seq < x.Request.Seq {
+		t = t.next
+	}
+	switch {
+	case t == nil || t.listed.Seq > x.Request.Seq:
+		return nil
+	case t.asked > x.Response.Seq:
+		return t // and it is still listed so
+	case t.next != nil || changed(changes, t.asked, x.Response):
+		return nil
+	}
+	return t
+}
+
 // server/tools#structured-content and #output-schema
-func judgeToolResult(c *Conversation, x *Exchange, listed map[string]*tool, rec *Recorder) {
-	name, _ := wire.At(x.Request.Msg.Params, "name").(string)
+func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 	result := x.Result()
 	failed, _ := result["isError"].(bool)
 	structured, has := result["structuredContent"]
@@ -252,10 +238,10 @@ func judgeToolResult(c *Conversation, x *Exchange, listed map[string]*tool, rec 
 				"no text block repeats the structured content as JSON", x.Events()...)
 		}
 	}
-	if t := listed[name]; t != nil && t.output() != nil && !failed {
+	if t != nil && t.output() != nil && !failed {
 		events := []*wire.Event{t.listed, x.Request, x.Response}
 		rec.Check(has, "tools.output-schema.structured-present", wire.Server,
-			"the tool "+wire.Quote(name, 60)+" lists an output schema, but its result has no structuredContent", events...)
+			"the tool "+wire.Quote(t.name, 60)+" lists an output schema, but its result has no structuredContent", events...)
 		if has {
 			judgeConforms(t.output().Validate(structured), events, rec)
 		}

@@ -45,7 +45,7 @@ func judgeProgress(c *Conversation, rec *Recorder) {
 			continue
 		}
 		if x := c.Of(e); x != nil {
-			judgeReference(x, e, rec)
+			c.judgeReference(x, e, rec)
 			continue
 		}
 		if asked == nil {
@@ -118,7 +118,7 @@ func (c *Conversation) end(x *Exchange) int {
 	return math.MaxInt
 }
 
-func judgeReference(x *Exchange, e *wire.Event, rec *Recorder) {
+func (c *Conversation) judgeReference(x *Exchange, e *wire.Event, rec *Recorder) {
 	for _, id := range []string{"progress.token.active-request", "progress.token.echo", "progress.token.type"} {
 		rec.Pass(id, e.From)
 	}
@@ -129,8 +129,7 @@ func judgeReference(x *Exchange, e *wire.Event, rec *Recorder) {
 		if answer != nil {
 			rec.Pass("progress.stop", e.From)
 		}
-	case e.Stream == answer.Stream:
-		// On different streams the order of arrival says nothing.
+	case e.Stream == answer.Stream, c.sentAfter(e, answer):
 		rec.Fail("progress.stop", e.From, "a progress notification came after the response", x.Request, answer, e)
 	}
 }
@@ -189,7 +188,6 @@ func mayBeLost(c *Conversation, cancelled *wire.Event, id wire.ID) bool {
 
 // basic/utilities/cancellation#behavior-requirements
 func judgeCancellation(c *Conversation, rec *Recorder) {
-	var acted []span
 	for _, e := range c.Messages {
 		if e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/cancelled" {
 			continue
@@ -216,15 +214,7 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 		} else {
 			rec.Pass("cancellation.not-initialize", e.From)
 		}
-		// The sender knew of the response for certain only if it has acted on it in
-		// between: a client makes the next request; a server, whose tools may ask
-		// at the same time, answers a later request. Over HTTP, what it does at the
-		// same time may look like that.
-		if acted == nil {
-			acted = c.spans(wire.Client)
-		}
-		if r := x.Response; r != nil && r.Seq < e.Seq && within(acted, r.Seq) < e.Seq &&
-			(c.Transport == transport.NameStdio || e.At-r.At >= unread) {
+		if r := x.Response; r != nil && r.Seq < e.Seq && c.knew(e, r) {
 			rec.Fail("cancellation.in-progress", e.From, "the cancelled request had been answered long before", x.Request, r, e)
 		} else {
 			rec.Pass("cancellation.in-progress", e.From)
@@ -232,40 +222,11 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 	}
 }
 
-// A span is the time between a request and its response.
-type span struct{ begin, end int }
-
-// spans returns the answered requests of a party in the order of their
-// beginnings; each end is the earliest of its own and all later spans.
-func (c *Conversation) spans(p wire.Party) []span {
-	list := []span{} // not nil: it was looked for
-	for _, x := range c.Exchanges {
-		if x.From() == p && x.Response != nil {
-			list = append(list, span{x.Request.Seq, x.Response.Seq})
-		}
-	}
-	for i := len(list) - 2; i >= 0; i-- {
-		list[i].end = min(list[i].end, list[i+1].end)
-	}
-	return list
-}
-
-// within returns the position at which the first request that was made after
-// a position was answered.
-func within(spans []span, after int) int {
-	i := sort.Search(len(spans), func(i int) bool { return spans[i].begin > after })
-	if i == len(spans) {
-		return math.MaxInt
-	}
-	return spans[i].end
-}
-
 // What a receiver does for a request after it has read the cancellation
 // (basic/utilities/cancellation#behavior-requirements). The answer to a later
 // request shows that it has read the cancellation. The answer to one more shows
 // that what it sends afterwards was not on its way already.
 func judgeCancelled(c *Conversation, rec *Recorder) {
-	answered := map[wire.Party][]span{}
 	for _, x := range c.Exchanges {
 		if x.Cancelled == nil || x.Method() == "initialize" {
 			continue
@@ -283,12 +244,9 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 			}
 			sent = head.Seq
 		}
-		if answered[p] == nil {
-			answered[p] = c.spans(p)
-		}
-		read := within(answered[p], sent)
+		read := within(c.askedBy(p), sent)
 		if read != math.MaxInt {
-			read = within(answered[p], read)
+			read = within(c.askedBy(p), read)
 		}
 		if c.Transport != "stdio" && c.unknown(x) {
 			read = math.MaxInt // only what tells of the cancellation was made after it
@@ -308,14 +266,6 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 	}
 }
 
-// overtaking is how much later a message may arrive than others that were sent
-// after it: over HTTP, and where a peer has each answer written when it can.
-const overtaking = time.Second
-
-// unread is how long a busy peer may leave a response over HTTP unread in a
-// stream while it goes on with other streams.
-const unread = 10 * time.Second
-
 // unknown reports whether a cancellation over HTTP may have named a request that
 // its receiver did not know, so that it may be ignored: because the cancellation
 // came first, or because it came outside of any session.
@@ -327,9 +277,6 @@ func (c *Conversation) unknown(x *Exchange) bool {
 	return !begun && overtaken || x.From() == wire.Client && stateless
 }
 
-// Crossing is how long a message to or from a busy receiver may be on its way.
-const Crossing = 200 * time.Millisecond
-
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. What arrives within the grace may have
 // been on its way. A response that the transport demands is not a finding.
@@ -338,7 +285,7 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
 	case owed:
-	case r != nil && tellsOfCancellation(r):
+	case r != nil && (tellsOfCancellation(r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
 		rec.Fail(noResponse, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= grace:
 		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
@@ -359,22 +306,28 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 	}
 }
 
-var cancelled = regexp.MustCompile(`(?i)\b(cancell?ed|cancell?ation|aborted)\b`)
+var (
+	cancelled = regexp.MustCompile(`(?i)\b(cancell?ed|cancell?ation|aborted)\b`)
+	// stated is a text that says nothing but that a call was cancelled.
+	stated = regexp.MustCompile(`(?i)^[^a-z]*(?:error[^a-z]+)?(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
+)
 
-// tellsOfCancellation reports whether a failure gives the cancellation as its
-// reason: then the receiver had read the cancellation.
+// tellsOfCancellation reports whether a failure gives the cancellation of the request
+// as its reason: then the receiver had read the cancellation.
 func tellsOfCancellation(r *wire.Event) bool {
-	if r.Msg.Kind == wire.ErrorResponse {
-		return r.Msg.Error != nil && cancelled.MatchString(r.Msg.Error.Message)
-	}
+	return r.Msg.Kind == wire.ErrorResponse && r.Msg.Error != nil && cancelled.MatchString(r.Msg.Error.Message) || failsAs(stated, r)
+}
+
+// failsAs reports whether a tool gives a reason for its failure that fits a pattern. What
+// it calls cancelled or aborted may be something that it works on, so that the word alone
+// proves nothing while the result can have crossed the cancellation.
+func failsAs(reason *regexp.Regexp, r *wire.Event) bool {
 	if wire.At(r.Msg.Result, "isError") != true {
 		return false
 	}
 	blocks, _ := wire.At(r.Msg.Result, "content").([]any)
-	for _, block := range blocks {
-		if text, ok := wire.At(block, "text").(string); ok && len(text) < 400 && cancelled.MatchString(text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(blocks, func(block any) bool {
+		text, ok := wire.At(block, "text").(string)
+		return ok && len(text) < 400 && reason.MatchString(text)
+	})
 }

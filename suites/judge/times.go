@@ -1,0 +1,93 @@
+package judge
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// How long a message may be on its way.
+const (
+	// Crossing is how long one may take to or from a busy receiver.
+	Crossing = 200 * time.Millisecond
+	// overtaking is how much later one may arrive than others that were sent after
+	// it: over HTTP, and where a peer has each answer written when it can.
+	overtaking = time.Second
+	// unread is how long a busy peer may leave one unread while it goes on with
+	// other work.
+	unread = 10 * time.Second
+)
+
+// knew reports whether the sender of a message had certainly read an earlier one
+// of its peer: because that had come long before, or because the sender had by
+// then answered what came after it on the same stream. What else it sent proves
+// nothing: it may have been written before, however much of it there is.
+func (c *Conversation) knew(later, earlier *wire.Event) bool {
+	gap := later.At - earlier.At
+	return gap >= unread || gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq
+}
+
+// sentAfter reports whether a message was certainly sent after an earlier one of
+// the same party, although it came on another stream: its sender has in between
+// answered what was asked after the earlier one had come, and both did not come
+// close to each other.
+func (c *Conversation) sentAfter(later, earlier *wire.Event) bool {
+	if later.At-earlier.At < overtaking {
+		return false
+	}
+	return within(c.askedBy(later.From.Peer()), earlier.Seq) < later.Seq
+}
+
+// A span is the time between a request and its response.
+type span struct{ begin, end int }
+
+// spansBy returns the spans of the answered requests by what they have in common,
+// in the order of their beginnings. Each end is the earliest of its own and all later spans.
+func spansBy[K comparable](c *Conversation, key func(x *Exchange) K) map[K][]span {
+	all := make(map[K][]span)
+	for _, x := range c.Exchanges {
+		if x.Response != nil {
+			all[key(x)] = append(all[key(x)], span{x.Request.Seq, x.Response.Seq})
+		}
+	}
+	for _, spans := range all {
+		for i := len(spans) - 2; i >= 0; i-- {
+			spans[i].end = min(spans[i].end, spans[i+1].end)
+		}
+	}
+	return all
+}
+
+// answeredOn returns the spans of the requests that came on a stream.
+func (c *Conversation) answeredOn(stream string) []span {
+	if c.spansOn == nil {
+		c.spansOn = spansBy(c, func(x *Exchange) string { return x.Request.Stream })
+	}
+	return c.spansOn[stream]
+}
+
+// askedBy returns the spans of a party's requests.
+func (c *Conversation) askedBy(p wire.Party) []span {
+	if c.spansOf == nil {
+		c.spansOf = spansBy(c, (*Exchange).From)
+	}
+	return c.spansOf[p]
+}
+
+// within returns the position at which the first request that was made after
+// a position was answered.
+func within(spans []span, after int) int {
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].begin > after })
+	if i == len(spans) {
+		return math.MaxInt
+	}
+	return spans[i].end
+}
+
+// wentOn reports whether the trace goes on for so long after a message that what its
+// sender had to say about it by itself would have come.
+func (c *Conversation) wentOn(after *wire.Event) bool {
+	return c.Events[len(c.Events)-1].At-after.At >= overtaking
+}
