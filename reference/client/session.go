@@ -218,6 +218,9 @@ func (s *Session) serve(ctx context.Context) {
 			return
 		}
 		from = e.Seq + 1
+		if s.Log().RequestOf(e) != e {
+			continue // a resumed stream brings it once more, and it has its answer
+		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
