@@ -3,6 +3,7 @@ package judge
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -46,6 +47,10 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 		at := challenges.Parameters()["resource_metadata"]
 		u, err := url.Parse(at)
 		switch {
+		case at == "" && len(challenges) > 0 && !slices.ContainsFunc(challenges, ofOAuth):
+			// Parties may agree on a strategy of their own (basic/index#auth).
+			rec.Note("auth.server.www-authenticate-metadata-url", wire.Server,
+				"the challenge of an answer with status 401 has the scheme "+wire.Quote(challenges[0].Scheme, 40)+", which is not that of OAuth")
 		case at == "":
 			rec.Fail("auth.server.www-authenticate-metadata-url", wire.Server,
 				"an answer with status 401 does not say where the resource metadata is", evidence...)
@@ -59,6 +64,12 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 			}
 		}
 	}
+}
+
+// ofOAuth reports whether a challenge asks for an access token of OAuth 2.1 (RFC 6750 and
+// RFC 9449).
+func ofOAuth(c transport.Challenge) bool {
+	return strings.EqualFold(c.Scheme, "Bearer") || strings.EqualFold(c.Scheme, "DPoP")
 }
 
 // judgeAccess looks at how a client shows its token: once a client has one for a
