@@ -231,6 +231,21 @@ var clientFaults = []Fault{
 		Apply:   asking("password", object{"type": "string", "title": "Password", "description": "Enter your password."}),
 	},
 	{
+		ID: "elicitation.password-in-words", Requirement: "elicitation.request.no-sensitive",
+		Summary: "The message of an elicitation asks for the user's password.",
+		Apply:   params("elicitation/create", having("message", "To go on, please enter your password.")),
+	},
+	{
+		ID: "elicitation.token-named", Requirement: "elicitation.request.no-sensitive", WarnOnly: true,
+		Summary: "A requested property is called githubToken.",
+		Apply:   asking("githubToken", object{"type": "string"}),
+	},
+	{
+		ID: "sampling.tools-of-later-revision", Requirement: "lifecycle.operation.version", WarnOnly: true,
+		Summary: "A sampling request offers tools, which only a later revision knows.",
+		Apply:   params("sampling/createMessage", having("tools", list{})),
+	},
+	{
 		ID: "elicitation.nested-object", Requirement: "elicitation.schema.flat",
 		Summary:    "A requested property is an object.",
 		Collateral: []string{"elicitation.schema.primitive-types"},

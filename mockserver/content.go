@@ -61,6 +61,16 @@ var contentFaults = []Fault{
 		Apply:   media("test_image_content", having("mimeType", "png")),
 	},
 	{
+		ID: "content.image-of-text", Requirement: "content.image.mime-type", WarnOnly: true,
+		Summary: "The mimeType of an image is that of plain text.",
+		Apply:   media("test_image_content", having("mimeType", "text/plain")),
+	},
+	{
+		ID: "content.image-without-data", Requirement: "schema.call-tool-result",
+		Summary: "An image has no data.",
+		Apply:   media("test_image_content", lacking("data")),
+	},
+	{
 		ID: "content.audio-mime-type-short", Requirement: "content.audio.mime-type",
 		Summary: `The mimeType of audio is "wav".`,
 		Apply:   media("test_audio_content", having("mimeType", "wav")),
@@ -107,6 +117,16 @@ var contentFaults = []Fault{
 		ID: "content.priority-over-one", Requirement: "content.annotations.priority-range",
 		Summary: "A priority is 10.",
 		Apply:   annotated(having("priority", 10)),
+	},
+	{
+		ID: "content.embedded-audience-system", Requirement: "content.annotations.audience-roles",
+		Summary: "The audience of an embedded resource's contents names the role system.",
+		Apply:   embedded("test_embedded_resource", having("annotations", object{"audience": list{"system"}})),
+	},
+	{
+		ID: "content.embedded-priority-over-one", Requirement: "content.annotations.priority-range",
+		Summary: "The priority of an embedded resource's contents is 10.",
+		Apply:   embedded("test_embedded_resource", having("annotations", object{"priority": 10})),
 	},
 	{
 		ID: "content.last-modified-unix", Requirement: "content.annotations.last-modified-format",

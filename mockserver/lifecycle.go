@@ -122,6 +122,17 @@ var lifecycleFaults = []Fault{
 		Apply:      choosing(func(string) string { return "1.0.0" }),
 	},
 	{
+		ID: "lifecycle.invented-version", Requirement: "lifecycle.version.offer-other",
+		Summary: "A version that the server does not support is answered with one that was never published.",
+		Apply: choosing(func(asked string) string {
+			if asked == server.Version {
+				return asked
+			}
+			return "2025-01-07"
+		}),
+		Collateral: []string{"lifecycle.version.offer-latest"},
+	},
+	{
 		ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
 		Summary:    "The protocol version is spelled 2025/06/18.",
 		Collateral: []string{"lifecycle.version.echo-supported", "lifecycle.version.offer-other"},

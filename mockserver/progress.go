@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -97,6 +98,18 @@ var progressFaults = []Fault{
 			}
 			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1, "total": 1})
 			return []*server.Outgoing{out, late}
+		})),
+		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
+	},
+	{
+		ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: overHTTP,
+		Summary: "Progress comes on the listening stream seconds after the response.",
+		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			if token, ok := out.Answers.Token(); ok {
+				s, late := out.Session, object{"jsonrpc": "2.0", "method": progressed, "params": object{"progressToken": token, "progress": 999}}
+				time.AfterFunc(2*time.Second, func() { s.Send(&server.Outgoing{Session: s, Message: late}) })
+			}
+			return []*server.Outgoing{out}
 		})),
 		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
 	},

@@ -122,6 +122,11 @@ var featureFaults = []Fault{
 		Apply:   changing(func(o *client.Options) { delete(o.Answers, "elicitation/create") }),
 	},
 	{
+		ID: "elicitation.waits-for-own-call", Requirement: "elicitation.request.nested", Scenario: elicitation, WarnOnly: true,
+		Summary: "Forms are answered only when the client's own request has been.",
+		Apply:   heldBack(replies("elicitation-string")),
+	},
+	{
 		ID: "elicitation.action-ok", Requirement: "elicitation.action.values", Scenario: elicitation,
 		Summary: "The action is ok.",
 		Apply:   amending("elicitation/create", func(r object) { r["action"] = "ok" }),
@@ -294,6 +299,11 @@ var featureFaults = []Fault{
 		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: sampling,
 		Summary: "The message of progress is a space.",
 		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1,"message":" "}}`),
+	},
+	{
+		ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: sampling, WarnOnly: true,
+		Summary: "Sampling requests are answered only when the client's own request has been.",
+		Apply:   heldBack(replies("sampling-none")),
 	},
 	{
 		ID: "progress.after-cancellation", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overStdio,

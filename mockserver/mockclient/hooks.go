@@ -76,6 +76,30 @@ func sending(which match, hook func(m *wire.Message, out transport.Outgoing) []t
 	})
 }
 
+// held is a connection that keeps messages until the client's own request is answered.
+type held struct {
+	transport.Conn
+	which match
+}
+
+func (c *held) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if c.which(wire.Parse(out.Raw)) {
+		from := len(c.Log().Events())
+		if _, err := c.Log().Await(ctx, from, func(e *wire.Event) bool {
+			asked := c.Log().RequestOf(e)
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && asked != nil && asked.Seq < from
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return c.Conn.Send(ctx, out)
+}
+
+// heldBack holds messages back until a request that the client has made before is answered.
+func heldBack(which match) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn { return &held{conn, which} })
+}
+
 // dropping drops messages.
 func dropping(which match) apply {
 	return sending(which, func(*wire.Message, transport.Outgoing) []transport.Outgoing { return nil })

@@ -143,6 +143,22 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.client.delete-405-tolerated"},
 	},
 	{
+		ID: "http.get-without-pause", Requirement: "http.client.get-405-tolerated", Transports: overHTTP, Scenario: "http/plain",
+		Summary: "The GET is repeated ten times a second although it is answered with 405.",
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			listener, ok := s.Conn.(interface {
+				Listen(ctx context.Context) (stream string, err error)
+			})
+			for range 70 {
+				if !ok {
+					return
+				}
+				_, _ = listener.Listen(ctx)
+				<-time.After(100 * time.Millisecond)
+			}
+		}),
+	},
+	{
 		ID: "http.stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP, Scenario: "http/listening",
 		Summary:    "A ping on the listening stream is not answered.",
 		Apply:      dropping(replies("on-the-stream")),

@@ -76,6 +76,11 @@ var lifecycleFaults = []Fault{
 		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),
 	},
 	{
+		ID: "lifecycle.invented-version", Requirement: "lifecycle.version.client-supported",
+		Summary: "initialize names a version that was never published.",
+		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "2025-01-07" }),
+	},
+	{
 		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
 		Summary:    "The client leaves although the server has accepted its version.",
 		Apply:      dyingOf(`"serverInfo"`),

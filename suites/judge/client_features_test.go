@@ -162,8 +162,8 @@ func TestSampling(t *testing.T) {
 	call, done, _ := strings.Cut(within(""), "\n")
 	request, answer, _ := strings.Cut(nested, "\n")
 	for held, lines := range map[bool]string{
-		true:  call + "\n" + request + "\n" + strings.Repeat(fence(70), 51) + done + answer,
-		false: call + "\n" + request + "\n" + strings.Repeat(fence(70), 51) + done + strings.Repeat(fence(70), 6) + answer,
+		true:  call + "\n" + request + "\n" + strings.Repeat(fence(70), 6) + done + answer,
+		false: call + "\n" + request + "\n" + strings.Repeat(fence(70), 6) + done + strings.Repeat(fence(70), 6) + answer,
 	} {
 		seen := talk(t, "2025-06-18", allOfClient, lines)[key]
 		if found := seen != nil && len(seen.Findings) == 1 && seen.Findings[0].WarnOnly; found != held {

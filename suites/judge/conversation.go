@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"math"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -39,6 +40,8 @@ type messageFaults struct {
 	nullID     int            // the first request whose id is null
 	invalid    map[string]int // the first message with a fault, by its id
 	strays     map[string]int // the first response that belongs to no request, by its id
+	responses  []*wire.Event  // with an id, all that belong to no request, in order
+	open       int            // the first request that was never answered
 }
 
 // NewConversation reads a connection's log.
@@ -51,7 +54,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		c.signalled = c.Events[i]
 	}
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
-		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, invalid: make(map[string]int), strays: make(map[string]int)}
+		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, invalid: make(map[string]int), strays: make(map[string]int)}
 	}
 	for _, e := range c.Messages {
 		c.faults[e.From].add(e)
@@ -59,6 +62,12 @@ func NewConversation(l *wire.Log) *Conversation {
 	for _, stray := range c.Stray {
 		if e := stray.Event; e.Msg.ID.Usable() {
 			remember(c.faults[e.From].strays, e.Msg.ID, e)
+			c.faults[e.From].responses = append(c.faults[e.From].responses, e)
+		}
+	}
+	for _, x := range c.Exchanges {
+		if f := c.faults[x.From()]; x.Response == nil {
+			f.open = min(f.open, x.Request.Seq)
 		}
 	}
 	return c

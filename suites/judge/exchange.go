@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -159,12 +160,14 @@ func judgeStray(c *Conversation, rec *Recorder) {
 		case !e.Msg.ID.Usable():
 			// judgeEnvelope has looked at the missing id. What it answers shows in what
 			// came before.
-			switch {
-			case cause == nil || stray.Awaited || c.answersUnreadable(e) || refusedStatus(c, e):
-			case cause.Msg.Kind == wire.Notification:
+			switch answered := c.strayBefore(e); {
+			case cause == nil || c.answersUnreadable(e) || refusedStatus(c, e):
+			case stray.Awaited && c.faults[e.From.Peer()].open < e.Seq:
+				// It may answer a request that got no other answer.
+			case answered != nil:
+				rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", answered, e)
+			case cause.Msg.Kind == wire.Notification && !stray.Awaited:
 				rec.Fail("base.notification.no-response", e.From, "a notification was answered", cause, e)
-			case cause.Msg.IsResponse() && c.Of(cause) == nil:
-				rec.Fail("base.response.only-to-requests", e.From, "a response was answered, as if it were a request", cause, e)
 			}
 			if c.answersUnreadable(e) {
 				rec.Pass("base.error.undetectable-id", e.From)
@@ -179,6 +182,17 @@ func judgeStray(c *Conversation, rec *Recorder) {
 				"there was no request with the id "+e.Msg.ID.String(), before(cause, e)...)
 		}
 	}
+}
+
+// strayBefore returns the newest response of the peer that belonged to no request, if
+// an event may answer it.
+func (c *Conversation) strayBefore(e *wire.Event) *wire.Event {
+	sent := c.faults[e.From.Peer()].responses
+	i := sort.Search(len(sent), func(i int) bool { return sent[i].Seq > e.Seq })
+	if i == 0 || e.At-sent[i-1].At >= unread {
+		return nil
+	}
+	return sent[i-1]
 }
 
 func before(cause, e *wire.Event) []*wire.Event {

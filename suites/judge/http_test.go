@@ -1270,3 +1270,30 @@ func TestAnswerAgainWithToken(t *testing.T) {
 		}
 	}
 }
+
+// A challenge of another scheme than those of OAuth belongs to a strategy that the parties
+// have agreed on.
+func TestChallengeOfAnotherScheme(t *testing.T) {
+	for challenge, broken := range map[string]bool{`Basic realm="x"`: false, `Bearer realm="x"`: true, ``: true, `Basic realm="x", Bearer`: true} {
+		s := newHTTPScript(t, "http")
+		x := s.ask(http.MethodPost, mcp, askInit, headers("Accept", both))
+		s.head(x, 401, headers("Www-Authenticate", challenge))
+		s.end(x)
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "auth.server.www-authenticate-metadata-url", Party: wire.Server}]
+		if found := seen != nil && len(seen.Findings) > 0; found != broken {
+			t.Errorf("a 401 with %q: broken is %t, not %t", challenge, found, broken)
+		}
+	}
+}
+
+// Progress that comes on another stream seconds after the response, when the server has
+// answered what was asked since, was sent after it.
+func TestProgressOnAnotherStream(t *testing.T) {
+	for gap, broken := range map[time.Duration]bool{0: false, 2 * overtaking: true} {
+		s := newHTTPScript(t, "http").handshake()
+		x := s.get(later(), 200, "text/event-stream")
+		s.stream(callSix, false, "", progSix, "", doneSix).ping().wait(gap)
+		s.event(x, "", strings.Replace(progSix, `"progress":1`, `"progress":2`, 1))
+		expectSeen(t, s.log, "progress.stop", wire.Server, broken)
+	}
+}

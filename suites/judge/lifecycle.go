@@ -23,6 +23,11 @@ var lifecycleRules = []Rule{
 		},
 		Judge: judgeHandshake,
 	},
+	{
+		Name:         "versions",
+		Requirements: []string{"lifecycle.version.client-supported", "lifecycle.version.client-latest", "lifecycle.version.offer-other"},
+		Judge:        judgeVersions,
+	},
 	{Name: "capabilities", Requirements: gateRequirements(), Judge: judgeGates},
 	{
 		Name: "negotiated features",
@@ -164,6 +169,55 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	// A server that sent nothing early has waited.
 	rec.Pass("lifecycle.init.server-waits", wire.Server)
 	rec.Pass("lifecycle.init.client-waits", wire.Client)
+}
+
+// judgeVersions judges the versions that both sides name (basic/lifecycle#version-negotiation).
+// Nobody supports a revision that was never published.
+func judgeVersions(c *Conversation, rec *Recorder) {
+	if c.Init == nil || c.Init.From() != wire.Client {
+		return
+	}
+	asked, ok := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string)
+	if !ok {
+		return // the schema judges it
+	}
+	judgeInvented("lifecycle.version.client-supported", asked, "initialize asks for", c.Init.Request, rec)
+	switch {
+	case !c.Handshaken() || c.Version == "":
+		return
+	case c.Version == asked:
+		if c.Initialized != nil && schema.IsPublished(asked) {
+			rec.Pass("lifecycle.version.client-supported", wire.Client)
+		}
+		return
+	}
+	judgeInvented("lifecycle.version.offer-other", c.Version, "initialize is answered with", c.Init.Response, rec)
+	if schema.IsPublished(c.Version) {
+		rec.Pass("lifecycle.version.offer-other", wire.Server)
+	}
+	if !slices.Contains(schema.Published, asked) || !slices.Contains(schema.Published, c.Version) || asked > c.Version {
+		return
+	}
+	switch {
+	case c.Initialized != nil:
+		rec.Fail("lifecycle.version.client-latest", wire.Client, "the client asked for version "+asked+" and goes on with "+c.Version+
+			", so that it supports a later one than it asked for", c.Init.Request, c.Init.Response, c.Initialized)
+	case c.finished(wire.Client):
+		rec.Pass("lifecycle.version.client-latest", wire.Client) // it left
+	}
+}
+
+// judgeInvented judges a version that is not the name of a revision. What does not even have the
+// form of one may be the name of a draft.
+func judgeInvented(id, version, what string, e *wire.Event, rec *Recorder) {
+	message := what + " version " + wire.Quote(version, 40) + ", which is not a published revision of the protocol"
+	switch {
+	case schema.IsPublished(version):
+	case revisionName.MatchString(version):
+		rec.Fail(id, e.From, message, e)
+	default:
+		rec.Warn(id, e.From, message, e)
+	}
 }
 
 // gate ties a message to the capability that must have been declared.

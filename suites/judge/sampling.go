@@ -56,14 +56,14 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 		case x.From() == wire.Client:
 			if open--; open == 0 {
 				for _, x := range waiting {
-					if (x.Response == nil || x.Response.Seq > e.Seq) && e.At-x.Request.At >= unread {
+					if (x.Response == nil || x.Response.Seq > e.Seq) && e.At-x.Request.At >= overtaking {
 						held[x] = e
 					}
 				}
 				waiting = nil
 			}
 		case x.Method() == f.method:
-			if end := held[x]; end != nil && f.nested != "" && declared && e.At-end.At < overtaking {
+			if end := held[x]; end != nil && f.nested != "" && declared && e.At-end.At < Crossing {
 				rec.Warn(f.nested, wire.Client, x.Method()+" was answered only when the client's own request had ended", x.Request, end, e)
 			}
 			judgeOffer(f, declared, x, rec)

@@ -44,7 +44,7 @@ var lifecycleChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(impossibleVersion)},
 		Body: func(t *check.T) {
 			// What it offers instead is the latest that it supports: not older than the one under test.
-			x := t.Call("initialize", t.Session.InitializeParams())
+			x := t.Call("initialize", t.Session.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 			offered, _ := x.Result()["protocolVersion"].(string)
 			if !published(offered) || offered == impossibleVersion {
 				t.Inconclusive("the server offered no other version")
@@ -213,7 +213,7 @@ func unsupportedVersion(name, version string) *check.Check {
 		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(version)},
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
-			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams())
+			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 			t.Show(x.Events()...)
 			if err != nil && !errors.Is(err, wire.ErrFlood) {
 				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
