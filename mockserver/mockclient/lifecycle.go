@@ -307,7 +307,9 @@ var utilityFaults = []Fault{
 		ID: "cancellation.of-the-past", Requirement: "cancellation.in-progress", Transports: overStdio,
 		Summary: "The client cancels a request that was answered long ago.",
 		Apply: doing(func(ctx context.Context, s *client.Session) {
-			<-time.After(longAgo)
+			for began := time.Now(); time.Since(began) < longAgo && s.Fence(ctx) == nil; {
+				<-time.After(time.Second)
+			}
 			_ = s.Notify(ctx, "notifications/cancelled", object{"requestId": 2})
 		}),
 	},
