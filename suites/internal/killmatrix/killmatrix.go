@@ -26,7 +26,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the kill matrix")
-	only   = flag.String("fault", "", "try only the faults whose id begins with this; -update then leaves the others unchanged")
+	only   = flag.String("fault", "", "try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
 )
 
 // Fault is a row of a matrix.
@@ -79,7 +79,7 @@ type kill struct {
 func (m *Matrix) Test(t *testing.T) {
 	var chosen []int
 	for i, f := range m.Faults {
-		if strings.HasPrefix(f.ID, *only) {
+		if wanted(f.ID) {
 			chosen = append(chosen, i)
 		}
 	}
@@ -119,6 +119,11 @@ func (m *Matrix) Test(t *testing.T) {
 		return
 	}
 	m.compare(t, string(written), kills)
+}
+
+// wanted reports whether the id of a fault begins with what -fault names.
+func wanted(id string) bool {
+	return slices.ContainsFunc(strings.Split(*only, ","), func(prefix string) bool { return strings.HasPrefix(id, prefix) })
 }
 
 // try runs a fault and compares the run with what the fault announces.
