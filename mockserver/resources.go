@@ -119,6 +119,12 @@ var resourceFaults = []Fault{
 		Apply:   firstOnly("notifications/resources/list_changed"),
 	},
 	{
+		ID: "resources.update-of-another", Requirement: "resources.updated.only-subscribed", WarnOnly: true,
+		Summary:    "Updates name a resource that nobody has subscribed to.",
+		Collateral: []string{"resources.updated.sent"},
+		Apply:      params("notifications/resources/updated", having("uri", "mcpconform-unrelated://x")),
+	},
+	{
 		ID: "resources.subscribe-refused", Requirement: "resources.subscribe.accepted",
 		Summary: "resources/subscribe is refused with -32601 although it is declared.",
 		Apply:   refusing("resources/subscribe", server.MethodNotFound, always),

@@ -657,7 +657,11 @@ func (s *Session) InitializeParams() map[string]any {
 // Initialize performs the handshake: initialize and, when it succeeded, the
 // initialized notification.
 func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
-	x, err := s.Call(ctx, "initialize", s.InitializeParams())
+	var opts []Option
+	if s.Options.Version != Version {
+		opts = append(opts, Deliberately("lifecycle.version.client-latest")) // whatever it asks for, it supports this one
+	}
+	x, err := s.Call(ctx, "initialize", s.InitializeParams(), opts...)
 	s.Init = x
 	if err != nil {
 		return x, err

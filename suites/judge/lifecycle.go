@@ -51,10 +51,8 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 		}
 		return
 	}
-	rec.Check(first == c.Init.Request || first.Msg.Method == "ping", "lifecycle.init.first", first.From,
-		"the first message is not initialize", first)
-	if peer := first.From.Peer(); c.Last(peer) != nil {
-		rec.Pass("lifecycle.init.first", peer) // it speaks, and has not done so before
+	for _, p := range []wire.Party{wire.Client, wire.Server} {
+		c.judgeFirst(p, first, rec)
 	}
 	rec.Pass("lifecycle.init.client-initiates", wire.Client)
 	for _, id := range []string{"version", "capabilities", "client-info"} {
@@ -80,6 +78,28 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	}
 	rec.Pass("lifecycle.init.result-server-info", wire.Server)
 	c.judgeInitialized(answer, rec)
+}
+
+// judgeFirst judges that a party says nothing but pings before initialize; first is the first
+// message of all.
+func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder) {
+	spoke := false
+	for _, e := range c.Messages {
+		if e.From != p || e.Seq < first.Seq || e.Msg.Kind == wire.Invalid || wire.TooMany(c.Head(e)) {
+			continue
+		}
+		spoke = true
+		if e.Seq >= c.Init.Request.Seq {
+			break
+		}
+		if e.Msg.Method != "ping" && !e.Msg.IsResponse() {
+			rec.Fail("lifecycle.init.first", p, "the first message is not initialize", e)
+			return
+		}
+	}
+	if spoke {
+		rec.Pass("lifecycle.init.first", p)
+	}
 }
 
 // initializedLater reports whether a further initialize succeeded after the
@@ -268,11 +288,12 @@ func judgeGates(c *Conversation, rec *Recorder) {
 		return
 	}
 	for _, e := range c.Messages {
-		if e.Msg.Kind != wire.Request && e.Msg.Kind != wire.Notification || e.Seq < c.Init.Response.Seq {
+		if e.Msg.Kind != wire.Request && e.Msg.Kind != wire.Notification {
 			continue
 		}
+		informed := c.informed(e)
 		for _, g := range gates {
-			if g.sender == e.From && g.method == e.Msg.Method {
+			if g.sender == e.From && g.method == e.Msg.Method && (g.declarer == e.From || informed) {
 				rec.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
 					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+dotted(g.path), e)
 			}
@@ -284,6 +305,15 @@ func judgeGates(c *Conversation, rec *Recorder) {
 			rec.Pass(g.requirement, wire.Server)
 		}
 	}
+}
+
+// informed reports whether the sender of a message knew what its peer declares: a server from
+// initialize on, a client once it has shown that it has read the answer, or long after that.
+func (c *Conversation) informed(e *wire.Event) bool {
+	if e.From == wire.Server {
+		return e.Seq > c.Init.Request.Seq
+	}
+	return e.Seq > c.Init.Response.Seq && (c.Initialized != nil && c.Initialized.Seq < e.Seq || c.knew(e, c.Init.Response))
 }
 
 func dotted(path []string) string {

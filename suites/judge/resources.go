@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -197,7 +198,11 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 				if e.Seq < last {
 					rec.Pass("resources.updated.sub-resource", wire.Client)
 				}
-			case s != nil && s.ended != nil && !covered(byURI, updated) && (c.Transport == "stdio" || roundTrip > s.ended.Seq):
+			case s == nil && some:
+				// What a sub-resource is called is up to the server.
+				rec.Warn("resources.updated.only-subscribed", wire.Server,
+					"an update of "+wire.Quote(updated, 60)+" came, which is neither subscribed to nor below what is", e)
+			case s != nil && s.ended != nil && !covered(byURI, updated) && (roundTrip > s.ended.Seq || c.Transport == transport.NameStdio && e.At-s.ended.At >= Crossing):
 				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)
 			}

@@ -47,6 +47,7 @@ func TestResources(t *testing.T) {
 		{id: "resources.size.raw-bytes", party: wire.Server, good: sized + readBlob(2, "AAE="), bad: sized + readBlob(2, "AAEC") + readBlob(3, "AAEC")},
 		{id: "resources.size.raw-bytes", party: wire.Server, good: sized + readBlob(2, "AAE="), bad: sized + readBlob(2, "AAEC") + readBlob(3, "AAECAw=="), silent: true},
 		{id: "resources.updated.only-subscribed", party: wire.Server, good: subscribe(1, "a:b") + updated("a:b"), bad: updated("a:b")},
+		{id: "resources.updated.only-subscribed", party: wire.Server, good: subscribe(1, "a:b") + updated("a:b/c"), bad: subscribe(1, "a:b") + updated("x:y")},
 		{id: "resources.unsubscribe.after-subscribe", party: wire.Client, good: subscribe(1, "a:b") + unsubscribe(2, "a:b"), bad: subscribe(1, "a:c") + unsubscribe(2, "a:b")},
 		{id: "resources.updated.sub-resource", party: wire.Client, silent: true,
 			good: subscribe(1, "a:b/") + updated("a:b/c") + ping, bad: subscribe(1, "a:b") + updated("a:b") + ping},
@@ -68,7 +69,8 @@ func TestUpdatesAfterUnsubscribe(t *testing.T) {
 		name, lines string
 		broken      bool
 	}{
-		{"after the answer", subscribe(1, "a:b") + unsubscribe(2, "a:b") + updated("a:b"), true},
+		{"right after the answer", subscribe(1, "a:b") + unsubscribe(2, "a:b") + updated("a:b"), false},
+		{"after a round trip", subscribe(1, "a:b") + unsubscribe(2, "a:b") + ping + updated("a:b"), true},
 		{"before the answer", subscribe(1, "a:b") + request(2, "resources/unsubscribe", `{"uri":"a:b"}`) + updated("a:b") + answer(2, "{}"), false},
 		{"subscribed anew", subscribe(1, "a:b") + unsubscribe(2, "a:b") + subscribe(3, "a:b") + updated("a:b"), false},
 		{"covered by another", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b/c") + updated("a:b/c"), false},
