@@ -471,7 +471,7 @@ func (c *console) summary() {
 	case result.Conformant:
 		st = boldGreen
 	case result.Incomplete:
-		st = boldAmber
+		st, detail = boldAmber, c.basis() // the reason stands above the counts
 	}
 	word = strings.ToUpper(word)
 	c.prose(c.paint(word+":", st)+" ", 2, detail+".", "")

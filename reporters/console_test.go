@@ -72,7 +72,7 @@ func TestConsoleIsCompact(t *testing.T) {
 
 func TestConsoleVerdictIsLast(t *testing.T) {
 	for verdict, want := range map[result.Overall]string{
-		result.Conformant: "\nCONFORMANT: ", result.NotConformant: "\nNOT CONFORMANT: ", result.Incomplete: "\nINCOMPLETE: the target died; ",
+		result.Conformant: "\nCONFORMANT: ", result.NotConformant: "\nNOT CONFORMANT: ", result.Incomplete: "\nINCOMPLETE: ",
 	} {
 		run := sampleRun()
 		run.Verdict = verdict

@@ -250,8 +250,18 @@ func safeURL(s string) string {
 	return b.String()
 }
 
-// verdictWords says in words what the run's verdict is and what it rests on.
+// verdictWords says in words what the run's verdict is, why it is incomplete, and what
+// it rests on.
 func (v *view) verdictWords() (word, detail string) {
+	detail = v.basis()
+	if v.Reason != "" && v.Reason != detail {
+		detail = strings.TrimRight(line(v.Reason, limitMessage), ".") + "; " + detail
+	}
+	return verdictName(v.Verdict), detail
+}
+
+// basis says in words what the run's verdict rests on.
+func (v *view) basis() string {
 	exercised, broken, ignored, expected, disputed := 0, 0, 0, v.counts[outExpected], v.counts[outDisputed]
 	for _, p := range v.pages {
 		for _, q := range p.requirements {
@@ -297,14 +307,11 @@ func (v *view) verdictWords() (word, detail string) {
 	if n := v.stale(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
 	}
-	detail = strings.Join(parts, ", ")
+	detail := strings.Join(parts, ", ")
 	if v.Partial {
 		detail += "; only a selection was judged"
 	}
-	if v.Reason != "" && v.Reason != detail {
-		detail = strings.TrimRight(line(v.Reason, limitMessage), ".") + "; " + detail
-	}
-	return verdictName(v.Verdict), detail
+	return detail
 }
 
 // whyIncomplete is the reason why the run is incomplete, without a full stop.
