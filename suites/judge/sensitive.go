@@ -19,7 +19,7 @@ const nouns = `((?:pass ?words?|pass ?phrases?|pass ?codes?|pwd|passwort|kennwor
 	`|(?:login |banking |card |sim |atm )?pin(?: code| number)?` +
 	`|(?:api|secret|private|ssh|signing|encryption|recovery|access) ?keys?|client secrets?|shared secrets?|credentials` +
 	`|(?:(?:personal )?access|auth|authentication|authorization|bearer|refresh|api|session|git ?hub|git ?lab|slack|bot|oauth) ?tokens?` +
-	`|one time (?:pass ?words?|pass ?codes?|codes?)|otps?|2fa codes?|mfa codes?|verification codes?|security codes?|recovery codes?|seed phrases?` +
+	`|one time (?:pass ?words?|pass ?codes?|codes?)|otps?|2fa codes?|mfa codes?|recovery codes?|seed phrases?` +
 	`|(?:credit|debit|bank|payment) ?card(?: number| details)?s?|card numbers?|cvv|cvc|cvv2` +
 	`|social security numbers?|ssn)`
 
@@ -47,8 +47,9 @@ var (
 	// acted are the verbs with which a name says what is to be done, and the words with which a sentence says the opposite.
 	acted  = regexp.MustCompile(`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
 	denied = regexp.MustCompile(`\b(?:not|never|don't|dont|without|instead of|no need)\b`)
-	// about are words after which a noun is no longer what is asked for; what an article
-	// makes of a pin is open.
+	// ambiguous are nouns that mean something else unless they are the user's.
+	ambiguous = regexp.MustCompile(`^(?:pin|card numbers?)$`)
+	// about are words after which a noun is no longer what is asked for.
 	about = regexp.MustCompile(`\b(?:of|for|about|to|with|that|if|when|whose|how|where)\b`)
 )
 
@@ -84,7 +85,7 @@ func demandsSecret(text string) bool {
 	return slices.ContainsFunc(sentences.Split(plain(text), -1), func(s string) bool {
 		return !denied.MatchString(s) && slices.ContainsFunc(demanded, func(re *regexp.Regexp) bool {
 			found := re.FindStringSubmatch(s)
-			return found != nil && !about.MatchString(found[1]) && (found[2] != "pin" || strings.Contains(found[0], "your "))
+			return found != nil && !about.MatchString(found[1]) && (!ambiguous.MatchString(found[2]) || strings.Contains(found[0], "your "))
 		})
 	})
 }

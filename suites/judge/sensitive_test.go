@@ -25,6 +25,8 @@ func TestDemandsSecret(t *testing.T) {
 		"Specify a key for the new document":                            false,
 		"How many tokens may the answer have?":                          false,
 		"Confirm the deletion of access tokens":                         false,
+		"Enter the card number (1 to 52)":                               false,
+		"Enter your card number":                                        true,
 		"Enter the pin of the LED":                                      false,
 		"Enter the name of the API key":                                 false,
 		"Enter the number of API keys":                                  false,
