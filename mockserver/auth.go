@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 )
@@ -17,13 +18,14 @@ const (
 	ExpiredToken  = "mcpconform-expired-token-7c1e"
 	AudienceToken = "mcpconform-token-for-another-7c1e"
 	NarrowToken   = "mcpconform-narrow-token-7c1e" // does not allow tools/call
+	UserToken     = "mcpconform-token-of-another-user-7c1e"
 )
 
 // Protected makes a server demand access tokens.
 func Protected(o *server.Options) {
 	if o.HTTP.Protection == nil {
 		peeking()(o)
-		o.HTTP.Protection = &server.Protection{Verify: verify}
+		o.HTTP.Protection = &server.Protection{Verify: bound()}
 	}
 }
 
@@ -31,10 +33,27 @@ func verify(token, _ string, r *http.Request) *server.Denial {
 	switch {
 	case token == NarrowToken && Calls(r):
 		return server.InsufficientScope
-	case token == GoodToken || token == NarrowToken:
+	case token == GoodToken || token == NarrowToken || token == UserToken:
 		return nil
 	}
 	return server.InvalidToken
+}
+
+// bound binds each session to the token of the first request that names it, which is
+// the client's that was given its id.
+func bound() func(token, resource string, r *http.Request) *server.Denial {
+	var owners sync.Map
+	return func(token, resource string, r *http.Request) *server.Denial {
+		if denial := verify(token, resource, r); denial != nil {
+			return denial
+		}
+		if session := r.Header.Get(sessionHeader); session != "" {
+			if owner, _ := owners.LoadOrStore(session, token); owner != token {
+				return server.InsufficientScope
+			}
+		}
+		return nil
+	}
 }
 
 // Calls reports whether a request calls a tool.
@@ -520,6 +539,11 @@ var authFaults = []Fault{
 		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: overHTTP,
 		Summary: "A request with an Authorization header without a token is served.",
 		Apply:   protectedWith(passing(server.MalformedToken, func(*server.Reply) bool { return true })),
+	},
+	{
+		ID: "auth.session-of-anyone", Requirement: "security.session.bound-to-user", Transports: overHTTP,
+		Summary: "A session can be used with the token of another user.",
+		Apply:   protecting(func(p *server.Protection) { p.Verify = verify }),
 	},
 	{
 		ID: "auth.session-is-enough", Requirement: "security.session.not-authentication", Transports: overHTTP,

@@ -139,7 +139,7 @@ func listen(t *testing.T, h http.Handler) transport.Endpoint {
 
 // authorization is what a run is told of a protected mock server.
 var authorization = check.Authorization{
-	Expired: mockserver.ExpiredToken, OtherAudience: mockserver.AudienceToken, Narrow: mockserver.NarrowToken,
+	Expired: mockserver.ExpiredToken, OtherAudience: mockserver.AudienceToken, OtherUser: mockserver.UserToken, Narrow: mockserver.NarrowToken,
 	NarrowRequest: check.RPC{Method: "tools/call", Params: map[string]any{"name": "test_simple_text", "arguments": map[string]any{}}},
 }
 

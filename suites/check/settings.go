@@ -64,6 +64,7 @@ type Authorization struct {
 	Expired       string // a token that was good once
 	OtherAudience string // one that the same authorization server issued for another resource
 	OtherIssuer   string // one of another authorization server
+	OtherUser     string // a valid one of another user
 	// Narrow is a token whose scope is too small for a request.
 	Narrow        string
 	NarrowRequest RPC
@@ -71,7 +72,7 @@ type Authorization struct {
 
 // Tokens returns the tokens that there are.
 func (a Authorization) Tokens() []string {
-	return slices.DeleteFunc([]string{a.Expired, a.OtherAudience, a.OtherIssuer, a.Narrow}, func(s string) bool { return s == "" })
+	return slices.DeleteFunc([]string{a.Expired, a.OtherAudience, a.OtherIssuer, a.OtherUser, a.Narrow}, func(s string) bool { return s == "" })
 }
 
 // Allowed reports whether a tool, as the server lists it, may be called.

@@ -275,6 +275,27 @@ var authChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "auth/other-user",
+		Requirements: []string{"security.session.bound-to-user"},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
+		Body: func(t *check.T) {
+			protected(t)
+			control(t)
+			other := "Bearer " + given(t, t.Target.Settings.Authorization.OtherUser, "otherUser")
+			if t.HTTP().SessionID() == "" {
+				t.Skip("the server assigns no session ids")
+			}
+			if r := tryAuthorization(t, other); !authorized(t, r) {
+				t.Inconclusive("the server refuses the token of the other user: it answers with %s", Describe(r))
+			}
+			t.Clear()
+			t.Assume(t.Do(plainRequest(t))).To(BeAccepted(), "within the session with its own token")
+			r := plainRequest(t)
+			r.Header, r.Deliberate = http.Header{"Authorization": {other}}, []string{"*"}
+			t.Expect(t.Do(r)).ToNot(BeAccepted(), "within the session of one user with the token of another")
+		},
+	},
+	{
 		Name:         "auth/every-request",
 		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},

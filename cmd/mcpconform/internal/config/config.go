@@ -87,6 +87,7 @@ type Authorization struct {
 	Expired       string   `yaml:"expired"`
 	OtherAudience string   `yaml:"otherAudience"`
 	OtherIssuer   string   `yaml:"otherIssuer"`
+	OtherUser     string   `yaml:"otherUser"`
 	Narrow        string   `yaml:"narrow"`
 	NarrowRequest Request  `yaml:"narrowRequest"`
 }
@@ -242,7 +243,7 @@ func (c *Config) settleToolRoles(f *yamlfile.File) error {
 func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bool)) error {
 	at := func(member string) []any { return []any{"authorization", member} }
 	for member, token := range map[string]*string{
-		"expired": &a.Expired, "otherAudience": &a.OtherAudience, "otherIssuer": &a.OtherIssuer, "narrow": &a.Narrow,
+		"expired": &a.Expired, "otherAudience": &a.OtherAudience, "otherIssuer": &a.OtherIssuer, "otherUser": &a.OtherUser, "narrow": &a.Narrow,
 	} {
 		v, err := target.Expand(*token, lookup)
 		switch {
@@ -274,7 +275,7 @@ func (a *Authorization) settle(f *yamlfile.File, lookup func(string) (string, bo
 func (a Authorization) Settings() check.Authorization {
 	return check.Authorization{
 		Protected: a.Protected, Methods: a.Methods, Resource: a.Resource, TrailingSlash: a.TrailingSlash,
-		Expired: a.Expired, OtherAudience: a.OtherAudience, OtherIssuer: a.OtherIssuer,
+		Expired: a.Expired, OtherAudience: a.OtherAudience, OtherIssuer: a.OtherIssuer, OtherUser: a.OtherUser,
 		Narrow: a.Narrow, NarrowRequest: check.RPC(a.NarrowRequest),
 	}
 }

@@ -36,7 +36,7 @@ personalData: [jane.doe@example.com]
 trustedOrigins: ["https://app.example:8443", "null", "*"]
 public: true
 authorization: {protected: true, methods: [tools/call], resource: "https://example.com/mcp", trailingSlash: true, expired: "${T}1",
-  otherAudience: two, otherIssuer: three, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
+  otherAudience: two, otherIssuer: three, otherUser: five, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
 limits: {message: 1024, total: 4096, timeout: 2s500ms}
 select: [tools.*, MUST]
 skip: [server/prompts]
@@ -85,7 +85,7 @@ func TestLoad(t *testing.T) {
 		TrustedOrigins: []string{"https://app.example:8443", "null", "*"}, Public: true,
 		Authorization: Authorization{
 			Protected: true, Methods: []string{"tools/call"}, Resource: "https://example.com/mcp", TrailingSlash: true,
-			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", Narrow: "four",
+			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", OtherUser: "five", Narrow: "four",
 			NarrowRequest: Request{Method: "tools/call", Params: map[string]any{"name": "x"}},
 		},
 		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond},
