@@ -42,9 +42,37 @@ func wrapping(wrap func(conn transport.Conn) transport.Conn) apply {
 			if before != nil {
 				conn = before(conn)
 			}
-			return wrap(conn)
+			return able(wrap(conn), conn)
 		}
 	}
+}
+
+type (
+	resumer interface {
+		Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error)
+	}
+	authorizer interface{ Authorize(token string) }
+)
+
+// able returns a wrapped connection that resumes streams and takes tokens as the one
+// within does.
+func able(wrapped, within transport.Conn) transport.Conn {
+	a, authorizes := within.(authorizer)
+	r, resumes := within.(resumer)
+	switch {
+	case wrapped == within, !authorizes:
+		return wrapped
+	case resumes:
+		return &struct {
+			transport.Conn
+			authorizer
+			resumer
+		}{wrapped, a, r}
+	}
+	return &struct {
+		transport.Conn
+		authorizer
+	}{wrapped, a}
 }
 
 // sender is a connection that sends other messages than it is given.
