@@ -21,6 +21,7 @@ type userActions struct {
 	roots   []any
 	// folder is a root that is listed as long as it exists, or "".
 	folder string
+	listed bool // the folder was
 }
 
 // folderLook is how often the client checks whether the folder still exists.
@@ -65,6 +66,7 @@ func (a *userActions) list() []any {
 	defer a.mu.Unlock()
 	list := append([]any{}, a.roots...)
 	if a.folderExists() {
+		a.listed = true
 		list = append(list, map[string]any{"uri": (&url.URL{Scheme: "file", Path: filepath.ToSlash(a.folder)}).String(), "name": "a folder"})
 	}
 	return list
@@ -98,14 +100,14 @@ func (a *userActions) change() bool {
 	return true
 }
 
-// watch calls gone when the folder has been removed.
+// watch calls gone when the folder has been removed after it was listed.
 func (a *userActions) watch(ctx context.Context, gone func()) {
-	if !a.folderExists() {
+	if a.folder == "" {
 		return
 	}
 	look := time.NewTicker(folderLook)
 	defer look.Stop()
-	for a.folderExists() {
+	for !a.folderGone() {
 		select {
 		case <-look.C:
 		case <-ctx.Done():
@@ -113,6 +115,12 @@ func (a *userActions) watch(ctx context.Context, gone func()) {
 		}
 	}
 	gone()
+}
+
+func (a *userActions) folderGone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.listed && !a.folderExists()
 }
 
 // elicit answers a form.
