@@ -2,12 +2,12 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -78,6 +78,7 @@ const ignoresInstructions = "the client does not do what MCPCONFORM_ACT says"
 func judgeElicitationActions(t *T) {
 	var ids []string
 	came := make(map[string]bool)
+	followed := 0
 	shown := make(map[string]string) // what came, by what was asked for
 	for _, action := range actions {
 		ids = append(ids, "elicitation.action."+action)
@@ -90,6 +91,9 @@ func judgeElicitationActions(t *T) {
 			shown[action] = "an error"
 		}
 		came[shown[action]] = true
+		if shown[action] == action {
+			followed++
+		}
 	}
 	switch {
 	case t.Handshake() != nil && !t.declares("elicitation"):
@@ -99,6 +103,9 @@ func judgeElicitationActions(t *T) {
 		return
 	case len(came) == 1:
 		t.Inconclusive(ignoresInstructions+": each form got "+wire.Quote(slices.Collect(maps.Keys(came))[0], 40), ids...)
+		return
+	case followed == 0:
+		t.Inconclusive(ignoresInstructions+": no form got the action that it says", ids...)
 		return
 	}
 	for _, action := range actions {
@@ -141,7 +148,7 @@ func askChanges(a *Asker) {
 	for i := range len(rootSteps) + 1 {
 		from := log.Len()
 		list := a.AskUser(rootList(i), "roots/list", nil)
-		if i > 0 && before != nil && list != nil && reflect.DeepEqual(before.Result, list.Result) && vain > 0 {
+		if i > 0 && before != nil && list != nil && rootChange(wire.At(before.Result, "roots"), wire.At(list.Result, "roots")) == "" && vain > 0 {
 			return // neither a change nor a notification
 		}
 		if before = list; i == len(rootSteps) || !a.Has("roots", "listChanged") {
@@ -239,12 +246,12 @@ func (t *T) rootChanges() int {
 	return n
 }
 
-// rootChange names the change between two lists of roots; "" if they are equal.
+// rootChange names the change between two lists of roots; "" if they have the same
+// roots, in whatever order.
 func rootChange(before, after any) string {
-	was, _ := before.([]any)
-	is, _ := after.([]any)
+	was, is := sorted(before), sorted(after)
 	switch {
-	case reflect.DeepEqual(was, is):
+	case slices.Equal(was, is):
 		return ""
 	case len(is) > len(was):
 		return "add"
@@ -252,6 +259,18 @@ func rootChange(before, after any) string {
 		return "remove"
 	}
 	return "modify"
+}
+
+// sorted returns the JSON of the items of a list in an order of their own.
+func sorted(items any) []string {
+	list, _ := items.([]any)
+	texts := make([]string, len(list))
+	for i, item := range list {
+		text, _ := json.Marshal(item) // it was decoded from JSON
+		texts[i] = string(text)
+	}
+	slices.Sort(texts)
+	return texts
 }
 
 // askFolder removes the folder that the client offers as a root.
