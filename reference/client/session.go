@@ -41,6 +41,8 @@ type Options struct {
 	// NoOp is the method of a request without params that the server is known
 	// to serve; "" stands for ping.
 	NoOp string
+	// ID chooses the id of the nth request, counted from 1; nil stands for n itself.
+	ID func(n int64) wire.ID
 	// Answers serve requests of the server by method. Those without an entry
 	// get error -32601, except ping.
 	Answers map[string]Answer
@@ -281,7 +283,11 @@ func Marshal(v any) []byte {
 // NextID returns an id that the session has not used.
 func (s *Session) NextID() wire.ID {
 	for {
-		id := wire.IntID(s.nextID.Add(1))
+		n := s.nextID.Add(1)
+		id := wire.IntID(n)
+		if s.Options.ID != nil {
+			id = s.Options.ID(n)
+		}
 		if _, used := s.usedIDs.Load(id.Key()); !used {
 			return id
 		}

@@ -52,9 +52,19 @@ type Standalone struct {
 	Omissions Omissions
 	// Change changes the options of the session; it may be nil.
 	Change func(*Options)
+	// Versions are what the client speaks besides [Version].
+	Versions []string
+	// Use, unless nil, replaces what the client does between handshake and shutdown.
+	// It makes its requests with call, which begins a new session in place of a lost
+	// one and seeks authorization where the server wants it.
+	Use func(ctx context.Context, s *Session, call Call) error
 	// Extra runs after everything else, before the shutdown; it may be nil.
 	Extra func(ctx context.Context, s *Session)
 }
+
+// Call makes a request. It is not an error if the server answers with an error or not
+// in time; only the end of the connection is.
+type Call func(ctx context.Context, method string, params map[string]any) (*Exchange, error)
 
 // Omissions of the stand-alone client.
 type Omissions struct {
@@ -237,7 +247,7 @@ func (c *standaloneSession) handshake(ctx context.Context) error {
 		return &RefusedError{Exchange: x}
 	}
 	// A client disconnects when it cannot use the version (basic/lifecycle#version-negotiation).
-	if version, _ := x.Result()["protocolVersion"].(string); version != Version && !c.Omissions.Version {
+	if version, _ := x.Result()["protocolVersion"].(string); version != Version && !slices.Contains(c.Versions, version) && !c.Omissions.Version {
 		return &UnsupportedVersionError{Version: version}
 	}
 	c.say("connected to %v", wire.At(x.Result(), "serverInfo", "name"))
@@ -247,6 +257,9 @@ func (c *standaloneSession) handshake(ctx context.Context) error {
 // use uses all that the server declares.
 func (c *standaloneSession) use(ctx context.Context) error {
 	steps := []func(context.Context) error{c.ping, c.logging, c.tools, c.resources, c.prompts, c.roots, c.changes, c.ping}
+	if c.Use != nil {
+		steps = []func(context.Context) error{func(ctx context.Context) error { return c.Use(ctx, c.session, c.call) }}
+	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -273,8 +286,7 @@ func (c *standaloneSession) arrived(ctx context.Context, from int) {
 	}
 }
 
-// call makes a request. It is not an error if the server answers with an error or not
-// in time; only the end of the connection is.
+// call is a [Call].
 func (c *standaloneSession) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
 	x, err := c.session.Call(ctx, method, nilIfEmpty(params))
 	var late *TimeoutError

@@ -1,0 +1,535 @@
+package mockclient
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var (
+	ofSending   = at("basic/transports", "sending-messages-to-the-server")
+	ofListening = at("basic/transports", "listening-for-messages-from-the-server")
+	ofSessions  = at("basic/transports", "session-management")
+)
+
+// head is the head of an HTTP request as it goes over the connection.
+type head struct {
+	line   string   // the request line
+	fields []string // name, colon, value
+}
+
+func (h *head) method() string {
+	method, _, _ := strings.Cut(h.line, " ")
+	return method
+}
+
+// get returns the value of a field, or "".
+func (h *head) get(name string) string {
+	for _, field := range h.fields {
+		if key, value, _ := strings.Cut(field, ":"); strings.EqualFold(key, name) {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// set replaces a field by others, or adds them.
+func (h *head) set(name string, fields ...string) {
+	kept := h.fields[:0:0]
+	for _, field := range h.fields {
+		if key, _, _ := strings.Cut(field, ":"); !strings.EqualFold(key, name) {
+			kept = append(kept, field)
+		}
+	}
+	h.fields = append(kept, fields...)
+}
+
+// heads changes the heads of all HTTP requests.
+func heads(change func(h *head)) apply { return requestsAs(change, nil) }
+
+// fields gives the requests with an HTTP method, or all if that is "", other fields.
+func fields(method, name string, values ...string) apply {
+	return heads(func(h *head) {
+		if method == "" || h.method() == method {
+			h.set(name, values...)
+		}
+	})
+}
+
+// contentType gives bodies of JSON another field.
+func contentType(field string) apply {
+	return heads(func(h *head) {
+		if h.get("Content-Type") == "application/json" {
+			h.set("Content-Type", field)
+		}
+	})
+}
+
+// requestsAs changes the heads of all HTTP requests, and how the bodies are written.
+func requestsAs(change func(h *head), body func(conn net.Conn, text []byte) error) apply {
+	return func(c *client.Standalone) {
+		dial := c.Dial
+		if dial == nil {
+			dial = new(net.Dialer).DialContext
+		}
+		c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &rewriter{Conn: conn, change: change, body: body}, nil
+		}
+	}
+}
+
+// rewriter is a connection for one HTTP request at a time.
+type rewriter struct {
+	net.Conn
+	change func(h *head)
+	body   func(conn net.Conn, text []byte) error
+
+	began []byte // of a head or body that is not complete
+	rest  int    // bytes of the body that are missing; -1 before the end of the head
+	open  bool   // a head was sent
+}
+
+const headEnd = "\r\n\r\n"
+
+func (c *rewriter) Write(p []byte) (int, error) {
+	c.began = append(c.began, p...)
+	for len(c.began) > 0 {
+		if !c.open {
+			text, rest, found := bytes.Cut(c.began, []byte(headEnd))
+			if !found {
+				return len(p), nil
+			}
+			lines := strings.Split(string(text), "\r\n")
+			h := &head{line: lines[0], fields: lines[1:]}
+			c.rest, _ = strconv.Atoi(h.get("Content-Length"))
+			c.change(h)
+			if _, err := c.Conn.Write([]byte(h.line + "\r\n" + strings.Join(append(h.fields, ""), "\r\n") + "\r\n")); err != nil {
+				return 0, err
+			}
+			c.began, c.open = rest, c.rest > 0
+			continue
+		}
+		if len(c.began) < c.rest {
+			return len(p), nil
+		}
+		text := c.began[:c.rest]
+		c.began, c.open = c.began[c.rest:], false
+		var err error
+		if c.body != nil {
+			err = c.body(c.Conn, text)
+		} else {
+			_, err = c.Conn.Write(text)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// unlistening does not open the GET stream by itself.
+func unlistening(meanwhile func(ctx context.Context, conn *transport.HTTPConn)) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		raw, ok := conn.(*transport.HTTPConn)
+		if !ok {
+			return conn
+		}
+		return &quiet{Conn: conn, raw: raw, meanwhile: meanwhile}
+	})
+}
+
+type quiet struct {
+	transport.Conn
+	raw       *transport.HTTPConn
+	meanwhile func(ctx context.Context, conn *transport.HTTPConn) // before initialized; it may be nil
+}
+
+func (c *quiet) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if m := wire.Parse(out.Raw); m.Method != "notifications/initialized" {
+		return c.Conn.Send(ctx, out)
+	}
+	if c.meanwhile != nil {
+		c.meanwhile(ctx, c.raw)
+	}
+	// A raw request does not begin to listen.
+	stream, err := c.raw.Open(ctx, transport.Request{Defaults: true, Body: out.Raw, Header: out.Header})
+	if err != nil {
+		return nil, err
+	}
+	return stream.Request(), nil
+}
+
+// onHTTP does something with the connection before the client leaves.
+func onHTTP(action func(ctx context.Context, conn *transport.HTTPConn)) apply {
+	return func(c *client.Standalone) {
+		var raw *transport.HTTPConn
+		withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+		doing(func(ctx context.Context, _ *client.Session) {
+			if raw != nil && raw.SessionID() != "" && !raw.Lost() {
+				action(ctx, raw)
+			}
+		})(c)
+	}
+}
+
+// reopening opens GET streams and closes each of them again.
+func reopening(ctx context.Context, conn *transport.HTTPConn, times int) {
+	for range times {
+		s, err := conn.Open(ctx, transport.Request{Method: http.MethodGet, Defaults: true})
+		if err != nil {
+			return
+		}
+		passes(ctx, 20*time.Millisecond)
+		s.Close()
+	}
+}
+
+const (
+	bothListed  = "Accept lists both content types; HTTP leaves order, weights, parameters and further types to the client."
+	anyCase     = "Names of header fields and media types are case-insensitive in HTTP."
+	mayListen   = "The client may issue a GET, may be connected to several streams at a time, and may close a stream at any time."
+	moreFields  = "HTTP requests may carry further header fields, which a recipient ignores if it does not know them."
+	noMediaType = "The text names Accept and says nothing of the Content-Type of requests."
+)
+
+var httpOddities = []Oddity{
+	{
+		ID: "http.accept-order", Summary: "Accept lists text/event-stream before application/json.", Why: bothListed, Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept", "Accept: text/event-stream, application/json"),
+	},
+	{
+		ID: "http.accept-weights", Summary: "Accept has weights and a wildcard.", Why: bothListed, Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept", "Accept: application/json;q=0.9, text/event-stream; q=0.5, */*;q=0.1"),
+	},
+	{
+		ID: "http.accept-parameters", Summary: "The types in Accept have parameters.", Why: bothListed, Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept", `Accept: application/json; charset=utf-8, text/event-stream;charset="utf-8";q=1.0`),
+	},
+	{
+		ID: "http.accept-two-fields", Summary: "Accept comes in two header fields.",
+		Why: "HTTP lets a list be sent in several fields of the same name.", Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept", "Accept: application/json", "Accept: text/event-stream"),
+	},
+	{
+		ID: "http.accept-case", Summary: "The types in Accept have capitals, and empty elements stand between them.", Why: anyCase, Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept", "Accept: Application/JSON,, Text/Event-Stream ,"),
+	},
+	{
+		ID: "http.accept-more", Summary: "Accept lists six further types.", Why: bothListed, Source: ofSending, Transports: overHTTP,
+		Apply: fields(http.MethodPost, "Accept", "Accept: text/html, text/plain;q=0.3, application/json, image/*, text/event-stream, application/xml, */*"),
+	},
+	{
+		ID: "http.get-accept", Summary: "Accept of a GET lists application/json beside text/event-stream.",
+		Why: "The GET has to list text/event-stream; other types are not excluded.", Source: ofListening, Transports: overEitherHTTP,
+		Apply: fields(http.MethodGet, "Accept", "Accept: application/json;q=0.1, text/event-stream"),
+	},
+	{
+		ID: "http.content-type-charset", Summary: "Content-Type is application/json; charset=utf-8.", Why: noMediaType, Source: ofSending, Transports: overEitherHTTP,
+		Apply: contentType("Content-Type: application/json; charset=utf-8"),
+	},
+	{
+		ID: "http.content-type-case", Summary: "Content-Type is Application/Json.", Why: anyCase, Source: ofSending, Transports: overEitherHTTP,
+		Apply: contentType("Content-Type: Application/Json"),
+	},
+	{
+		ID: "http.content-type-missing", Summary: "POSTs of messages have no Content-Type.", Why: noMediaType, Source: ofSending, Transports: overHTTP,
+		Apply: heads(func(h *head) {
+			if h.get("Accept") == "application/json, text/event-stream" {
+				h.set("Content-Type")
+			}
+		}),
+	},
+	{
+		ID: "http.names-lower", Summary: "All names of header fields are in lower case.", Why: anyCase, Source: ofSessions, Transports: overEitherHTTP,
+		Scenarios: []string{"http/delete"},
+		Apply:     heads(func(h *head) { renamed(h, strings.ToLower) }),
+	},
+	{
+		ID: "http.names-upper", Summary: "All names of header fields are in capitals.", Why: anyCase, Source: ofSessions, Transports: overEitherHTTP,
+		Apply: heads(func(h *head) { renamed(h, strings.ToUpper) }),
+	},
+	{
+		ID: "http.fields-reversed", Summary: "The header fields come in the reverse order.",
+		Why: "The order of fields with different names has no meaning in HTTP.", Source: at("basic/transports", "streamable-http"), Transports: overEitherHTTP,
+		Apply: heads(func(h *head) {
+			for i, j := 0, len(h.fields)-1; i < j; i, j = i+1, j-1 {
+				h.fields[i], h.fields[j] = h.fields[j], h.fields[i]
+			}
+		}),
+	},
+	{
+		ID: "http.blanks", Summary: "No blank, or several, stand between a field's name and its value, and after that.",
+		Why: "HTTP allows optional whitespace around the value of a field.", Source: at("basic/transports", "protocol-version-header"), Transports: overEitherHTTP,
+		Apply: heads(func(h *head) {
+			for i, field := range h.fields {
+				name, value, _ := strings.Cut(field, ": ")
+				h.fields[i] = name + ":" + value
+				if i%2 == 0 {
+					h.fields[i] = name + ": \t " + value + " \t"
+				}
+			}
+		}),
+	},
+	{
+		ID: "http.more-fields", Summary: "Requests have cookies, trace headers and a referrer.", Why: moreFields, Source: ofSending, Transports: overEitherHTTP,
+		Apply: heads(func(h *head) {
+			h.fields = append(h.fields, "Cookie: theme=dark; session=1", "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+				"X-Request-Id: 17", "Accept-Language: de, en;q=0.5", "Cache-Control: no-cache", "DNT: 1")
+		}),
+	},
+	{
+		ID: "http.accept-encoding", Summary: "Requests accept compressed answers.", Why: moreFields, Source: ofSending, Transports: overEitherHTTP,
+		Apply: fields("", "Accept-Encoding", "Accept-Encoding: identity, gzip;q=0.5, br;q=0"),
+	},
+	{
+		ID: "http.user-agent-none", Summary: "Requests have no User-Agent.", Why: "HTTP does not require the field.", Source: ofSending, Transports: overEitherHTTP,
+		Apply: fields("", "User-Agent"),
+	},
+	{
+		ID: "http.origin", Summary: "Requests have the Origin of the server itself, as those of a page that it serves.",
+		Why: "Servers validate Origin; a client may send it, and its own origin is a good one.", Source: at("basic/transports", "security-warning"), Transports: overEitherHTTP,
+		Apply: heads(func(h *head) {
+			h.fields = append(h.fields, "Origin: http://"+h.get("Host"), "Sec-Fetch-Site: same-origin")
+		}),
+	},
+	{
+		ID: "http.connection-close", Summary: "Each request asks for the connection to be closed.",
+		Why: "HTTP leaves the life of connections to both sides.", Source: at("basic/transports", "streamable-http"), Transports: overEitherHTTP,
+		Apply: fields("", "Connection", "Connection: close"),
+	},
+	{
+		ID: "http.chunked", Summary: "The bodies of POSTs come in chunks, without Content-Length.",
+		Why: "HTTP has two ways to delimit a body; the text chooses none.", Source: ofSending, Transports: overEitherHTTP,
+		Apply: requestsAs(func(h *head) {
+			if h.get("Content-Length") != "" && h.get("Content-Length") != "0" {
+				h.set("Content-Length", "Transfer-Encoding: chunked")
+			}
+		}, func(conn net.Conn, text []byte) error {
+			var b bytes.Buffer
+			for len(text) > 0 {
+				n := min(len(text), 50)
+				b.WriteString(strconv.FormatInt(int64(n), 16) + "\r\n" + string(text[:n]) + "\r\n")
+				text = text[n:]
+			}
+			b.WriteString("0" + headEnd)
+			_, err := conn.Write(b.Bytes())
+			return err
+		}),
+	},
+	{
+		ID: "http.slow-body", Summary: "The body of a POST comes in three pieces, a tenth of a second apart.",
+		Why: "No page gives a pace.", Source: ofSending, Transports: overEitherHTTP,
+		Apply: requestsAs(func(*head) {}, func(conn net.Conn, text []byte) error {
+			third := (len(text) + 2) / 3
+			for len(text) > 0 {
+				n := min(third, len(text))
+				if _, err := conn.Write(text[:n]); err != nil {
+					return err
+				}
+				if text = text[n:]; len(text) > 0 {
+					<-time.After(100 * time.Millisecond)
+				}
+			}
+			return nil
+		}),
+	},
+	{
+		ID: "http.expect", Summary: "POSTs expect 100-continue.", Why: "HTTP lets a client ask whether the server wants the body.", Source: ofSending, Transports: overEitherHTTP,
+		Apply: fields(http.MethodPost, "Expect", "Expect: 100-continue"),
+	},
+	{
+		ID: "http.absolute-target", Summary: "The request line has the whole URL.",
+		Why: "A server has to accept the absolute form of the request target, which clients send to proxies.", Source: ofSending, Transports: overEitherHTTP,
+		Apply: heads(func(h *head) {
+			method, rest, _ := strings.Cut(h.line, " ")
+			h.line = method + " http://" + h.get("Host") + rest
+		}),
+	},
+	{
+		ID: "http.version-early", Summary: "initialize has MCP-Protocol-Version already.",
+		Why: "The field is required on subsequent requests, and not excluded on the first one.", Source: at("basic/transports", "protocol-version-header"), Transports: overHTTP,
+		Scenarios: []string{"http/lost-session", "lifecycle/refused"},
+		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
+			out.Header = http.Header{"MCP-Protocol-Version": {client.Version}}
+			return []outgoing{out}
+		}),
+	},
+	{
+		ID: "http.delete-fields", Summary: "DELETE has Accept and Content-Type.", Why: moreFields, Source: ofSessions, Transports: overHTTP,
+		Scenarios: []string{"http/delete", "http/plain"},
+		Apply: heads(func(h *head) {
+			if h.method() == http.MethodDelete {
+				h.fields = append(h.fields, "Accept: */*", "Content-Type: application/json")
+			}
+		}),
+	},
+	{
+		ID: "http.never-listens", Summary: "The client opens no GET stream.", Why: mayListen, Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", "http/plain", requests, sampling, "http/lost-session", "http/cut-stream"},
+		Untried:   []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*"},
+		Apply:     unlistening(nil),
+	},
+	{
+		ID: "http.listens-first", Summary: "The GET stream is open before notifications/initialized.", Why: mayListen, Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", "http/plain", "lifecycle/early-ping"},
+		Apply:     unlistening(func(ctx context.Context, conn *transport.HTTPConn) { _, _ = conn.Listen(ctx) }),
+	},
+	{
+		ID: "http.listens-late", Summary: "The GET stream opens after all other requests.", Why: mayListen, Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*"},
+		Apply: all(func(c *client.Standalone) {
+			var raw *transport.HTTPConn
+			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			unlistening(nil)(c)
+			doing(func(ctx context.Context, _ *client.Session) {
+				if raw != nil && !raw.Lost() {
+					_, _ = raw.Listen(ctx)
+				}
+			})(c)
+		}),
+	},
+	{
+		ID: "http.listens-thrice", Summary: "Three GET streams are open at the same time.", Why: mayListen,
+		Source: at("basic/transports", "multiple-connections"), Transports: overHTTP, Scenarios: []string{"http/listening", "http/cut-stream", "http/lost-session"},
+		Apply: all(unlistening(func(ctx context.Context, conn *transport.HTTPConn) {
+			for range 3 {
+				_, _ = conn.Listen(ctx)
+			}
+		})),
+	},
+	{
+		ID: "http.listens-in-turn", Summary: "GET streams are opened and closed again, without Last-Event-ID.",
+		Why: "The client may close a stream at any time; Last-Event-ID belongs to a GET that resumes a broken one.", Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", "http/cut-stream", "lists/changed"},
+		Apply:     onHTTP(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 4) }),
+	},
+	{
+		ID: "http.listens-briefly", Summary: "The only GET stream is closed as soon as it is open.", Why: mayListen, Source: ofListening, Transports: overHTTP,
+		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*"},
+		Apply: unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
+	},
+	{
+		ID: "http.leaves-streams", Summary: "Answers are still under way when the client deletes its session.",
+		Why: "A client that no longer needs a session deletes it; disconnection may occur at any time.", Source: ofSessions, Transports: overHTTP,
+		Scenarios: []string{"http/delete", "http/plain"},
+		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
+			for _, id := range []string{"left-1", "left-2"} {
+				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"slow","arguments":{"seconds":3}}}`)})
+			}
+		}),
+	},
+}
+
+// renamed changes the spelling of the names of all fields.
+func renamed(h *head, spell func(string) string) {
+	for i, field := range h.fields {
+		name, value, _ := strings.Cut(field, ":")
+		h.fields[i] = spell(name) + ":" + value
+	}
+}
+
+// inPieces writes each line over stdio in pieces.
+func inPieces(cut func(line []byte) [][]byte) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		raw, ok := conn.(*transport.StdioConn)
+		if !ok {
+			return conn
+		}
+		return &pieces{Conn: conn, raw: raw, cut: cut}
+	})
+}
+
+type pieces struct {
+	transport.Conn
+	raw *transport.StdioConn
+	cut func(line []byte) [][]byte
+}
+
+func (c *pieces) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	line := append(out.Raw[:len(out.Raw):len(out.Raw)], '\n')
+	return c.raw.Write(ctx, out, c.cut(line)...)
+}
+
+var ofStdio = at("basic/transports", "stdio")
+
+var stdioOddities = []Oddity{
+	{
+		ID: "stdio.pieces", Summary: "A line is written in pieces of seven bytes.", Why: "Newlines delimit messages; how they are written is left open.",
+		Source: ofStdio, Transports: overStdio,
+		Apply: inPieces(func(line []byte) (all [][]byte) {
+			for len(line) > 0 {
+				n := min(7, len(line))
+				all, line = append(all, line[:n]), line[n:]
+			}
+			return all
+		}),
+	},
+	{
+		ID: "stdio.newline-apart", Summary: "The newline is written by itself.", Why: "Newlines delimit messages; how they are written is left open.",
+		Source: ofStdio, Transports: overStdio,
+		Apply: inPieces(func(line []byte) [][]byte { return [][]byte{line[:len(line)-1], line[len(line)-1:]} }),
+	},
+	{
+		ID: "stdio.carriage-returns", Summary: "Lines end with CR LF.", Why: "The carriage return before the newline is whitespace of JSON.",
+		Source: ofStdio, Transports: overStdio,
+		Apply: rewriting(anything, func(text string) string { return text + "\r" }),
+	},
+	{
+		ID: "stdio.blanks", Summary: "Blanks stand before and after each message on its line.", Why: "Whitespace around a JSON text is part of it.",
+		Source: ofStdio, Transports: overStdio,
+		Apply: rewriting(anything, func(text string) string { return " \t" + text + "  " }),
+	},
+	{
+		ID: "stdio.several-per-write", Summary: "notifications/initialized and the first ping come in one write.",
+		Why: "Newlines delimit messages; how many a write holds is left open.", Source: ofStdio, Transports: overStdio,
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			raw, ok := conn.(*transport.StdioConn)
+			if !ok {
+				return conn
+			}
+			return &joined{Conn: conn, raw: raw}
+		}),
+	},
+	{
+		ID: "stdio.closes-late", Summary: "A second passes between the last answer and the end of stdin.",
+		Why: "The client closes the input stream first; when is its own affair.", Source: at("basic/lifecycle", "stdio"), Transports: overStdio,
+		Scenarios: []string{"stdio/shutdown", "stdio/stubborn"},
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			passes(ctx, time.Second)
+			return conn.Close(ctx)
+		}),
+	},
+}
+
+// joined writes initialized only together with the message that follows it.
+type joined struct {
+	transport.Conn
+	raw  *transport.StdioConn
+	held []byte
+}
+
+func (c *joined) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	switch m := wire.Parse(out.Raw); {
+	case m.Method == "notifications/initialized":
+		sent, err := c.raw.Write(ctx, out) // recorded, not written
+		c.held = append(out.Raw[:len(out.Raw):len(out.Raw)], '\n')
+		return sent, err
+	case c.held != nil && m.Kind == wire.Request:
+		line := append(c.held, out.Raw...)
+		c.held = nil
+		return c.raw.Write(ctx, out, append(line, '\n'))
+	}
+	return c.Conn.Send(ctx, out)
+}
