@@ -67,6 +67,18 @@ const (
 	downSource      = "base/down"
 )
 
+// broughtDown records that a target went down while the check was run alone: it was
+// probed before, and nobody else sent anything.
+func (a *attempt) broughtDown(down error) {
+	found := a.outcome.Record.Findings()
+	if a.outcome.Verdict != Failed || len(found) == 0 {
+		return
+	}
+	r := a.outcome.recorder()
+	r.Fail(downRequirement, wire.Server, "the server went down after this, although nothing else was sent at the time: "+down.Error(), found[0].Evidence...)
+	a.outcome.Record = r.Record
+}
+
 // breach is a finding with the requirement that it breaks.
 type breach struct {
 	requirement string

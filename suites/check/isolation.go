@@ -293,7 +293,9 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			continue
 		case f.last.unanswered:
 			unanswered = append(unanswered, f)
-			e.doubt(ctx, f.Check)
+			if down := e.doubt(ctx, f.Check); down != nil {
+				f.last.broughtDown(down)
+			}
 			if cause := e.GivenUp(); cause != nil {
 				giveUp(unanswered, cause)
 				unanswered = nil

@@ -94,8 +94,8 @@ func (e *Engine) isDown() bool {
 }
 
 // doubt notes that a check got no answer, and finds out whether the target
-// still lives and answers.
-func (e *Engine) doubt(ctx context.Context, c *Check) {
+// still lives and answers. It returns what shows that it went down, or nil.
+func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
 	l := &e.liveness
 	heard := e.heard(e.rowSince())
 	l.mu.Lock()
@@ -106,14 +106,17 @@ func (e *Engine) doubt(ctx context.Context, c *Check) {
 	silent, since := l.row >= maxUnanswered, l.since
 	if l.asking || l.down {
 		l.mu.Unlock()
-		return
+		return nil
 	}
 	l.asking = true
 	l.suspects = append(l.suspects, c.Name)
 	l.mu.Unlock()
 
 	// Where each connection is a process, the others go on when one ends.
-	died := !e.apart() && e.probe(ctx) != nil && ctx.Err() == nil
+	if !e.apart() {
+		down = e.probe(ctx)
+	}
+	died := down != nil && ctx.Err() == nil
 	unresponsive := !died && silent && e.isUnresponsive(ctx, since)
 
 	l.mu.Lock()
@@ -125,6 +128,10 @@ func (e *Engine) doubt(ctx context.Context, c *Check) {
 	if died || unresponsive {
 		l.down, l.died, l.unresponsive = true, true, l.unresponsive || unresponsive
 	}
+	if !died || late(down) {
+		return nil // a busy machine is slow, too
+	}
+	return down
 }
 
 func (e *Engine) rowSince() time.Duration {
