@@ -116,8 +116,11 @@ func secretName(name string) bool {
 		return true
 	}
 	parts := nameParts(name)
+	if len(parts) < 2 {
+		return false
+	}
 	last := parts[len(parts)-1]
-	return len(parts) > 1 && (last == "pass" || last == "pwd" || last == "pw")
+	return last == "pass" || last == "pwd" || last == "pw"
 }
 
 // describing are the last words of names that say something of a secret, such as

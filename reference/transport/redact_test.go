@@ -231,7 +231,7 @@ func TestRedactorKnows(t *testing.T) {
 			"what is no secret", func(r *Redactor) {
 				r.AddEnv("AUTH_TYPE=certificate", "TOKEN_FILE=./not-there", "MAX_TOKENS=123456", "AUTH_REQUIRED=required", "API_KEY=short", "GIT_AUTHOR_NAME=Some Body", "AUTHOR=Another Body", "AUTHORITY_HINT=example",
 					"KEYBOARD=german", "KEY_OWNER=somebody", "TOKEN=${OTHER}", "OTHER_TOKEN=$THAT_TOKEN", "SECRET_DATE=2025-06-18", "AUTH_ON=enabled", "KEY_HOME=/home/somebody", "KEY_TRUE=true", "KEY_KIND=string")
-				r.AddArgs("--max-tokens", "100000", "--auth", "required", "--key-file", "not-there.pem", "-y", "@scope/package-name", "{url}", "--token", "{token}", "--secret-mode=strictly",
+				r.AddArgs("--max-tokens", "100000", "--auth", "required", "--key-file", "not-there.pem", ":8080", "-y", "@scope/package-name", "{url}", "--token", "{token}", "--secret-mode=strictly",
 					"mcp-server-everything-2025-06-18", "claude-3-5-sonnet-20241022")
 			},
 			nil,
