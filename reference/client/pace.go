@@ -12,6 +12,21 @@ type Pace struct {
 	mu      sync.Mutex
 	slowest map[string]time.Duration // by method
 	late    time.Duration            // how late one of our own timers was at most
+	start   time.Duration            // how long a new process took to its first answer at most
+}
+
+// Start returns how long a new process took to its first answer at most.
+func (p *Pace) Start() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.start
+}
+
+// started notes how long a new process took to its first answer.
+func (p *Pace) started(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.start = max(p.start, took)
 }
 
 // A learned limit is a multiple of the slowest answer, and never short: a process

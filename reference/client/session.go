@@ -33,8 +33,8 @@ type Options struct {
 	Capabilities map[string]any
 	Info         map[string]any
 	// Timeout is how long an answer may take; the answer to initialize may take
-	// three times as long from a process that has just been started. It only
-	// bounds the wait and decides nothing else.
+	// three times as long from a process that has just been started, or as another took
+	// by Pace. It only bounds the wait and decides nothing else.
 	Timeout time.Duration
 	// Pace learns from the session; nil for none. See Session.Hurry.
 	Pace *Pace
@@ -370,6 +370,8 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		x.Response = end
 		if pace := p.session.Options.Pace; pace != nil && p.plain() {
 			pace.saw(p.Method, end.At-p.Request.At)
+		} else if pace != nil && p.starts() {
+			pace.started(end.At - p.session.Log().Events()[0].At)
 		}
 	}
 	if err == nil && x.Response == nil && x.Head == nil && end.At-p.Request.At >= p.session.Options.Timeout {
@@ -399,15 +401,22 @@ const startTimes = 3
 // limit is how long the answer may take.
 func (p *Pending) limit() (limit, slowest time.Duration) {
 	limit = p.session.Options.Timeout
-	if p.Method != "initialize" || p.session.Log().Transport != transport.NameStdio {
+	if !p.starts() {
 		return p.session.hurried(limit, p)
 	}
-	for _, e := range p.session.Log().Events()[:p.Request.Seq] {
-		if e.Kind == wire.KindMessage && e.From == wire.Server {
-			return limit, 0
-		}
+	if p.session.Options.Pace != nil {
+		limit = max(limit, p.session.Options.Pace.Start())
 	}
 	return startTimes * limit, 0
+}
+
+// starts reports whether the request is an initialize to a process that has not written
+// anything yet.
+func (p *Pending) starts() bool {
+	return p.Method == "initialize" && p.session.Log().Transport == transport.NameStdio &&
+		!slices.ContainsFunc(p.session.Log().Events()[:p.Request.Seq], func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Server
+		})
 }
 
 // plain reports whether the request has no params.

@@ -151,6 +151,9 @@ func (c *Check) Applies(transport string) bool {
 	return len(c.Needs.Transports) == 0 || slices.Contains(c.Needs.Transports, transport)
 }
 
+// callsTools reports whether the check calls tools, or has to know what they do.
+func (c *Check) callsTools() bool { return c.Needs.Server == "tools" || len(c.Needs.ToolRoles) > 0 }
+
 // takesLong reports whether a check is begun before others, which use the time that it waits.
 func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,13 +107,14 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 	}
 	return func(log *wire.Log) {
 		defer func() { <-e.launches }()
-		limit, stop := context.WithTimeout(context.Background(), slowStart)
+		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
 		defer stop()
 		_, _ = log.Await(limit, 0, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage })
 	}, nil
 }
 
-// slowStart is how long a process that writes nothing counts as starting.
+// slowStart is how long a process that writes nothing counts as starting, unless others
+// took nearly as long.
 const slowStart = 2 * time.Second
 
 // close shuts a session down in the background; Finish waits for it.
@@ -188,31 +190,47 @@ func (e *Engine) moved(err error) (transport.Dialer, bool) {
 // Start starts the checks and returns their futures in the same order. With a
 // cause, nothing is run: every check is inconclusive because of it.
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
-	if cause == nil {
-		e.target.chooseNoOp(ctx, e.shared)
-		e.probeTools(ctx, checks)
-	}
 	futures := make([]*Future, len(checks))
-	var shared, own []*Future
-	var unauthorized *UnauthorizedError
+	var now, later []*Future // those that call tools are begun when the tools are known
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{})}
 		futures[i] = f
-		switch skip := e.inapplicable(c); {
-		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, &unauthorized)):
+		switch {
+		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
 			f.finish(Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()})
-		case skip != "":
-			f.finish(Outcome{Check: c, Verdict: Skipped, Reason: skip})
-		case e.lacking(c) != "":
-			f.finish(Outcome{Check: c, Verdict: Inconclusive, Reason: e.lacking(c)})
-		case c.Needs.Session == Shared:
-			shared = append(shared, f)
+		case cause == nil && c.callsTools():
+			later = append(later, f)
 		default:
-			own = append(own, f)
+			now = append(now, f)
 		}
 	}
-	e.together(ctx, shared, own)
+	if cause == nil {
+		e.target.chooseNoOp(ctx, e.shared)
+		e.target.probed = make(chan struct{})
+	}
+	e.together(ctx, e.applicable(now), func() []*Future {
+		if cause == nil {
+			e.probeTools(ctx, checks)
+			close(e.target.probed)
+		}
+		return e.applicable(later)
+	})
 	return futures
+}
+
+// applicable ends the checks that cannot be tried on the target, and returns the others.
+func (e *Engine) applicable(checks []*Future) []*Future {
+	return slices.DeleteFunc(checks, func(f *Future) bool {
+		c := f.Check
+		o := Outcome{Check: c, Verdict: Skipped, Reason: e.inapplicable(c)}
+		if o.Reason == "" {
+			o.Verdict, o.Reason = Inconclusive, e.lacking(c)
+		}
+		if o.Reason != "" {
+			f.finish(o)
+		}
+		return o.Reason != ""
+	})
 }
 
 // inapplicable says why a check cannot apply to the target, or "".

@@ -100,9 +100,9 @@ type phase struct {
 
 // together runs checks at the same time, and then again alone those that may owe
 // their outcome to others.
-func (e *Engine) together(ctx context.Context, shared, own []*Future) {
+func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Future) {
 	p := &phase{Engine: e}
-	wait := p.start(ctx, shared, own)
+	wait := p.start(ctx, now, later)
 	e.closers.Go(func() {
 		wait()
 		giveUp(p.held, e.GivenUp())
@@ -115,28 +115,39 @@ func (e *Engine) together(ctx context.Context, shared, own []*Future) {
 // start runs the shared checks in the shared session. All others, and shared checks
 // that could not be run there, get other sessions. The function that start returns
 // waits for all of them.
-func (p *phase) start(ctx context.Context, shared, own []*Future) (wait func()) {
-	slices.SortStableFunc(own, func(a, b *Future) int { return cmp.Compare(a.Check.order(), b.Check.order()) })
-	queue := make(chan *Future, len(own)+len(shared))
-	for _, f := range own {
-		if f.Check.leaves() {
-			p.pool.expect(f.Check.key())
-		}
-		queue <- f
-	}
-	var sharing sync.WaitGroup
+func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) (wait func()) {
+	queue := make(chan *Future, sharedAtOnce)
 	sharedSlots := make(chan struct{}, sharedAtOnce)
-	for _, f := range shared {
-		sharing.Go(func() {
-			sharedSlots <- struct{}{}
-			defer func() { <-sharedSlots }()
-			if !p.try(ctx, f, p.shared) {
-				queue <- f
+	var feeding sync.WaitGroup
+	feed := func(checks []*Future) {
+		slices.SortStableFunc(checks, func(a, b *Future) int { return cmp.Compare(a.Check.order(), b.Check.order()) })
+		for _, f := range checks {
+			if f.Check.leaves() {
+				p.pool.expect(f.Check.key())
+			}
+			if f.Check.Needs.Session != Shared {
+				continue
+			}
+			feeding.Go(func() {
+				sharedSlots <- struct{}{}
+				defer func() { <-sharedSlots }()
+				if !p.try(ctx, f, p.shared) {
+					queue <- f
+				}
+			})
+		}
+		feeding.Go(func() {
+			for _, f := range checks {
+				if f.Check.Needs.Session != Shared {
+					queue <- f
+				}
 			}
 		})
 	}
 	p.closers.Go(func() {
-		sharing.Wait()
+		feed(now)
+		feed(later())
+		feeding.Wait()
 		close(queue)
 	})
 	var workers sync.WaitGroup

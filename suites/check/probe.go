@@ -251,10 +251,14 @@ func (o *observation) note(m *wire.Message) {
 }
 
 // ToolFor returns the call for a tool role: the one that the user or a profile names
-// or else one that was seen to do what the role needs.
+// or else one that was seen to do what the role needs. It waits until the tools were
+// tried.
 func (t *Target) ToolFor(name string) (Call, bool) {
 	if call, ok := t.Settings.ToolRoles[name]; ok {
 		return call, true
+	}
+	if t.probed != nil {
+		<-t.probed
 	}
 	call, ok := t.Observed[name]
 	return call, ok

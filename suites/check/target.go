@@ -27,6 +27,7 @@ type Target struct {
 	// Observed names, by role, calls that were seen to do what the role needs.
 	Observed map[string]Call
 
+	probed  chan struct{}   // closed once Observed is complete
 	noOp    string          // see [client.Options]
 	refusal *refusal        // to whatever it is asked, or nil
 	given   map[string]Call // by role, what the user named
