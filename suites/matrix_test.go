@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func conduct(ctx context.Context, over string, o server.Options) (*result.Run, e
 	}
 	defer stop()
 	settings := check.Settings{
-		CallTools: check.CallAll, ToolRoles: roles, Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
+		CallTools: check.CallAll, ToolRoles: rolesOn(o), Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
 	}
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
@@ -150,6 +151,15 @@ var referenceProfile = func() profile.Profile {
 	i := slices.IndexFunc(profiles, func(p profile.Profile) bool { return strings.Contains(p.Name, "reference server") })
 	return profiles[i]
 }()
+
+// rolesOn returns the roles of those tools that a server offers.
+func rolesOn(o server.Options) map[string]check.Call {
+	on := maps.Clone(roles)
+	maps.DeleteFunc(on, func(_ string, call check.Call) bool {
+		return !slices.ContainsFunc(o.Catalogue.Tools, func(t *server.Tool) bool { return t.Name() == call.Tool })
+	})
+	return on
+}
 
 var roles = func() map[string]check.Call {
 	calls := make(map[string]check.Call)

@@ -18,14 +18,23 @@ func setLevel(_ context.Context, r *Request) (any, *wire.Error) {
 	if rpcErr != nil {
 		return nil, rpcErr
 	}
-	level := slices.Index(levels, name)
-	if level < 0 {
+	if !r.Session.SetLevel(name) {
 		return nil, invalid("unknown level %s", wire.Quote(name, 60))
 	}
-	r.Session.mu.Lock()
-	r.Session.level = level
-	r.Session.mu.Unlock()
 	return map[string]any{}, nil
+}
+
+// SetLevel sets the level from which on log messages are sent. It reports false for a
+// level that does not exist.
+func (s *Session) SetLevel(name string) bool {
+	level := slices.Index(levels, name)
+	if level < 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.level = level
+	return true
 }
 
 // Log sends a log message in the course of the request, unless its level lies

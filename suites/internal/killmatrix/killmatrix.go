@@ -25,9 +25,12 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the kill matrix")
+	update = flag.Bool("update", false, "write the kill and calm matrices")
 	only   = flag.String("fault", "", "try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
 )
+
+// Update reports whether the tables are to be written.
+func Update() bool { return *update }
 
 // Fault is a row of a matrix.
 type Fault struct {
@@ -244,19 +247,20 @@ func (m *Matrix) text(kills []*kill) []byte {
 		if r.Page != page {
 			page = r.Page
 			fmt.Fprintf(&b, "\n## %s\n\n", page)
-			row(&b, columns)
+			Row(&b, columns)
 			b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
 		}
 		cells := []string{"`" + f.ID + "`", f.Summary, "`" + f.Requirement + "`", string(r.Level), strings.Join(kills[i].by, ", ")}
 		if m.Scenarios {
 			cells = slices.Insert(cells, 4, f.Scenario)
 		}
-		row(&b, cells)
+		Row(&b, cells)
 	}
 	return b.Bytes()
 }
 
-func row(b *bytes.Buffer, cells []string) {
+// Row writes a row of a table.
+func Row(b *bytes.Buffer, cells []string) {
 	for _, c := range cells {
 		b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
 	}

@@ -1,0 +1,930 @@
+package mockserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// altering changes the head of responses, and the pieces in which their bodies are written.
+// Either function may be nil.
+func altering(head func(r *http.Request, status int, h http.Header), body func(first bool, b []byte) [][]byte) apply {
+	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(&altered{ResponseWriter: w, request: r, head: head, body: body}, r)
+	})
+}
+
+type altered struct {
+	http.ResponseWriter
+	request *http.Request
+	head    func(r *http.Request, status int, h http.Header)
+	body    func(first bool, b []byte) [][]byte
+	begun   bool
+}
+
+// Unwrap is for [http.ResponseController].
+func (a *altered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *altered) WriteHeader(status int) {
+	if a.head != nil {
+		a.head(a.request, status, a.Header())
+	}
+	if a.body != nil {
+		a.Header().Del("Content-Length")
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *altered) Write(b []byte) (int, error) {
+	if a.body == nil {
+		return a.ResponseWriter.Write(b)
+	}
+	first := !a.begun
+	a.begun = true
+	for _, piece := range a.body(first, b) {
+		if _, err := a.ResponseWriter.Write(piece); err != nil {
+			return 0, err
+		}
+		if err := http.NewResponseController(a.ResponseWriter).Flush(); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// headed sets headers of all responses.
+func headed(pairs ...string) apply {
+	return altering(func(_ *http.Request, _ int, h http.Header) {
+		for pair := range slices.Chunk(pairs, 2) {
+			h[pair[0]] = append(h[pair[0]], pair[1])
+		}
+	}, nil)
+}
+
+// typedAs gives the media types of JSON and of streams another spelling.
+func typedAs(asJSON, asStream string) apply {
+	return altering(func(_ *http.Request, _ int, h http.Header) {
+		switch h.Get("Content-Type") {
+		case "application/json":
+			h.Set("Content-Type", asJSON)
+		case "text/event-stream":
+			h.Set("Content-Type", asStream)
+		}
+	}, nil)
+}
+
+// refusedWith changes the status and body of refusals. An empty kind leaves out the body.
+func refusedWith(status int, kind, body string, situations ...server.Situation) apply {
+	var changes []apply
+	for _, s := range situations {
+		changes = append(changes, replying(s, func(r *server.Reply) {
+			if status != 0 {
+				r.Status = status
+			}
+			r.Header.Del("Content-Type")
+			r.Body = nil
+			if kind != "" {
+				r.Header.Set("Content-Type", kind)
+				r.Body = []byte(body)
+			}
+		}))
+	}
+	return all(changes...)
+}
+
+// refusals are the situations in which a POST is refused by an error status.
+var refusals = []server.Situation{
+	server.BadMessage, server.UnsupportedMediaType, server.NotAcceptable, server.MissingSession, server.UnknownSession, server.BadVersionHeader,
+	server.ForeignOrigin, server.ForeignHost,
+}
+
+// serve sets options of the transport.
+func serve(change func(o *server.HTTPOptions)) apply {
+	return func(o *server.Options) { change(&o.HTTP) }
+}
+
+// identified makes the ids of sessions.
+func identified(id func(unique string) string) apply {
+	return func(o *server.Options) { o.Behaviour.HTTP.SessionID = func() string { return id(rand.Text()) } }
+}
+
+// basic/transports#streamable-http
+var httpOddities = []Oddity{
+	{
+		ID: "http.always-streams", Summary: "Each request is answered with a stream.", Transports: overHTTP,
+		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   serve(func(o *server.HTTPOptions) { o.AlwaysSSE = true }),
+	},
+	{
+		ID: "http.never-streams", Summary: "Each request is answered with JSON; requests of the server come on the listening stream.", Transports: overHTTP,
+		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"progress.*", "logging.*", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
+		Apply:   inForm(server.AnswerJSON),
+	},
+	{
+		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.", Transports: overHTTP,
+		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
+				if count(r.Session, "form")%2 == 0 {
+					return server.AnswerSSE
+				}
+				return server.AnswerAuto
+			}
+		},
+	},
+	{
+		ID: "http.no-get", Summary: "GET is answered with 405.", Transports: overHTTP,
+		Why: "That indicates that no stream is offered.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel", "http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated", "http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
+		Apply:   serve(func(o *server.HTTPOptions) { o.NoGet = true }),
+	},
+	{
+		ID: "http.no-delete", Summary: "DELETE is answered with 405.", Transports: overHTTP,
+		Why: "That indicates that clients cannot terminate sessions.", Source: at("basic/transports#session-management"),
+		Untried: []string{"http.server.session-ended-404"},
+		Apply:   serve(func(o *server.HTTPOptions) { o.NoDelete = true }),
+	},
+	{
+		ID: "http.405-bare", Summary: "405 comes without a body and without the header Allow.", Transports: overHTTP,
+		Why: "The text asks for the status alone.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
+		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
+			refusedWith(0, "", "", server.MethodNotAllowed), replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") })),
+	},
+	{
+		ID: "http.405-page", Summary: "405 comes with a page in HTML.", Transports: overHTTP,
+		Why: "The text asks for the status alone.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
+		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
+			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9", server.MethodNotAllowed)),
+	},
+	{
+		ID: "http.no-event-ids", Summary: "Events have no ids.", Transports: overHTTP,
+		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-unique", "http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Apply:   serve(func(o *server.HTTPOptions) { o.NoEventID = true }),
+	},
+	{
+		ID: "http.plain", Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.", Transports: overHTTP,
+		Why: "All of that is optional.", Source: at("basic/transports#streamable-http"),
+		Untried: []string{"security.session.*", "progress.*", "logging.*", "base.*", "meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "logging.*", "pagination.server.stable-cursors", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "meta.attach.objects"},
+		Apply:   all(inForm(server.AnswerJSON), stateless),
+	},
+	{
+		ID: "http.session-id-long", Summary: "Session ids have 2000 characters.", Transports: overHTTP,
+		Why: "The length has no limit.", Source: at("basic/transports#session-management"),
+		Apply: identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) }),
+	},
+	{
+		ID: "http.session-id-characters", Summary: "Session ids have all visible ASCII characters.", Transports: overHTTP,
+		Why: "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"),
+		Apply: identified(func(u string) string {
+			var b strings.Builder
+			for c := byte('!'); c <= '~'; c++ {
+				b.WriteByte(c)
+			}
+			return b.String() + u
+		}),
+	},
+	{
+		ID: "http.session-id-jwt", Summary: "Session ids have the form of a JWT.", Transports: overHTTP,
+		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"),
+		Apply: identified(func(u string) string {
+			return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + u + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+		}),
+	},
+	{
+		ID: "http.session-header-repeated", Summary: "All responses of a session carry its id.", Transports: overHTTP,
+		Why: "The text demands the header on one response, and forbids it on none.", Source: at("basic/transports#session-management"),
+		Apply: altering(func(r *http.Request, _ int, h http.Header) {
+			if id := r.Header.Get(sessionHeader); id != "" && h.Get(sessionHeader) == "" {
+				h.Set(sessionHeader, id)
+			}
+		}, nil),
+	},
+	{
+		ID: "http.headers-lower-case", Summary: "Names of headers are written in lower case.", Transports: overBothHTTP,
+		Why: "Names of headers have no case (RFC 9110, section 5.1).", Source: at("basic/transports#session-management"),
+		Apply: altering(func(_ *http.Request, _ int, h http.Header) {
+			for name, values := range h {
+				if lower := strings.ToLower(name); lower != name && name != "Content-Length" {
+					delete(h, name)
+					h[lower] = values
+				}
+			}
+		}, nil),
+	},
+	{
+		ID: "http.headers-more", Summary: "Responses carry cookies, security headers, several Vary, and the version of the protocol.", Transports: overBothHTTP,
+		Why: "Other headers are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		Apply: headed("Set-Cookie", "a=b; Path=/; HttpOnly", "Set-Cookie", "c=d", "Vary", "Origin", "Vary", "Accept-Encoding", "Strict-Transport-Security", "max-age=1",
+			"X-Powered-By", "MCP", "Mcp-Protocol-Version", "2025-06-18", "Access-Control-Allow-Origin", "http://localhost", "Via", "1.1 proxy, 1.0 cache", "Etag", `W/"1"`),
+	},
+	{
+		ID: "http.charset", Summary: "Media types have the parameter charset=utf-8.", Transports: overBothHTTP,
+		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8"),
+	},
+	{
+		ID: "http.media-types-odd", Summary: "Media types are in capitals, with quoted parameters and spaces around the semicolon.", Transports: overBothHTTP,
+		Why: "Media types have no case (RFC 9110, section 8.3.1).", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`),
+	},
+	{
+		ID: "http.connection-close", Summary: "Each connection is closed after one response.", Transports: overBothHTTP,
+		Why: "Keeping connections is optional in HTTP.", Source: at("basic/transports#streamable-http"),
+		Apply: headed("Connection", "close"),
+	},
+	{
+		ID: "http.no-length", Summary: "No body has a Content-Length; all are chunked.", Transports: overHTTP,
+		Why: "How the length of a body is told is HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
+	},
+	{
+		ID: "http.small-chunks", Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.", Transports: overBothHTTP,
+		Why: "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"),
+		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return slices.Collect(slices.Chunk(b, max(3, len(b)/40))) }),
+	},
+	{
+		ID: "http.space-around-json", Summary: "JSON bodies have whitespace and line ends before and after.", Transports: overHTTP,
+		Why: "It is insignificant whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: replying(server.AnsweredJSON, func(r *server.Reply) { r.Body = slices.Concat([]byte("\r\n \t"), r.Body, []byte("\n\n")) }),
+	},
+	{
+		ID: "http.accepted-with-type", Summary: "202 comes with a Content-Type and a Content-Length of 0.", Transports: overHTTP,
+		Why: "There is no body.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: replying(server.Accepted, func(r *server.Reply) {
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Content-Length", "0")
+		}),
+	},
+	{
+		ID: "http.refusals-bare", Summary: "Refusals have no body.", Transports: overHTTP,
+		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Apply:   refusedWith(0, "", "", refusals...),
+	},
+	{
+		ID: "http.refusals-text", Summary: "Refusals have a plain text for their body.", Transports: overHTTP,
+		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Apply:   refusedWith(0, "text/plain", "Refused\n", refusals...),
+	},
+	{
+		ID: "http.refusals-other-json", Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.", Transports: overHTTP,
+		Why: "The body MAY comprise a JSON-RPC error.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Apply:   refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`, refusals...),
+	},
+	{
+		ID: "http.refusals-id-null", Summary: "The errors in the bodies of refusals have the id null.", Transports: overHTTP,
+		Why: "JSON-RPC has null for a request whose id could not be told.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: all(func(o *server.Options) {
+			for _, s := range refusals {
+				replying(s, func(r *server.Reply) {
+					var m object
+					if json.Unmarshal(r.Body, &m) == nil && m["id"] == nil {
+						m["id"] = nil
+						r.Body = []byte(plain(m))
+					}
+				})(o)
+			}
+		}),
+	},
+	{
+		ID: "http.refusals-422", Summary: "What is not a valid message is refused with 422.", Transports: overHTTP,
+		Why: "The status is an error status, 400 for example.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Apply:   refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage),
+	},
+	{
+		ID: "http.refusals-400", Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.", Transports: overHTTP,
+		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Apply: refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable, server.ForeignOrigin, server.ForeignHost),
+	},
+	{
+		ID: "http.foreign-origin-404", Summary: "A request of a foreign origin is refused with 404, one of a foreign host with 421.", Transports: overBothHTTP,
+		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Apply: all(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin), refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost)),
+	},
+	{
+		ID: "http.delete-200", Summary: "DELETE is answered with 200 and a JSON document.", Transports: overHTTP,
+		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"),
+		Apply: replying(server.DeletedSession, func(r *server.Reply) {
+			r.Status, r.Body = http.StatusOK, []byte(`{"ended":true}`)
+			r.Header.Set("Content-Type", "application/json")
+		}),
+	},
+	{
+		ID: "http.delete-202", Summary: "DELETE is answered with 202 and nothing else.", Transports: overHTTP,
+		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"),
+		Apply: replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted }),
+	},
+	{
+		ID: "http.lenient-media-types", Summary: "The Content-Type and the Accept header of requests do not matter.", Transports: overHTTP,
+		Why: "They bind the client; nothing obliges the server to refuse.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: all(passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }), passing(server.NotAcceptable, func(*server.Reply) bool { return true })),
+	},
+	{
+		ID: "http.strict-accept", Summary: "A POST whose Accept header does not list both types is refused with 406.", Transports: overHTTP,
+		Why: "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+			accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
+			both := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
+			return r.Method == http.MethodPost && !both && !strings.Contains(accept, "*/*")
+		}),
+	},
+	{
+		ID: "http.one-version", Summary: "The server supports this revision alone, in the header too.", Transports: overHTTP,
+		Why: "An unsupported version in the header MUST get 400.", Source: at("basic/transports#protocol-version-header"),
+		Apply: func(o *server.Options) { o.Versions = []string{server.Version} },
+	},
+	{
+		ID: "http.moved", Summary: "The URL of the server redirects with 308 to another.", Transports: overHTTP,
+		Why: "Redirects are HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.URL.Path == server.PathMCP && r.URL.RawQuery == "" {
+				http.Redirect(w, r, server.PathMCP+"?v=2", http.StatusPermanentRedirect)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}),
+	},
+	{
+		ID: "http.early-hints", Summary: "A response 103 precedes each other one.", Transports: overBothHTTP,
+		Why: "Informational responses are HTTP's own affair (RFC 9110, section 15.2).", Source: at("basic/transports#streamable-http"),
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			w.Header().Set("Link", "</style.css>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+			next.ServeHTTP(w, r)
+		}),
+	},
+	{
+		ID: "http.trailers", Summary: "Bodies end with trailers.", Transports: overHTTP,
+		Why: "Trailers are HTTP's own affair (RFC 9110, section 6.5).", Source: at("basic/transports#streamable-http"),
+		Apply: all(
+			altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				w.Header().Set("Trailer", "X-Checksum")
+				next.ServeHTTP(w, r)
+				w.Header().Set("X-Checksum", "7")
+			}),
+		),
+	},
+	{
+		ID: "http.options", Summary: "OPTIONS is answered with 204 and the headers of CORS.", Transports: overBothHTTP,
+		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodOptions {
+				w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}),
+	},
+	{
+		ID: "http.other-methods", Summary: "HEAD, PUT and PATCH are answered with 501 and a text.", Transports: overHTTP,
+		Why: "The text is about GET, POST and DELETE.", Source: at("basic/transports#streamable-http"),
+		Apply: refusingHTTP(http.StatusNotImplemented, func(r *http.Request) bool {
+			return slices.Contains([]string{http.MethodHead, http.MethodPut, http.MethodPatch}, r.Method)
+		}),
+	},
+	{
+		ID: "http.replay-not-offered", Summary: "Last-Event-ID is ignored: nothing is sent again.", Transports: overHTTP,
+		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"),
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event { return nil }
+		},
+	},
+	{
+		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.", Transports: overHTTP,
+		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Untried: []string{"http.server.disconnect-not-cancel"},
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodGet {
+				ctx, stop := context.WithTimeout(r.Context(), 20*time.Millisecond)
+				defer stop()
+				r = r.WithContext(ctx)
+			}
+			next.ServeHTTP(w, r)
+		}),
+	},
+	{
+		ID: "http.listening-ends-after-event", Summary: "The server closes a listening stream after each event.", Transports: overHTTP,
+		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Apply: streaming(func(e *server.Event) []*server.Event {
+			e.Cut = strings.HasPrefix(e.Stream, "get:")
+			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.one-listening-stream", Summary: "A second listening stream of a session is refused with 409.", Transports: overHTTP,
+		Why: "It is the client that MAY remain connected to several; the server offers what it can.", Source: at("basic/transports#multiple-connections"),
+		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
+		Apply:   oneListening,
+	},
+	{
+		ID: "http.sessions-short", Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.", Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"},
+		Apply: func(o *server.Options) {
+			var uses sync.Map
+			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+				id := r.Header.Get(sessionHeader)
+				n, _ := uses.LoadOrStore(id, new(atomic.Int64))
+				return id != "" && n.(*atomic.Int64).Add(1) > 300
+			})(o)
+		},
+	},
+	{
+		ID: "http.busy", Summary: "Beyond eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
+		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
+		Apply: func(o *server.Options) {
+			var running atomic.Int64
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodPost {
+					defer running.Add(-1)
+					if running.Add(1) > 8 {
+						w.Header().Set("Retry-After", "1")
+						http.Error(w, "busy", http.StatusServiceUnavailable)
+						return
+					}
+				}
+				next.ServeHTTP(w, r)
+			})(o)
+		},
+	},
+	{
+		ID: "http.too-many-requests", Summary: "Beyond 100 in a second, requests are answered with 429 and Retry-After.", Transports: overHTTP,
+		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
+		Apply: func(o *server.Options) {
+			var mu sync.Mutex
+			var second, n int64
+			refusingHTTP(http.StatusTooManyRequests, func(*http.Request) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if now := time.Now().Unix(); now != second {
+					second, n = now, 0
+				}
+				n++
+				return n > 100
+			})(o)
+		},
+	},
+}
+
+// stateless serves each request in a session of its own, which no client gets to know.
+var stateless = all(
+	paged(1000), // a cursor means nothing to another session
+	without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe", "logging"),
+	offering(func(c *server.Catalogue) {
+		c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t *server.Tool) bool {
+			asks := needs[t.Name()] != "" || t.Name() == "test_ping"
+			return asks || strings.HasPrefix(t.Name(), "toggle_") || t.Name() == "update_resource"
+		})
+	}),
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if m := posted(r); r.Method == http.MethodPost && m.Kind != wire.Invalid && m.Method != "initialize" {
+			id := opened(r, next)
+			r.Header.Set(sessionHeader, id)
+			defer func() { sent(r, next, http.MethodDelete, id, "") }()
+		}
+		next.ServeHTTP(&altered{ResponseWriter: w, request: r, head: func(_ *http.Request, _ int, h http.Header) { h.Del(sessionHeader) }}, r)
+	}),
+	peeking(),
+	serve(func(o *server.HTTPOptions) { o.NoGet, o.NoEventID = true, true }),
+	refusingHTTP(http.StatusMethodNotAllowed, func(r *http.Request) bool { return r.Method == http.MethodDelete }),
+)
+
+// opened opens a session behind the back of a client, and returns its id.
+func opened(r *http.Request, next http.Handler) string {
+	const params = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"none","version":"1"}}`
+	id := sent(r, next, http.MethodPost, "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+params+`}`).Get(sessionHeader)
+	sent(r, next, http.MethodPost, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return id
+}
+
+// sent serves a request of the server's own, and returns the header of the response.
+func sent(r *http.Request, next http.Handler, method, session, body string) http.Header {
+	answer := unread{}
+	own, err := http.NewRequestWithContext(r.Context(), method, "http://"+r.Host+server.PathMCP, strings.NewReader(body))
+	if err != nil {
+		return http.Header(answer)
+	}
+	own.Header.Set("Content-Type", "application/json")
+	own.Header.Set("Accept", "application/json")
+	if session != "" {
+		own.Header.Set(sessionHeader, session)
+	}
+	next.ServeHTTP(answer, own)
+	return http.Header(answer)
+}
+
+// unread is the header of a response that nobody reads.
+type unread http.Header
+
+func (u unread) Header() http.Header         { return http.Header(u) }
+func (u unread) Write(b []byte) (int, error) { return len(b), nil }
+func (u unread) WriteHeader(int)             {}
+
+// oneListening allows one listening stream in a session.
+func oneListening(o *server.Options) {
+	var open sync.Map
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if id := r.Header.Get(sessionHeader); r.Method == http.MethodGet && id != "" {
+			if _, taken := open.LoadOrStore(id, true); taken {
+				http.Error(w, "one stream is open", http.StatusConflict)
+				return
+			}
+			defer open.Delete(id)
+		}
+		next.ServeHTTP(w, r)
+	})(o)
+}
+
+// fields writes the fields of an event, each of which is a name and a value.
+type fields func(e *server.Event) [][2]string
+
+// eventOf returns the fields of an event in the order in which the reference server has them.
+func eventOf(e *server.Event) [][2]string {
+	var all [][2]string
+	if e.Name != "" {
+		all = append(all, [2]string{"event", e.Name})
+	}
+	if e.ID != "" {
+		all = append(all, [2]string{"id", e.ID})
+	}
+	return append(all, [2]string{"data", string(e.Data)})
+}
+
+// written changes how events are written.
+func written(write func(e *server.Event) string) apply {
+	return streaming(func(e *server.Event) []*server.Event {
+		e.Raw = []byte(write(e))
+		return []*server.Event{e}
+	})
+}
+
+// spelled writes fields with a separator and a line end.
+func spelled(of fields, separator, end string) apply {
+	return written(func(e *server.Event) string {
+		var b strings.Builder
+		for _, field := range of(e) {
+			b.WriteString(field[0] + separator + field[1] + end)
+		}
+		return b.String() + end
+	})
+}
+
+// withFields adds fields before those of each event.
+func withFields(extra ...[2]string) fields {
+	return func(e *server.Event) [][2]string { return append(slices.Clone(extra), eventOf(e)...) }
+}
+
+// beginning writes something at the beginning of each stream.
+func beginning(text string) apply {
+	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		a := &altered{ResponseWriter: w, request: r}
+		a.body = func(first bool, b []byte) [][]byte {
+			if first && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+				return [][]byte{[]byte(text), b}
+			}
+			return [][]byte{b}
+		}
+		next.ServeHTTP(a, r)
+	})
+}
+
+// besideEvents adds events to each stream, before each event and after it.
+func besideEvents(before, after string) apply {
+	return written(func(e *server.Event) string {
+		var b strings.Builder
+		for _, field := range eventOf(e) {
+			b.WriteString(field[0] + ": " + field[1] + "\n")
+		}
+		return before + b.String() + "\n" + after
+	})
+}
+
+const sseStandard = "The SSE standard gives it the same meaning."
+
+// Spellings of SSE streams, over both transports that have them.
+var streamOddities = []Oddity{
+	{
+		ID: "stream.cr", Summary: "Lines of streams end with a carriage return.", Transports: overBothHTTP,
+		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, spelled(eventOf, ": ", "\r")),
+	},
+	{
+		ID: "stream.crlf", Summary: "Lines of streams end with a carriage return and a line feed.", Transports: overBothHTTP,
+		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, spelled(eventOf, ": ", "\r\n")),
+	},
+	{
+		ID: "stream.no-space", Summary: "There is no space after the colon of fields.", Transports: overBothHTTP,
+		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, spelled(eventOf, ":", "\n")),
+	},
+	{
+		ID: "stream.byte-order-mark", Summary: "Streams begin with a byte order mark.", Transports: overBothHTTP,
+		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, beginning("\uFEFF")),
+	},
+	{
+		ID: "stream.comment-first", Summary: "Streams begin with comments and blank lines.", Transports: overBothHTTP,
+		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n")),
+	},
+	{
+		ID: "stream.comments", Summary: "Comments stand before, within and after events.", Transports: overBothHTTP,
+		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, written(func(e *server.Event) string {
+			var b strings.Builder
+			for _, field := range eventOf(e) {
+				b.WriteString(":c\n" + field[0] + ": " + field[1] + "\n")
+			}
+			return ":keep-alive\n\n" + b.String() + ": data: no\n\n: after\n\n"
+		})),
+	},
+	{
+		ID: "stream.several-data-lines", Summary: "The data of events is broken into lines at each comma between members.", Transports: overBothHTTP,
+		Why: "Lines of data are joined by a line feed, which is whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, written(func(e *server.Event) string {
+			data := []byte(e.Data)
+			if e.Out != nil {
+				var indented bytes.Buffer
+				if json.Indent(&indented, data, "", " ") == nil {
+					data = indented.Bytes()
+				}
+			}
+			var b strings.Builder
+			for _, field := range eventOf(e) {
+				if field[0] != "data" {
+					b.WriteString(field[0] + ": " + field[1] + "\n")
+				}
+			}
+			for line := range strings.SplitSeq(string(data), "\n") {
+				b.WriteString("data:" + line + "\n")
+			}
+			return b.String() + "\n"
+		})),
+	},
+	{
+		ID: "stream.no-event-field", Summary: "Events of messages do not name their type.", Transports: overBothHTTP,
+		Why: "The type is message where none is named.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
+			if e.Out != nil {
+				e.Name = ""
+			}
+			return []*server.Event{e}
+		})),
+	},
+	{
+		ID: "stream.fields-in-another-order", Summary: "The fields of events are in reverse order: data, id, event.", Transports: overBothHTTP,
+		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, spelled(func(e *server.Event) [][2]string {
+			all := eventOf(e)
+			slices.Reverse(all)
+			return all
+		}, ": ", "\n")),
+	},
+	{
+		ID: "stream.unknown-fields", Summary: "Events have fields that the SSE standard does not know.", Transports: overBothHTTP,
+		Why: "The SSE standard ignores them.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, spelled(withFields([2]string{"x-trace", "1"}, [2]string{"Data", "none"}, [2]string{" data", "none"}), ": ", "\n")),
+	},
+	{
+		ID: "stream.retry", Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.", Transports: overBothHTTP,
+		Why: "The SSE standard has the field retry, and ignores it if it is not digits.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ", "\n")),
+	},
+	{
+		ID: "stream.empty-events", Summary: "Events without data stand between the others: with an id, with a type, with a retry.", Transports: overBothHTTP,
+		Why: "The SSE standard does not dispatch an event without data.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", "")),
+	},
+	{
+		ID: "stream.priming-event", Summary: "Streams begin with an event that has an id and empty data.", Transports: overHTTP,
+		Why: "The SSE standard does not dispatch an event with empty data.", Source: at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: func(o *server.Options) {
+			var n atomic.Int64
+			alwaysStreams(o)
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				a := &altered{ResponseWriter: w, request: r}
+				a.body = func(first bool, b []byte) [][]byte {
+					if first && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+						return [][]byte{fmt.Appendf(nil, "id: prime-%d\ndata:\n\n", n.Add(1)), b}
+					}
+					return [][]byte{b}
+				}
+				next.ServeHTTP(a, r)
+			})(o)
+		},
+	},
+	{
+		ID: "stream.other-types", Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.", Transports: overBothHTTP,
+		Why: "A client of the SSE standard listens for events of type message; the text says nothing about others.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
+			if e.Out == nil || e.Out.Answers == nil {
+				return []*server.Event{e}
+			}
+			return []*server.Event{{Session: e.Session, Stream: e.Stream, Name: "heartbeat", Data: []byte("12:00")}, e}
+		})),
+	},
+	{
+		ID: "stream.event-ids-odd", Summary: "Event ids have 500 characters, spaces and what is not ASCII.", Transports: overHTTP,
+		Why: "An id is any string without line ends and U+0000.", Source: at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
+			if e.ID != "" {
+				e.ID = "é / " + strings.Repeat("x", 490) + " " + e.ID
+			}
+			return []*server.Event{e}
+		})),
+	},
+	{
+		ID: "stream.event-ids-now-and-then", Summary: "Only every other event has an id.", Transports: overHTTP,
+		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
+			if count(e.Session, "event ids")%2 == 0 {
+				e.ID = ""
+			}
+			return []*server.Event{e}
+		})),
+	},
+	{
+		ID: "stream.after-the-response", Summary: "Comments and empty events follow the response on its stream.", Transports: overHTTP,
+		Why: "The server is to close the stream after the response; what follows is not a message.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, besideEvents("", ": bye\n\ndata:\n\n")),
+	},
+	{
+		ID: "stream.keep-alive", Summary: "While a call is running, a comment comes every 10 ms.", Transports: overHTTP,
+		Why: "The SSE standard recommends comments to keep a connection alive.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Untried: []string{"http.server.json-one-object"},
+		Apply:   all(alwaysStreams, delayed(60*time.Millisecond, func(r *server.Request) bool { return r.Method == "tools/call" }), keepingAlive),
+	},
+}
+
+var alwaysStreams = serve(func(o *server.HTTPOptions) { o.AlwaysSSE = true })
+
+// keepingAlive writes a comment to streams every 10 ms.
+var keepingAlive = between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	k := &kept{ResponseWriter: w, done: make(chan struct{})}
+	next.ServeHTTP(k, r)
+	close(k.done)
+	k.commenting.Wait()
+})
+
+// kept is a response that is kept alive while it is a stream.
+type kept struct {
+	http.ResponseWriter
+	mu         sync.Mutex // held to write
+	commenting sync.WaitGroup
+	done       chan struct{}
+}
+
+func (k *kept) WriteHeader(status int) {
+	k.ResponseWriter.WriteHeader(status)
+	if strings.HasPrefix(k.Header().Get("Content-Type"), "text/event-stream") {
+		k.commenting.Go(k.comment)
+	}
+}
+
+func (k *kept) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n, err := k.ResponseWriter.Write(b)
+	if err == nil {
+		err = http.NewResponseController(k.ResponseWriter).Flush()
+	}
+	return n, err
+}
+
+func (k *kept) comment() {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if _, err := k.Write([]byte(": keep-alive\n\n")); err != nil {
+				return
+			}
+		case <-k.done:
+			return
+		}
+	}
+}
+
+// FlushError flushes between writes.
+func (k *kept) FlushError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return http.NewResponseController(k.ResponseWriter).Flush()
+}
+
+// SetWriteDeadline is for [http.ResponseController].
+func (k *kept) SetWriteDeadline(at time.Time) error {
+	return http.NewResponseController(k.ResponseWriter).SetWriteDeadline(at)
+}
+
+// SetReadDeadline is for [http.ResponseController].
+func (k *kept) SetReadDeadline(at time.Time) error {
+	return http.NewResponseController(k.ResponseWriter).SetReadDeadline(at)
+}
+
+// endpoint spells the URI of the endpoint event; host is the one that the client has used.
+func endpoint(spell func(host, uri string) string) apply {
+	return func(o *server.Options) {
+		var host atomic.Value
+		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			host.Store(r.Host)
+			next.ServeHTTP(w, r)
+		})(o)
+		o.Behaviour.HTTP.Endpoint = func(uri string) string { return spell(host.Load().(string), uri) }
+	}
+}
+
+const legacyPage = "2024-11-05/basic/transports#http-with-sse"
+
+// The HTTP+SSE transport of revision 2024-11-05.
+var legacyOddities = []Oddity{
+	{
+		ID: "legacy.absolute-endpoint", Summary: "The endpoint event has an absolute URL.", Transports: overSSE,
+		Why: "The event has a URI, in whatever form.", Source: at(legacyPage),
+		Apply: endpoint(func(host, uri string) string { return "http://" + host + uri }),
+	},
+	{
+		ID: "legacy.endpoint-without-scheme", Summary: "The endpoint event has a reference that begins with two slashes.", Transports: overSSE,
+		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage),
+		Apply: endpoint(func(host, uri string) string { return "//" + host + uri }),
+	},
+	{
+		ID: "legacy.relative-endpoint", Summary: "The endpoint event has a path relative to that of the stream.", Transports: overSSE,
+		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage),
+		Apply: endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") }),
+	},
+	{
+		ID: "legacy.endpoint-with-dots", Summary: "The endpoint event has a path with ./ and ../.", Transports: overSSE,
+		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage),
+		Apply: endpoint(func(_, uri string) string { return "./x/.." + uri }),
+	},
+	{
+		ID: "legacy.endpoint-query", Summary: "The URI in the endpoint event has more parameters, with escapes.", Transports: overSSE,
+		Why: "The URI is the server's own.", Source: at(legacyPage),
+		Apply: endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" }),
+	},
+	{
+		ID: "legacy.post-200", Summary: "A POST is answered with 200 and the text Accepted.", Transports: overSSE,
+		Why: "The text names no status for a POST.", Source: at(legacyPage),
+		Apply: replying(server.LegacyAccepted, func(r *server.Reply) {
+			r.Status, r.Body = http.StatusOK, []byte("Accepted")
+			r.Header.Set("Content-Type", "text/plain")
+		}),
+	},
+	{
+		ID: "legacy.post-204", Summary: "A POST is answered with 204.", Transports: overSSE,
+		Why: "The text names no status for a POST.", Source: at(legacyPage),
+		Apply: replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent }),
+	},
+	{
+		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.", Transports: overSSE,
+		Why: "The response travels on the stream, independent of the POST.", Source: at(legacyPage),
+		Apply: replying(server.LegacyAccepted, func(*server.Reply) { time.Sleep(30 * time.Millisecond) }),
+	},
+	{
+		ID: "legacy.event-ids", Summary: "Events have ids and retry fields.", Transports: overSSE,
+		Why: "The SSE standard has these fields.", Source: at(legacyPage),
+		Apply: spelled(func(e *server.Event) [][2]string {
+			return append([][2]string{{"id", fmt.Sprint(count(e.Session, "legacy id"))}, {"retry", "10"}}, eventOf(e)...)
+		}, ": ", "\n"),
+	},
+}

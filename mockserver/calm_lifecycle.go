@@ -1,0 +1,357 @@
+package mockserver
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+var features = []string{"tools", "prompts", "resources", "logging", "completions"}
+
+// onlyOffering leaves out all features but some.
+func onlyOffering(kept ...string) apply {
+	return without(slices.DeleteFunc(slices.Clone(features), func(f string) bool { return slices.Contains(kept, f) })...)
+}
+
+// info changes serverInfo.
+func info(change func(info object)) apply {
+	return results("initialize", func(result object) { change(result["serverInfo"].(object)) })
+}
+
+// periodically does something in each session from the handshake on.
+func periodically(every time.Duration, times int, do func(s *server.Session)) apply {
+	return ready(func(s *server.Session) {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for range times {
+			select {
+			case <-tick.C:
+				do(s)
+			case <-s.Context().Done():
+				return
+			}
+		}
+	})
+}
+
+// pings sends a ping and waits for the answer.
+func pings(s *server.Session) { _, _ = s.Call(s.Context(), "ping", nil) }
+
+// logs sends a log message that belongs to no request.
+func logs(s *server.Session) {
+	s.Notify("notifications/message", object{"level": "emergency", "logger": "server", "data": "still here"})
+}
+
+// afterInitialize runs once initialize was answered, whether or not the client has sent initialized.
+func afterInitialize(do func(s *server.Session)) apply {
+	return sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+		if out.Kind == wire.Result {
+			s := out.Session
+			time.AfterFunc(time.Millisecond, func() {
+				if s.Context().Err() == nil {
+					do(s)
+				}
+			})
+		}
+		return []*server.Outgoing{out}
+	}))
+}
+
+// basic/lifecycle
+var lifecycleOddities = []Oddity{
+	{
+		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
+		Why: "Components other than the base protocol and the lifecycle MAY be implemented.", Source: at("basic/index"),
+		Untried: []string{"base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
+		Apply:   onlyOffering(),
+	},
+	{
+		ID: "lifecycle.only-tools", Summary: "The server offers tools and nothing else.",
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"tools.resource-link.resolvable", "tools.embedded-resource.resources-capability", "resources.*", "prompts.*", "content.embedded.uri-valid", "content.embedded.mime-type-present", "completion.*", "logging.*", "schema.*"},
+		Apply: all(onlyOffering("tools"), offering(func(c *server.Catalogue) {
+			c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t *server.Tool) bool {
+				return slices.Contains([]string{"resource_links", "test_embedded_resource", "test_multiple_content_types"}, t.Name())
+			})
+		})),
+	},
+	{
+		ID: "lifecycle.only-prompts", Summary: "The server offers prompts and nothing else.",
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-prompts-list-changed", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "prompts.list-changed.sent", "content.embedded.uri-valid", "completion.*", "logging.*", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "content.annotations.last-modified-format", "roots.list-changed.refetch", "roots.root.file-or-directory"},
+		Apply:   onlyOffering("prompts"),
+	},
+	{
+		ID: "lifecycle.only-resources", Summary: "The server offers resources and nothing else.",
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.list-changed.sent", "resources.updated.sent", "content.*", "prompts.*", "completion.*", "logging.*", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "resources.updated.only-subscribed", "roots.list-changed.refetch", "resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory"},
+		Apply:   onlyOffering("resources"),
+	},
+	{
+		ID: "lifecycle.only-logging", Summary: "The server declares logging and nothing else.",
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "logging.filter.all-above", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "logging.*"},
+		Apply:   onlyOffering("logging"),
+	},
+	{
+		ID: "lifecycle.only-completions", Summary: "The server declares completions, although it has neither prompts nor resources.",
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
+		Apply:   onlyOffering("completions"),
+	},
+	{
+		ID: "lifecycle.no-logging-or-completions", Summary: "The server offers tools, prompts and resources, but neither logging nor completions.",
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
+		Untried: []string{"completion.*", "logging.*", "schema.set-level-result", "schema.complete-result", "schema.logging-message-notification"},
+		Apply:   without("logging", "completions"),
+	},
+	{
+		ID: "lifecycle.empty-capabilities", Summary: "All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
+		Why: "Servers can support neither feature.", Source: at("server/resources#capabilities"),
+		Untried: []string{"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "schema.*"},
+		Apply:   without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
+	},
+	{
+		ID: "lifecycle.flags-false", Summary: "listChanged and subscribe are declared as false.",
+		Why: "The members are boolean.", Source: at("schema#servercapabilities"),
+		Untried: []string{"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "schema.*"},
+		Apply: all(
+			without("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
+			capability("tools", having("listChanged", false)), capability("prompts", having("listChanged", false)),
+			capability("resources", having("listChanged", false)), capability("resources", having("subscribe", false)),
+		),
+	},
+	{
+		ID: "lifecycle.only-subscribe", Summary: "The resources can be subscribed to, but changes of their list are not announced.",
+		Why: "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
+		Untried: []string{"resources.list-changed.sent", "schema.resource-list-changed-notification"},
+		Apply:   without("resources.listChanged"),
+	},
+	{
+		ID: "lifecycle.only-list-changed", Summary: "Changes of the list of resources are announced, but there are no subscriptions.",
+		Why: "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
+		Untried: []string{"resources.subscribe.accepted", "resources.updated.sent", "schema.subscribe-result", "schema.unsubscribe-result", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.unsubscribe.accepted", "resources.updated.ends-with-unsubscribe"},
+		Apply:   without("resources.subscribe"),
+	},
+	{
+		ID: "lifecycle.experimental", Summary: "The server declares experimental capabilities, and one that nobody defines.",
+		Why: "The set of capabilities is not closed.", Source: at("schema#servercapabilities"), Changes: "capabilities",
+		Apply: results("initialize", func(result object) {
+			declared := result["capabilities"].(object)
+			declared["experimental"] = object{"com.example/telemetry": object{}, "tasks": object{"max": 3}}
+			declared["com.example.search"] = object{"fuzzy": true}
+		}),
+	},
+	{
+		ID: "lifecycle.capabilities-extended", Summary: "Each capability has a member that nobody defines.",
+		Why: "The definitions of capabilities are not closed.", Source: at("schema#servercapabilities"), Changes: "capabilities",
+		Apply: results("initialize", func(result object) {
+			for _, declared := range result["capabilities"].(object) {
+				declared.(object)["x-since"] = "1.2"
+			}
+		}),
+	},
+	{
+		ID: "lifecycle.instructions", Summary: "initialize is answered with long instructions of several lines.",
+		Why: "Instructions are optional, of any form.", Source: at("schema#initializeresult"),
+		Apply: func(o *server.Options) {
+			o.Instructions = strings.Repeat("First read, then write.\r\n\t“Grüße”\n", 500)
+		},
+	},
+	{
+		ID: "lifecycle.instructions-empty", Summary: "The instructions are the empty string.",
+		Why: "Instructions are any string.", Source: at("schema#initializeresult"),
+		Apply: results("initialize", having("instructions", "")),
+	},
+	{
+		ID: "lifecycle.info-minimal", Summary: "serverInfo has just name and version.",
+		Why: "The title is optional.", Source: at("schema#implementation"),
+		Apply: info(lacking("title")),
+	},
+	{
+		ID: "lifecycle.info-odd", Summary: "The name of the server has spaces and an emoji, its version is a word, and there are members beside.",
+		Why: "Name and version are any strings.", Source: at("schema#implementation"),
+		Apply: info(func(info object) {
+			info["name"], info["version"], info["title"], info["websiteUrl"] = "my server 🚀 / β", "unreleased", "", "https://example.com"
+		}),
+	},
+	{
+		ID: "lifecycle.one-version", Summary: "The server supports this revision alone, and answers others with it.",
+		Why: "A server that does not support the version MUST respond with another that it supports.", Source: at("basic/lifecycle#version-negotiation"),
+		Apply: func(o *server.Options) { o.Versions = []string{server.Version} },
+	},
+	{
+		ID: "lifecycle.ping-before-initialized", Summary: "The server sends a ping before the client has sent initialized.",
+		Why: "Pings are allowed before initialized.", Source: at("basic/lifecycle#initialization"),
+		Apply: afterInitialize(pings),
+	},
+	{
+		ID: "lifecycle.log-before-initialized", Summary: "The server sends log messages before the client has sent initialized.",
+		Why: "Logging is allowed before initialized.", Source: at("basic/lifecycle#initialization"),
+		Apply: afterInitialize(logs),
+	},
+	{
+		ID: "lifecycle.early-requests-served", Summary: "Requests before initialize are served.",
+		Why: "It is the client that should not send them; nothing obliges the server to refuse.", Source: at("basic/lifecycle#initialization"),
+		Apply: func(o *server.Options) { o.Behaviour.Lifecycle.Early = true },
+	},
+	{
+		ID: "lifecycle.initialize-again", Summary: "A second initialize in a session is served.",
+		Why: "The text does not say what a second initialize gets.", Source: at("basic/lifecycle#initialization"),
+		Apply: func(o *server.Options) { o.Behaviour.Lifecycle.Again = true },
+	},
+	{
+		ID: "lifecycle.slow-initialize", Summary: "The answer to initialize takes three seconds.",
+		Why: "The text sets no time for the answer.", Source: at("basic/lifecycle#timeouts"), Changes: "time",
+		Apply: delayed(3*time.Second, func(r *server.Request) bool { return r.Method == "initialize" }),
+	},
+	{
+		ID: "lifecycle.greets-late", Summary: "A second after the handshake come a ping, a log message and notifications that lists have changed.",
+		Why: "Both sides exchange messages as the capabilities allow.", Source: at("basic/lifecycle#operation"),
+		Untried: []string{"tools.output-schema.structured-present", "tools.output-schema.conforms"},
+		Apply: ready(func(s *server.Session) {
+			select {
+			case <-time.After(time.Second):
+				pings(s)
+				logs(s)
+				for _, list := range []string{"tools", "prompts", "resources"} {
+					s.Notify("notifications/"+list+"/list_changed", nil)
+				}
+			case <-s.Context().Done():
+			}
+		}),
+	},
+	{
+		ID: "lifecycle.exits-late", Summary: "The process exits 800 ms after its stdin was closed.",
+		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"), Transports: stdio,
+		Apply: func(o *server.Options) {
+			o.Behaviour.Stdio.Linger = func(*server.Session) bool { time.Sleep(800 * time.Millisecond); return false }
+		},
+	},
+	{
+		ID: "lifecycle.exit-status", Summary: "The process exits with status 3 when its stdin is closed.",
+		Why: "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Transports: stdio,
+		Apply: func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 },
+	},
+}
+
+// basic/transports#stdio
+var stdioOddities = []Oddity{
+	{
+		ID: "stdio.stderr-banner", Summary: "A banner of several lines, with colours, is written to stderr at the start.",
+		Why: "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: starting(func(_, stderr io.Writer) {
+			_, _ = fmt.Fprint(stderr, "\x1b[32m╔══╗\n║ok║\n╚══╝\x1b[0m\nlistening on stdio\r\n")
+		}),
+	},
+	{
+		ID: "stdio.stderr-messages", Summary: "Errors, JSON and what looks like protocol messages are written to stderr.",
+		Why: "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: starting(func(_, stderr io.Writer) {
+			_, _ = fmt.Fprint(stderr, "ERROR: fatal: panic: not really\n{\"level\":\"error\"}\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n")
+		}),
+	},
+	{
+		ID: "stdio.stderr-flood", Summary: "A hundred thousand characters without a newline are written to stderr.",
+		Why: "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) }),
+	},
+	{
+		ID: "stdio.stderr-closed", Summary: "Nothing is ever written to stderr.",
+		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: starting(func(_, stderr io.Writer) {
+			if c, ok := stderr.(io.Closer); ok {
+				_ = c.Close()
+			}
+		}),
+	},
+	{
+		ID: "stdio.crlf", Summary: "Lines end with carriage return and newline.",
+		Why: "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			return append(bytes.TrimSuffix(frame, []byte("\n")), '\r', '\n')
+		}),
+	},
+	{
+		ID: "stdio.padded", Summary: "Spaces and tabs stand before and after each message on its line.",
+		Why: "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			return slices.Concat([]byte("\t  "), bytes.TrimSuffix(frame, []byte("\n")), []byte("  \t\n"))
+		}),
+	},
+	{
+		ID: "stdio.written-bytewise", Summary: "Each write to stdout has 7 bytes, in the midst of characters too.",
+		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: func(o *server.Options) {
+			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return pieces{w, 7} }
+		},
+	},
+	{
+		ID: "stdio.written-together", Summary: "Messages are collected for 20 ms and written in one go.",
+		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Apply: func(o *server.Options) {
+			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &collected{to: w} }
+		},
+	},
+}
+
+func starting(write func(stdout, stderr io.Writer)) apply {
+	return func(o *server.Options) {
+		before := o.Behaviour.Stdio.Start
+		o.Behaviour.Stdio.Start = func(stdout, stderr io.Writer) {
+			if before != nil {
+				before(stdout, stderr)
+			}
+			write(stdout, stderr)
+		}
+	}
+}
+
+// pieces writes small pieces.
+type pieces struct {
+	to   io.Writer
+	size int
+}
+
+func (p pieces) Write(b []byte) (n int, err error) {
+	for piece := range slices.Chunk(b, p.size) {
+		m, err := p.to.Write(piece)
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// collected writes what it has got a moment after the first of it.
+type collected struct {
+	to io.Writer
+
+	mu   sync.Mutex
+	held []byte
+	err  error
+}
+
+func (c *collected) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.held) == 0 {
+		time.AfterFunc(20*time.Millisecond, c.flush)
+	}
+	c.held = append(c.held, b...)
+	return len(b), c.err
+}
+
+func (c *collected) flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, c.err = c.to.Write(c.held)
+	c.held = nil
+}

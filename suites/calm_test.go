@@ -1,0 +1,49 @@
+package suites_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
+	"github.com/mcpconform/mcpconform/suites/internal/calmmatrix"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// TestCalmMatrix is the counterpart of the kill matrix: servers that are odd and legal
+// are not accused of anything.
+func TestCalmMatrix(t *testing.T) {
+	oddities := mockserver.Oddities()
+	m := calmmatrix.Matrix{
+		File: "../docs/calm-matrix.md",
+		Head: "# Calm matrix\n\n" +
+			"Each legal oddity of the mock server, and what the specification says about it. The suites find nothing on a server\n" +
+			"with it, and whatever passes on the reference server passes there, but for the requirements that cannot be tried.\n" +
+			"A finding fails the build. Written by `go test ./suites -run TestCalmMatrix -update`.\n",
+		First: transport.NameStdio, Accused: accused, OneOf: brief.OneOf(),
+		Run: func(ctx context.Context, over string, chosen ...int) (*result.Run, error) {
+			o := serverOptions()
+			for _, i := range chosen {
+				oddities[i].Apply(&o)
+			}
+			return conduct(ctx, over, o)
+		},
+	}
+	for _, o := range oddities {
+		over := o.Transports
+		if over == nil {
+			over = transports
+		}
+		m.Oddities = append(m.Oddities, calmmatrix.Oddity{
+			ID: o.ID, Summary: o.Summary, Why: o.Why, Source: o.Source, Transports: over, Untried: o.Untried, Changes: o.Changes,
+		})
+	}
+	m.Test(t)
+}
+
+// accused lists oddities that are accused although they are legal. It must only shrink.
+var accused = map[string][]string{
+	"elicitation.words":       {"elicitation.request.no-sensitive"},
+	"resources.subscribe-one": {"resources.subscribe.accepted"},
+}

@@ -1,0 +1,339 @@
+// Package calmmatrix runs the suites against peers that are odd and legal, to prove
+// that nobody is accused falsely, and keeps the tables of these oddities.
+package calmmatrix
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+var only = flag.String("oddity", "", "try only the oddities whose id begins with this, each alone")
+
+// Oddity is a row of a matrix.
+type Oddity struct {
+	ID      string
+	Summary string // how the wire differs
+	Why     string // why the specification allows that
+	Source  schema.Source
+	// Transports over which it is tried.
+	Transports []string
+	// Untried lists requirements, or with an asterisk at the end the beginnings of their
+	// ids, that cannot be tried on a peer with the oddity.
+	Untried []string
+	// Changes names what the oddity changes as a whole: two that change the same do not
+	// share a run. It is empty for those that only add something.
+	Changes string
+}
+
+// Matrix is a table of oddities.
+type Matrix struct {
+	File     string // path of the file that holds it
+	Head     string // beginning of the file
+	Oddities []Oddity
+	// First is the transport over which each oddity is tried alone that does more than add
+	// something. Over the others, those that are not particular to a transport share runs.
+	First string
+	// Run runs the suites over a transport against a peer with the oddities at the given
+	// positions, in virtual time. Without oddities it is the peer that the others are
+	// compared with.
+	Run func(ctx context.Context, over string, oddities ...int) (*result.Run, error)
+	// Accused lists what is accused although it is legal, until that is mended: by the
+	// oddity, the requirements. It must only shrink.
+	Accused map[string][]string
+	// OneOf limits the test to one run out of so many. Zero tries all.
+	OneOf int
+}
+
+// attempt is one run of the suites.
+type attempt struct {
+	over     string
+	oddities []int
+}
+
+// Test runs the suites against a peer with each oddity and wants what the reference
+// peer gets: nothing is found, and what passes there passes. The file must hold the
+// matrix; with -update it is written.
+func (m *Matrix) Test(t *testing.T) {
+	m.compare(t)
+	reference := make(map[string]map[string]result.Verdict)
+	for _, over := range m.transports() {
+		virtual.Test(t, func(t *testing.T) {
+			run, err := m.Run(t.Context(), over)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reference[over] = verdicts(run)
+		})
+	}
+	attempts := m.attempts()
+	if len(attempts) == 0 {
+		t.Fatalf("no oddity begins with %q", *only)
+	}
+	whole := len(attempts)
+	if *only == "" && m.OneOf > 0 {
+		attempts = brief.Part(t, attempts, m.OneOf)
+	}
+	seen := &met{accused: make(map[string]bool)}
+	var next, tried atomic.Int64 // some are not tried where -run leaves them out
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for n := int(next.Add(1)) - 1; n < len(attempts); n = int(next.Add(1)) - 1 {
+				a := attempts[n]
+				t.Run(m.name(a), func(t *testing.T) {
+					tried.Add(1)
+					m.try(t, a, reference[a.over], seen)
+				})
+			}
+		})
+	}
+	workers.Wait()
+	if *only == "" && int(tried.Load()) == whole && !t.Failed() {
+		seen.stale(t, m)
+	}
+}
+
+func verdicts(run *result.Run) map[string]result.Verdict {
+	all := make(map[string]result.Verdict)
+	for _, q := range run.Requirements {
+		all[q.ID] = q.Verdict
+	}
+	return all
+}
+
+func (m *Matrix) transports() []string {
+	all := []string{m.First}
+	for _, o := range m.Oddities {
+		for _, over := range o.Transports {
+			if !slices.Contains(all, over) {
+				all = append(all, over)
+			}
+		}
+	}
+	return all
+}
+
+// alone reports whether an oddity shares no run over a transport with others.
+func (m *Matrix) alone(o Oddity, over string) bool {
+	switch {
+	case *only != "", len(o.Transports) < len(m.transports()), m.Accused[o.ID] != nil:
+		return true
+	case over == m.First:
+		return o.Changes != "" || len(o.Untried) > 0
+	}
+	return slices.ContainsFunc(o.Untried, func(pattern string) bool { return strings.HasSuffix(pattern, "*") })
+}
+
+// attempts returns the runs to make.
+func (m *Matrix) attempts() []attempt {
+	var all []attempt
+	for _, over := range m.transports() {
+		var shared []attempt
+		for i, o := range m.Oddities {
+			if !slices.Contains(o.Transports, over) || !strings.HasPrefix(o.ID, *only) {
+				continue
+			}
+			if m.alone(o, over) {
+				all = append(all, attempt{over, []int{i}})
+				continue
+			}
+			fits := slices.IndexFunc(shared, func(a attempt) bool { return m.fits(a, o) })
+			if fits < 0 {
+				fits = len(shared)
+				shared = append(shared, attempt{over: over})
+			}
+			shared[fits].oddities = append(shared[fits].oddities, i)
+		}
+		all = append(all, shared...)
+	}
+	return all
+}
+
+// maxShared bounds how many oddities share a run.
+const maxShared = 12
+
+// fits reports whether a run has room for one more oddity.
+func (m *Matrix) fits(a attempt, o Oddity) bool {
+	return len(a.oddities) < maxShared && !slices.ContainsFunc(a.oddities, func(i int) bool {
+		return o.Changes != "" && m.Oddities[i].Changes == o.Changes
+	})
+}
+
+func (m *Matrix) name(a attempt) string {
+	if len(a.oddities) == 1 {
+		return m.Oddities[a.oddities[0]].ID + "/" + a.over
+	}
+	return fmt.Sprintf("%s-and-%d-others/%s", m.Oddities[a.oddities[0]].ID, len(a.oddities)-1, a.over)
+}
+
+// try makes one run. If something is wrong with one that several oddities share, each
+// is tried alone, to tell which it is.
+func (m *Matrix) try(t *testing.T, a attempt, reference map[string]result.Verdict, seen *met) {
+	problems := m.problems(t, a, reference, seen)
+	if len(a.oddities) > 1 && len(problems) > 0 {
+		for _, i := range a.oddities {
+			for _, p := range m.problems(t, attempt{a.over, []int{i}}, reference, seen) {
+				t.Errorf("%s: %s", m.Oddities[i].ID, p)
+			}
+		}
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", strings.Join(m.ids(a), " and "), p)
+	}
+}
+
+func (m *Matrix) ids(a attempt) []string {
+	var ids []string
+	for _, i := range a.oddities {
+		ids = append(ids, m.Oddities[i].ID)
+	}
+	return ids
+}
+
+// problems makes one run and says what differs from the reference.
+func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.Verdict, seen *met) (problems []string) {
+	virtual.Test(t, func(t *testing.T) {
+		run, err := m.Run(t.Context(), a.over, a.oddities...)
+		if err != nil {
+			problems = append(problems, err.Error())
+			return
+		}
+		for _, q := range run.Requirements {
+			switch q.Verdict {
+			case result.Fail, result.Warn, result.Error:
+				if !m.accused(a, q.ID, seen) {
+					problems = append(problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q)))
+				}
+			case result.Skip, result.Inconclusive:
+				if reference[q.ID] == result.Pass && !m.untried(a, q.ID) && !m.accused(a, q.ID, seen) {
+					problems = append(problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, q.Reason))
+				}
+			}
+		}
+		for _, h := range run.Harness {
+			problems = append(problems, fmt.Sprintf("mcpconform has sent a faulty message: %s: %s %v", h.Check, h.Message, h.Evidence))
+		}
+	})
+	return problems
+}
+
+// untried reports whether a requirement need not be tried on a peer with the oddities.
+func (m *Matrix) untried(a attempt, id string) bool {
+	return slices.ContainsFunc(a.oddities, func(i int) bool {
+		return slices.ContainsFunc(m.Oddities[i].Untried, func(pattern string) bool { return matches(pattern, id) })
+	})
+}
+
+// accused reports whether it is known that a requirement is found broken by one of the oddities.
+func (m *Matrix) accused(a attempt, id string, seen *met) bool {
+	for _, i := range a.oddities {
+		o := m.Oddities[i]
+		if slices.Contains(m.Accused[o.ID], id) {
+			seen.note(o.ID, id)
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a requirement is the one of a pattern, or begins like it.
+func matches(pattern, id string) bool {
+	if beginning, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(id, beginning)
+	}
+	return pattern == id
+}
+
+// met holds which of the exceptions were needed.
+type met struct {
+	mu      sync.Mutex
+	accused map[string]bool
+}
+
+func (s *met) note(oddity, requirement string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accused[oddity+" "+requirement] = true
+}
+
+// stale reports the exceptions that nothing needs.
+func (s *met) stale(t *testing.T, m *Matrix) {
+	for id, requirements := range m.Accused {
+		for _, requirement := range requirements {
+			if !s.accused[id+" "+requirement] {
+				t.Errorf("%s is not accused of %s any more: take it out of the exceptions", id, requirement)
+			}
+		}
+		if !slices.ContainsFunc(m.Oddities, func(o Oddity) bool { return o.ID == id }) {
+			t.Errorf("there is no oddity %s, which the exceptions name", id)
+		}
+	}
+}
+
+// compare compares the matrix with the file, or writes the file.
+func (m *Matrix) compare(t *testing.T) {
+	text := m.text()
+	if killmatrix.Update() {
+		if err := os.WriteFile(m.File, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	written, err := os.ReadFile(m.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(written), string(text)); diff != "" {
+		t.Errorf("%s is out of date; run this test with -update (-file +now):\n%s", m.File, diff)
+	}
+}
+
+// text renders the matrix, by page in the order in which the catalogue of requirements
+// has the pages.
+func (m *Matrix) text() []byte {
+	first := make(map[string]int)
+	if catalogue, err := schema.Catalogue(); err == nil {
+		for i, r := range slices.Backward(catalogue) {
+			first[r.Page] = i
+		}
+	}
+	sorted := slices.Clone(m.Oddities)
+	slices.SortStableFunc(sorted, func(a, b Oddity) int { return cmp.Compare(first[a.Source.Page], first[b.Source.Page]) })
+	var b bytes.Buffer
+	b.WriteString(m.Head)
+	page := ""
+	for _, o := range sorted {
+		if o.Source.Page != page {
+			page = o.Source.Page
+			fmt.Fprintf(&b, "\n## %s\n\n| oddity | on the wire | why it is legal | over | not tried |\n|---|---|---|---|---|\n", page)
+		}
+		over := strings.Join(o.Transports, ", ")
+		if len(o.Transports) == len(m.transports()) {
+			over = "all"
+		}
+		untried := ""
+		if len(o.Untried) > 0 {
+			untried = "`" + strings.Join(o.Untried, "` `") + "`"
+		}
+		killmatrix.Row(&b, []string{"`" + o.ID + "`", o.Summary, fmt.Sprintf("%s ([%s](%s))", o.Why, cmp.Or(o.Source.Anchor, o.Source.Page), o.Source.URL(schema.Version)), over, untried})
+	}
+	return b.Bytes()
+}
