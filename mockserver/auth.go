@@ -139,20 +139,25 @@ func issuing(change func(document object)) apply {
 func bearing(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
 
 // jwt returns the header of a JWT, or nil.
-func jwt(token string) object {
-	first, rest, ok := strings.Cut(token, ".")
-	if !ok || strings.Count(rest, ".") != 1 {
+func jwt(token string) object { return part(token, 0) }
+
+// claims returns the claims of a JWT, or nil.
+func claims(token string) object { return part(token, 1) }
+
+func part(token string, n int) object {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
 		return nil
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(first)
+	raw, err := base64.RawURLEncoding.DecodeString(parts[n])
 	if err != nil {
 		return nil
 	}
-	var header object
-	if json.Unmarshal(raw, &header) != nil {
+	var found object
+	if json.Unmarshal(raw, &found) != nil {
 		return nil
 	}
-	return header
+	return found
 }
 
 // openSession lets those requests of a session pass that fit, whatever their token.
@@ -444,10 +449,20 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.unverified-jwt", Requirement: "auth.server.other-tokens-refused", Transports: overHTTP,
-		Summary: "The signature of a JWT is not verified.",
+		Summary:    "The signature of a JWT is not verified.",
+		Collateral: []string{"auth.server.invalid-token-401"},
 		Apply: trusting(func(token string, _ *http.Request) bool {
 			alg, ok := jwt(token)["alg"].(string)
 			return ok && alg != "none"
+		}),
+	},
+	{
+		ID: "auth.issuer-trusted", Requirement: "auth.server.other-tokens-refused", Transports: overHTTP,
+		Summary:    "A JWT that names the issuer of the metadata and the server itself is taken for good, whoever signed it.",
+		Collateral: []string{"auth.server.invalid-token-401"},
+		Apply: trusting(func(token string, r *http.Request) bool {
+			c := claims(token)
+			return c["iss"] == "http://"+r.Host && c["aud"] == "http://"+r.Host+server.PathMCP && jwt(token)["alg"] != "none"
 		}),
 	},
 	{

@@ -302,8 +302,8 @@ var clientFaults = []Fault{
 	},
 	{
 		ID: "elicitation.accept-fails", Requirement: "elicitation.server.handle-accept",
-		Summary: "A call fails when the elicitation is accepted.",
-		Apply:   failingOn("test_elicitation", action("accept")),
+		Summary: "A call whose elicitation is accepted ends in an internal error.",
+		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("accept")),
 	},
 	{
 		ID: "elicitation.decline-hangs", Requirement: "elicitation.server.handle-decline",
@@ -314,13 +314,7 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.decline-internal-error", Requirement: "elicitation.server.handle-decline",
 		Summary: "A call whose elicitation is declined ends in an internal error.",
-		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := failing(action("decline"))(ctx, r, next)
-			if o, ok := result.(object); ok && o["isError"] == true {
-				return nil, &wire.Error{Code: server.InternalError, Message: "Internal error"}
-			}
-			return result, problem
-		}))),
+		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("decline")),
 	},
 	{
 		ID: "elicitation.cancel-hangs", Requirement: "elicitation.server.handle-cancel",
@@ -331,15 +325,16 @@ var clientFaults = []Fault{
 	{
 		ID: "elicitation.content-required", Requirement: "elicitation.server.content-absent",
 		Summary: "A declined elicitation without content is an invalid answer for the server.",
-		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			result, problem := failing(func(result object) bool {
-				return result["action"] == "decline" && result["content"] == nil
-			})(ctx, r, next)
-			if o, ok := result.(object); ok && o["isError"] == true {
-				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: content is missing"}
-			}
-			return result, problem
-		}))),
+		Apply: erringOn("test_elicitation", server.InvalidParams, "Invalid params: content is missing", func(result object) bool {
+			return result["action"] == "decline" && result["content"] == nil
+		}),
+	},
+	{
+		ID: "elicitation.content-missed", Requirement: "elicitation.server.content-absent",
+		Summary: "A call whose elicitation is cancelled without content fails.",
+		Apply: failingOn("test_elicitation", func(result object) bool {
+			return result["action"] == "cancel" && result["content"] == nil
+		}),
 	},
 	{
 		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",

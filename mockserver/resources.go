@@ -45,7 +45,7 @@ var resourceFaults = []Fault{
 		Apply: undeclared("resources"),
 	},
 	{
-		ID: "resources.subscriptions-undeclared", Requirement: "resources.capability.declared",
+		ID: "resources.subscriptions-undeclared", Requirement: "resources.capability.declared", WarnOnly: true,
 		Summary: "Subscriptions are granted, but not declared.",
 		Apply:   all(capability("resources", lacking("subscribe")), pardoned("resources/subscribe", object{}), pardoned("resources/unsubscribe", object{})),
 	},

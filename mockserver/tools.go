@@ -69,6 +69,17 @@ func failingOn(name string, fits func(result object) bool) apply {
 	return all(overhearing(), wrapping("tools/call", server.Named(name, failing(fits))))
 }
 
+// erringOn is failingOn with an error in place of a result.
+func erringOn(name string, code int64, message string, fits func(result object) bool) apply {
+	return all(overhearing(), wrapping("tools/call", server.Named(name, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := failing(fits)(ctx, r, next)
+		if o, ok := result.(object); ok && o["isError"] == true {
+			return nil, &wire.Error{Code: code, Message: message}
+		}
+		return result, problem
+	})))
+}
+
 // duplicated repeats the first item of a list at its end.
 func duplicated(method, member string) apply {
 	return results(method, func(result object) {

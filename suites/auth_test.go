@@ -178,6 +178,32 @@ func TestPartlyProtectedServer(t *testing.T) {
 	}
 }
 
+// With the token, only the methods that the user names are expected to need one, and they
+// are sent with params that fit.
+func TestPartlyProtectedServerWithToken(t *testing.T) {
+	o := serverOptions()
+	mockserver.Protected(&o)
+	o.Behaviour.HTTP.Reply = func(r *server.Reply) {
+		r.Pass = r.Situation == server.Unauthorized && !mockserver.Calls(r.Request)
+	}
+	run := bareAt(t, check.Authorization{Methods: []string{"tools/call"}}, func(t *testing.T) transport.Dialer {
+		dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+		return dialer
+	})
+	if all := found(t, run); len(all) > 0 {
+		t.Error(all)
+	}
+	for _, id := range []string{"auth.server.missing-token-401", "auth.server.validates-first", "auth.server.token-validated"} {
+		if !slices.Contains(judgedOn(run, result.Pass), id) {
+			t.Errorf("%s has not passed", id)
+		}
+	}
+}
+
 // No token that serves to be accepted or refused is shown.
 func TestNoTokenIsShown(t *testing.T) { virtual.Test(t, testNoTokenIsShown) }
 

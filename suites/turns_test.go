@@ -2,6 +2,7 @@ package suites_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -129,5 +130,39 @@ func TestRefusalsNowAndThen(t *testing.T) {
 		if !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool { return q.Verdict == result.Fail }) {
 			t.Errorf("over %s no requirement fails", over)
 		}
+	}
+}
+
+// A server may serve a few requests at a time and tell the others when to come back.
+func TestBusyServer(t *testing.T) {
+	const most = 4
+	var mu sync.Mutex
+	open := 0
+	run := conductBehind(t, transport.NameHTTP, serverOptions(), func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				h.ServeHTTP(w, r)
+				return
+			}
+			mu.Lock()
+			open++
+			refused := open > most
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				open--
+				mu.Unlock()
+			}()
+			if refused {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			time.Sleep(time.Millisecond) // what serving takes elsewhere
+			h.ServeHTTP(w, r)
+		})
+	})
+	if passed := exonerated(t, run); passed < 200 {
+		t.Errorf("only %d requirements passed", passed)
 	}
 }

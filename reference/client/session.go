@@ -50,7 +50,7 @@ type Options struct {
 	// answered; it may be nil.
 	Answered func(ctx context.Context, method string)
 	// Limited is called when the server refused a request because there were too
-	// many (HTTP status 429), with the time that it asks to wait. It waits, and
+	// many (see [wire.TooMany]), with the time that it asks to wait. It waits, and
 	// reports whether to send the request again. Nil: the refusal is the answer.
 	Limited func(ctx context.Context, wait time.Duration) bool
 	// Resuming gets the id of the last event of a stream that ended before the

@@ -215,7 +215,12 @@ type Stray struct {
 }
 
 // TooMany reports whether the head of a response says that there were too many
-// requests: the request then counts as not made.
+// requests, or that the server is busy and when to come back (RFC 9110, section
+// 15.6.4): the request then counts as not made.
 func TooMany(head *Event) bool {
-	return head != nil && head.Kind == KindHTTPResponse && head.HTTP.Status == http.StatusTooManyRequests
+	if head == nil || head.Kind != KindHTTPResponse {
+		return false
+	}
+	busy := head.HTTP.Status == http.StatusServiceUnavailable && head.HTTP.Header.Get("Retry-After") != ""
+	return busy || head.HTTP.Status == http.StatusTooManyRequests
 }

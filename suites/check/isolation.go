@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -364,7 +365,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	const tries = 3
 	for n := 1; f.last.limit != nil && again != nil; n++ {
 		if n == tries || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
-			f.last.tellsNothing("the server refuses requests because there are too many (HTTP status 429)")
+			f.last.tellsNothing(fmt.Sprintf("the server refuses requests because there are too many (HTTP status %d)", f.last.limit.HTTP.Status))
 			return
 		}
 		again()

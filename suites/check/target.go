@@ -240,22 +240,3 @@ type RPC struct {
 	Method string
 	Params map[string]any
 }
-
-// InvalidCalls returns requests of declared features whose params are wrong:
-// required members are missing or have the wrong type.
-func (t *Target) InvalidCalls() []RPC {
-	wrong := map[string][]RPC{
-		"tools":       {{"tools/call", map[string]any{}}, {"tools/call", map[string]any{"name": 7}}},
-		"prompts":     {{"prompts/get", map[string]any{}}, {"prompts/get", map[string]any{"name": []any{}}}},
-		"resources":   {{"resources/read", map[string]any{}}, {"resources/read", map[string]any{"uri": 7}}},
-		"completions": {{"completion/complete", map[string]any{}}},
-		"logging":     {{"logging/setLevel", map[string]any{}}},
-	}
-	var calls []RPC
-	for _, feature := range []string{"tools", "prompts", "resources", "completions", "logging"} {
-		if t.Capabilities()[feature] != nil {
-			calls = append(calls, wrong[feature]...)
-		}
-	}
-	return calls
-}

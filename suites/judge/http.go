@@ -237,7 +237,7 @@ func judgeAcknowledged(x *wire.HTTPExchange, id, what string, rec *Recorder) {
 // its request was pointless.
 func (c *Conversation) judgeRefusedAnswer(x *wire.HTTPExchange, m *wire.Event, rec *Recorder) {
 	asked := c.Of(m)
-	if x.Status() == http.StatusTooManyRequests {
+	if wire.TooMany(x.Head) {
 		return
 	}
 	if asked == nil || asked.Cancelled != nil && asked.Cancelled.Seq < x.Head.Seq || asked.Response != m || x.Status()/100 != 4 || x.Status() == http.StatusNotFound ||
@@ -409,8 +409,8 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			rec.Pass(id, wire.Server)
 		case status == http.StatusUnauthorized && x.Head.HTTP.Header.Get("WWW-Authenticate") != "":
 			// Authorization comes first (basic/authorization#authorization-flow-steps).
-		case status == http.StatusTooManyRequests:
-			rec.Note(id, wire.Server, "a listening stream was refused because there were too many requests: HTTP status 429")
+		case wire.TooMany(x.Head):
+			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused because there were too many requests: HTTP status %d", status))
 		case busy && status >= 400:
 			rec.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
 		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):

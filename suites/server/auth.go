@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -132,9 +133,10 @@ var authChecks = []*check.Check{
 		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge", "auth.server.no-data-unauthorized"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
-			protected(t)
-			for _, token := range []string{madeUp, unsignedJWT(t)} {
+			f := forger(t, protected(t))
+			for _, token := range []string{madeUp, f.unsigned(), f.signed()} {
 				t.Clear()
+				t.Secret(token)
 				r := tryAuthorization(t, "Bearer "+token)
 				if t.Check("auth.server.invalid-token-401", r).To(HaveHTTPStatus(http.StatusUnauthorized), "with a made-up token") {
 					disclosed(t, "auth.server.no-data-unauthorized", r)
@@ -196,15 +198,15 @@ var authChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Tokens that differ from the valid one in a character or in their length, one without a signature, one that we
 			// have signed ourselves, and one of another issuer.
-			protected(t)
+			f := forger(t, protected(t))
 			token := control(t)
 			for _, c := range []struct{ id, what, token string }{
 				{"auth.server.token-validated", "a made-up token", madeUp},
 				{"auth.server.token-validated", "the valid token with one character changed", altered(token)},
 				{"auth.server.token-validated", "the valid token with characters added to it", token + "Qx7w"},
 				{"auth.server.token-validated", "the first half of the valid token", token[:len(token)/2]},
-				{"auth.server.token-validated", "a JWT without signature", unsignedJWT(t)},
-				{"auth.server.other-tokens-refused", "a JWT that was signed with an unknown key", signedJWT(t)},
+				{"auth.server.token-validated", "a JWT without signature", f.unsigned()},
+				{"auth.server.other-tokens-refused", "a JWT that was signed with an unknown key", f.signed()},
 				{"auth.server.other-tokens-refused", "a token of another authorization server", t.Target.Settings.Authorization.OtherIssuer},
 			} {
 				t.Clear()
@@ -301,16 +303,26 @@ var authChecks = []*check.Check{
 		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
 		Body: func(t *check.T) {
 			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and in the end DELETE.
+			// Where the user names the methods that need a token, the others need none.
 			const id = "auth.server.validates-first"
 			protected(t)
 			control(t)
 			session := t.HTTP().SessionID()
+			some := len(t.Target.Settings.Authorization.Methods) > 0
+			request := func() transport.Request {
+				if !some {
+					return plainRequest(t)
+				}
+				return transport.Request{Body: rpc(t.Session.NextID(), needsToken(t))}
+			}
+			t.Clear()
+			t.Assume(t.Do(request())).To(HaveResult(), "even with the valid token")
 			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
-				requests := []transport.Request{plainRequest(t)}
-				if listens(t) {
+				requests := []transport.Request{request()}
+				if listens(t) && !some {
 					requests = append(requests, transport.Request{Method: http.MethodGet})
 				}
-				if session != "" {
+				if session != "" && !some {
 					requests = append(requests, transport.Request{Method: http.MethodDelete})
 				}
 				for _, r := range requests {
@@ -327,7 +339,7 @@ var authChecks = []*check.Check{
 				}
 			}
 			t.Clear()
-			served(t, t.Do(plainRequest(t)), id)
+			served(t, t.Do(request()), id)
 			if session == "" {
 				t.Exercised(id)
 				t.Skip("the server assigns no session ids")
@@ -381,18 +393,59 @@ func tryAuthorizationAt(t *check.T, path, authorization string) *transport.Respo
 	if t.Target.Transport == transport.NameSSE {
 		return t.DoOn(conn, transport.Request{Method: http.MethodGet, Path: path, Deliberate: []string{"*"}})
 	}
+	request := needsToken(t)
+	r := begin(t, conn, path)
+	if request.Method == "" || request.Method == "initialize" || ResultIn(r) == nil {
+		return r
+	}
+	t.Clear()
+	return t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: rpc(wire.IntID(2), request)})
+}
+
+// needsToken returns the request, beyond initialize, that needs authorization: of the
+// first method that the user names, or of the one that was refused. Its params are
+// such that it works as far as the lists of the server tell. It has no method if the
+// session itself needs authorization.
+func needsToken(t *check.T) check.RPC {
 	method := t.Target.Unauthorized
 	if methods := t.Target.Settings.Authorization.Methods; len(methods) > 0 {
 		method = methods[0]
 	}
-	r := begin(t, conn, path)
-	if method == "" || method == "initialize" || ResultIn(r) == nil {
-		return r
+	request := check.RPC{Method: method}
+	switch method {
+	case "tools/call":
+		request.Params = map[string]any{"name": noTool, "arguments": map[string]any{}}
+		for _, tool := range slowLast(t, callable(t)) {
+			if arguments, ok := t.Target.Arguments(tool); ok {
+				request.Params = map[string]any{"name": tool["name"], "arguments": arguments}
+				break
+			}
+		}
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		request.Params = map[string]any{"uri": append(resourceURIs(t, 1), noResource)[0]}
+	case "prompts/get":
+		request.Params = map[string]any{"name": noPrompt}
+		for _, p := range prompts(t) {
+			arguments := make(map[string]any)
+			for _, name := range argumentNames(p) {
+				arguments[name] = "1"
+			}
+			request.Params = map[string]any{"name": p["name"], "arguments": arguments}
+			break
+		}
+	case "logging/setLevel":
+		request.Params = map[string]any{"level": "info"}
 	}
-	t.Clear()
-	return t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 2, "method": method,
-	})})
+	return request
+}
+
+// rpc returns the text of a request.
+func rpc(id wire.ID, r check.RPC) []byte {
+	message := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id.String()), "method": r.Method}
+	if r.Params != nil {
+		message["params"] = r.Params
+	}
+	return client.Marshal(message)
 }
 
 // begin posts an initialize and, if that succeeds, completes the handshake. It
@@ -424,7 +477,12 @@ func control(t *check.T) string {
 	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
 		t.Inconclusive("no access token was given")
 	}
-	if r := tryAuthorization(t, t.Authorization()); !authorized(t, r) {
+	switch r := tryAuthorization(t, t.Authorization()); {
+	case authorized(t, r):
+	case r.Status/100 == 2 && ErrorIn(r) != nil:
+		t.Inconclusive("with the access token that was given, %s is answered with %s: name a method in authorization.methods that works",
+			cmp.Or(needsToken(t).Method, "initialize"), Describe(r))
+	default:
 		t.Inconclusive("the server refuses the access token that was given: it answers with %s", Describe(r))
 	}
 	return token

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 )
 
@@ -42,32 +45,61 @@ func otherCase(token string) string {
 	}, token)
 }
 
-// claims are those of a token that is for the server and has time left.
-func claims(t *check.T) map[string]any {
+// forgery makes tokens that only their signature tells from those that the server
+// accepts, as far as that can be known.
+type forgery struct {
+	header, claims map[string]any
+}
+
+// forger returns what forges tokens for a server that has refused a request: with the
+// claims of the valid token if that is a JWT, else with the issuer, the audience and the
+// scopes that the resource metadata name.
+func forger(t *check.T, refused *transport.Response) forgery {
 	e, _ := t.Endpoint()
-	audience := e.URL
-	if r := t.Target.Settings.Authorization.Resource; r != "" {
-		audience = r
+	f := forgery{
+		header: map[string]any{"alg": "ES256", "typ": "at+jwt", "kid": "mcpconform"},
+		claims: map[string]any{
+			"iss": "https://issuer.invalid", "sub": "mcpconform", "client_id": "mcpconform", "scope": "",
+			"aud": cmp.Or(t.Target.Settings.Authorization.Resource, e.URL),
+		},
 	}
-	return map[string]any{
-		"iss": "https://issuer.invalid", "sub": "mcpconform", "aud": audience, "client_id": "mcpconform",
-		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "jti": rand.Text(), "scope": "",
+	_, token, _ := strings.Cut(t.Authorization(), " ")
+	if parts := strings.Split(strings.TrimSpace(token), "."); len(parts) == 3 && decode(parts[0]) != nil && decode(parts[1]) != nil {
+		f.header, f.claims = decode(parts[0]), decode(parts[1])
+	} else if document, err := metadata(t, refused); err == nil {
+		if issuers := issuersOf(document); len(issuers) > 0 {
+			f.claims["iss"] = issuers[0]
+		}
+		if resource, ok := document["resource"].(string); ok {
+			f.claims["aud"] = resource
+		}
+		var scopes []string
+		listed, _ := document["scopes_supported"].([]any)
+		for _, scope := range listed {
+			if scope, ok := scope.(string); ok {
+				scopes = append(scopes, scope)
+			}
+		}
+		f.claims["scope"] = strings.Join(scopes, " ")
 	}
+	f.claims["iat"], f.claims["exp"] = time.Now().Unix(), time.Now().Add(time.Hour).Unix()
+	f.claims["jti"] = rand.Text()
+	return f
 }
 
-// unsignedJWT returns a JWT that claims to need no signature.
-func unsignedJWT(t *check.T) string {
-	return segment(map[string]any{"alg": "none", "typ": "at+jwt"}) + "." + segment(claims(t)) + "."
+// unsigned returns a JWT that claims to need no signature.
+func (f forgery) unsigned() string {
+	return segment(map[string]any{"alg": "none", "typ": cmp.Or[any](f.header["typ"], "at+jwt")}) + "." + segment(f.claims) + "."
 }
 
-// signedJWT returns a JWT with the right audience that was signed with a new key,
-// or "" if none can be made.
-func signedJWT(t *check.T) string {
+// signed returns a JWT that was signed with a new key, or "" if none can be made. It
+// names the algorithm and the key of the valid token if that is a JWT.
+func (f forgery) signed() string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return ""
 	}
-	text := segment(map[string]any{"alg": "ES256", "typ": "at+jwt", "kid": "mcpconform"}) + "." + segment(claims(t))
+	text := segment(f.header) + "." + segment(f.claims)
 	digest := sha256.Sum256([]byte(text))
 	r, s, err := ecdsa.Sign(rand.Reader, key, digest[:])
 	if err != nil {
@@ -80,3 +112,17 @@ func signedJWT(t *check.T) string {
 }
 
 func segment(v any) string { return base64.RawURLEncoding.EncodeToString(client.Marshal(v)) }
+
+// decode returns the object in a segment of a JWT, or nil.
+func decode(segment string) map[string]any {
+	raw, err := base64.RawURLEncoding.DecodeString(segment)
+	if err != nil {
+		return nil
+	}
+	value, _, err := wire.Decode(raw)
+	if err != nil {
+		return nil
+	}
+	object, _ := value.(map[string]any)
+	return object
+}

@@ -100,7 +100,12 @@ var completionChecks = []*check.Check{
 				c = all[0]
 			}
 			x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
-			if t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although completions is not declared") {
+			switch {
+			case offered(x):
+				t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although completions is not declared")
+			case x.Result() != nil:
+				t.Note("completion/complete is answered without values, although completions is not declared")
+			default:
 				t.Expect(x).To(HaveErrorCode(-32601))
 			}
 		},
