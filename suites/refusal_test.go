@@ -1,10 +1,14 @@
 package suites_test
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -35,4 +39,25 @@ func (w withoutID) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w withoutID) WriteHeader(status int) {
 	w.Header().Del("Mcp-Session-Id")
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// A server that refuses the revision and names those that it supports is not tested
+// here, and not broken either.
+func TestServerOfAnotherRevision(t *testing.T) {
+	for name, refusal := range map[string]wire.Error{
+		"in the data":    {Code: -32602, HasCode: true, Message: "Unsupported protocol version", Data: map[string]any{"supported": []any{"2024-11-05"}, "requested": "2025-06-18"}},
+		"in the message": {Code: -32000, HasCode: true, Message: "Unsupported protocol version 2025-06-18 (supported: 2024-11-05, 2025-03-26)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := serverOptions()
+			o.Behaviour.Methods = map[string]server.Middleware{"initialize": func(context.Context, *server.Request, server.Handler) (any, *wire.Error) {
+				return nil, &refusal
+			}}
+			run := conducted(t, transport.NameHTTP, o)
+			exonerated(t, run, "lifecycle.version.offer-other")
+			if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "speaks another revision") {
+				t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+			}
+		})
+	}
 }

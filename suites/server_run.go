@@ -70,8 +70,11 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	if s.target.Init != nil {
 		s.ledger.Evidence.Revision, _ = s.target.Init.Result()["protocolVersion"].(string)
 	}
-	if s.cause == nil {
-		s.cause = s.ledger.OtherRevision()
+	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && len(refused.Supported()) > 0 {
+		s.ledger.Evidence.Revision = slices.Max(refused.Supported())
+	}
+	if other := s.ledger.OtherRevision(); other != nil && ctx.Err() == nil {
+		s.cause = other
 	}
 	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && s.served() && !misread(refused) {
 		s.cause = fmt.Errorf("the server opened one session and then refused another: %w; with --transport %s no session is needed to find out the transport",
@@ -156,6 +159,15 @@ func (s *serverRun) handshake() {
 	if errors.As(s.cause, &stream) && !s.saidSomething() {
 		// The rules tell what is wrong with a stream that was opened.
 		s.unmet("sse.server.sse-endpoint")
+	}
+	if s.ledger.OtherRevision() != nil && s.target.Init.Result() == nil {
+		// The page shows such an error, against its own text (docs/positions.md, unsupported-version).
+		const id = "lifecycle.version.offer-other"
+		rec := ledger.NewRecorder("lifecycle/handshake")
+		rec.Warn(id, wire.Server, "this revision was refused with an error instead of answered with another version", s.target.Init.Events()...)
+		s.ledger.Serve(rec.Source, wire.Server, id)
+		s.ledger.Add(rec.Record)
+		return
 	}
 	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &unauthorized) {
 		return

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -711,6 +712,32 @@ func (e *RefusedError) Error() string {
 	}
 	return "initialize was answered with something that is not a result"
 }
+
+// Supported returns the versions that the server says it supports, in the data of the
+// error as basic/lifecycle#error-handling shows or else in its message. It returns nil
+// if it says none, or names the one that it was asked for.
+func (e *RefusedError) Supported() []string {
+	refusal := e.Exchange.Error()
+	if refusal == nil {
+		return nil
+	}
+	var named []string
+	if listed, ok := wire.At(refusal.Data, "supported").([]any); ok {
+		for _, v := range listed {
+			if v, ok := v.(string); ok {
+				named = append(named, v)
+			}
+		}
+	} else if i := strings.LastIndex(strings.ToLower(refusal.Message), "support"); i >= 0 {
+		named = versionName.FindAllString(refusal.Message[i:], -1)
+	}
+	if asked, _ := wire.At(e.Exchange.Request.Msg.Params, "protocolVersion").(string); slices.Contains(named, asked) {
+		return nil
+	}
+	return named
+}
+
+var versionName = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
 // Forbidden reports whether the server refused this client with 403, for instance
 // because of the host name in the URL or the rights of the token.
