@@ -207,6 +207,32 @@ var baseFaults = []Fault{
 		),
 	},
 	{
+		ID: "base.version-unchecked", Requirement: "base.error.invalid-request", WarnOnly: true,
+		Summary: "The member jsonrpc is not looked at.",
+		Apply:   understanding(wire.JSONRPCMissing, wire.JSONRPCWrong),
+	},
+	{
+		ID: "base.params-unchecked", Requirement: "base.error.invalid-request", WarnOnly: true,
+		Summary: "Params that are not an object are ignored.",
+		Apply:   understanding(wire.ParamsType),
+	},
+	{
+		ID: "base.id-unchecked", Requirement: "base.error.invalid-request", WarnOnly: true,
+		Summary:    "Requests are served whatever the type of their id is.",
+		Collateral: []string{"base.response.id-echo"},
+		Apply:      understanding(wire.IDType),
+	},
+	{
+		ID: "base.invalid-request-over-http", Requirement: "base.error.invalid-request", Transports: overHTTP,
+		Summary: "Over HTTP, JSON that is not a request is refused as if it were not JSON.",
+		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
+			if problem := out.RPCError(); problem != nil && out.Answers == nil && isCode(problem, server.InvalidRequest) {
+				problem["code"] = server.ParseError
+			}
+			return []*server.Outgoing{out}
+		}),
+	},
+	{
 		ID: "base.invalid-request-code", Requirement: "base.error.invalid-request",
 		Summary: "JSON that is not a request is refused with -32603.",
 		Apply: sending(func(out *server.Outgoing) []*server.Outgoing {
@@ -445,6 +471,17 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.responses-refused", Requirement: "base.response.only-to-requests", WarnOnly: true,
+		Summary:    "An error that nobody asked for is answered with an error without an id.",
+		Collateral: []string{"base.response.id-echo"},
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Kind == wire.ErrorResponse && m.ID.String() == `"mcpconform-stray-too"` {
+				s.Send(&server.Outgoing{Session: s, Message: refusal(nil, server.InvalidRequest, "No such request")})
+			}
+		}),
+	},
+	{
 		ID: "base.invented-response", Requirement: "base.response.only-to-requests",
 		Summary:    "After the handshake comes a result that belongs to no request.",
 		Collateral: []string{"meta.attach.notification"},
@@ -636,6 +673,11 @@ var baseFaults = []Fault{
 		Summary: "Responses to tools/list repeat the method.",
 		Apply:   responses("tools/list", func(out *server.Outgoing) { out.Message["method"] = "tools/list" }),
 	},
+}
+
+// understanding serves messages although they have one of these faults.
+func understanding(faults ...wire.IssueCode) apply {
+	return func(o *server.Options) { o.Behaviour.Valid = func(m *wire.Message) bool { return m.Has(faults...) } }
 }
 
 func isCode(problem object, code int64) bool { return problem["code"] == code }

@@ -616,6 +616,15 @@ var httpFaults = []Fault{
 		Collateral: []string{"base.error.invalid-request", "base.error.parse-survive"},
 	},
 	{
+		ID: "http.bad-body-breaks-session", Requirement: "http.server.survives-bad-body", Transports: overHTTP,
+		Summary:    "After a message without jsonrpc nothing is answered in the session any more.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply: all(
+			understanding(wire.JSONRPCMissing),
+			unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool { return m.Has(wire.JSONRPCMissing) }),
+		),
+	},
+	{
 		ID: "http.large-body-fails", Requirement: "http.message.large", Transports: overHTTP,
 		Summary: "A body of more than 512 KiB is answered with 500.",
 		Apply:   refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool { return r.ContentLength > 512<<10 }),

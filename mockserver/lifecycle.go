@@ -231,6 +231,19 @@ var lifecycleFaults = []Fault{
 		}),
 	},
 	{
+		ID: "lifecycle.prompt-samples", Requirement: "lifecycle.capability.server-uses-sampling",
+		Summary: "A prompt asks for sampling, whether or not the client has declared it.",
+		Apply: wrapping("prompts/get", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if once(r.Session, "prompt-samples") {
+				r.Detach()
+				_, _ = r.Call(ctx, "sampling/createMessage", object{
+					"messages": list{object{"role": "user", "content": object{"type": "text", "text": "Hello"}}}, "maxTokens": 10,
+				})
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
 		ID: "lifecycle.sampling-of-others", Requirement: "lifecycle.capability.server-uses-sampling", Transports: overHTTP,
 		Summary: "A tool asks for sampling if a client that came later has declared it, in whatever session.",
 		Apply:   ofOthers,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -111,6 +112,24 @@ var loggingFaults = []Fault{
 		}),
 	},
 	{
+		ID: "logging.slow-level-strict", Requirement: "logging.filter.all-above",
+		Summary: "A tool that logs takes a while, and messages of the level itself are held back in the middle of the order.",
+		Apply: all(
+			slowing("log_levels", 700*time.Millisecond),
+			holdingBack(func(set, level string) bool { return set == level && set == "warning" }),
+		),
+	},
+	{
+		ID: "logging.very-slow-level-strict", Requirement: "logging.filter.all-above",
+		Summary: "A tool that logs takes long, and messages of the level itself are held back in the middle of the order.",
+		Apply: all(
+			slowing("log_levels", 1200*time.Millisecond),
+			holdingBack(func(set, level string) bool {
+				return set == level && slices.Contains([]string{"warning", "error"}, set)
+			}),
+		),
+	},
+	{
 		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below",
 		Summary: "A level that is refused puts the one in force back to info.",
 		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -181,6 +200,15 @@ var loggingFaults = []Fault{
 		Summary: "The result of logging/setLevel repeats the level.",
 		Apply:   results("logging/setLevel", having("level", "info")),
 	},
+}
+
+// slowing makes a tool take its time before it does anything.
+func slowing(tool string, delay time.Duration) apply {
+	return wrapping("tools/call", server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		r.Detach()
+		_ = r.Sleep(ctx, delay)
+		return next(ctx, r)
+	}))
 }
 
 type (

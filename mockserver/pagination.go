@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -66,6 +67,24 @@ var paginationFaults = []Fault{
 		Apply: fromStart("resources/templates/list", always),
 	},
 	{
+		ID: "pagination.cursor-refused", Requirement: "pagination.operations",
+		Summary: "resources/templates/list refuses the cursors that it gives.",
+		Apply: refusing("resources/templates/list", server.InvalidParams, func(r *server.Request) bool {
+			return r.Params["cursor"] != nil
+		}),
+	},
+	{
+		ID: "pagination.pages-overlap", Requirement: "pagination.cursor.results-after",
+		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
+		Apply: wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {
+			items, _ := result["resourceTemplates"].(list)
+			last := r.Session.Value(lastItemKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+			if before := last.Swap(copied(items[len(items)-1].(object))); r.Params["cursor"] != nil && before != nil {
+				result["resourceTemplates"] = append(list{before}, items...)
+			}
+		})),
+	},
+	{
 		ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors",
 		Summary: "A cursor of tools/list is refused the second time.",
 		Apply: refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
@@ -124,3 +143,5 @@ var paginationFaults = []Fault{
 		Apply:   results("resources/templates/list", having("nextCursor", 2)),
 	},
 }
+
+type lastItemKey struct{}

@@ -50,6 +50,20 @@ var pingFaults = []Fault{
 		}),
 	},
 	{
+		ID: "ping.behind-calls-over-http", Requirement: "ping.response-prompt", Transports: overHTTP,
+		Summary:    "Over HTTP, too, requests of a session are served one after the other.",
+		Collateral: []string{"http.server.multiple-streams"},
+		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			turn := r.Session.Value(turnKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
+			select {
+			case turn <- struct{}{}:
+				defer func() { <-turn }()
+			case <-ctx.Done():
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
 		ID: "ping.behind-slow-call", Requirement: "ping.response-prompt",
 		Summary:    "Pings wait until the calls before them have ended.",
 		Collateral: []string{"base.response.present"}, // of a ping that is sent before the call gets what it asks for
@@ -92,3 +106,5 @@ func busy(s *server.Session) bool {
 	}
 	return false
 }
+
+type turnKey struct{}

@@ -164,6 +164,16 @@ var resourceFaults = []Fault{
 		}),
 	},
 	{
+		ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
+		Summary: "Who has subscribed to any resource gets the updates of all.",
+		Apply: wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != watched {
+				r.Session.Notify("notifications/resources/updated", object{"uri": watched})
+			}
+			return next(ctx, r)
+		})),
+	},
+	{
 		ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
 		Summary: "Updates go on after resources/unsubscribe.",
 		Apply:   wrapping("resources/unsubscribe", server.Always(object{})),

@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -38,6 +39,7 @@ type Conversation struct {
 type messageFaults struct {
 	unreadable int            // the first message with a fault
 	nullID     int            // the first request whose id is null
+	fractions  map[string]int // the first request whose id is a number with a fraction, by that
 	invalid    map[string]int // the first message with a fault, by its id
 	strays     map[string]int // the first response that belongs to no request, by its id
 	responses  []*wire.Event  // with an id, all that belong to no request, in order
@@ -54,7 +56,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		c.signalled = c.Events[i]
 	}
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
-		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, invalid: make(map[string]int), strays: make(map[string]int)}
+		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, fractions: make(map[string]int), invalid: make(map[string]int), strays: make(map[string]int)}
 	}
 	for _, e := range c.Messages {
 		c.faults[e.From].add(e)
@@ -90,12 +92,20 @@ func (f *messageFaults) add(e *wire.Event) {
 		f.nullID = e.Seq
 	}
 	id := e.Msg.ID
+	if e.Msg.Kind == wire.Request && fraction(id) {
+		remember(f.fractions, id, e)
+	}
 	if !id.Usable() {
 		id = misspelledID(e.Msg.Value)
 	}
 	if id.Usable() {
 		remember(f.invalid, id, e)
 	}
+}
+
+// fraction reports whether an id is a number that is not an integer.
+func fraction(id wire.ID) bool {
+	return !id.Usable() && id.String() != "" && strings.Trim(id.String(), "-+.eE0123456789") == ""
 }
 
 // misspelledID returns what a reader without regard to case would take for the

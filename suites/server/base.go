@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
@@ -114,25 +115,34 @@ var baseChecks = []*check.Check{
 	},
 	{
 		Name:         "base/invalid-request",
-		Requirements: []string{"base.error.invalid-request", "stdio.server.survives-non-message"},
-		Needs:        check.Needs{Session: check.Own, Transports: []string{"stdio"}},
+		Requirements: []string{"base.error.invalid-request"},
+		Needs:        check.Needs{Session: check.Own},
+		Body:         invalidRequests,
+	},
+	{
+		Name:         "base/stray-response",
+		Requirements: []string{"base.response.only-to-requests"},
+		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
-			// JSON that is not a request, but with an id that an answer can carry. Silence is tolerated, a result is not.
-			for i, raw := range []string{
-				`{"jsonrpc":"2.0","id":"invalid-%d","method":1}`,
-				`{"jsonrpc":"1.0","id":"invalid-%d","method":"` + t.NoOp() + `"}`,
-				`{"id":"invalid-%d","method":"` + t.NoOp() + `"}`,
+			// Responses to no request, of either kind, with ids of either type. An error without an id says that something
+			// could not be read, which a response can.
+			for _, raw := range []string{
+				`{"jsonrpc":"2.0","id":"mcpconform-stray","result":{}}`,
+				`{"jsonrpc":"2.0","id":987654321,"result":{"tools":[]}}`,
+				`{"jsonrpc":"2.0","id":"mcpconform-stray-too","error":{"code":-32603,"message":"stray"}}`,
 			} {
-				id := fmt.Sprintf("invalid-%d", i)
+				t.Fence() // what answers something before is not mistaken for an answer to this
 				mark := t.Mark()
-				t.Send(fmt.Sprintf(raw, i), client.Deliberately("*"))
+				sent := t.Send(raw, client.Deliberately("*"))
+				t.About(survivesNonMessage(t))
 				t.Fence()
-				if i == 0 {
-					t.Expect(t.Since(mark)).ToNot(resultFor(id), "for a message that is not a request")
+				t.About("")
+				answers := func(e *wire.Event) bool { return answersNothing(t, e) && !t.Refused(sent, e) }
+				if refusal := slices.IndexFunc(t.Since(mark), func(e *wire.Event) bool { return answers(e) && refusesUnnamed(e) }); refusal >= 0 {
+					t.Warning("base.response.only-to-requests", "a response is answered with an error", sent, t.Since(mark)[refusal])
+					return
 				}
-				t.Expect(t.Since(mark)).ToNot(Carry("an error other than -32600", func(e *wire.Event) bool {
-					return e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Key() == wire.StringID(id).Key() && e.Msg.Error.Code != -32600
-				}), "for a message that is not a request")
+				t.Expect(t.Since(mark)).ToNot(Carry("an answer to a response", answers))
 			}
 		},
 	},
@@ -311,6 +321,109 @@ var baseChecks = []*check.Check{
 		},
 		Body: sameID,
 	},
+}
+
+// lenience says what becomes of a server that serves what is not a request.
+type lenience uint8
+
+const (
+	wrong      lenience = iota // it has made something of it that nobody asked for
+	understood                 // a reader that does not look too closely can make sense of it: that warns
+	inParams                   // so it can, and the params are wrong, which has a code of its own
+	asWell                     // JSON-RPC 2.0 lets it pass (docs/positions.md, null-id; JSON-RPC 2.0, section 4)
+)
+
+// noRequests are JSON texts that are not requests, though they look like some. %[1]s
+// stands for an id that an answer can carry, %[2]s for a method that is served.
+var noRequests = []struct {
+	raw, what string
+	lenience
+}{
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":1}`, "whose method is a number", wrong},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":null}`, "whose method is null", wrong},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":["%[2]s"]}`, "whose method is an array", wrong},
+	{`{"jsonrpc":"1.0","id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is 1.0", understood},
+	{`{"jsonrpc":2.0,"id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is a number", understood},
+	{`{"id":%[1]s,"method":"%[2]s"}`, "without jsonrpc", understood},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":[1]}`, "whose params are an array", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":"text"}`, "whose params are a string", inParams},
+	{`{"jsonrpc":"2.0","id":{"not":"an id"},"method":"%[2]s"}`, "whose id is an object", understood},
+	{`{"jsonrpc":"2.0","id":["not an id"],"method":"%[2]s"}`, "whose id is an array", understood},
+	{`{"jsonrpc":"2.0","id":true,"method":"%[2]s"}`, "whose id is true", understood},
+	{`{"jsonrpc":"2.0","id":null,"method":"%[2]s"}`, "whose id is null", asWell},
+	{`{"jsonrpc":"2.0","id":1.5,"method":"%[2]s"}`, "whose id has a fraction", asWell},
+}
+
+// invalidRequests sends what is not a request, one after the other. An error may have
+// the id that was sent or, as it stands in what is not a request, none (JSON-RPC 2.0,
+// section 5). JSON-RPC demands an answer to requests only, so that silence does not
+// fail, and does not count either; nor does the refusal by HTTP alone.
+func invalidRequests(t *check.T) {
+	const id = "base.error.invalid-request"
+	told, silent := 0, ""
+	for i, v := range noRequests {
+		t.Clear()
+		t.Fence()
+		own := wire.StringID(fmt.Sprintf("mcpconform-invalid-%d", i))
+		mark := t.Mark()
+		sent := t.Send(fmt.Sprintf(v.raw, own, t.NoOp()), client.Deliberately("*"))
+		t.About(survivesNonMessage(t))
+		endOf(t, sent)
+		t.Fence()
+		t.About(id)
+		answers := slices.DeleteFunc(t.Since(mark), func(e *wire.Event) bool {
+			return !e.Msg.IsResponse() || e.Msg.ID.Usable() && e.Msg.ID.Key() != own.Key()
+		})
+		if len(answers) == 0 {
+			silent = v.what
+			continue
+		}
+		codes, expect := []int64{-32600}, t.Check
+		if v.lenience == inParams {
+			codes = append(codes, -32602)
+		}
+		e := answers[0]
+		if e.Msg.Kind == wire.Result {
+			if v.lenience == asWell {
+				continue
+			}
+			if v.lenience != wrong {
+				expect = t.WarnUnless
+			}
+		}
+		if expect(id, e).To(HaveErrorCode(codes...), "for a message %s", v.what) {
+			told++
+		}
+	}
+	t.Exercised(survivesNonMessage(t))
+	if told == 0 {
+		t.Inconclusive("the server does not answer messages that are not requests, such as one %s", silent)
+	}
+}
+
+// survivesNonMessage is the requirement that a server breaks which goes wrong after JSON
+// that is not a message.
+func survivesNonMessage(t *check.T) string {
+	switch t.Target.Transport {
+	case transport.NameStdio:
+		return "stdio.server.survives-non-message"
+	case transport.NameHTTP:
+		return "http.server.survives-bad-body"
+	}
+	return "base.error.parse-survive"
+}
+
+// endOf waits, over HTTP, for what answers a message: a message on its stream, or the end
+// of that.
+func endOf(t *check.T, sent *wire.Event) {
+	if t.Target.Transport != transport.NameHTTP {
+		return
+	}
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	_, _ = t.Session.Log().Await(limit, sent.Seq, func(e *wire.Event) bool {
+		return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindMessage && e.From == wire.Server)
+	})
 }
 
 // invalidCalls are requests whose params are wrong. The code is recommended where the

@@ -143,7 +143,7 @@ var httpChecks = []*check.Check{
 		Needs:        overHTTP,
 		Body: func(t *check.T) {
 			// Bodies that are not a message are turned down with 4xx or with a JSON-RPC error, and the server goes on.
-			for _, raw := range []string{"", `{"jsonrpc":"2.0","id":1,"method":`, `this is not JSON`, `42`, "{\"jsonrpc\":\"2.0\",\"method\":\"\xff\xfe\"}"} {
+			for _, raw := range []string{"", `{"jsonrpc":"2.0","id":1,"method":`, `this is not JSON`, `42`, `null`, `"text"`, `{}`, "{\"jsonrpc\":\"2.0\",\"method\":\"\xff\xfe\"}"} {
 				t.Clear()
 				turnedDown(t, raw)
 				served(t, t.Do(plainRequest(t)), "http.server.survives-bad-body")

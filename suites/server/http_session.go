@@ -59,6 +59,12 @@ var httpSessionChecks = []*check.Check{
 				t.Clear()
 				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id, although other requests need one")
 			}
+			// What becomes of an id that was never given is not said (docs/positions.md, unknown-session-id).
+			r := plainRequest(t)
+			r.Header, r.Deliberate = http.Header{headerSession: {"mcpconform-never-given"}}, []string{"*"}
+			if ResultIn(t.Do(r)) != nil {
+				t.Note("a request with a session id that the server never gave is served, although one without an id is refused: the id protects nothing")
+			}
 		},
 	},
 	{

@@ -312,9 +312,9 @@ func answersFor(offers ...string) map[string]client.Answer {
 // maxTempted bounds how many tools are called to see what they ask for.
 const maxTempted = 20
 
-// tempt calls the tools that may be called, all at once, so that the rules see what
-// they ask the client for. Their answers do not matter here: calls that take long are
-// cancelled.
+// tempt calls the tools that may be called, reads resources and gets prompts, all at
+// once, so that the rules see what they ask the client for. Their answers do not matter
+// here: what takes long is cancelled.
 func tempt(t *check.T) {
 	var calls []check.Call
 	for _, role := range offers {
@@ -335,6 +335,14 @@ func tempt(t *check.T) {
 	var open []*client.Pending
 	for _, call := range calls {
 		open = append(open, t.Start("tools/call", call.Params()))
+	}
+	const few = 5 // of each other kind
+	for _, uri := range resourceURIs(t, few) {
+		open = append(open, t.Start("resources/read", map[string]any{"uri": uri}))
+	}
+	listed := prompts(t)
+	for _, p := range listed[:min(len(listed), few)] {
+		open = append(open, t.Start("prompts/get", promptParams(t, p)))
 	}
 	t.Fence()
 	giveUp(t, open)

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"reflect"
+
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
@@ -20,7 +23,7 @@ var paginationChecks = []*check.Check{
 		Name:         "pagination/ends",
 		Requirements: []string{"pagination.operations", "pagination.next-cursor.may-be-last"},
 		Body: func(t *check.T) {
-			// Following nextCursor leads to an end. A cursor that comes again does not.
+			// Following nextCursor leads to an end. A cursor that comes again does not, nor does one that is refused.
 			read, long := 0, ""
 			for _, l := range lists {
 				list := t.Target.List(l.method)
@@ -36,6 +39,9 @@ var paginationChecks = []*check.Check{
 				}
 				if list.Long {
 					long = l.method
+				}
+				if x := refusedPage(list); x != nil && stays(t, l.method, func(again *check.List) bool { return refusedPage(again) != nil }) {
+					t.Expect(x).To(HaveResult(), "with a cursor that the server gave just before")
 				}
 			}
 			if long != "" {
@@ -64,9 +70,15 @@ var paginationChecks = []*check.Check{
 			t.Show(x.Events()...)
 			t.Expect(again).To(HaveResult(), "with a cursor that it served before")
 			for _, l := range lists {
-				if l.method == method {
-					t.Expect(keys(again, l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a second time")
+				if l.method != method || reflect.DeepEqual(keys(again, l.member, l.key), keys(x, l.member, l.key)) {
+					continue
 				}
+				// The list may have changed in between.
+				anew := t.Call(method, nil)
+				t.Assume(keys(anew, l.member, l.key)).To(EqualJSON(keys(first, l.member, l.key)), "for the first page, read again")
+				once := t.Call(method, map[string]any{"cursor": own})
+				t.Assume(keys(once, l.member, l.key)).ToNot(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a third time")
+				t.Expect(keys(again, l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a second time")
 			}
 		},
 	},
@@ -77,7 +89,15 @@ var paginationChecks = []*check.Check{
 			// The page behind a cursor goes on after the page that gave it.
 			found := false
 			for _, l := range lists {
-				pages := t.Target.List(l.method).Pages
+				list := t.Target.List(l.method)
+				if page, name := overlap(list, l.member, l.key); page != nil && stays(t, l.method, func(again *check.List) bool {
+					page, _ := overlap(again, l.member, l.key)
+					return page != nil && sameItems(list, again)
+				}) {
+					t.Show(page.Events()...)
+					t.Fail("a page of %s repeats %s, which an earlier page has as well", l.method, wire.Quote(name, 60))
+				}
+				pages := list.Pages
 				for i := 1; i < len(pages); i++ {
 					found = true
 					before := keys(pages[i-1], l.member, l.key)
@@ -132,6 +152,47 @@ var paginationChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// refusedPage returns the last page of a list if it was refused although a page gave a
+// cursor for it, or nil. A refusal for want of authorization or of time says nothing.
+func refusedPage(l *check.List) *client.Exchange {
+	if len(l.Pages) < 2 || l.Err != nil {
+		return nil
+	}
+	last := l.Pages[len(l.Pages)-1]
+	if last.Error() == nil || last.Head != nil && last.Head.HTTP.Status >= 500 {
+		return nil
+	}
+	return last
+}
+
+// overlap returns the first page that repeats an item of an earlier page, and what
+// identifies the item, or nil.
+func overlap(l *check.List, member, key string) (page *client.Exchange, name string) {
+	seen := make(map[string]bool)
+	for _, page := range l.Pages {
+		var here []string
+		items, _ := page.Result()[member].([]any)
+		for _, item := range items {
+			text := string(client.Marshal(item))
+			if name, ok := at(item, key).(string); ok && seen[text] {
+				return page, name
+			}
+			here = append(here, text)
+		}
+		for _, text := range here {
+			seen[text] = true
+		}
+	}
+	return nil, ""
+}
+
+// stays reads a list anew and reports whether it is still as it was found. A list that
+// changes while it is read may end with a cursor that has expired, or have an item on
+// two pages.
+func stays(t *check.T, method string, asFound func(*check.List) bool) bool {
+	return asFound(check.ReadList(t.Context, t.Session, method)) && asFound(check.ReadList(t.Context, t.Session, method))
 }
 
 // noCursors are cursors that no server gives: one that reads like a text, and one

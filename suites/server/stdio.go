@@ -55,16 +55,6 @@ var stdioChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "stdio/stray-response",
-		Requirements: []string{"stdio.server.survives-non-message"},
-		Needs:        alone,
-		Body: func(t *check.T) {
-			// A response to no request is not a reason to end.
-			survives(t, `{"jsonrpc":"2.0","id":"mcpconform-stray","result":{}}`, 0, "")
-			survives(t, `{"jsonrpc":"2.0","id":987654321,"error":{"code":-32603,"message":"stray"}}`, 0, "")
-		},
-	},
-	{
 		Name:         "stdio/crlf",
 		Requirements: []string{"stdio.message.crlf-accepted"},
 		Needs:        alone,
