@@ -337,6 +337,21 @@ var clientFaults = []Fault{
 		}),
 	},
 	{
+		ID: "elicitation.enum-unchecked", Requirement: "elicitation.security.validate-content",
+		Summary: "Elicited values are taken although they are not among those that were listed.",
+		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			var colour any
+			result, problem := failing(func(answer object) bool {
+				colour = wire.At(answer, "content", "colour")
+				return false
+			})(ctx, r, next)
+			if colour, ok := colour.(string); ok {
+				return object{"content": textOf("User response: accept, " + colour)}, nil
+			}
+			return result, problem
+		}))),
+	},
+	{
 		ID: "elicitation.content-unchecked", Requirement: "elicitation.security.validate-content",
 		Summary: "Elicited content is used without looking at it.",
 		Apply: all(overhearing(), wrapping("tools/call", server.Named("test_elicitation", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

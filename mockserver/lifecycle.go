@@ -149,6 +149,27 @@ var lifecycleFaults = []Fault{
 		Apply:   choosing(func(asked string) string { return max(asked, server.Version) }),
 	},
 	{
+		ID: "lifecycle.version-prefix", Requirement: "lifecycle.version.offer-other", Transports: overHTTP,
+		Summary: "A version that begins like a supported one is echoed.",
+		Apply: choosing(func(asked string) string {
+			if strings.HasPrefix(asked, server.Version) {
+				return asked
+			}
+			return server.Version
+		}),
+	},
+	{
+		ID: "lifecycle.version-not-served", Requirement: "lifecycle.version.offer-other",
+		Summary:    "The version that is offered in place of an unknown one is not supported either.",
+		Collateral: []string{"lifecycle.version.offer-latest"},
+		Apply: choosing(func(asked string) string {
+			if asked == server.Version || asked == "2024-11-05" {
+				return server.Version
+			}
+			return "2024-11-05"
+		}),
+	},
+	{
 		ID: "lifecycle.version-error", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
 		Summary: "A version that is not supported is refused with -32602.",
 		Apply:   refusing("initialize", server.InvalidParams, unsupported),

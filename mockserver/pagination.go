@@ -67,13 +67,6 @@ var paginationFaults = []Fault{
 		Apply: fromStart("resources/templates/list", always),
 	},
 	{
-		ID: "pagination.cursor-refused", Requirement: "pagination.operations",
-		Summary: "resources/templates/list refuses the cursors that it gives.",
-		Apply: refusing("resources/templates/list", server.InvalidParams, func(r *server.Request) bool {
-			return r.Params["cursor"] != nil
-		}),
-	},
-	{
 		ID: "pagination.pages-overlap", Requirement: "pagination.cursor.results-after",
 		Summary: "Each page of resources/templates/list begins with the last item of the page before.",
 		Apply: wrapping("resources/templates/list", server.Edit(func(r *server.Request, result map[string]any) {

@@ -185,8 +185,9 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.duplicate-over-pages", Requirement: "resources.uri.unique",
-		Summary: "A resource is listed on every page.",
-		Apply:   everyPage("resources/list", "resources", object{"uri": "test://static-text", "name": "static-text"}),
+		Summary:    "A resource is listed on every page.",
+		Collateral: []string{"pagination.cursor.results-after"},
+		Apply:      everyPage("resources/list", "resources", object{"uri": "test://static-text", "name": "static-text"}),
 	},
 	{
 		ID: "resources.uri-with-space", Requirement: "resources.uri.rfc3986",
@@ -252,6 +253,13 @@ var resourceFaults = []Fault{
 		ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist is refused with -32602.",
 		Apply:   recoding("resources/read", server.ResourceNotFound, server.InvalidParams),
+	},
+	{
+		ID: "resources.not-found-internal", Requirement: "resources.error.not-found-code",
+		Summary: "A resource that does not exist beside others of the scheme test is refused with -32603.",
+		Apply: refusing("resources/read", server.InternalError, func(r *server.Request) bool {
+			return strings.HasSuffix(member(r.Params, "uri"), "/mcpconform-no-such-name") && strings.HasPrefix(member(r.Params, "uri"), "test:")
+		}),
 	},
 	{
 		ID: "resources.not-found-empty", Requirement: "resources.error.not-found-code",

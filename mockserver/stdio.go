@@ -127,12 +127,21 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.bad-json-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
 		Summary: "A line that is not JSON ends the process.",
-		Apply:   dying(func(line []byte) bool { return !json.Valid(line) && line[0] != '{' && utf8.Valid(line) }),
+		Apply: dying(func(line []byte) bool {
+			return len(line) > 0 && !json.Valid(line) && line[0] != '{' && utf8.Valid(line)
+		}),
+	},
+	{
+		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		Summary: "A blank line ends the process.",
+		Apply:   dying(func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }),
 	},
 	{
 		ID: "stdio.broken-message-kills", Requirement: "base.error.parse-survive", Transports: stdio,
 		Summary: "A message that is broken off ends the process.",
-		Apply:   dying(func(line []byte) bool { return !json.Valid(line) && line[0] == '{' && utf8.Valid(line) }),
+		Apply: dying(func(line []byte) bool {
+			return !json.Valid(line) && bytes.HasPrefix(line, []byte("{")) && utf8.Valid(line)
+		}),
 	},
 	{
 		ID: "stdio.bad-json-deafens", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,

@@ -197,7 +197,7 @@ var toolFaults = []Fault{
 		Apply:   refusing("tools/list", server.InternalError, always),
 	},
 	{
-		ID: "tools.second-page-refused", Requirement: "tools.list.answered",
+		ID: "tools.second-page-refused", Requirement: "pagination.operations",
 		Summary: "The second page of tools/list is refused.",
 		Apply: refusing("tools/list", server.InternalError, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
@@ -273,7 +273,8 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.duplicate-over-pages", Requirement: "tools.name.unique",
-		Summary: "A tool is listed on every page.",
+		Summary:    "A tool is listed on every page.",
+		Collateral: []string{"pagination.cursor.results-after"},
 		Apply: everyPage("tools/list", "tools", object{
 			"name": "test_simple_text", "inputSchema": object{"type": "object"},
 		}),

@@ -110,7 +110,10 @@ var elicitationChecks = []*check.Check{
 			for _, v := range []struct {
 				when string
 				fill func(request *wire.Event) (content map[string]any, marker string)
-			}{{"a value of the wrong type", wrongType}, {"a required member missing", withoutRequired}} {
+			}{{"a value of the wrong type", wrongType}, {"a value outside its enum", outsideEnum}, {"a required member missing", withoutRequired}} {
+				if content, _ := v.fill(asked[0]); content == nil {
+					continue // the form has no such rule
+				}
 				marker := ""
 				x, _ := converse(t, call, elicit, func(request *wire.Event) map[string]any {
 					content, m := v.fill(request)
@@ -152,6 +155,21 @@ func wrongType(request *wire.Event) (content map[string]any, marker string) {
 		}
 	}
 	return content, ""
+}
+
+// outsideEnum fills in a form with one value that is not among those that are listed, or
+// returns nil.
+func outsideEnum(request *wire.Event) (content map[string]any, marker string) {
+	const text = "mcpconform-outside-enum"
+	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if _, listed := at(properties[name], "enum").([]any); listed {
+			content = form(request)
+			content[name] = text
+			return content, text
+		}
+	}
+	return nil, ""
 }
 
 // withoutRequired leaves out what the form requires. No marker can show that.

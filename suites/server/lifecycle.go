@@ -38,6 +38,9 @@ var lifecycleChecks = []*check.Check{
 	},
 	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
 	unsupportedVersion("lifecycle/version-of-the-future", futureVersion),
+	// Names of another form, of which each costs a process over stdio.
+	unsupportedVersion("lifecycle/version-misspelled", client.Version+"-mcpconform", transport.NameHTTP, transport.NameSSE),
+	unsupportedVersion("lifecycle/version-of-another-form", "1.0.0", transport.NameHTTP, transport.NameSSE),
 	{
 		Name:         "lifecycle/version-latest-offered",
 		Requirements: []string{"lifecycle.version.offer-latest"},
@@ -206,11 +209,11 @@ func handshake(t *check.T) {
 // refuse it.
 var capable = check.Capable()
 
-func unsupportedVersion(name, version string) *check.Check {
+func unsupportedVersion(name, version string, transports ...string) *check.Check {
 	return &check.Check{
 		Name:         name,
 		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
-		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(version)},
+		Needs:        check.Needs{Session: check.Raw, Options: ofVersion(version), Transports: transports},
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
 			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
@@ -226,8 +229,15 @@ func unsupportedVersion(name, version string) *check.Check {
 			}
 			t.Expect(x).To(HaveResult())
 			t.Expect(x).ToNot(HaveMember("protocolVersion", version), "for a version that does not exist")
-			if offered, _ := x.Result()["protocolVersion"].(string); !published(offered) {
+			offered, _ := x.Result()["protocolVersion"].(string)
+			if !published(offered) {
 				t.Fail("the server offers %q, which is not the name of a protocol version", offered)
+			}
+			if offered != client.Version {
+				// It has to be one that the server supports.
+				s := t.Connect(ofVersion(offered))
+				again := t.CallOn(s, "initialize", s.InitializeParams())
+				t.Expect(again).To(HaveMember("protocolVersion", offered), "when the client asks for the version that the server offered")
 			}
 		},
 	}

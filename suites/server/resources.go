@@ -165,6 +165,12 @@ var resourceChecks = []*check.Check{
 				t.Inconclusive("a template of the server matches every URI")
 			}
 			t.Expect(x).To(HaveErrorCode(-32002))
+			// So is one of a scheme that the server knows, beside what it has.
+			for _, uri := range besideListed(t) {
+				if x := t.Call("resources/read", map[string]any{"uri": uri}); x.Error() != nil {
+					t.Expect(x).To(HaveErrorCode(-32002), "for a resource beside those of the list")
+				}
+			}
 			// A text that is not a URI is an invalid parameter as well (docs/positions.md, no-uri-code).
 			for _, uri := range []string{"", "mcpconform no uri"} {
 				if x := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*")); x.Error() != nil {
@@ -523,6 +529,22 @@ func templates(t *check.T) []string {
 		}
 	}
 	return all
+}
+
+// besideListed returns, for each of a few schemes of the list, the URI of a resource that
+// most likely does not exist, at the place of one that does.
+func besideListed(t *check.T) []string {
+	const most = 3
+	var beside []string
+	seen := make(map[string]bool)
+	for _, uri := range resourceURIs(t, maxRead) {
+		scheme, rest, found := strings.Cut(uri, "://")
+		if i := strings.LastIndex(rest, "/"); found && !seen[scheme] && len(beside) < most {
+			seen[scheme] = true
+			beside = append(beside, scheme+"://"+rest[:i+1]+"mcpconform-no-such-name")
+		}
+	}
+	return slices.DeleteFunc(beside, func(uri string) bool { return schema.CheckFormat("uri", uri) != "" })
 }
 
 // anythingMatches reports whether a template begins with a variable, so that

@@ -72,6 +72,8 @@ var samplingChecks = []*check.Check{
 			for _, content := range []any{
 				map[string]any{"type": "mcpconform-unknown", "text": marker},
 				map[string]any{"type": "image", "mimeType": "image/png", "data": marker},
+				map[string]any{"type": "audio", "mimeType": "audio/wav", "data": marker},
+				map[string]any{"type": "text", "text": map[string]any{"not a text": marker}},
 			} {
 				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": content})), client.Deliberately("*"))
 				if used(x, marker) {

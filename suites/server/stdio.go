@@ -19,7 +19,7 @@ var stdioChecks = []*check.Check{
 		Needs:        derailing,
 		Body: func(t *check.T) {
 			// Each line is a message: one that is not JSON is answered with -32700 or not at all, and the next is served.
-			for _, raw := range []string{`this is not JSON`, `]`} {
+			for _, raw := range []string{``, `this is not JSON`, `]`} {
 				survives(t, raw, -32700, "base.error.parse-error")
 			}
 		},

@@ -224,12 +224,20 @@ var toolChecks = []*check.Check{
 		Needs:        check.Needs{Server: "tools"},
 		Body: func(t *check.T) {
 			// The calls that the configuration names show the judge results of each kind.
-			called := 0
+			named, called := 0, 0
 			for _, role := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
 				if call, ok := t.Target.ToolFor(role); ok {
-					t.Expect(t.Call("tools/call", call.Params())).To(HaveResult())
+					named++
+					x := t.Call("tools/call", call.Params())
+					if x.Result() == nil {
+						t.Note("the tool %q, which is named for the role %s, gives no result: %s", call.Tool, role, Describe(x))
+						continue
+					}
 					called++
 				}
+			}
+			if named > 0 && called == 0 {
+				t.Inconclusive("none of the tools that are named for a kind of content gives a result")
 			}
 			if called == 0 {
 				t.Inconclusive("no tool is named for a kind of content: name tools for the roles structured, image, audio, " +
@@ -250,6 +258,10 @@ var toolChecks = []*check.Check{
 				tried++
 				read := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
 				if read.Result() != nil {
+					continue
+				}
+				if !refusedWith(read, -32601, -32602, -32002) {
+					t.Note("the link to %s cannot be read for now: %s", wire.Quote(uri, 60), Describe(read))
 					continue
 				}
 				subscribed := t.Call("resources/subscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
@@ -535,6 +547,11 @@ func listChanged(t *check.T, feature string) {
 
 // unannounced ends the body: a list has changed, and no notification said so.
 func unannounced(t *check.T, feature string, after *check.List) {
+	again := check.ReadList(t.Context, t.Session, feature+"/list")
+	t.Must(again.Err)
+	if !sameItems(after, again) {
+		t.Inconclusive("the list differs at each reading")
+	}
 	for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
 		t.Show(page.Events()...)
 	}
