@@ -471,7 +471,7 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.responses-refused", Requirement: "base.response.only-to-requests", WarnOnly: true,
+		ID: "base.responses-refused", Requirement: "base.response.only-to-requests",
 		Summary:    "An error that nobody asked for is answered with an error without an id.",
 		Collateral: []string{"base.response.id-echo"},
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
