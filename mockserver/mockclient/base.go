@@ -179,6 +179,17 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: requests,
+		Summary:    "A request of an unknown method ends the client.",
+		Apply:      dyingOf("com.example/no-such-method"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "base.refuses-after-noise", Requirement: "base.error.parse-survive", Scenario: notJSON,
+		Summary: "After a text that is not JSON all pings are refused.",
+		Apply:   refusing(replies("after")),
+	},
+	{
 		ID: "base.unknown-kin-code", Requirement: "base.error.method-not-found", Scenario: requests,
 		Summary: "A request of an unknown method whose name begins like that of a known one is refused with -32602.",
 		Apply: editing(replies("unknown-kin"), func(m object) {

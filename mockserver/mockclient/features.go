@@ -76,25 +76,55 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "sampling.broken-served", Requirement: "sampling.error.returned", Scenario: sampling,
-		Summary: "A sampling request without messages is answered with a message.",
-		Apply: serving("sampling/createMessage", func(any) any {
-			return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}}
+		Summary:    "A sampling request without messages is answered with a message.",
+		Apply:      generating(func(params any) bool { _, ok := wire.At(params, "messages").(list); return !ok }),
+		Collateral: []string{"base.error.invalid-params"},
+	},
+	{
+		ID: "sampling.broken-death", Requirement: "sampling.error.returned", Scenario: sampling,
+		Summary:    "A sampling request whose messages are not an array ends the client.",
+		Apply:      dyingOf("none at all"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "sampling.content-unchecked", Requirement: "sampling.security.validate-content", Scenario: sampling,
+		Summary: "An image that is not Base64 is answered with a message.",
+		Apply: generating(func(params any) bool {
+			messages, _ := wire.At(params, "messages").(list)
+			return len(messages) > 0 && wire.At(messages[0], "content", "type") == "image"
+		}),
+	},
+	{
+		ID: "sampling.text-unchecked", Requirement: "sampling.security.validate-content", Scenario: sampling,
+		Summary: "A text block without a text is answered with a message.",
+		Apply: generating(func(params any) bool {
+			messages, _ := wire.At(params, "messages").(list)
+			return len(messages) > 0 && wire.At(messages[0], "content", "type") == "text"
+		}),
+	},
+	{
+		ID: "sampling.few-tokens-ignored", Requirement: "sampling.max-tokens.limit", Scenario: sampling,
+		Summary: "A generated message has forty words although maxTokens is 2.",
+		Apply: editing(replies("sampling-short"), func(m object) {
+			if r, ok := m["result"].(object); ok {
+				r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 10)}
+			}
 		}),
 	},
 	{
 		ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: sampling,
 		Summary: "A sampling request with all members is refused.",
-		Apply:   refusing(replies("sampling-full")),
+		Apply:   rejecting(replies("sampling-full")),
 	},
 	{
 		ID: "sampling.context-refused", Requirement: "sampling.include-context.optional", Scenario: sampling,
 		Summary: "A sampling request that asks for context is refused.",
-		Apply:   refusing(replies("sampling-thisServer")),
+		Apply:   rejecting(replies("sampling-thisServer")),
 	},
 	{
 		ID: "sampling.metadata-refused", Requirement: "sampling.metadata.free-form", Scenario: sampling,
 		Summary: "A sampling request with metadata is refused.",
-		Apply:   refusing(replies("sampling-metadata")),
+		Apply:   rejecting(replies("sampling-metadata", "sampling-foreign-metadata")),
 	},
 	{
 		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
@@ -180,6 +210,17 @@ var featureFaults = []Fault{
 		ID: "elicitation.enum-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
 		Summary: "A form with an enum is refused.",
 		Apply:   refusing(replies("elicitation-enum")),
+	},
+	{
+		ID: "elicitation.enum-death", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Summary:    "A form with an enum ends the client.",
+		Apply:      dyingOf("Please fill in: enum"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: elicitation,
+		Summary: "A form whose schema is not an object is refused with -32603.",
+		Apply:   editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{
 		ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: elicitation,
@@ -347,6 +388,21 @@ var featureFaults = []Fault{
 		}),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.total-float", "progress.value-float"},
 	},
+}
+
+// generating answers sampling requests with a message if their params are so, and
+// others as before.
+func generating(which func(params any) bool) apply {
+	return changing(func(o *client.Options) {
+		const method = "sampling/createMessage"
+		serve := o.Answers[method]
+		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+			if which(params) {
+				return object{"role": "assistant", "model": "m", "content": object{"type": "text", "text": "Hello."}}, nil
+			}
+			return serve(ctx, params)
+		}
+	})
 }
 
 const (

@@ -245,6 +245,14 @@ func refusing(which match) apply {
 	})
 }
 
+// rejecting answers requests with the error for invalid params in place of a result.
+func rejecting(which match) apply {
+	return editing(which, func(message object) {
+		delete(message, "result")
+		message["error"] = object{"code": -32602, "message": "Invalid params"}
+	})
+}
+
 // serving answers requests of a method with a result.
 func serving(method string, result func(params any) any) apply {
 	return changing(func(o *client.Options) {

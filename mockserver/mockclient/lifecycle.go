@@ -92,6 +92,31 @@ var lifecycleFaults = []Fault{
 		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
 	},
 	{
+		ID: "lifecycle.any-version-initialized", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version",
+		Summary: "The client accepts a version that does not exist, sends notifications/initialized and leaves.",
+		Apply: all(func(c *client.Standalone) { c.Omissions.Version = true }, wrapping(func(conn transport.Conn) transport.Conn {
+			return &dyingConn{Conn: conn, at: func(*wire.Event) bool {
+				return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
+				}) && heard(conn, "no-such-version")
+			}}
+		})),
+	},
+	{
+		ID: "lifecycle.initialized-at-once", Requirement: "lifecycle.init.initialized-after-result", Scenario: "lifecycle/slow-answer", Transports: overStdio,
+		Summary: "notifications/initialized follows initialize before that is answered.",
+		Apply: all(behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`), func(c *client.Standalone) {
+			first := true
+			sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
+				if first {
+					first = false
+					return []outgoing{out}
+				}
+				return nil
+			})(c)
+		}),
+	},
+	{
 		ID: "lifecycle.version-hangs", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/newer-version",
 		Summary: "The client neither goes on nor leaves when it does not know the version.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
@@ -318,6 +343,16 @@ var utilityFaults = []Fault{
 		Summary:    "initialize is cancelled.",
 		Apply:      behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
 		Collateral: []string{"http.client.session-header", "http.client.version-header"},
+	},
+	{
+		ID: "cancellation.of-slow-initialize", Requirement: "cancellation.not-initialize", Scenario: "lifecycle/unanswered",
+		Summary: "An initialize that is not answered in time is cancelled.",
+		Apply: all(impatient, closing(func(ctx context.Context, conn transport.Conn) error {
+			if !heard(conn, "serverInfo") {
+				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}`)})
+			}
+			return conn.Close(ctx)
+		})),
 	},
 	{
 		ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",

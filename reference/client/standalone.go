@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -549,6 +550,22 @@ func (c *standaloneSession) changes(ctx context.Context) error {
 	return nil
 }
 
+// usable reports whether the content of a sampling message is valid
+// (client/sampling#messages).
+func usable(content any) bool {
+	switch wire.At(content, "type") {
+	case "text":
+		_, ok := wire.At(content, "text").(string)
+		return ok
+	case "image", "audio":
+		data, ok := wire.At(content, "data").(string)
+		_, err := base64.StdEncoding.DecodeString(data)
+		_, typed := wire.At(content, "mimeType").(string)
+		return ok && typed && err == nil
+	}
+	return false
+}
+
 // answers serve the requests that a server may send to a client.
 func (c *standaloneSession) answers() map[string]Answer {
 	return map[string]Answer{
@@ -561,8 +578,8 @@ func (c *standaloneSession) answers() map[string]Answer {
 				return nil, &wire.Error{Code: -32602, Message: "Invalid params: messages is not an array"}
 			}
 			for _, m := range messages {
-				if kind, _ := wire.At(m, "content", "type").(string); !slices.Contains([]string{"text", "image", "audio"}, kind) {
-					return nil, &wire.Error{Code: -32602, Message: "Invalid params: the content is neither text nor image nor audio"}
+				if !usable(wire.At(m, "content")) {
+					return nil, &wire.Error{Code: -32602, Message: "Invalid params: the content is neither text nor an image nor audio"}
 				}
 			}
 			if c.actions.next("sampling") == "reject" {

@@ -50,6 +50,12 @@ var exchangeScenarios = []*Scenario{
 				if x == nil {
 					return
 				}
+				if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil {
+					for _, id := range fenced[fence] {
+						t.Violation(id, "the client refuses pings after such notifications", x.Events()...)
+					}
+					continue
+				}
 				if e := t.answerWithoutID(x); e != nil && (fence == "after-unknown" || fence == "after-malformed") {
 					t.Violation(fenced[fence][0], "such a notification was answered; a notification gets no response", e)
 					continue
@@ -60,8 +66,8 @@ var exchangeScenarios = []*Scenario{
 						t.Exercised(id)
 					case t.silentTo(x):
 						t.Violation(id, "the client does not answer pings any more after such notifications", x.Request)
-					case t.abandoned(x):
-						t.Violation(id, "the client ended the session after such notifications", lastEvents(t.last(), 6)...)
+					case t.lost(x) != "":
+						t.Violation(id, t.lost(x)+" after such notifications", lastEvents(t.last(), 6)...)
 					}
 				}
 			}
@@ -104,10 +110,10 @@ func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.
 
 // silentTo reports whether a request of the script was not answered while the client
 // was running.
-func (t *T) silentTo(x interface{ Events() []*wire.Event }) bool {
+func (t *T) silentTo(x *judge.Exchange) bool {
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
-			if e.Kind == wire.KindTimeout && e.Conn == x.Events()[0].Conn && e.Seq > x.Events()[0].Seq {
+			if e.Kind == wire.KindTimeout && e.Conn == x.Request.Conn && e.Seq > x.Request.Seq {
 				return true
 			}
 		}
@@ -208,7 +214,7 @@ func judgeEverything(t *T) {
 			switch {
 			case !clashing(c, x):
 			case served[kind]:
-				t.judgePing(x.Request, x.Response, "base.request.id-space-per-side")
+				t.judgePing(x, "base.request.id-space-per-side")
 			default:
 				t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
 			}
@@ -219,7 +225,7 @@ func judgeEverything(t *T) {
 				for _, id := range p.requirements {
 					switch of := id == ofString || id == ofInteger; {
 					case served[kind], served[!kind] && of, len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
-						t.judgePing(x.Request, x.Response, id)
+						t.judgePing(x, id)
 					case served[!kind]:
 						t.Inconclusive("the client answers no ping with such an id with a result", id)
 					default:
@@ -233,6 +239,8 @@ func judgeEverything(t *T) {
 		if x, ok := t.Answered(id); ok {
 			refused := x.Response.Msg.Kind == wire.ErrorResponse && x.Response.Msg.Error.Code == -32601
 			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" was not refused with -32601", x.Events()...)
+		} else if t.lost(x) != "" {
+			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(), x.Request)
 		}
 	}
 	first := t.Asked("a word")
@@ -251,10 +259,13 @@ func judgeEverything(t *T) {
 	}
 }
 
-func (t *T) judgePing(request, response *wire.Event, id string) {
+func (t *T) judgePing(x *judge.Exchange, id string) {
+	request, response := x.Request, x.Response
 	switch {
-	case response == nil && t.silentTo(&pair{request}):
+	case response == nil && t.silentTo(x):
 		t.Violation(id, "a ping was not answered, or not under its own id", request)
+	case response == nil && t.lost(x) != "":
+		t.Violation(id, t.lost(x)+" instead of answering a ping", request)
 	case response == nil:
 	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
 		t.Violation(id, "a ping was answered only after the client had given up its own request", request, t.afterGivingUp(request, response), response)
@@ -281,10 +292,6 @@ func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
 	}
 	return nil
 }
-
-type pair struct{ event *wire.Event }
-
-func (p *pair) Events() []*wire.Event { return []*wire.Event{p.event} }
 
 // strayTo reports whether the client sent a result with an id that no valid request
 // of the server has; a request in a batch may have it.

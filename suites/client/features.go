@@ -15,6 +15,7 @@ var featureScenarios = []*Scenario{
 		Requirements: []string{
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
+			"sampling.security.validate-content", "sampling.max-tokens.limit",
 		},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askSampling),
@@ -24,30 +25,14 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			t.Inconclusive("the client declares sampling, so it has nothing to refuse", "lifecycle.capability.client-refuses-sampling")
-			plain, ok := t.Answered("sampling-plain")
-			if !ok || plain.Response.Msg.Kind != wire.Result {
-				t.Inconclusive("the client answers no sampling request with a generated message",
-					"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form")
-			} else {
-				t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
-				for _, context := range []string{"none", "thisServer", "allServers"} {
-					t.judgeLikePlain("sampling-"+context, "sampling.include-context.optional")
-				}
-				t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
-			}
-			if x, ok := t.Answered("sampling-broken"); ok {
-				t.Check(x.Response.Msg.Kind == wire.ErrorResponse, "sampling.error.returned",
-					"a sampling request without a usable message was answered with a generated message", x.Events()...)
-				if e := x.Response.Msg.Error; e != nil {
-					t.Check(e.Code == -32602, "base.error.invalid-params", "a sampling request whose messages are not an array was not refused with -32602", x.Events()...)
-				}
-			}
+			t.judgeSampling()
 		},
 	},
 	{
 		Name: "features/elicitation",
 		Requirements: []string{
 			"elicitation.schema.client-supports", "elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation",
+			"base.error.invalid-params",
 		},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askElicitation),
@@ -63,14 +48,16 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			plain, ok := t.Answered("elicitation-string")
-			if !ok || plain.Response.Msg.Kind != wire.Result {
-				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports", "elicitation.schema.number-bounds")
+			if !ok || plain.Result() == nil {
+				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports",
+					"elicitation.schema.number-bounds", "base.error.invalid-params")
 				return
 			}
 			for _, f := range forms {
-				t.judgeLikePlain("elicitation-"+f.name, "elicitation.schema.client-supports")
+				t.judgeForm("elicitation-"+f.name, "elicitation.schema.client-supports")
 			}
-			t.judgeLikePlain("elicitation-number", "elicitation.schema.number-bounds")
+			t.judgeForm("elicitation-number", "elicitation.schema.number-bounds")
+			t.judgeInvalidParams("elicitation-broken", "an elicitation request whose schema is not an object")
 		},
 	},
 	{
@@ -81,8 +68,8 @@ var featureScenarios = []*Scenario{
 		Judge: func(t *T) {
 			if x, ok := t.Answered("after-cancelling"); ok && x.Response.Msg.Kind == wire.Result {
 				t.Exercised("cancellation.either-side", "cancellation.race")
-			} else if _, before := t.Answered("before-cancelling"); before && x != nil && t.silentTo(x) {
-				t.Violation("cancellation.race", "the client does not answer pings any more after requests to it were cancelled", x.Request)
+			} else if _, before := t.Answered("before-cancelling"); before && t.lost(x) != "" {
+				t.Violation("cancellation.race", t.lost(x)+" after requests to it were cancelled", x.Request)
 			}
 			const id = "roots.list.current"
 			if !t.declares("roots") {
@@ -154,6 +141,9 @@ func (t *T) declares(capability string) bool {
 func (t *T) judgeRefusal(id, requirement string) {
 	x, ok := t.Answered(id)
 	if !ok {
+		if lost := t.lost(x); lost != "" && !t.silentTo(x) {
+			t.Violation(requirement, lost+" after "+x.Method()+", which it does not declare", x.Request)
+		}
 		return
 	}
 	switch m := x.Response.Msg; {
@@ -166,14 +156,111 @@ func (t *T) judgeRefusal(id, requirement string) {
 	}
 }
 
-// judgeLikePlain judges a form of a request whose plain form got a result.
-func (t *T) judgeLikePlain(id, requirement string) {
+// judgeSampling judges the answers of a client that declares sampling. A client whose
+// user refuses everything shows nothing: each refusal needs an accepted twin.
+func (t *T) judgeSampling() {
+	malformed := []string{"sampling-no-text", "sampling-not-base64", "sampling-unknown-type"}
+	plain, _ := t.Answered("sampling-plain")
+	if plain == nil || plain.Result() == nil {
+		t.Inconclusive("the client answers no sampling request with a generated message",
+			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form", "sampling.error.returned",
+			"base.error.invalid-params", "sampling.security.validate-content", "sampling.max-tokens.limit")
+		return
+	}
+	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
+	for _, context := range []string{"none", "thisServer", "allServers"} {
+		t.judgeLikePlain("sampling-"+context, "sampling.include-context.optional")
+	}
+	t.judgeLikePlain("sampling-metadata", "sampling.metadata.free-form")
+	if x, ok := t.Answered("sampling-foreign-metadata"); ok && x.Result() == nil {
+		// Their form is the provider's, which may refuse them.
+		t.Inconclusive("the client or its model provider refuses metadata of an invented form", "sampling.metadata.free-form")
+	}
+	const returned = "sampling.error.returned"
+	if x, ok := t.Answered("sampling-broken"); ok {
+		t.Check(x.Response.Msg.Kind == wire.ErrorResponse, returned,
+			"a sampling request without a usable message was answered with a generated message", x.Events()...)
+	} else if lost := t.lost(x); lost != "" {
+		t.Violation(returned, lost+" after a sampling request without a usable message", x.Request)
+	}
+	t.judgeInvalidParams("sampling-broken", "a sampling request whose messages are not an array")
+	refused := 0
+	for _, id := range malformed {
+		switch x, ok := t.Answered(id); {
+		case ok && x.Response.Msg.Kind == wire.ErrorResponse && t.controlled(id):
+			refused++
+		case t.lost(x) != "":
+			t.Violation("sampling.security.validate-content", t.lost(x)+" after a sampling request with malformed content", x.Request)
+		}
+	}
+	if refused == len(malformed) { // the passive rules see those that are served
+		t.Exercised("sampling.security.validate-content")
+	}
+}
+
+// asInvalid reports whether an error says that a request is not valid, or that the
+// receiver failed: other codes may stand for a decision of the user or of a model
+// provider.
+func asInvalid(code int64) bool {
+	return code == -32600 || code == -32601 || code == -32602 || code == internalError
+}
+
+const internalError = -32603
+
+// controlled reports whether the plain request that followed the refusal of a form
+// was served: the client had not just begun to refuse everything.
+func (t *T) controlled(id string) bool {
+	x, ok := t.Answered(id + control)
+	return ok && x.Result() != nil
+}
+
+// judgeLikePlain judges a form of a request whose plain form got a result, and
+// reports whether it got one, too.
+func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
+	const refused = "this form of the request was refused, although plain ones got results"
 	switch {
+	case ok && x.Result() != nil:
+		t.Exercised(requirement)
+		return true
+	case ok && (x.Response.Msg.Error == nil || !asInvalid(x.Response.Msg.Error.Code) || !t.controlled(id)):
+		t.Inconclusive("the client refused a form of the request, as its user may, or because it limits how often it is asked", requirement)
+	case ok && x.Method() == "sampling/createMessage" && x.Response.Msg.Error.Code == internalError:
+		t.Warning(requirement, refused, x.Events()...) // its model provider may have failed
 	case ok:
-		t.Check(x.Response.Msg.Kind == wire.Result, requirement, "this form of the request was refused, although a plain one got a result", x.Events()...)
-	case x != nil && t.silentTo(x):
-		t.Violation(requirement, "this form of the request was not answered, although a plain one got a result", x.Request)
+		t.Violation(requirement, refused, x.Events()...)
+	case t.lost(x) != "":
+		t.Violation(requirement, t.lost(x)+" after this form of the request, although a plain one got a result", x.Request)
+	}
+	return false
+}
+
+// judgeForm judges whether the client supports the kinds of property in a form. One
+// that is accepted shows it; a user may decline any form.
+func (t *T) judgeForm(id, requirement string) {
+	x, ok := t.Answered(id)
+	if ok && x.Result() != nil && x.Result()["action"] != "accept" {
+		t.Inconclusive("the client did not accept every form, as its user may, so nothing shows whether it supports all kinds of property", requirement)
+		return
+	}
+	t.judgeLikePlain(id, requirement)
+}
+
+// judgeInvalidParams judges the error for a request with invalid params
+// (JSON-RPC 2.0, section 5.1). The user may have refused it instead.
+func (t *T) judgeInvalidParams(id, what string) {
+	const requirement = "base.error.invalid-params"
+	x, ok := t.Answered(id)
+	if !ok || x.Response.Msg.Error == nil {
+		return
+	}
+	switch code := x.Response.Msg.Error.Code; {
+	case code == -32602:
+		t.Exercised(requirement)
+	case !asInvalid(code) || !t.controlled(id):
+		t.Inconclusive("the client refused invalid params with another code, as its user may have done", requirement)
+	default:
+		t.Violation(requirement, what+" was not refused with -32602", x.Events()...)
 	}
 }
 
@@ -207,11 +294,11 @@ func askSampling(a *Asker) {
 		return params
 	}
 	a.AskUser("sampling-plain", method, plain)
-	a.AskUser("sampling-full", method, with(map[string]any{
+	a.AskLike("sampling-full", method, with(map[string]any{
 		"messages": []any{
-			sampleText("What is in the picture?"),
-			map[string]any{"role": "assistant", "content": map[string]any{"type": "text", "text": "Which picture?"}},
-			map[string]any{"role": "user", "content": map[string]any{"type": "image", "data": picture, "mimeType": "image/png"}},
+			sampleText("What is the answer?"),
+			map[string]any{"role": "assistant", "content": map[string]any{"type": "text", "text": "To which question?"}},
+			sampleText("To any."),
 		},
 		"systemPrompt": "Be brief.", "temperature": 0.5, "stopSequences": []any{"END"}, "includeContext": "none",
 		"metadata": map[string]any{},
@@ -219,20 +306,31 @@ func askSampling(a *Asker) {
 			"hints":        []any{map[string]any{"name": "no-such-model"}, map[string]any{}},
 			"costPriority": 0.1, "speedPriority": 1, "intelligencePriority": 0,
 		},
-	}))
+	}), plain)
 	for i, context := range []string{"none", "thisServer", "allServers"} {
-		a.AskUser("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}), i))
+		a.AskLike("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}), i), plain)
 	}
-	a.AskUser("sampling-metadata", method, with(map[string]any{
+	a.AskLike("sampling-metadata", method, with(map[string]any{"metadata": map[string]any{}}), plain)
+	a.AskUser("sampling-foreign-metadata", method, with(map[string]any{
 		"metadata": map[string]any{"com.example/nested": map[string]any{"list": []any{1, nil, "x"}}, "plain": true},
 	}))
-	a.AskUser("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, "*")
+	a.AskUser("sampling-short", method, map[string]any{"messages": []any{sampleText("Tell a long story about the sea.")}, "maxTokens": 2})
+	a.AskLike("sampling-broken", method, map[string]any{"messages": "none at all", "maxTokens": 10}, plain, "*")
+	for _, malformed := range []struct {
+		id      string
+		content map[string]any
+	}{
+		{"sampling-no-text", map[string]any{"type": "text"}},
+		{"sampling-not-base64", map[string]any{"type": "image", "data": "this is not Base64!", "mimeType": "image/png"}},
+		{"sampling-unknown-type", map[string]any{"type": "com.example/smell", "data": "AAAA"}},
+	} {
+		a.AskLike(malformed.id, method, with(map[string]any{
+			"messages": []any{map[string]any{"role": "user", "content": malformed.content}},
+		}), plain, "*")
+	}
 	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
 	a.Fence("after-sampling")
 }
-
-// picture is an image of one pixel.
-const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 var forms = []struct {
 	name     string
@@ -285,10 +383,15 @@ func askElicitation(a *Asker) {
 		if i > 0 { // the others are compared with the plain one
 			params = tracked(params, i-1)
 		}
-		a.AskUser("elicitation-"+f.name, method, params)
+		if i == 0 {
+			a.AskUser("elicitation-"+f.name, method, params)
+		} else {
+			a.AskLike("elicitation-"+f.name, method, params, form("string"))
+		}
 		all = append(all, f.name)
 	}
 	a.AskUser("elicitation-all", method, form(all...))
+	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"}, form("string"), "*")
 	a.Withdraw("elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
 	a.Fence("after-elicitation")
 }

@@ -81,8 +81,8 @@ var hostileScenarios = []*Scenario{
 			if _, ok := t.Answered("after-noise"); ok {
 				t.Exercised("architecture.client.routing")
 			}
-			if t.Ending.Exit != nil && t.Ending.Exit.Signal != "" && t.Baseline.Ending.Exit != nil && t.Baseline.Ending.Exit.Signal == "" {
-				t.Violation("base.error.parse-survive", "the client "+t.Ending.Exit.String()+" after invalid and unusual messages", lastEvents(t.last(), 4)...)
+			if died := t.died(); died != "" {
+				t.Violation("base.error.parse-survive", "the client "+died+" after invalid and unusual messages", lastEvents(t.last(), 4)...)
 			}
 		},
 	},
@@ -215,11 +215,14 @@ func breakList(result map[string]any, member string) {
 // judgeSurvival judges whether a client answers pings after hostile messages as it did
 // before.
 func (t *T) judgeSurvival(what, id string) {
-	if _, ok := t.Answered("before"); !ok {
+	before, ok := t.Answered("before")
+	if !ok {
 		return
 	}
 	x, ok := t.Answered("after")
 	switch {
+	case ok && before.Result() != nil && x.Result() == nil:
+		t.Violation(id, "the client refuses pings after "+what, x.Events()...)
 	case ok, x != nil && t.goesOn(t.last(), x.Request):
 		t.Exercised(id) // perhaps on another stream
 	case x == nil && t.interrupted():

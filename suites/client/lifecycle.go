@@ -29,22 +29,23 @@ var lifecycleScenarios = []*Scenario{
 			// The client may go on or leave.
 			const id = "lifecycle.error.version-mismatch"
 			switch c := t.Handshake(); {
-			case c != nil && !t.Ending.Late:
-				t.Exercised(id)
-			case c != nil && t.Baseline.Ending.Exit != nil:
-				t.Violation(id, "the client hangs when the server has an older version", lastEvents(c, 3)...)
+			case c == nil:
+			case c.Version == askedVersion(c):
+				t.Inconclusive("the client asks for the older version itself", id)
+			default:
+				t.judgeCoped("initialize was answered with an older version", lastEvents(c, 3), id)
 			}
 		},
 	},
 	{
 		Name:         "lifecycle/newer-version",
-		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.version.client-latest"},
+		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
+		Needs:        "the client did not get an answer to initialize",
 		Options:      answering("2031-01-01"),
 		Judge: func(t *T) {
 			judgeUnusable(t)
 			if c := t.Handshake(); c != nil {
-				asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string)
-				if asked >= server.Version {
+				if askedVersion(c) >= server.Version {
 					t.Exercised("lifecycle.version.client-latest")
 				}
 			}
@@ -52,7 +53,8 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name:         "lifecycle/no-version",
-		Requirements: []string{"lifecycle.version.disconnect"},
+		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.error.version-mismatch"},
+		Needs:        "the client did not get an answer to initialize",
 		Options:      answering("no-such-version"),
 		Judge:        judgeUnusable,
 	},
@@ -77,6 +79,63 @@ var lifecycleScenarios = []*Scenario{
 		},
 	},
 	{
+		Name: "lifecycle/slow-answer",
+		Requirements: []string{
+			"lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first",
+		},
+		Needs: "the client did not complete a handshake",
+		Options: func(run *ScenarioRun) server.Options {
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+				"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					r.Detach()
+					_ = r.Sleep(ctx, run.Patience/5)
+					return next(ctx, r)
+				},
+			}}}
+		},
+		// What comes too early is judged by the passive rules. A client that does not
+		// use the time has waited.
+		Judge: func(t *T) {
+			for _, c := range t.Conversations {
+				if !c.Handshaken() || c.Initialized == nil {
+					continue
+				}
+				asked, early := false, false
+				for _, e := range c.Messages {
+					switch {
+					case e.From != wire.Client || e.Msg.Kind == wire.Invalid || e.Msg.IsResponse() || e.Msg.Method == "ping":
+					case e == c.Init.Request:
+						asked = true
+					case e.Seq < c.Init.Response.Seq:
+						early = true
+						if !asked {
+							t.Violation("lifecycle.init.first", e.Msg.Method+" was sent before initialize", e)
+						}
+					}
+				}
+				if !early {
+					t.Exercised("lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first")
+				}
+			}
+		},
+	},
+	{
+		Name: "lifecycle/unanswered", Patient: true,
+		Requirements: []string{"cancellation.not-initialize", "lifecycle.timeout.established", "lifecycle.error.request-timeout"},
+		Needs:        "the client did not send initialize",
+		Options: func(*ScenarioRun) server.Options {
+			return server.Options{Behaviour: server.Behaviour{
+				Breaks: []string{"base.response.present", "lifecycle.init.answered", "http.server.sse-no-early-close"},
+				Methods: map[string]server.Middleware{"initialize": func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+					r.Detach()
+					<-r.Session.Context().Done()
+					return server.NoAnswer, nil
+				}},
+			}}
+		},
+		Judge: judgeUnanswered,
+	},
+	{
 		Name:         "lifecycle/early-ping",
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
 		Options: func(run *ScenarioRun) server.Options {
@@ -98,7 +157,7 @@ var lifecycleScenarios = []*Scenario{
 			t.JudgeContinued("a ping and a log message came before the answer to initialize",
 				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
 			if x, ok := t.Answered("early-ping"); ok {
-				t.judgePing(x.Request, x.Response, "ping.response-prompt")
+				t.judgePing(x, "ping.response-prompt")
 			}
 		},
 	},
@@ -191,17 +250,16 @@ var lifecycleScenarios = []*Scenario{
 		Options: without("tools", "resources", "prompts", "logging", "completions"),
 		Judge: func(t *T) {
 			judgeAbstains(t)
-			for _, id := range []string{"base.support.other-components", "lifecycle.error.missing-capability"} {
-				c, ordinary := t.Handshake(), t.Baseline.Handshake()
-				switch {
-				case c == nil, ordinary == nil, ordinary.Initialized == nil, t.Ending.Busy:
-				case c.Initialized == nil:
-					t.Violation(id, "the client broke off the handshake with a server that has no capability", lastEvents(c, 3)...)
-				case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-					t.Violation(id, "the client hangs when the server has no capability", lastEvents(c, 3)...)
-				default:
-					t.Exercised(id)
-				}
+			const others, missing = "base.support.other-components", "lifecycle.error.missing-capability"
+			const when = "the server declared no capability"
+			c, ordinary := t.Handshake(), t.Baseline.Handshake()
+			switch {
+			case c == nil, ordinary == nil, ordinary.Initialized == nil:
+			case c.Initialized == nil:
+				t.Violation(others, "the client broke off the handshake with a server that has no capability", lastEvents(c, 3)...)
+				t.judgeCoped(when, lastEvents(c, 3), missing)
+			default:
+				t.judgeCoped(when, lastEvents(c, 3), others, missing)
 			}
 		},
 	},
@@ -234,7 +292,7 @@ func (t *T) judgeAgreed() (judged bool) {
 	if c == nil || c.Version == "" || revision(c.Version) {
 		return false
 	}
-	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); asked == c.Version && !t.interrupted() {
+	if askedVersion(c) == c.Version && !t.interrupted() {
 		t.Check(c.Initialized != nil || len(t.Requests()) > 0, "lifecycle.version.client-supported",
 			"the client gave up although the server answered with the version that the client had asked for", c.Init.Events()...)
 	}
@@ -330,10 +388,11 @@ func alone(capability string, others ...string) *Scenario {
 }
 
 // judgeAbstains counts the features that the client uses if they are declared, and
-// has not used here. If it used one here, the passive rules say so.
+// has not used here. If it used one here, the passive rules say so. A client that
+// crashed or hung before it got there has not abstained.
 func judgeAbstains(t *T) {
 	c := t.Handshake()
-	if c == nil || c.Initialized == nil {
+	if c == nil || c.Initialized == nil || t.Ending.crash() != "" || t.Ending.uncaught() || t.Ending.Late && t.Baseline.Ending.Exit != nil {
 		return
 	}
 	for _, u := range uses {
@@ -367,7 +426,7 @@ func judgeBaseline(t *T) {
 		return
 	}
 	// A client that does not support the version in the answer rightly leaves.
-	if asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string); !gaveUp || asked == c.Version {
+	if asked := askedVersion(c); !gaveUp || asked == c.Version {
 		t.Check(!gaveUp, "lifecycle.init.instructions-optional", "the client gave up after the handshake", lastEvents(c, 3)...)
 		if asked == c.Version {
 			t.Check(!gaveUp, "lifecycle.version.client-supported",
@@ -386,23 +445,76 @@ func judgeBaseline(t *T) {
 
 // basic/lifecycle#version-negotiation
 func judgeUnusable(t *T) {
-	const id = "lifecycle.version.disconnect"
+	const id, copes = "lifecycle.version.disconnect", "lifecycle.error.version-mismatch"
 	c := t.Handshake()
 	if c == nil {
 		return
 	}
-	for _, x := range requests(c) {
-		if x.Request.Seq > c.Init.Response.Seq {
+	for _, c := range t.Conversations {
+		if on := goesOnAfterInit(c); on != nil {
 			t.Violation(id, "the client goes on with version "+wire.Quote(c.Version, 40)+", which it did not ask for and cannot know",
-				c.Init.Request, c.Init.Response, x.Request)
+				c.Init.Request, c.Init.Response, on)
+			t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
 			return
 		}
 	}
 	switch {
+	case t.died() != "":
+		t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
+		t.Inconclusive("the client crashed instead of disconnecting", id)
 	case t.Ending.Exit != nil:
 		t.Exercised(id)
-	case t.Ending.Late && t.Baseline.Ending.Exit != nil:
+		t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
+	case t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil:
 		t.Violation(id, "the client does not disconnect from a server whose version it cannot know", c.Init.Response)
+	}
+}
+
+// goesOnAfterInit returns the first message with which the client went on after the
+// answer to initialize, or nil.
+func goesOnAfterInit(c *judge.Conversation) *wire.Event {
+	if !c.Handshaken() {
+		return nil
+	}
+	for _, e := range c.Messages {
+		if e.From == wire.Client && e.Seq > c.Init.Response.Seq && (e.Msg.Kind == wire.Request && e.Msg.Method != "ping" || e.Msg.Kind == wire.Notification) {
+			return e
+		}
+	}
+	return nil
+}
+
+// askedVersion returns the version that the client asked for.
+func askedVersion(c *judge.Conversation) string {
+	asked, _ := wire.At(c.Init.Request.Msg.Params, "protocolVersion").(string)
+	return asked
+}
+
+// judgeUnanswered judges what a client does whose initialize is not answered. That it
+// cancels the request is left to the passive rules
+// (basic/utilities/cancellation#behavior-requirements).
+func judgeUnanswered(t *T) {
+	const cancels, limits, copes = "cancellation.not-initialize", "lifecycle.timeout.established", "lifecycle.error.request-timeout"
+	var asked *wire.Event
+	for _, c := range t.Conversations {
+		if c.Init == nil || c.Init.Response != nil {
+			continue
+		}
+		asked = c.Init.Request
+		if c.Init.Cancelled != nil {
+			t.Exercised(limits)
+			return
+		}
+	}
+	switch died := t.died(); {
+	case asked == nil:
+	case died != "":
+		t.Violation(copes, "the client "+died+" when initialize was not answered", asked)
+	case t.Ending.Exit != nil && len(t.Baseline.Requests()) > 0:
+		t.Exercised(cancels, limits, copes)
+	case t.Ending.Late:
+		t.Inconclusive("the client still waited for the answer to initialize at the time limit of the scenario; a longer --timeout may show more",
+			cancels, limits, copes)
 	}
 }
 

@@ -6,8 +6,12 @@
 package client
 
 import (
+	"fmt"
+	"net/http"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -101,6 +105,43 @@ type Ending struct {
 	// Output is the end of what the client wrote to stdout and stderr.
 	Output string
 }
+
+// The statuses with which a shell and the panics of Go and Rust end a process.
+const (
+	statusSignal    = 128 // and the number of the signal
+	maxSignal       = 31
+	statusGoPanic   = 2
+	statusRustPanic = 101
+)
+
+// crash says how a process ended in a way in which no program ends by intent, or "".
+func (e Ending) crash() string {
+	switch exit := e.Exit; {
+	case exit == nil:
+		return ""
+	case exit.Signal != "":
+		return exit.String()
+	case exit.Code > statusSignal && exit.Code <= statusSignal+maxSignal:
+		return fmt.Sprintf("exited with status %d, which stands for signal %d", exit.Code, exit.Code-statusSignal)
+	case exit.Code == statusGoPanic && strings.Contains(e.Output, "\ngoroutine "),
+		exit.Code == statusRustPanic && strings.Contains(e.Output, "panicked at "):
+		return "panicked"
+	}
+	return ""
+}
+
+// stackTrace is the beginning of what runtimes write when nothing catches an exception.
+var stackTrace = regexp.MustCompile(`(?m)^Traceback \(most recent call last\):|^\s+at \S.*:\d+|^Exception in thread |^Unhandled exception|^fatal error: |panicked at `)
+
+// uncaught reports whether the client may have ended because of an exception that it
+// did not expect.
+func (e Ending) uncaught() bool {
+	return e.Exit != nil && *e.Exit != (wire.Exit{}) && stackTrace.MatchString(e.Output)
+}
+
+// reports reports whether the client wrote something before it ended that is not the
+// trace of an exception.
+func (e Ending) reports() bool { return strings.TrimSpace(e.Output) != "" && !e.uncaught() }
 
 // T is what the judgement of one scenario works with.
 type T struct {
@@ -306,6 +347,52 @@ func (t *T) Continued() (ok, decided bool, how string) {
 // equally bad.
 func worse(mine, theirs wire.Exit) bool {
 	return mine != wire.Exit{} && theirs == wire.Exit{} || mine.Signal != "" && theirs.Signal == ""
+}
+
+// died says how the client ended in a way in which no program ends by intent, if it
+// does not do so with an ordinary server; otherwise it returns "".
+func (t *T) died() string {
+	if t.Baseline == nil || t.Baseline.Ending.Exit == nil || t.Baseline.Ending.crash() != "" {
+		return ""
+	}
+	return t.Ending.crash()
+}
+
+// judgeCoped judges requirements that a client meets by coping with something in
+// whichever way: it goes on, ends in order, or ends with a report of what was wrong.
+func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
+	ok, decided, _ := t.Continued()
+	end := t.Ending
+	switch died := t.died(); {
+	case died != "":
+		for _, id := range ids {
+			t.Violation(id, "the client "+died+" after "+after, proof...)
+		}
+	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
+		for _, id := range ids {
+			t.Violation(id, "the client hangs after "+after, proof...)
+		}
+	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
+		t.Exercised(ids...)
+	case end.Exit != nil:
+		t.Inconclusive("the client "+end.Exit.String()+" after "+after+", and it cannot be told whether it reported that or failed", ids...)
+	}
+}
+
+// lost says what became of the client if it did not answer a request of the script,
+// and "" if it did or if nothing follows from the silence.
+func (t *T) lost(x *judge.Exchange) string {
+	switch {
+	case x == nil || x.Response != nil:
+		return ""
+	case t.silentTo(x):
+		return "the client does not answer"
+	case t.died() != "":
+		return "the client " + t.died()
+	case t.abandoned(x):
+		return "the client ended the session"
+	}
+	return ""
 }
 
 // JudgeContinued judges requirements that a client meets by going on as with an

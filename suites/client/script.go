@@ -103,6 +103,19 @@ func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...
 	return a.ask(false, id, method, params, breaks)
 }
 
+// AskLike is AskUser for a form of a request of which a plain form was served. If
+// this form is refused, the plain one is sent again under the id with [control]
+// behind it: the client may refuse everything from some point on, because its user
+// has had enough or because it limits how often it is asked.
+func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks ...string) {
+	if m := a.AskUser(id, method, params, breaks...); m != nil && m.Kind == wire.ErrorResponse {
+		a.AskUser(id+control, method, plain)
+	}
+}
+
+// control ends the id of the request that is sent after a refusal.
+const control = "-control"
+
 func (a *Asker) ask(due bool, id any, method string, params map[string]any, breaks []string) *wire.Message {
 	if a.Silent {
 		return nil

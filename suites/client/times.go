@@ -258,6 +258,10 @@ func judgeSilence(t *T, tool bool) {
 		t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout may show more", timeoutRequirements...)
 		return
 	}
+	if died := t.died(); died != "" && x.Cancelled == nil {
+		t.Violation("lifecycle.error.request-timeout", "the client "+died+" when "+x.Method()+" was not answered", x.Request)
+		return
+	}
 	t.Exercised(ids...)
 	switch {
 	case x.Cancelled != nil:

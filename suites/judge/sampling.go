@@ -142,6 +142,9 @@ func judgeSamplingContent(content any, sent *wire.Event, evidence []*wire.Event,
 		"the content is of type "+wire.Show(block["type"])+", not text, image or audio", evidence...)
 }
 
+// membersOf are the texts that content of each kind needs.
+var membersOf = map[any][]string{"text": {"text"}, "image": {"data", "mimeType"}, "audio": {"data", "mimeType"}}
+
 func samplingKind(kind any) bool { return kind == "text" || kind == "image" || kind == "audio" }
 
 // A generation has exceeded the limit if it has more than wordsPerToken words for
@@ -155,7 +158,8 @@ func judgeSamplingResult(x *Exchange, rec *Recorder) {
 	result := x.Result()
 	faulty := faultyContent(x.Request.Msg.Params)
 	if result == nil {
-		if faulty != "" {
+		// Another error may be the refusal of a user who refuses everything.
+		if e := x.Response.Msg.Error; faulty != "" && e != nil && e.Code == -32602 {
 			rec.Pass("sampling.security.validate-content", wire.Client)
 		}
 		return
@@ -187,6 +191,11 @@ func faultyContent(params any) string {
 		kind := wire.At(content, "type")
 		if !samplingKind(kind) {
 			return "its type is " + wire.Show(kind)
+		}
+		for _, member := range membersOf[kind] {
+			if _, ok := wire.At(content, member).(string); !ok {
+				return "its " + member + " is " + wire.TypeName(wire.At(content, member))
+			}
 		}
 		if data, ok := wire.At(content, "data").(string); ok && kind != "text" {
 			if reason := schema.CheckFormat("byte", data); reason != "" {

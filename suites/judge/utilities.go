@@ -210,15 +210,17 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 		}
 		rec.Pass("cancellation.same-direction", e.From)
 		if x.Method() == "initialize" {
+			// Who cancels other requests has not shown that it would spare this one.
 			rec.Fail("cancellation.not-initialize", e.From, "initialize was cancelled", x.Request, e)
-		} else {
-			rec.Pass("cancellation.not-initialize", e.From)
 		}
 		if r := x.Response; r != nil && r.Seq < e.Seq && c.knew(e, r) {
 			rec.Fail("cancellation.in-progress", e.From, "the cancelled request had been answered long before", x.Request, r, e)
 		} else {
 			rec.Pass("cancellation.in-progress", e.From)
 		}
+	}
+	if c.Init != nil && c.Init.Response == nil && c.Init.Cancelled == nil && c.finished(wire.Client) {
+		rec.Pass("cancellation.not-initialize", wire.Client) // it gave up without an answer
 	}
 }
 

@@ -1,0 +1,185 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// user is a person who decides by the params of a request; nil leaves it to the client.
+type user = func(n int, params any) (any, *wire.Error)
+
+// deciding is the reference client with such a person behind one of its features.
+func deciding(method string, decide user) func(*reference.Standalone) {
+	return func(c *reference.Standalone) {
+		c.Change = func(o *reference.Options) {
+			serve, n := o.Answers[method], 0
+			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+				n++
+				if result, rpcErr := decide(n, params); result != nil || rpcErr != nil {
+					return result, rpcErr
+				}
+				return serve(ctx, params)
+			}
+		}
+	}
+}
+
+// TestUsersMayRefuse runs clients whose users, or model providers, refuse what they
+// like: nothing is broken, and nothing was shown.
+func TestUsersMayRefuse(t *testing.T) {
+	const sampling, elicitation = "features/sampling", "features/elicitation"
+	rejected := &wire.Error{Code: -1, Message: "User rejected sampling request"}
+	for _, test := range []struct {
+		name, scenario, method string
+		decide                 user
+		unknown                []string // requirements of which nothing is known then
+	}{
+		{"all sampling", sampling, "sampling/createMessage", func(int, any) (any, *wire.Error) { return nil, rejected },
+			[]string{"base.error.invalid-params", "sampling.error.returned", "sampling.request.optional-members", "sampling.security.validate-content"}},
+		{"all sampling but the first", sampling, "sampling/createMessage", func(n int, _ any) (any, *wire.Error) {
+			if n > 1 {
+				return nil, &wire.Error{Code: -32603, Message: "too many sampling requests"}
+			}
+			return nil, nil
+		}, []string{"base.error.invalid-params", "sampling.request.optional-members", "sampling.security.validate-content"}},
+		{"metadata that the provider does not know", sampling, "sampling/createMessage", func(_ int, params any) (any, *wire.Error) {
+			if m, _ := wire.At(params, "metadata").(map[string]any); len(m) > 0 {
+				return nil, &wire.Error{Code: -32602, Message: "the provider knows no such metadata"}
+			}
+			return nil, nil
+		}, nil},
+		{"images", sampling, "sampling/createMessage", func(_ int, params any) (any, *wire.Error) {
+			messages, _ := wire.At(params, "messages").([]any)
+			for _, m := range messages {
+				if wire.At(m, "content", "type") != "text" {
+					return nil, &wire.Error{Code: -32602, Message: "the model cannot see"}
+				}
+			}
+			return nil, nil
+		}, nil},
+		{"what was asked with invalid params", sampling, "sampling/createMessage", func(_ int, params any) (any, *wire.Error) {
+			if _, ok := wire.At(params, "messages").([]any); !ok {
+				return nil, rejected
+			}
+			return nil, nil
+		}, []string{"base.error.invalid-params"}},
+		{"every form", elicitation, "elicitation/create", func(int, any) (any, *wire.Error) { return map[string]any{"action": "decline"}, nil },
+			[]string{"elicitation.schema.client-supports", "elicitation.schema.number-bounds"}},
+		{"every other form", elicitation, "elicitation/create", func(n int, _ any) (any, *wire.Error) {
+			if n%2 == 0 {
+				return map[string]any{"action": "cancel"}, nil
+			}
+			return nil, nil
+		}, nil},
+		{"forms that come too often", elicitation, "elicitation/create", func(n int, _ any) (any, *wire.Error) {
+			if n > 5 {
+				return nil, &wire.Error{Code: -32603, Message: "too many forms"}
+			}
+			return nil, nil
+		}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := conducted(t, suites.ClientScenarios{Scenarios: []string{test.scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
+				deciding(test.method, test.decide)(&c)
+				return c.Run(ctx)
+			})}, suites.Options{Timeout: 40 * time.Second})
+			if found := verdicts(run); len(found) > 0 {
+				t.Errorf("found: %v", found)
+			}
+			for _, id := range test.unknown {
+				if q := requirement(t, run, id); q.Verdict != result.Inconclusive {
+					t.Errorf("%s is %s", id, q.Verdict)
+				}
+			}
+		})
+	}
+}
+
+// ending is a process that ends as it is told, whatever its program returned.
+type ending struct {
+	transport.Process
+	exit wire.Exit
+}
+
+func (p ending) Exit() wire.Exit { return p.exit }
+
+// TestHowClientsCope runs clients that meet what they cannot use: whoever goes on,
+// ends in order or reports it has coped, and whoever crashes has not.
+func TestHowClientsCope(t *testing.T) {
+	const version, capability = "lifecycle.error.version-mismatch", "lifecycle.error.missing-capability"
+	for _, test := range []struct {
+		name, scenario, requirement string
+		exit                        wire.Exit
+		output                      string
+		want                        result.Verdict
+	}{
+		{"a report", "lifecycle/no-version", version, wire.Exit{Code: 1}, "error: the server speaks no version that I know", result.Pass},
+		{"no word", "capabilities/none", capability, wire.Exit{Code: 1}, "", result.Inconclusive},
+		{"an uncaught exception", "capabilities/none", capability, wire.Exit{Code: 1}, "Traceback (most recent call last):\n  File \"c.py\", line 1\nKeyError: 'tools'", result.Inconclusive},
+		{"a good end", "capabilities/none", capability, wire.Exit{}, "", result.Pass},
+		{"a signal", "capabilities/none", capability, wire.Exit{Code: -1, Signal: "segmentation fault"}, "", result.Warn},
+		{"a signal, seen by a shell", "lifecycle/older-version", version, wire.Exit{Code: 139}, "", result.Warn},
+		{"a panic", "lifecycle/no-version", version, wire.Exit{Code: 2}, "panic: runtime error\n\ngoroutine 1 [running]:\n", result.Warn},
+		{"a crash in place of a time-out", "lifecycle/unanswered", "lifecycle.error.request-timeout", wire.Exit{Code: -1, Signal: "aborted"}, "", result.Warn},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			run := conducted(t, suites.ClientScenarios{Scenarios: []string{test.scenario}, Launch: func(p client.Endpoint) (transport.Process, error) {
+				process, err := transport.Func{Name: "a client", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
+					c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime}
+					if p.Scenario == client.Baseline {
+						return c.Run(ctx)
+					}
+					_, _ = io.WriteString(stdout, test.output)
+					return leaving(ctx, c)
+				}}.Launch()
+				if err == nil && p.Scenario != client.Baseline {
+					process = ending{process, test.exit}
+				}
+				return process, err
+			}}, suites.Options{Timeout: 40 * time.Second})
+			if q := requirement(t, run, test.requirement); q.Verdict != test.want {
+				t.Errorf("%s is %s, want %s: %s", test.requirement, q.Verdict, test.want, q.Reason)
+			}
+		})
+	}
+}
+
+// errLeft ends a client that leaves without taking leave.
+var errLeft = errors.New("left")
+
+// leaving runs a client that leaves after a few requests, without ending its session.
+func leaving(ctx context.Context, c reference.Standalone) error {
+	c.Wrap = func(conn transport.Conn) transport.Conn { return &leaver{Conn: conn} }
+	return c.Run(ctx)
+}
+
+type leaver struct{ transport.Conn }
+
+func (l *leaver) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if m := wire.Parse(out.Raw); m.Kind == wire.Request && m.Method != "initialize" && !strings.HasPrefix(m.Method, "tools/") && m.Method != "ping" && m.Method != "logging/setLevel" {
+		return &wire.Event{Kind: wire.KindNote}, errLeft
+	}
+	return l.Conn.Send(ctx, out)
+}
+
+// Close drops the connection without a DELETE.
+func (l *leaver) Close(ctx context.Context) error {
+	if named, ok := l.Conn.(interface{ SetSession(id, version string) }); ok {
+		named.SetSession("", "")
+	}
+	return errors.Join(errLeft, l.Conn.Close(ctx))
+}
