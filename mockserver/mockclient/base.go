@@ -185,6 +185,11 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
+		ID: "base.unreadable-id-guessed", Requirement: "base.error.undetectable-id", Scenario: notJSON,
+		Summary: "Text that is not JSON is answered with an error whose id is a guess.",
+		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":0,"error":{"code":-32700,"message":"Parse error"}}`),
+	},
+	{
 		ID: "base.refuses-after-noise", Requirement: "base.error.parse-survive", Scenario: notJSON,
 		Summary: "After a text that is not JSON all pings are refused.",
 		Apply:   refusing(replies("after")),

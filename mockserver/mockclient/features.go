@@ -228,6 +228,20 @@ var featureFaults = []Fault{
 		Apply:      refusing(replies("elicitation-number")),
 		Collateral: []string{"elicitation.schema.client-supports"},
 	},
+	sampledContent("image-not-base64", "content.image.base64", "The data of a generated image are not Base64.",
+		object{"type": "image", "data": "not Base64!", "mimeType": "image/png"}),
+	sampledContent("image-without-type", "content.image.mime-type", "A generated image has no mimeType.",
+		object{"type": "image", "data": "AAAA"}, "schema.create-message-result"),
+	sampledContent("audio-not-base64", "content.audio.base64", "The data of generated audio are not Base64.",
+		object{"type": "audio", "data": "not Base64!", "mimeType": "audio/wav"}),
+	sampledContent("audio-without-type", "content.audio.mime-type", "Generated audio has no mimeType.",
+		object{"type": "audio", "data": "AAAA"}, "schema.create-message-result"),
+	sampledContent("audience-model", "content.annotations.audience-roles", "The audience of a generated text is the model.",
+		object{"type": "text", "text": "Hello.", "annotations": object{"audience": list{"model"}}}, "schema.create-message-result"),
+	sampledContent("priority-high", "content.annotations.priority-range", "The priority of a generated text is 7.",
+		object{"type": "text", "text": "Hello.", "annotations": object{"priority": 7}}, "schema.create-message-result"),
+	sampledContent("modified-yesterday", "content.annotations.last-modified-format", "A generated text was last modified yesterday.",
+		object{"type": "text", "text": "Hello.", "annotations": object{"lastModified": "yesterday"}}),
 	wrongAction("elicitation.accept-declines", "accept", "decline", "A form that the user sends off comes back as declined."),
 	wrongAction("elicitation.decline-cancels", "decline", "cancel", "A form that the user refuses comes back as cancelled."),
 	wrongAction("elicitation.cancel-declines", "cancel", "decline", "A form that the user closes comes back as declined."),
@@ -357,6 +371,76 @@ var featureFaults = []Fault{
 		Collateral: []string{"progress.in-progress"},
 	},
 	{
+		ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: sampling, Transports: overStdio,
+		Summary: "Progress of a sampling request comes well after its cancellation, whose receipt two pings have shown.", WarnOnly: true,
+		Apply: all(dropping(replies("sampling-withdrawn")), sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
+			<-time.After(crossing)
+			return []outgoing{{Raw: []byte(progressOf(`"sampling-withdrawn"`, "1"))}, out}
+		})),
+		Collateral: []string{"cancellation.stop-processing"},
+	},
+	{
+		ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: sampling,
+		Summary: "Two notifications of progress have the same value.",
+		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
+			return []outgoing{{Raw: []byte(progressOf("0", "1"))}, {Raw: []byte(progressOf("0", "1"))}, out}
+		}),
+	},
+	{
+		ID: "progress.token-invented", Requirement: "progress.token.active-request", Scenario: sampling,
+		Summary: "Progress is reported with a token that no request has carried.",
+		Apply:   before(replies("sampling-none"), progressOf(`"invented"`, "1")),
+	},
+	{
+		ID: "progress.behind-the-answer", Requirement: "progress.stop", Scenario: sampling, Transports: overStdio,
+		Summary: "Progress is reported after the answer.",
+		Apply:   behind(replies("sampling-none"), progressOf("0", "1")),
+	},
+	{
+		ID: "progress.value-text", Requirement: "schema.progress-notification", Scenario: sampling,
+		Summary: "The progress value is a string.",
+		Apply:   before(replies("sampling-none"), progressOf("0", `"half"`)),
+	},
+	{
+		ID: "cancellation.answered-late", Requirement: "cancellation.no-response", Scenario: sampling, Transports: overStdio,
+		Summary: "A sampling request is answered well after its cancellation.",
+		Apply: all(sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
+			<-time.After(crossing)
+			late := `{"jsonrpc":"2.0","id":"sampling-withdrawn","result":{"role":"assistant","model":"m","content":{"type":"text","text":"Hello."}}}`
+			return []outgoing{{Raw: []byte(late)}, out}
+		}), dropping(replies("sampling-withdrawn"))),
+		Collateral: []string{"cancellation.stop-processing"},
+	},
+	{
+		ID: "completion.total-death", Requirement: "completion.result.total-exceeds-values", Scenario: "features/completions",
+		Summary:    "A total that exceeds the number of values ends the client.",
+		Apply:      dyingOf(`"hasMore":true`),
+		Collateral: []string{"completion.client.partial-results"},
+	},
+	{
+		ID: "completion.total-required", Requirement: "completion.client.partial-results", Scenario: "features/completions",
+		Summary: "A completion without a total ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.Msg.IsResponse() && wire.At(e.Msg.Result, "completion") != nil && wire.At(e.Msg.Result, "completion", "total") == nil
+		}),
+		Collateral: []string{"completion.result.total-exceeds-values"},
+	},
+	{
+		ID: "completion.context-dropped", Requirement: "completion.context.client-sends", Scenario: "features/completions",
+		Summary: "A second argument is completed without the first, which is settled.",
+		Apply:   params("completion/complete", func(p object) { delete(p, "context") }),
+	},
+	{
+		ID: "completion.context-renamed", Requirement: "completion.context.resolved-values", Scenario: "features/completions",
+		Summary: "The context of a completion names an argument that the prompt does not have.",
+		Apply: params("completion/complete", func(p object) {
+			if p["context"] != nil {
+				p["context"] = object{"arguments": object{"no-such-argument": "x"}}
+			}
+		}),
+		Collateral: []string{"completion.context.client-sends"},
+	},
+	{
 		ID: "progress.notifications-death", Requirement: "progress.notify", Scenario: "features/progress",
 		Summary:    "A notification of progress ends the client.",
 		Apply:      dyingOf("still at it"),
@@ -403,6 +487,19 @@ func generating(which func(params any) bool) apply {
 			return serve(ctx, params)
 		}
 	})
+}
+
+// sampledContent is a fault of the content of generated messages.
+func sampledContent(id, requirement, summary string, content object, collateral ...string) Fault {
+	return Fault{
+		ID: "content." + id, Requirement: requirement, Scenario: sampling, Summary: summary, Collateral: collateral,
+		Apply: amending("sampling/createMessage", func(r object) { r["content"] = content }),
+	}
+}
+
+// progressOf returns a notification of progress; token and value are JSON.
+func progressOf(token, value string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":` + value + `}}`
 }
 
 const (

@@ -81,6 +81,11 @@ var lifecycleFaults = []Fault{
 		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "2025-01-07" }),
 	},
 	{
+		ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
+		Summary: "initialize names the version 2025-6-18.",
+		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" }),
+	},
+	{
 		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
 		Summary:    "The client leaves although the server has accepted its version.",
 		Apply:      dyingOf(`"serverInfo"`),

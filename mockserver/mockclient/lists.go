@@ -145,6 +145,41 @@ var listFaults = []Fault{
 		Apply:   calling("resources/unsubscribe", object{"uri": "test://never-subscribed"}),
 	},
 	{
+		ID: "pagination.empty-page-is-all", Requirement: "pagination.client.both-flows", Scenario: "lists/empty-first-page",
+		Summary: "An empty first page of a list is taken for the whole.",
+		Apply:   func(c *client.Standalone) { c.Omissions.Page = true },
+	},
+	{
+		ID: "pagination.offset", Requirement: "pagination.client.both-flows", Scenario: pages,
+		Summary: "Further pages are asked for by an offset in place of the cursor.",
+		Apply: editing(anything, func(m object) {
+			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
+				delete(p, "cursor")
+				p["offset"] = 2
+			}
+		}),
+	},
+	{
+		ID: "pagination.cursor-renamed", Requirement: "pagination.client.both-flows", Scenario: pages,
+		Summary: "The cursor is sent in a member of another name.",
+		Apply: editing(anything, func(m object) {
+			if p, ok := m["params"].(object); ok && p["cursor"] != nil {
+				p["nextCursor"] = p["cursor"]
+				delete(p, "cursor")
+			}
+		}),
+	},
+	{
+		ID: "resources.part-death", Requirement: "resources.updated.sub-resource", Scenario: "lists/sub-resource",
+		Summary: "An update of a resource below the one that was subscribed to ends the client.",
+		Apply:   dyingOf("mcpconform-part"),
+	},
+	{
+		ID: "resources.directory-death", Requirement: "resources.uri-scheme.file-xdg-mime", Scenario: "lists/directory",
+		Summary: "A resource that is a directory ends the client.",
+		Apply:   dyingOf("inode/directory"),
+	},
+	{
 		ID: "resources.file-required", Requirement: "resources.uri-scheme.file-virtual", Scenario: "lists/virtual-files",
 		Summary: "Resources whose URIs name files are not read.",
 		Apply: instead(func(m *wire.Message) bool {

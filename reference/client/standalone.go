@@ -460,7 +460,7 @@ func (c *standaloneSession) prompts(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			value, err := c.complete(ctx, prompt["name"], name)
+			value, err := c.complete(ctx, prompt["name"], name, arguments)
 			if err != nil {
 				return err
 			}
@@ -477,16 +477,20 @@ func (c *standaloneSession) prompts(ctx context.Context) error {
 	return nil
 }
 
-// complete returns a suggestion of the server for an argument of a prompt or, without
-// one, a text that is also a URI.
-func (c *standaloneSession) complete(ctx context.Context, prompt any, name string) (string, error) {
+// complete returns a suggestion of the server for an argument of a prompt, of which
+// others are settled, or, without one, a text that is also a URI.
+func (c *standaloneSession) complete(ctx context.Context, prompt any, name string, settled map[string]any) (string, error) {
 	const fallback = "test://static-text"
 	if !c.session.Capability("completions") {
 		return fallback, nil
 	}
-	x, err := c.call(ctx, "completion/complete", map[string]any{
+	params := map[string]any{
 		"ref": map[string]any{"type": "ref/prompt", "name": prompt}, "argument": map[string]any{"name": name, "value": ""},
-	})
+	}
+	if len(settled) > 0 {
+		params["context"] = map[string]any{"arguments": maps.Clone(settled)}
+	}
+	x, err := c.call(ctx, "completion/complete", params)
 	if err != nil {
 		return "", err
 	}

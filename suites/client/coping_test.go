@@ -183,3 +183,46 @@ func (l *leaver) Close(ctx context.Context) error {
 	}
 	return errors.Join(errLeft, l.Conn.Close(ctx))
 }
+
+// TestCursorOfAnEndedProcess runs clients that start the server anew when its process
+// has ended between two pages of a list.
+func TestCursorOfAnEndedProcess(t *testing.T) {
+	for name, test := range map[string]struct {
+		keeps bool
+		want  result.Verdict
+	}{"begins anew": {false, result.Pass}, "reads on": {true, result.Fail}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{"lists/lost-session"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+				var params map[string]any
+				for range 2 {
+					d := &transport.Stdio{Launcher: transport.Func{Name: p.Scenario, Run: p.Serve}}
+					conn, err := d.Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(p.Transport, "a client"))
+					if err != nil {
+						return err
+					}
+					s := reference.New(conn, reference.Options{Timeout: answerTime})
+					if _, err := s.Initialize(ctx); err != nil {
+						return err
+					}
+					x, err := s.Call(ctx, "tools/list", params)
+					for err == nil && x.Result()["nextCursor"] != nil {
+						params = map[string]any{"cursor": x.Result()["nextCursor"]}
+						x, err = s.Call(ctx, "tools/list", params)
+					}
+					_ = s.Close(ctx)
+					if !test.keeps {
+						params = nil
+					}
+					if err == nil {
+						return nil
+					}
+				}
+				return nil
+			})}, suites.Options{Timeout: 40 * time.Second})
+			if q := requirement(t, run, "pagination.client.cursor-not-persisted"); q.Verdict != test.want {
+				t.Errorf("the verdict is %s: %s", q.Verdict, q.Reason)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -95,6 +96,25 @@ var featureScenarios = []*Scenario{
 						"progress.frequency", "progress.omit-total")
 					return
 				}
+			}
+		},
+	},
+	{
+		Name: "features/completions",
+		Requirements: []string{
+			"completion.result.total-exceeds-values", "completion.client.partial-results", "completion.context.client-sends",
+		},
+		Needs: "the client requested no completions",
+		Options: func(*ScenarioRun) server.Options {
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"completion/complete": partial}}}
+		},
+		Judge: func(t *T) {
+			if t.sent("completion/complete") != nil {
+				t.JudgeContinued("completions came with a total larger than the number of values, or without total and hasMore",
+					"completion.result.total-exceeds-values", "completion.client.partial-results")
+			}
+			for _, c := range t.Conversations {
+				t.judgeContext(c)
 			}
 		},
 	},
@@ -430,6 +450,56 @@ func progressing(ctx context.Context, r *server.Request, next server.Handler) (a
 	}
 	delete(r.Params, "_meta") // so that nothing else reports progress
 	return next(ctx, r)
+}
+
+// partial gives completions a total that exceeds the values, and leaves total and
+// hasMore out of every other one.
+func partial(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	n := r.Session.Value("partial", func() any { return new(counter) }).(*counter).next()
+	return server.Edit(func(_ *server.Request, result map[string]any) {
+		completion, _ := result["completion"].(map[string]any)
+		values, _ := completion["values"].([]any)
+		completion["total"], completion["hasMore"] = len(values)+7, true
+		if n%2 == 1 {
+			delete(completion, "total")
+			delete(completion, "hasMore")
+		}
+	})(ctx, r, next)
+}
+
+// judgeContext judges whether a client that completes several arguments of a prompt
+// sends those that are settled. One is settled if the client got suggestions for it
+// before, and has then used one of them
+// (server/utilities/completion#requesting-completions).
+func (t *T) judgeContext(c *judge.Conversation) {
+	const id = "completion.context.client-sends"
+	all := requests(c)
+	for i, x := range all {
+		if x.Method() != "completion/complete" {
+			continue
+		}
+		prompt, argument := wire.At(x.Request.Msg.Params, "ref", "name"), wire.At(x.Request.Msg.Params, "argument", "name")
+		for _, earlier := range all[:i] {
+			name, _ := wire.At(earlier.Request.Msg.Params, "argument", "name").(string)
+			if earlier.Method() != x.Method() || prompt == nil || wire.At(earlier.Request.Msg.Params, "ref", "name") != prompt || name == argument ||
+				earlier.Response == nil || earlier.Response.Seq > x.Request.Seq {
+				continue
+			}
+			if wire.At(x.Request.Msg.Params, "context", "arguments", name) != nil {
+				t.Exercised(id)
+				continue
+			}
+			suggested, _ := wire.At(earlier.Result(), "completion", "values").([]any)
+			for _, use := range all[i:] {
+				value := wire.At(use.Request.Msg.Params, "arguments", name)
+				if use.Method() == "prompts/get" && wire.At(use.Request.Msg.Params, "name") == prompt && value != nil && slices.Contains(suggested, value) {
+					t.Warning(id, "the completion of "+wire.Show(argument)+" was requested without the argument "+wire.Quote(name, 40)+
+						", for which the client had got suggestions and used one", earlier.Request, earlier.Response, x.Request, use.Request)
+					return
+				}
+			}
+		}
+	}
 }
 
 var failures = []*wire.Error{

@@ -16,7 +16,7 @@ var lifecycleScenarios = []*Scenario{
 		Name: Baseline,
 		Requirements: []string{
 			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional", "progress.none",
-			"pagination.client.both-flows", "pagination.client.missing-cursor-ends",
+			"pagination.client.both-flows", "pagination.client.missing-cursor-ends", "lifecycle.version.revision-name",
 		},
 		Judge: judgeBaseline,
 	},
@@ -417,6 +417,7 @@ func judgeBaseline(t *T) {
 	if c == nil {
 		return
 	}
+	t.judgeName(c)
 	// A client that goes on without initialized has not given up; the passive rules
 	// see that initialized is missing.
 	gaveUp := c.Initialized == nil && len(t.Requests()) == 0
@@ -441,6 +442,26 @@ func judgeBaseline(t *T) {
 		}
 	}
 	judgePaging(t)
+}
+
+// judgeName judges how the client names the revision that it asks for (basic/lifecycle#version-negotiation).
+func (t *T) judgeName(c *judge.Conversation) {
+	const id = "lifecycle.version.revision-name"
+	digits := func(version string) string {
+		var parts []string
+		for _, part := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
+			parts = append(parts, strings.TrimLeft(part, "0"))
+		}
+		return strings.Join(parts, "")
+	}
+	switch asked := askedVersion(c); {
+	case asked == server.Version:
+		t.Exercised(id)
+	case digits(asked) == digits(server.Version) || strings.ReplaceAll(server.Version, "-", "") == strings.ReplaceAll(strings.TrimPrefix(asked, "v"), "-", ""):
+		t.Violation(id, "the client asks for version "+wire.Quote(asked, 40)+"; the name of the revision is "+server.Version, c.Init.Request)
+	default:
+		t.Inconclusive("the client asks for another revision than "+server.Version, id)
+	}
 }
 
 // basic/lifecycle#version-negotiation

@@ -3,15 +3,20 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
@@ -22,8 +27,7 @@ var listScenarios = []*Scenario{
 		Requirements: []string{
 			"pagination.page-size.server-decides", "pagination.client.no-fixed-page-size", "pagination.cursor.same-operation",
 			"pagination.client.missing-cursor-ends", "pagination.client.both-flows", "pagination.client.cursor-opaque",
-			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified", "pagination.client.cursor-not-persisted",
-			"pagination.next-cursor.may-be-last",
+			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified", "pagination.next-cursor.may-be-last",
 		},
 		Needs: "the client did not fetch a second page of any list",
 		Options: func(*ScenarioRun) server.Options {
@@ -36,11 +40,63 @@ var listScenarios = []*Scenario{
 		Judge: judgePages,
 	},
 	{
-		Name: "lists/lost-session", Transports: overHTTP(),
+		Name: "lists/lost-session", Transports: []string{transport.NameHTTP, transport.NameStdio},
 		Requirements: []string{"pagination.client.cursor-not-persisted"},
 		Needs:        "the client did not begin a new session after one that ended between two pages of a list, or requested no list there",
 		Options:      losingPages,
 		Judge:        judgeCarried,
+	},
+	{
+		// A page may be of any size, also the first: whoever needs an item has to fetch
+		// the second.
+		Name: "lists/empty-first-page", Requirements: []string{"pagination.client.both-flows"},
+		Needs:   "the client used no item of a list with an ordinary server, or requested no list here",
+		Options: emptyFirst,
+		Judge:   judgeEmptyFirst,
+	},
+	{
+		Name: "lists/sub-resource", Requirements: []string{"resources.updated.sub-resource"},
+		Needs: "the client subscribed to no resource",
+		Options: func(*ScenarioRun) server.Options {
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+				"resources/subscribe": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+					result, rpcErr := next(ctx, r)
+					if uri, ok := r.Params["uri"].(string); ok && rpcErr == nil {
+						r.Session.Notify("notifications/resources/updated", map[string]any{"uri": strings.TrimSuffix(uri, "/") + subResource})
+					}
+					return result, rpcErr
+				},
+			}}}
+		},
+		Judge: func(t *T) {
+			for _, c := range t.Conversations {
+				for _, e := range c.Messages {
+					if uri, _ := wire.At(e.Msg.Params, "uri").(string); e.From == wire.Server && strings.HasSuffix(uri, subResource) {
+						t.JudgeContinued("an update named a resource below the one that the client had subscribed to", "resources.updated.sub-resource")
+						return
+					}
+				}
+			}
+		},
+	},
+	{
+		Name: "lists/directory", Requirements: []string{"resources.uri-scheme.file-xdg-mime"},
+		Needs: "the client did not request the list of resources",
+		Options: func(*ScenarioRun) server.Options {
+			c := catalogue()
+			c.Resources = append([]*server.Resource{{
+				Definition: map[string]any{"uri": nowhere, "name": "folder-of-files", "mimeType": "inode/directory"},
+				Read: func(context.Context, *server.Request) ([]any, *wire.Error) {
+					return []any{map[string]any{"uri": nowhere, "mimeType": "inode/directory", "text": ""}}, nil
+				},
+			}}, c.Resources...)
+			return server.Options{Catalogue: c}
+		},
+		Judge: func(t *T) {
+			if x := t.sent("resources/list"); x != nil && x.Result() != nil {
+				t.JudgeContinued("a resource of the scheme file was of the type inode/directory", "resources.uri-scheme.file-xdg-mime")
+			}
+		},
 	},
 	{
 		Name: "lists/cut-characters", Requirements: []string{"base.message.utf8-accepted"},
@@ -327,15 +383,80 @@ func paged(method, member string) server.Middleware {
 	}
 }
 
+// subResource is the path of a resource below another.
+const subResource = "/mcpconform-part"
+
+// emptyFirst puts an empty page before each list, and all items on the second.
+func emptyFirst(*ScenarioRun) server.Options {
+	methods := make(map[string]server.Middleware)
+	for method, member := range listed {
+		methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			switch given, ok := r.Params["cursor"]; {
+			case !ok:
+				return map[string]any{member: []any{}, "nextCursor": secondPage + method}, nil
+			case given != secondPage+method:
+				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no such cursor"}
+			}
+			delete(r.Params, "cursor")
+			return next(ctx, r)
+		}
+	}
+	return server.Options{PageSize: 10_000, Behaviour: server.Behaviour{Methods: methods}}
+}
+
+const secondPage = "second page of "
+
+func judgeEmptyFirst(t *T) {
+	const id = "pagination.client.both-flows"
+	for method, use := range used {
+		first := t.sent(method)
+		switch {
+		case first == nil || first.Result() == nil || t.Baseline.sent(use.method) == nil || t.interrupted():
+		case slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return readsOn(c, method, secondPage+method) }):
+			t.Exercised(id)
+		case t.sent(use.method) == nil && t.Baseline.readFromList(method):
+			t.Violation(id, "the client takes the first page of "+method+", which is empty and has a nextCursor, for the whole list: it then does without "+
+				use.method+", which it uses with an ordinary server", first.Events()...)
+		}
+	}
+}
+
+// readFromList reports whether the client used an item of a list after it had got it
+// from there.
+func (t *T) readFromList(method string) bool {
+	use := used[method]
+	for _, c := range t.Conversations {
+		shown := make(map[string]*wire.Event)
+		for _, x := range requests(c) {
+			items, _ := x.Result()[listed[method]].([]any)
+			for _, item := range items {
+				if name, ok := wire.At(item, use.key).(string); ok && x.Method() == method {
+					shown[name] = x.Response
+				}
+			}
+		}
+		for _, x := range requests(c) {
+			name, _ := wire.At(x.Request.Msg.Params, use.key).(string)
+			if page := shown[name]; x.Method() == use.method && page != nil && page.Seq < x.Request.Seq {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // losingPages ends the first session when the client requests the second page of a
-// list. Cursors are valid only in their own session.
+// list: over stdio, the process ends. Cursors are valid only in their own session.
 func losingPages(*ScenarioRun) server.Options {
-	o := losingAt(func(m *wire.Message) bool { return listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil })
+	further := func(m *wire.Message) bool { return listed[m.Method] != "" && wire.At(m.Params, "cursor") != nil }
+	o := losingAt(further)
+	var ended atomic.Bool
+	o.Behaviour.Stdio.Quit = func(_ int, line []byte) bool { return further(wire.Parse(line)) && !ended.Swap(true) }
 	o.PageSize = 2
 	o.Behaviour.Methods = make(map[string]server.Middleware)
 	for method := range listed {
 		o.Behaviour.Methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			mark := "@" + r.Session.ID
+			mark, _ := r.Session.Value("mark", func() any { return "@" + rand.Text() }).(string)
 			if given, ok := r.Params["cursor"].(string); ok {
 				own, marked := strings.CutSuffix(given, mark)
 				if !marked {
@@ -413,6 +534,7 @@ func judgePages(t *T) {
 				}
 			}
 			t.judgeEnd(c, method)
+			t.judgeNumbered(c, method)
 			if last != nil && asked <= reached { // otherwise it asked for a page that was not answered
 				t.judgeReached(c, method, reached, last)
 			}
@@ -486,8 +608,7 @@ func (t *T) took(method, key string) map[string]bool {
 func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int {
 	page := pageOf(x.Method(), given)
 	if page >= 0 {
-		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-opaque", "pagination.client.cursor-unmodified",
-			"pagination.client.cursor-not-persisted")
+		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-opaque", "pagination.client.cursor-unmodified")
 		return page
 	}
 	for method := range listed {
@@ -540,6 +661,32 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 		t.Violation(size, "the client stopped reading "+method+" after an empty page, although that has a nextCursor", last.Events()...)
 	default:
 		t.Violation(opaque, message, last.Events()...)
+	}
+}
+
+// judgeNumbered judges whether the client asks for a further page of a list by
+// something else than the cursor, such as a number or a member of another name
+// (server/utilities/pagination#pagination-model).
+func (t *T) judgeNumbered(c *judge.Conversation, method string) {
+	var first *judge.Exchange
+	for _, x := range requests(c) {
+		switch cursor, paged := wire.At(x.Request.Msg.Params, "cursor"), first != nil && first.Response != nil && first.Response.Seq < x.Request.Seq; {
+		case x.Method() != method || cursor != nil:
+		case first == nil:
+			first = x
+		case paged:
+			next := first.Result()["nextCursor"]
+			before, _ := first.Request.Msg.Params.(map[string]any)
+			params, _ := x.Request.Msg.Params.(map[string]any)
+			for name, v := range params {
+				_, number := v.(json.Number)
+				if old, had := before[name]; next != nil && (number || v == next) && (!had || !reflect.DeepEqual(old, v)) {
+					t.Violation("pagination.client.both-flows", "the client asks for a further page of "+method+" by the member "+wire.Quote(name, 40)+
+						" in place of the cursor", first.Response, x.Request)
+					return
+				}
+			}
+		}
 	}
 }
 
