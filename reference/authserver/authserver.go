@@ -32,6 +32,9 @@ type Options struct {
 	NoRegistration bool
 	// NoRefresh issues no refresh tokens.
 	NoRefresh bool
+	// TokenAuth is the only method of client authentication that the token endpoint
+	// offers, one of those of [Methods]; "" offers all of them.
+	TokenAuth string
 	// Life of an access token; zero is an hour.
 	Life time.Duration
 	// Lenient goes on with requests that lack something, so that the rest of
@@ -56,6 +59,16 @@ type Client struct {
 	Redirects []string
 }
 
+// The methods of client authentication at the token endpoint (RFC 7591, section 2).
+const (
+	AuthNone  = "none"
+	AuthBasic = "client_secret_basic"
+	AuthPost  = "client_secret_post"
+)
+
+// Methods are those that an ordinary server offers.
+func Methods() []string { return []string{AuthNone, AuthBasic, AuthPost} }
+
 // Step of the flow that a request belongs to.
 type Step string
 
@@ -79,7 +92,12 @@ type Call struct {
 	Body map[string]any
 	// Client is the id that the client identified itself with, or "".
 	Client string
-	Status int
+	// Auth lists the ways in which a token request authenticates the client:
+	// [AuthBasic], [AuthPost] or "client_assertion".
+	Auth []string
+	// InQuery says that the query of a token request holds its parameters.
+	InQuery bool
+	Status  int
 	// Answer is the JSON body of the response, or the parameters of a redirect.
 	Answer map[string]any
 	// Event is the head of the request in the log; nil without one.
@@ -235,7 +253,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.seen.Step, serve = Registration, x.register
 	case r.URL.Path == base+pathAuthorize && r.Method == http.MethodGet:
 		x.seen.Step, serve = Authorization, x.authorize
-	case r.URL.Path == base+pathToken && r.Method == http.MethodPost:
+	case r.URL.Path == base+pathToken:
 		x.seen.Step, serve = Token, x.token
 	}
 	if err := x.read(); err != nil {
@@ -270,7 +288,7 @@ func (x *httpCall) metadata() {
 		"response_types_supported":              []any{"code"},
 		"grant_types_supported":                 []any{"authorization_code", "refresh_token"},
 		"code_challenge_methods_supported":      []any{"S256"},
-		"token_endpoint_auth_methods_supported": []any{"none", "client_secret_basic", "client_secret_post"},
+		"token_endpoint_auth_methods_supported": s.methods(),
 	}
 	if !s.options.NoRegistration {
 		document["registration_endpoint"] = s.endpoint(pathRegister)
@@ -281,7 +299,15 @@ func (x *httpCall) metadata() {
 	x.answer(http.StatusOK, document)
 }
 
-// register registers a client (RFC 7591, section 3.1).
+func (s *Server) methods() []string {
+	if s.options.TokenAuth != "" {
+		return []string{s.options.TokenAuth}
+	}
+	return Methods()
+}
+
+// register registers a client (RFC 7591, section 3.1). If the method that it asks for
+// is not offered, it gets the first that is.
 func (x *httpCall) register() {
 	redirects, ok := texts(x.seen.Body["redirect_uris"])
 	if !ok || len(redirects) == 0 {
@@ -289,13 +315,14 @@ func (x *httpCall) register() {
 		return
 	}
 	c := Client{ID: "client-" + rand.Text(), Redirects: redirects}
-	method, _ := x.seen.Body["token_endpoint_auth_method"].(string)
-	if method == "client_secret_basic" || method == "client_secret_post" {
-		c.Secret = rand.Text()
-	} else {
-		method = "none"
-	}
 	s := x.server
+	method, _ := x.seen.Body["token_endpoint_auth_method"].(string)
+	if offered := s.methods(); !slices.Contains(offered, method) {
+		method = offered[0]
+	}
+	if method != AuthNone {
+		c.Secret = rand.Text()
+	}
 	s.mu.Lock()
 	full := len(s.clients) >= maxClients
 	if !full {
@@ -430,6 +457,11 @@ func bound(grants map[string]grant) {
 // token redeems a code or a refresh token.
 func (x *httpCall) token() {
 	s, form := x.server, x.seen.Values
+	if x.r.Method != http.MethodPost {
+		x.w.Header().Set("Allow", http.MethodPost)
+		x.refuse(http.StatusMethodNotAllowed, "invalid_request", "a token request is a POST")
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, known := s.clients[x.seen.Client]

@@ -19,6 +19,7 @@ import (
 
 // read reads the body and the identity of the client.
 func (x *httpCall) read() error {
+	x.seen.InQuery = x.seen.Step == Token && x.r.URL.Query().Has("grant_type")
 	if x.r.Method != http.MethodPost {
 		return nil
 	}
@@ -43,8 +44,15 @@ func (x *httpCall) read() error {
 		x.seen.Values[name] = append(x.seen.Values[name], values...)
 	}
 	x.seen.Client, x.secret = form.Get("client_id"), form.Get("client_secret")
+	if form.Get("client_assertion") != "" {
+		x.seen.Auth = append(x.seen.Auth, "client_assertion")
+	}
+	if x.secret != "" {
+		x.seen.Auth = append(x.seen.Auth, AuthPost)
+	}
 	if id, secret, ok := basicAuth(x.r); ok {
 		x.seen.Client, x.secret = id, secret
+		x.seen.Auth = append(x.seen.Auth, AuthBasic)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,7 +38,16 @@ type Authorizer struct {
 // grant is what refreshing the last token needs.
 type grant struct {
 	client, secret, endpoint, resource string
+	basic                              bool // the secret goes into the header
 }
+
+// The methods of client authentication at the token endpoint that the client knows
+// (RFC 7591, section 2).
+const (
+	authNone  = "none"
+	authBasic = "client_secret_basic"
+	authPost  = "client_secret_post"
+)
 
 // callback is the redirect URI. Nothing listens there: the client reads the redirect
 // and does not follow it.
@@ -51,6 +62,19 @@ type authorizationServer struct {
 	Token         string   `json:"token_endpoint"`
 	Registration  string   `json:"registration_endpoint"`
 	Methods       []string `json:"code_challenge_methods_supported"`
+	TokenAuth     []string `json:"token_endpoint_auth_methods_supported"`
+}
+
+// tokenAuth returns the method of client authentication to ask for. Without a list,
+// the server offers client_secret_basic (RFC 8414, section 2); that a public client
+// needs none goes without saying.
+func (s authorizationServer) tokenAuth() string {
+	for _, method := range []string{authNone, authBasic, authPost} {
+		if len(s.TokenAuth) == 0 || slices.Contains(s.TokenAuth, method) {
+			return method
+		}
+	}
+	return authNone
 }
 
 // Token returns an access token for the server at a URL that has refused a request
@@ -146,9 +170,9 @@ func (a *Authorizer) discover(ctx context.Context, issuer string) (authorization
 
 // authorize goes through the authorization code flow.
 func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resource string) (string, error) {
-	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource}
+	a.grant = grant{client: a.ID, secret: a.Secret, endpoint: s.Token, resource: resource, basic: !slices.Contains(s.TokenAuth, authPost)}
 	if s.Registration != "" {
-		if err := a.register(ctx, s.Registration); err != nil {
+		if err := a.register(ctx, s.Registration, s.tokenAuth()); err != nil {
 			return "", err
 		}
 	}
@@ -165,7 +189,7 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	if strings.Contains(s.Authorization, "?") {
 		separator = "&"
 	}
-	resp, err := a.do(ctx, http.MethodGet, s.Authorization+separator+ask.Encode(), "", nil)
+	resp, err := a.do(ctx, http.MethodGet, s.Authorization+separator+ask.Encode(), nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -186,36 +210,45 @@ func (a *Authorizer) authorize(ctx context.Context, s authorizationServer, resou
 	})
 }
 
-// register registers the client (RFC 7591, section 3).
-func (a *Authorizer) register(ctx context.Context, endpoint string) error {
+// register registers the client (RFC 7591, section 3). The server may decide on another
+// method of client authentication than the one that is asked for.
+func (a *Authorizer) register(ctx context.Context, endpoint, method string) error {
 	var answer struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
+		Method string `json:"token_endpoint_auth_method"`
 	}
-	err := a.object(ctx, http.MethodPost, endpoint, "application/json", Marshal(map[string]any{
-		"client_name": "mcpconform reference client", "redirect_uris": []string{callback}, "token_endpoint_auth_method": "none",
+	err := a.object(ctx, http.MethodPost, endpoint, typed("application/json"), Marshal(map[string]any{
+		"client_name": "mcpconform reference client", "redirect_uris": []string{callback}, "token_endpoint_auth_method": method,
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 	}), &answer)
 	if err != nil {
 		return fmt.Errorf("registration: %w", err)
 	}
-	a.grant.client, a.grant.secret = answer.ID, answer.Secret
+	a.grant.client, a.grant.secret, a.grant.basic = answer.ID, answer.Secret, cmp.Or(answer.Method, method) == authBasic
 	return nil
 }
 
 // redeem makes a token request.
 func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error) {
-	form.Set("client_id", a.grant.client)
 	form.Set("resource", a.grant.resource)
-	if a.grant.secret != "" {
+	header := typed("application/x-www-form-urlencoded")
+	switch {
+	case a.grant.secret != "" && a.grant.basic:
+		plain := url.QueryEscape(a.grant.client) + ":" + url.QueryEscape(a.grant.secret)
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(plain)))
+	case a.grant.secret != "":
 		form.Set("client_secret", a.grant.secret)
+		fallthrough
+	default:
+		form.Set("client_id", a.grant.client)
 	}
 	var answer struct {
 		Token   string `json:"access_token"`
 		Type    string `json:"token_type"`
 		Refresh string `json:"refresh_token"`
 	}
-	err := a.object(ctx, http.MethodPost, a.grant.endpoint, "application/x-www-form-urlencoded", []byte(form.Encode()), &answer)
+	err := a.object(ctx, http.MethodPost, a.grant.endpoint, header, []byte(form.Encode()), &answer)
 	if err != nil {
 		return "", fmt.Errorf("token request: %w", err)
 	}
@@ -227,12 +260,15 @@ func (a *Authorizer) redeem(ctx context.Context, form url.Values) (string, error
 }
 
 func (a *Authorizer) get(ctx context.Context, at string, document any) error {
-	return a.object(ctx, http.MethodGet, at, "", nil, document)
+	return a.object(ctx, http.MethodGet, at, nil, nil, document)
 }
 
+// typed returns a header with the type of a body.
+func typed(kind string) http.Header { return http.Header{"Content-Type": {kind}} }
+
 // object makes a request and reads the JSON object of the answer.
-func (a *Authorizer) object(ctx context.Context, method, at, kind string, body []byte, document any) error {
-	resp, err := a.do(ctx, method, at, kind, body)
+func (a *Authorizer) object(ctx context.Context, method, at string, header http.Header, body []byte, document any) error {
+	resp, err := a.do(ctx, method, at, header, body)
 	if err != nil {
 		return err
 	}
@@ -249,7 +285,7 @@ func (a *Authorizer) object(ctx context.Context, method, at, kind string, body [
 
 // do makes a request. It refuses to do so without TLS, except on this machine
 // (basic/authorization#communication-security), and follows no redirects.
-func (a *Authorizer) do(ctx context.Context, method, at, kind string, body []byte) (*http.Response, error) {
+func (a *Authorizer) do(ctx context.Context, method, at string, header http.Header, body []byte) (*http.Response, error) {
 	u, err := url.Parse(at)
 	if err != nil {
 		return nil, err
@@ -262,9 +298,7 @@ func (a *Authorizer) do(ctx context.Context, method, at, kind string, body []byt
 		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
-	if kind != "" {
-		r.Header.Set("Content-Type", kind)
-	}
+	maps.Copy(r.Header, header)
 	c := http.Client{
 		Transport: a.Transport, Timeout: documentTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -24,7 +24,7 @@ var flowRequirements = []string{
 	"auth.client.resource-identifies-server", "auth.client.resource-canonical", "auth.client.resource-most-specific",
 	"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase",
 	"auth.client.redirect-uri-scheme", "auth.client.redirect-uri-registered", "auth.client.state-used",
-	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256",
+	"auth.client.pkce-challenge", "auth.client.pkce-verifier", "auth.client.pkce-s256", "auth.client.token-request-form",
 	"auth.client.request-with-token", "auth.client.bearer-header", "auth.client.one-token-method", "auth.client.every-request",
 	"auth.client.no-token-in-query", "auth.client.no-foreign-tokens",
 }
@@ -36,6 +36,21 @@ var authScenarios = []*Scenario{
 	authScenario(AuthorizationBaseline, append([]string{
 		"auth.http-conform", "auth.client.handles-401", "auth.client.resource-metadata", "auth.client.as-metadata", "auth.client.dynamic-registration",
 	}, flowRequirements...), func() *AuthorizationSetup { return &AuthorizationSetup{} }, judgeAuthorizationBaseline),
+	tokenAuthScenario("auth/token-basic", "auth/token-endpoint-auth-basic", authserver.AuthBasic),
+	tokenAuthScenario("auth/token-post", "auth/token-endpoint-auth-post", authserver.AuthPost),
+	tokenAuthScenario("auth/token-none", "auth/token-endpoint-auth-none", authserver.AuthNone),
+	authScenario("auth/redirect", []string{"auth.client.no-foreign-tokens"}, func() *AuthorizationSetup { return &AuthorizationSetup{Redirects: true} }, func(t *T) {
+		const id = "auth.client.no-foreign-tokens"
+		switch f := t.Flow; {
+		case f.followed != nil:
+			// The text speaks of tokens that were issued elsewhere; for the target this is one.
+			t.Warning(id, "the client follows a redirect to another origin and shows its access token there", f.followed)
+		case f.redirected:
+			t.Exercised(id)
+		default:
+			t.Inconclusive("the client sent no message after the handshake that could be answered with a redirect", id)
+		}
+	}),
 	authScenario("auth/same-origin", []string{"auth.client.as-location-free"}, func() *AuthorizationSetup { return &AuthorizationSetup{Together: true} }, func(t *T) {
 		t.judgeCompleted("auth.client.as-location-free", "if the authorization server is on the origin of the protected server")
 	}),
@@ -96,7 +111,7 @@ var authScenarios = []*Scenario{
 	authScenario("auth/no-registration", []string{"auth.client.other-client-id"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{NoRegistration: true}}, Client: &authserver.Client{ID: "mcpconform-registered-client", Secret: "mcpconform-client-secret"}}
 	}, judgeNoRegistration),
-	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh"}, func() *AuthorizationSetup {
+	authScenario("auth/lapsed", []string{"auth.client.handles-401", "auth.client.pkce-fresh", "auth.client.code-once"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Lapse: true, Servers: []authserver.Options{{NoRefresh: true}}}
 	}, judgeLapsed),
 	authScenario("auth/refresh", []string{"auth.client.resource-token-request"}, func() *AuthorizationSetup { return &AuthorizationSetup{Lapse: true} }, nil),
@@ -153,11 +168,36 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 		},
 	}
 	switch name {
+	case AuthorizationBaseline:
+		// Answers and notifications are messages that need a token, too.
+		s.Options = func(run *ScenarioRun) server.Options {
+			o := Scripted(func(a *Asker) { a.AskUser("authorized-ping", "ping", nil) })(run)
+			o.Behaviour.HTTP.Middleware = atRoot
+			return o
+		}
 	case "auth/no-registration":
 		s.Official = "auth/pre-registration"
 	case "auth/root":
 		s.Transports = overHTTP() // HTTP+SSE has a path for each of its two endpoints
 	}
+	return s
+}
+
+// tokenAuthScenario is a server whose authorization server offers one method of client
+// authentication alone.
+func tokenAuthScenario(name, official, method string) *Scenario {
+	const id = "auth.client.token-endpoint-auth"
+	s := authScenario(name, []string{id}, func() *AuthorizationSetup {
+		return &AuthorizationSetup{Servers: []authserver.Options{{TokenAuth: method}}}
+	}, func(t *T) {
+		switch {
+		case t.ObtainedToken():
+			t.Exercised(id)
+		case len(t.Flow.steps(authserver.Token)) == 0 && t.controlPasses(id):
+			t.Inconclusive("the client requests no token if the only method of client authentication is "+method, id)
+		}
+	})
+	s.Official = official
 	return s
 }
 
@@ -295,12 +335,9 @@ func judgeNoRegistration(t *T) {
 			return
 		}
 	}
-	const told = "the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it"
-	if t.Authorizes && !t.Ending.Attended && t.controlPasses(id) {
-		t.Violation(id, told+", although no registration is offered", t.lastStep()...)
-		return
-	}
-	t.Inconclusive(told+"; if it reads its client id from elsewhere, set that to mcpconform-registered-client", id)
+	// Where a client takes its id from is its own affair.
+	t.Inconclusive("the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it; "+
+		"if it reads its client id from elsewhere, set that to mcpconform-registered-client", id)
 }
 
 // judgeLapsed judges what the client does when its token expires in the middle of a
@@ -319,6 +356,9 @@ func judgeLapsed(t *T) {
 		return
 	}
 	t.Exercised(again)
+	if !t.hasFindings("auth.client.code-once") {
+		t.Exercised("auth.client.code-once")
+	}
 	first, second := asks[0], asks[len(asks)-1]
 	if challenge := first.Values.Get("code_challenge"); challenge != "" {
 		t.Check(challenge != second.Values.Get("code_challenge"), fresh, "two authorization requests carry the same code challenge", first.Event, second.Event)
@@ -480,6 +520,11 @@ func (t *T) judgeAuthorization(s Step) {
 
 func (t *T) judgeTokenRequest(s Step) {
 	t.judgeResourceParameter(s, "auth.client.resource-token-request", "token")
+	const form = "auth.client.token-request-form"
+	t.Check(s.Method == http.MethodPost, form, "the token request is a "+s.Method+", not a POST", s.Event)
+	t.Check(!s.InQuery, form, "the parameters of the token request are in the query of the URI, not in the body", s.Event)
+	t.judgeCredentials(s)
+	t.judgeCodeOnce(s)
 	if s.Values.Get("grant_type") != "authorization_code" {
 		return
 	}
@@ -498,6 +543,49 @@ func (t *T) judgeTokenRequest(s Step) {
 			t.Violation(id, "the code_verifier does not match the code_challenge", a.Event, s.Event)
 		default:
 			t.Check(isVerifier(verifier), id, "the code_verifier does not have the form that PKCE prescribes", s.Event)
+		}
+	}
+}
+
+// judgeCredentials judges how a client that got a secret at its registration
+// authenticates itself (OAuth 2.1, sections 2.4 and 3.2.1).
+func (t *T) judgeCredentials(s Step) {
+	const id = "auth.client.token-endpoint-auth"
+	if len(s.Auth) > 1 {
+		t.Violation(id, "the token request authenticates the client in more than one way: "+strings.Join(s.Auth, ", "), s.Event)
+		return
+	}
+	for _, r := range t.Flow.steps(authserver.Registration) {
+		granted, _ := r.Answer["token_endpoint_auth_method"].(string)
+		if r.Client == "" || r.Client != s.Client && len(s.Auth) > 0 || r.Server != s.Server || r.Answer["client_secret"] == nil {
+			continue
+		}
+		asked, _ := r.Body["token_endpoint_auth_method"].(string)
+		if asked == "" {
+			asked = authserver.AuthBasic // (RFC 7591, section 2)
+		}
+		switch {
+		case len(s.Auth) == 0 && asked == granted:
+			t.Violation(id, "the token request does not authenticate the client, which got a secret at its registration", r.Event, s.Event)
+		case len(s.Auth) == 0:
+			t.Warning(id, "the token request does not authenticate the client, although the authorization server has given it a secret and the method "+granted, r.Event, s.Event)
+		case s.Auth[0] != granted:
+			t.Warning(id, "the client authenticates itself by "+s.Auth[0]+"; the authorization server offers "+granted, r.Event, s.Event)
+		default:
+			t.Exercised(id)
+		}
+		return
+	}
+}
+
+// judgeCodeOnce judges whether a code is redeemed that was redeemed before. A request
+// that was refused may be repeated with another method of client authentication.
+func (t *T) judgeCodeOnce(s Step) {
+	code := s.Values.Get("code")
+	for _, earlier := range t.Flow.steps(authserver.Token) {
+		if code != "" && earlier.At.Before(s.At) && earlier.Server == s.Server && earlier.Values.Get("code") == code && earlier.Status/100 == 2 {
+			t.Violation("auth.client.code-once", "the client redeems a code a second time, after it got a token for it", earlier.Event, s.Event)
+			return
 		}
 	}
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -35,6 +36,9 @@ type AuthorizationSetup struct {
 	Client *authserver.Client
 	// Lapse revokes all tokens once, in the middle of a session.
 	Lapse bool
+	// Redirects answers one message in the middle of a session with a redirect to
+	// another origin.
+	Redirects bool
 }
 
 // Flow is how a client obtained a token, and how it used it. It is complete
@@ -51,6 +55,10 @@ type Flow struct {
 	documents []*wire.Event // requests to the protected server for metadata documents
 	posts     int           // messages with a token
 	lapsed    bool
+
+	target     string      // of the redirect, or ""
+	redirected bool        // a message was answered with the redirect
+	followed   *wire.Event // the first request at the target that shows a token
 }
 
 // Step is one request to an authorization server.
@@ -69,6 +77,9 @@ type Shown struct {
 }
 
 const maxSteps = 1000
+
+// handshakePosts is how many POSTs the handshake takes.
+const handshakePosts = 2
 
 // protect makes a server's options those of a protected one, and starts its
 // authorization servers. The function that it returns stops them.
@@ -119,6 +130,16 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		} else {
 			stops = append(stops, serveHandler(ctx, listener, as))
 		}
+	}
+	if setup.Redirects {
+		listener, err := e.listen()
+		if err != nil {
+			return nil, stop, fmt.Errorf("listen as the target of a redirect: %w", err)
+		}
+		f.target = "http://" + listener.Addr().String()
+		log := e.Trace.Connect(transport.NameOAuth, label)
+		f.logs = append(f.logs, log)
+		stops = append(stops, serveHandler(ctx, listener, f.elsewhere(log)))
 	}
 	if setup.Client != nil {
 		endpoint.ClientID, endpoint.ClientSecret = setup.Client.ID, setup.Client.Secret
@@ -175,8 +196,7 @@ func (f *Flow) issued(token string) bool {
 func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	f.mu.Lock()
 	if f.setup.Lapse && !f.lapsed && r.Method == http.MethodPost {
-		// The handshake consists of two POSTs.
-		if f.posts++; f.posts == 3 {
+		if f.posts++; f.posts == handshakePosts+1 {
 			f.lapsed = true
 			for _, s := range f.servers {
 				s.Revoke()
@@ -197,7 +217,48 @@ func (f *Flow) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := peek(w, r) // the server sees the error, too
 		f.note(r, string(body))
+		if f.redirects(r) {
+			http.Redirect(w, r, f.target+r.URL.Path, http.StatusTemporaryRedirect)
+			return
+		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// redirects reports whether a request is the one that is answered with a redirect:
+// the first message with a token after the handshake.
+func (f *Flow) redirects(r *http.Request) bool {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if f.target == "" || r.Method != http.MethodPost || !f.issued(token) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.posts++; f.posts != handshakePosts+1 {
+		return false
+	}
+	f.redirected = true
+	return true
+}
+
+// elsewhere serves the target of the redirect, where nothing is. What comes is
+// recorded without its header, which may hold a token.
+func (f *Flow) elsewhere(log *wire.Log) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shows := slices.ContainsFunc(f.tokens(), func(token string) bool {
+			return strings.Contains(r.URL.RawQuery, token) || slices.ContainsFunc(slices.Collect(maps.Values(r.Header)), func(values []string) bool {
+				return strings.Contains(strings.Join(values, "\n"), token)
+			})
+		})
+		e, _ := log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: "redirected", HTTP: &wire.Head{
+			Method: r.Method, URL: "http://" + r.Host + r.URL.Path, Header: http.Header{},
+		}})
+		f.mu.Lock()
+		if shows && f.followed == nil {
+			f.followed = e
+		}
+		f.mu.Unlock()
+		http.NotFound(w, r)
 	})
 }
 

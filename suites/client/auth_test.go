@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
@@ -148,6 +150,44 @@ func constant() meddling {
 	return m
 }
 
+// tripping sends another request in place of each token request. It gets the body as
+// text.
+type tripping func(r *http.Request, body string) *http.Request
+
+func (f tripping) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r = f(r, string(body))
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// repeating sends each token request twice.
+type repeating struct{}
+
+func (repeating) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	again := r.Clone(r.Context())
+	r.Body, again.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(bytes.NewReader(body))
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		var second *http.Response
+		if second, err = http.DefaultTransport.RoundTrip(again); err == nil {
+			err = second.Body.Close()
+		}
+	}
+	return resp, err
+}
+
 func about(part string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return strings.Contains(r.URL.Path, part) }
 }
@@ -241,7 +281,29 @@ func authorizationFaults() []authorizationFault {
 				document["authorization_servers"] = []any{}
 			}
 		})},
-		{"registration only", "auth.client.other-client-id", result.Warn, "auth/no-registration", asking(set("client_id", "another"))},
+		{"token request with GET", "auth.client.token-request-form", result.Fail, flow, tripping(func(r *http.Request, body string) *http.Request {
+			get := r.Clone(r.Context())
+			get.Method, get.URL.RawQuery, get.Body, get.ContentLength = http.MethodGet, body, http.NoBody, 0
+			return get
+		})},
+		{"token request in the query", "auth.client.token-request-form", result.Fail, flow, tripping(func(r *http.Request, body string) *http.Request {
+			post := r.Clone(r.Context())
+			post.URL.RawQuery, post.Body, post.ContentLength = body, http.NoBody, 0
+			return post
+		})},
+		{"code redeemed twice", "auth.client.code-once", result.Warn, flow, repeating{}},
+		{"secret not sent in the form", "auth.client.token-endpoint-auth", result.Fail, "auth/token-post", redeeming(remove("client_secret"))},
+		{"secret not sent in the header", "auth.client.token-endpoint-auth", result.Fail, "auth/token-basic", meddling{request: func(r *http.Request, _ url.Values) {
+			r.Header.Del("Authorization")
+		}}},
+		{"secret sent in two ways", "auth.client.token-endpoint-auth", result.Fail, "auth/token-basic", redeeming(set("client_secret", "again"))},
+		{"secret sent in another way", "auth.client.token-endpoint-auth", result.Warn, "auth/token-basic", meddling{request: func(r *http.Request, form url.Values) {
+			if id, secret, ok := r.BasicAuth(); ok {
+				r.Header.Del("Authorization")
+				form.Set("client_id", id)
+				form.Set("client_secret", secret)
+			}
+		}}},
 	}
 }
 
@@ -278,7 +340,19 @@ type tokenFault struct {
 
 func tokenFaults() []tokenFault {
 	token := func(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") }
+	// without takes the token from messages that hold a text.
+	without := func(text string) func(r *http.Request) {
+		return func(r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if err == nil && bytes.Contains(body, []byte(text)) {
+				r.Header.Del("Authorization")
+			}
+		}
+	}
 	return []tokenFault{
+		{"without a token in notifications", "auth.client.every-request", without("notifications/initialized")},
+		{"without a token in answers", "auth.client.every-request", without(`"id":"authorized-ping"`)},
 		{"without a token at times", "auth.client.every-request", func(r *http.Request) {
 			if r.Method == http.MethodGet {
 				r.Header.Del("Authorization")
@@ -334,6 +408,60 @@ func broken(id string) result.Verdict {
 	return result.Warn
 }
 
+// TestRedirectWithToken runs a client whose transport follows redirects, with its
+// token or without it.
+func TestRedirectWithToken(t *testing.T) {
+	for name, test := range map[string]struct {
+		shows bool
+		want  result.Verdict
+	}{"with the token": {true, result.Warn}, "without the token": {false, result.Pass}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := authorized(t, "auth/redirect", func(c *reference.Standalone) {
+				u, err := url.Parse(c.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				proxy := httptest.NewServer(&httputil.ReverseProxy{
+					Rewrite: func(r *httputil.ProxyRequest) {
+						r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
+						r.Out.Host = u.Host
+					},
+					FlushInterval: -1,
+					ModifyResponse: func(resp *http.Response) error {
+						if resp.StatusCode != http.StatusTemporaryRedirect {
+							return nil
+						}
+						r, err := http.NewRequestWithContext(resp.Request.Context(), http.MethodPost, resp.Header.Get("Location"), nil)
+						if err != nil {
+							return err
+						}
+						if test.shows {
+							r.Header.Set("Authorization", resp.Request.Header.Get("Authorization"))
+						}
+						followed, err := http.DefaultTransport.RoundTrip(r)
+						if err == nil {
+							err = followed.Body.Close()
+						}
+						return err
+					},
+				})
+				t.Cleanup(proxy.Close)
+				c.URL = proxy.URL + u.Path
+				c.Authorizer.Transport = reading(func(_ *http.Request, document map[string]any) {
+					if document["resource"] != nil {
+						document["resource"] = c.URL
+					}
+				})
+			})
+			if q := requirement(t, run, "auth.client.no-foreign-tokens"); q.Verdict != test.want {
+				t.Errorf("the verdict is %s: %s %v", q.Verdict, q.Reason, q.Findings)
+			}
+		})
+	}
+}
+
 // TestUnauthorizedClients are clients that do not seek authorization, or only
 // as far as they like.
 func TestUnauthorizedClients(t *testing.T) {
@@ -366,6 +494,11 @@ func TestUnauthorizedClients(t *testing.T) {
 	}
 	if got := run(t, false, stubborn)["auth.client.handles-401"]; got != result.Fail {
 		t.Errorf("endless repetition is %q", got)
+	}
+	// Where a client takes its id from is its own affair.
+	foreign := authorized(t, "auth/no-registration", func(c *reference.Standalone) { c.Authorizer.ID = "" })
+	if q := requirement(t, foreign, "auth.client.other-client-id"); q.Verdict != result.Inconclusive {
+		t.Errorf("a client id of its own is %s", q.Verdict)
 	}
 	// A new token is not asked for in the middle of a session.
 	lapsed := authorized(t, "auth/lapsed", func(c *reference.Standalone) {
