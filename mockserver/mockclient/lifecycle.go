@@ -21,6 +21,20 @@ var lifecycleFaults = []Fault{
 		Collateral: []string{"lifecycle.init.client-waits", "lifecycle.init.initialized-before-operation"},
 	},
 	{
+		ID: "lifecycle.list-second", Requirement: "lifecycle.init.first", Transports: overStdio,
+		Summary: "A ping and tools/list come before initialize.",
+		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
+			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"first","method":"ping"}`)}, {Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
+		}),
+		Collateral: []string{"lifecycle.init.client-waits", "lifecycle.init.initialized-before-operation"},
+	},
+	{
+		ID: "lifecycle.roots-change-early", Requirement: "lifecycle.capability.client-emits-roots-list-changed", Scenario: "lifecycle/slow-answer", Transports: overStdio,
+		Summary: "A change of the roots, which is not declared, is announced before initialize is answered.",
+		Apply: all(changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
+			behind(calls("initialize"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`), dropping(calls("notifications/roots/list_changed"))),
+	},
+	{
 		ID: "lifecycle.never-initializes", Requirement: "lifecycle.init.client-initiates",
 		Summary: "A request comes before initialize.",
 		Apply:   before(calls("initialize"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),

@@ -111,6 +111,9 @@ func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.
 // silentTo reports whether a request of the script was not answered while the client
 // was running.
 func (t *T) silentTo(x *judge.Exchange) bool {
+	if x == nil || x.Response != nil {
+		return false
+	}
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
 			if e.Kind == wire.KindTimeout && e.Conn == x.Request.Conn && e.Seq > x.Request.Seq {
@@ -249,8 +252,10 @@ func judgeEverything(t *T) {
 		case id == "http.client.messages-before-response" && t.Transport != "http":
 		case last, first != nil && t.replied(first):
 			t.Exercised(id)
-		case first != nil && first.Response == nil && t.silentTo(first):
+		case t.silentTo(first):
 			t.Violation(id, "the client answers no request of the server while it waits for an answer itself", first.Request)
+		case t.lost(first) != "":
+			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself", first.Request)
 		}
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {

@@ -226,16 +226,18 @@ func (e *Engine) ended(i int, t *T) {
 	}
 }
 
-// maxRepeats is how often a scenario that the client has broken off is run again.
+// maxRepeats is how often a scenario is run again.
 const maxRepeats = 2
 
-// repeat runs a scenario again that the client has broken off or was stopped in, and
-// returns the outcome that counts: on a busy machine a client may give up on any
-// server, so what the server did is to blame only if the client breaks off again. A
-// client that was stopped because it was silent gets the whole time limit.
+// repeat runs a scenario again that the client has broken off or was stopped in, or in
+// which it did not answer in time, and returns the outcome that counts: on a busy
+// machine a client may give up on any server, or be slow, so what the server did is to
+// blame only if that happens again. A client that was stopped because it was silent
+// gets the whole time limit.
 func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	ok, decided, _ := t.Continued()
-	if ok || !decided || t.Ending.Exit == nil && !t.Ending.Silent || t.Ending.Attended || !t.accused() {
+	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
+	if !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.accused() {
 		return t
 	}
 	again := &T{

@@ -56,8 +56,10 @@ var stdioScenarios = []*Scenario{
 			case c == nil || len(requests(c)) == 0:
 			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
 				t.Violation(id, "the client hangs when the server process ends by itself", lastEvents(c, 3)...)
-			case t.Ending.Exit != nil && t.Ending.Exit.Signal != "":
-				t.Violation(id, "the client "+t.Ending.Exit.String()+" when the server process ends by itself", lastEvents(c, 3)...)
+			case t.died() != "":
+				t.Violation(id, "the client "+t.died()+" when the server process ends by itself", lastEvents(c, 3)...)
+			case t.Ending.uncaught():
+				t.Inconclusive("the client ended with a stack trace when the server process ended by itself, so it may have reported that or failed", id)
 			default:
 				t.Exercised(id)
 			}
