@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -215,6 +216,19 @@ var featureFaults = []Fault{
 		ID: "elicitation.enum-death", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
 		Summary:    "A form with an enum ends the client.",
 		Apply:      dyingOf("Please fill in: enum"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "elicitation.boolean-silence", Requirement: "elicitation.schema.client-supports", Scenario: elicitation,
+		Summary: "After a form with a boolean the client answers nothing any more, not even pings.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if m.IsResponse() && heard(conn, "Please fill in: boolean") {
+					return nil
+				}
+				return []outgoing{out}
+			}}
+		}),
 		Collateral: []string{"base.response.present"},
 	},
 	{

@@ -76,6 +76,15 @@ var authScenarios = []*Scenario{
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
+	authScenario("auth/challenge-list", []string{"auth.client.parse-www-authenticate"}, func() *AuthorizationSetup {
+		// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
+		return &AuthorizationSetup{Protection: server.Protection{
+			MetadataPath: elsewhere,
+			Challenge: func(metadata, _ string) []string {
+				return []string{`Basic realm="staff, all of them", bearer error="invalid_token", resource_metadata="` + metadata + `"`}
+			},
+		}}
+	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
 	authScenario("auth/issuer-path", []string{"auth.client.as-metadata-location"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{Servers: []authserver.Options{{Issuer: "/tenant/one"}}}
 	}, judgeIssuerPath),

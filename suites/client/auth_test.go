@@ -252,6 +252,9 @@ func authorizationFaults() []authorizationFault {
 		{"metadata only from the well-known URL, with several challenges", "auth.client.parse-www-authenticate", result.Fail, "auth/challenges", elsewhere(about("/documents/"), func(u *url.URL) {
 			u.Path = "/.well-known/oauth-protected-resource/mcp"
 		})},
+		{"metadata only from the well-known URL, with challenges in a list", "auth.client.parse-www-authenticate", result.Fail, "auth/challenge-list", elsewhere(about("/documents/"), func(u *url.URL) {
+			u.Path = "/.well-known/oauth-protected-resource/mcp"
+		})},
 		{"path of the issuer appended", "auth.client.as-metadata-location", result.Fail, "auth/issuer-path", elsewhere(about("oauth-authorization-server/tenant"), func(u *url.URL) {
 			u.Path = "/tenant/one/.well-known/oauth-authorization-server"
 		})},

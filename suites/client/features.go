@@ -313,6 +313,7 @@ func askSampling(a *Asker) {
 		}
 		return params
 	}
+	a.Greet("before-sampling")
 	a.AskUser("sampling-plain", method, plain)
 	a.AskLike("sampling-full", method, with(map[string]any{
 		"messages": []any{
@@ -397,6 +398,7 @@ func askElicitation(a *Asker) {
 		a.Fence("after-elicitation")
 		return
 	}
+	a.Greet("before-elicitation")
 	var all []string
 	for i, f := range forms {
 		params := form(f.name)

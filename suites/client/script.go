@@ -24,7 +24,8 @@ type Asker struct {
 	// further requests would only cost the same time again.
 	Silent bool
 
-	raw bool // raw texts were sent, with ids that the log does not know
+	raw        bool // raw texts were sent, with ids that the log does not know
+	responsive bool // the client has answered the ping of Greet
 }
 
 // During returns the middleware, for all methods, that runs a script once in a
@@ -107,14 +108,30 @@ func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...
 // this form is refused, the plain one is sent again under the id with [control]
 // behind it: the client may refuse everything from some point on, because its user
 // has had enough or because it limits how often it is asked.
+//
+// If no answer comes, a ping tells a client that waits for its user from one that hangs.
 func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks ...string) {
-	if m := a.AskUser(id, method, params, breaks...); m != nil && m.Kind == wire.ErrorResponse {
+	if a.Silent {
+		return
+	}
+	switch m := a.AskUser(id, method, params, breaks...); {
+	case m != nil && m.Kind == wire.ErrorResponse:
 		a.AskUser(id+control, method, plain)
+	case m == nil && a.Silent && a.responsive:
+		a.Silent = false
+		a.Fence(id + "-alive")
+		a.Silent = true
 	}
 }
 
 // control ends the id of the request that is sent after a refusal.
 const control = "-control"
+
+// Greet pings the client to learn whether it answers pings at all. It may not.
+func (a *Asker) Greet(id string) {
+	a.responsive = a.AskUser(id, "ping", nil) != nil
+	a.Silent = false
+}
 
 func (a *Asker) ask(due bool, id any, method string, params map[string]any, breaks []string) *wire.Message {
 	if a.Silent {
