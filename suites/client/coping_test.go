@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -222,6 +223,31 @@ func TestCursorOfAnEndedProcess(t *testing.T) {
 			})}, suites.Options{Timeout: 40 * time.Second})
 			if q := requirement(t, run, "pagination.client.cursor-not-persisted"); q.Verdict != test.want {
 				t.Errorf("the verdict is %s: %s", q.Verdict, q.Reason)
+			}
+		})
+	}
+}
+
+// TestLateOnce launches a client that leaves a ping unanswered: what happens once may
+// be the machine's doing.
+func TestLateOnce(t *testing.T) {
+	const scenario, id = "exchange/notifications", "cancellation.ignore-unknown"
+	for name, test := range map[string]struct {
+		times int32
+		want  result.Verdict
+	}{"once": {1, result.Pass}, "always": {1000, result.Warn}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var launches atomic.Int32
+			run := conducted(t, suites.ClientScenarios{Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: calmTime}
+				if p.Scenario == scenario && launches.Add(1) <= test.times {
+					with(dropped(func(m *wire.Message) bool { return m.ID.Key() == wire.StringID("after-cancelled").Key() }))(&c)
+				}
+				return c.Run(ctx)
+			})}, suites.Options{Timeout: 40 * time.Second})
+			if q := requirement(t, run, id); q.Verdict != test.want {
+				t.Errorf("%s is %s after %d launches: %s", id, q.Verdict, launches.Load(), q.Reason)
 			}
 		})
 	}
