@@ -282,6 +282,16 @@ var utilityFaults = []Fault{
 		Collateral: []string{"ping.either-side"},
 	},
 	{
+		ID: "ping.refused-later", Requirement: "ping.response-prompt", Scenario: requests,
+		Summary: "Pings are refused once requests of unknown methods have come.",
+		Apply:   refusing(replies("last-ping")),
+	},
+	{
+		ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: rootsSeen,
+		Summary: "Pings are refused once requests were cancelled.",
+		Apply:   refusing(replies("after-cancelling")),
+	},
+	{
 		ID: "ping.one-way", Requirement: "ping.either-side", Scenario: requests,
 		Summary:    "A ping of the server is refused: only clients may send them.",
 		Apply:      refusing(results),

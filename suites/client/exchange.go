@@ -66,6 +66,9 @@ var exchangeScenarios = []*Scenario{
 						t.Exercised(id)
 					case t.silentTo(x):
 						t.Violation(id, "the client does not answer pings any more after such notifications", x.Request)
+					case t.lost(x) != "" && fence == "after-malformed":
+						// It gave no response to them; that it should go on, the text does not say.
+						t.Warning(id, t.lost(x)+" after malformed notifications", lastEvents(t.last(), 6)...)
 					case t.lost(x) != "":
 						t.Violation(id, t.lost(x)+" after such notifications", lastEvents(t.last(), 6)...)
 					}
@@ -245,6 +248,9 @@ func judgeEverything(t *T) {
 		} else if t.lost(x) != "" {
 			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(), x.Request)
 		}
+	}
+	if x, ok := t.Answered("last-ping"); ok && x.Result() == nil && served[true] {
+		t.Violation("ping.response-prompt", "pings are refused after requests of unknown methods", x.Events()...)
 	}
 	first := t.Asked("a word")
 	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {

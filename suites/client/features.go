@@ -69,8 +69,10 @@ var featureScenarios = []*Scenario{
 		Judge: func(t *T) {
 			if x, ok := t.Answered("after-cancelling"); ok && x.Response.Msg.Kind == wire.Result {
 				t.Exercised("cancellation.either-side", "cancellation.race")
-			} else if _, before := t.Answered("before-cancelling"); before && t.lost(x) != "" {
+			} else if before, served := t.Answered("before-cancelling"); served && t.lost(x) != "" {
 				t.Violation("cancellation.race", t.lost(x)+" after requests to it were cancelled", x.Request)
+			} else if ok && before.Result() != nil {
+				t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
 			}
 			const id = "roots.list.current"
 			if !t.declares("roots") {

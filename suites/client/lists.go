@@ -187,7 +187,7 @@ var listScenarios = []*Scenario{
 		Judge: func(t *T) {
 			const id = "resources.uri-scheme.file-virtual"
 			switch x := t.sent("resources/read"); {
-			case t.Baseline.sent("resources/read") == nil || t.sent("resources/list") == nil || t.Ending.Attended && x == nil:
+			case !t.Baseline.readFromList("resources/list") || t.sent("resources/list") == nil || t.Ending.Attended && x == nil:
 			case x == nil:
 				t.Violation(id, "the client reads no resource if the URIs name files that do not exist, although it does read resources in the baseline", lastEvents(t.last(), 4)...)
 			default:
@@ -411,10 +411,10 @@ func judgeEmptyFirst(t *T) {
 	for method, use := range used {
 		first := t.sent(method)
 		switch {
-		case first == nil || first.Result() == nil || t.Baseline.sent(use.method) == nil || t.interrupted():
+		case first == nil || first.Result() == nil:
 		case slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return readsOn(c, method, secondPage+method) }):
 			t.Exercised(id)
-		case t.sent(use.method) == nil && t.Baseline.readFromList(method):
+		case t.sent(use.method) == nil && t.Baseline.readFromList(method) && !t.interrupted():
 			t.Violation(id, "the client takes the first page of "+method+", which is empty and has a nextCursor, for the whole list: it then does without "+
 				use.method+", which it uses with an ordinary server", first.Events()...)
 		}
@@ -430,7 +430,7 @@ func (t *T) readFromList(method string) bool {
 		for _, x := range requests(c) {
 			items, _ := x.Result()[listed[method]].([]any)
 			for _, item := range items {
-				if name, ok := wire.At(item, use.key).(string); ok && x.Method() == method {
+				if name, ok := wire.At(item, use.key).(string); ok && x.Method() == method && shown[name] == nil {
 					shown[name] = x.Response
 				}
 			}
