@@ -27,7 +27,8 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "sampling.undeclared-code", Requirement: "lifecycle.capability.client-refuses-sampling", Scenario: sampling, WarnOnly: true,
-		Summary: "sampling/createMessage, which is not declared, is refused with -32603.",
+		Summary:    "sampling/createMessage, which is not declared, is refused with -32603.",
+		Collateral: []string{"base.error.invalid-params"}, // of elicitation
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "sampling")
 			delete(o.Answers, "sampling/createMessage")
