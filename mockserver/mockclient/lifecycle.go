@@ -96,8 +96,9 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.version-misspelled", Requirement: "lifecycle.version.revision-name",
-		Summary: "initialize names the version 2025-6-18.",
-		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" }),
+		Summary:    "initialize names the version 2025-6-18.",
+		Apply:      params("initialize", func(p object) { p["protocolVersion"] = "2025-6-18" }),
+		Collateral: []string{"lifecycle.version.client-supported"},
 	},
 	{
 		ID: "lifecycle.leaves-good-version", Requirement: "lifecycle.version.client-supported",
