@@ -417,7 +417,7 @@ var authFaults = []Fault{
 		Summary: "Whatever has the form of a token is taken for one.",
 		Collateral: []string{
 			"auth.server.other-tokens-refused", "auth.server.audience-validated", "auth.server.expired-token-401",
-			"auth.server.invalid-token-401", "auth.server.validates-first",
+			"auth.server.invalid-token-401", "auth.server.validates-first", "security.session.bound-to-user",
 		},
 		Apply: trusting(func(token string, _ *http.Request) bool { return token != NarrowToken }),
 	},
