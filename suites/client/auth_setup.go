@@ -217,7 +217,7 @@ func (f *Flow) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := peek(w, r) // the server sees the error, too
 		f.note(r, string(body))
-		if f.redirects(r) {
+		if f.redirects(r, body) {
 			http.Redirect(w, r, f.target+r.URL.Path, http.StatusTemporaryRedirect)
 			return
 		}
@@ -226,15 +226,18 @@ func (f *Flow) watch(next http.Handler) http.Handler {
 }
 
 // redirects reports whether a request is the one that is answered with a redirect:
-// the first message with a token after the handshake.
-func (f *Flow) redirects(r *http.Request) bool {
+// the first one with a token that belongs neither to the handshake nor to liveness.
+func (f *Flow) redirects(r *http.Request, body []byte) bool {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if f.target == "" || r.Method != http.MethodPost || !f.issued(token) {
 		return false
 	}
+	if m := wire.Parse(body); m.Kind != wire.Request || !operation(m.Method) {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.posts++; f.posts != handshakePosts+1 {
+	if f.redirected {
 		return false
 	}
 	f.redirected = true
