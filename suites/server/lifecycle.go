@@ -236,7 +236,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			if offered != client.Version {
 				// It has to be one that the server supports.
 				s := t.Connect(ofVersion(offered))
-				again := t.CallOn(s, "initialize", s.InitializeParams())
+				again := t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 				t.Expect(again).To(HaveMember("protocolVersion", offered), "when the client asks for the version that the server offered")
 			}
 		},
