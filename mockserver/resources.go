@@ -165,7 +165,8 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
-		Summary: "Who has subscribed to any resource gets the updates of all.",
+		Summary:    "Who has subscribed to any resource gets the updates of all.",
+		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
 		Apply: wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != watched {
 				r.Session.Notify("notifications/resources/updated", object{"uri": watched})

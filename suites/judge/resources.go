@@ -198,6 +198,8 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 				if e.Seq < last {
 					rec.Pass("resources.updated.sub-resource", wire.Client)
 				}
+			case s == nil && below(byURI, updated, func(*subscription) bool { return true }):
+				// It may have been on its way when the subscription above it ended.
 			case s == nil && some:
 				// What a sub-resource is called is up to the server.
 				rec.Warn("resources.updated.only-subscribed", wire.Server,
@@ -213,9 +215,14 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 // covered reports whether a subscription holds for a URI or for one above it: an
 // update may name a sub-resource (schema#resourceupdatednotification).
 func covered(byURI map[string]*subscription, uri string) bool {
+	return below(byURI, uri, func(s *subscription) bool { return s.asked })
+}
+
+// below reports whether a subscription that fits is one to a URI or to one above it.
+func below(byURI map[string]*subscription, uri string, fits func(*subscription) bool) bool {
 	held := func(prefix string) bool {
 		s := byURI[prefix]
-		return s != nil && s.asked
+		return s != nil && fits(s)
 	}
 	if held(uri) {
 		return true
