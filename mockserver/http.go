@@ -909,7 +909,7 @@ var httpFaults = []Fault{
 		Apply:      func(o *server.Options) { o.Behaviour.HTTP.KeepSession = true },
 	},
 	{
-		ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: overHTTP, WarnOnly: true,
+		ID: "http.delete-fails", Requirement: "http.server.delete-session", Transports: overHTTP,
 		Summary: "DELETE is answered with 500.",
 		Apply: refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
 			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""

@@ -119,7 +119,7 @@ var resourceFaults = []Fault{
 		Apply:   firstOnly("notifications/resources/list_changed"),
 	},
 	{
-		ID: "resources.update-of-another", Requirement: "resources.updated.only-subscribed", WarnOnly: true,
+		ID: "resources.update-of-another", Requirement: "resources.updated.only-subscribed",
 		Summary:    "Updates name a resource that nobody has subscribed to.",
 		Collateral: []string{"resources.updated.sent"},
 		Apply:      params("notifications/resources/updated", having("uri", "mcpconform-unrelated://x")),
@@ -165,7 +165,7 @@ var resourceFaults = []Fault{
 	},
 	{
 		ID: "resources.update-of-others", Requirement: "resources.updated.only-subscribed",
-		Summary:    "Who has subscribed to any resource gets the updates of all.",
+		Summary:    "A client that has subscribed to any resource gets the updates of all.",
 		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
 		Apply: wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if held := r.Session.Subscriptions(); len(held) == 1 && held[0] != watched {

@@ -153,7 +153,7 @@ func TestOpenServer(t *testing.T) {
 func TestForeignGateway(t *testing.T) {
 	run := bareAt(t, check.Authorization{}, closed(`Basic realm="staff"`))
 	want := map[string]result.Verdict{
-		"auth.http-conform": result.Warn, "auth.server.www-authenticate-metadata-url": result.Fail,
+		"auth.http-conform":             result.Warn,
 		"auth.server.resource-metadata": result.Fail, "auth.server.validation-failure-challenge": result.Fail,
 	}
 	if diff := cmp.Diff(want, found(t, run)); diff != "" {

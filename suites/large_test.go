@@ -311,7 +311,9 @@ func hardSchemas(t *testing.T, id string) {
 				}}}
 			}
 			good := whole(t, transport.NameStdio, offer(h.fits), check.CallSafe)
-			if good.Verdict != result.Conformant {
+			// Listing a schema of a megabyte again and again passes the limits of a trace.
+			cut := good.Verdict == result.Incomplete && strings.HasPrefix(good.Reason, wire.ErrFlood.Error()) && faulted(good) == ""
+			if good.Verdict != result.Conformant && !cut {
 				t.Errorf("with a result that fits the run is %s %s: %s", good.Verdict, good.Reason, faulted(good))
 			}
 			bad := verdictOn(t, whole(t, transport.NameStdio, offer(h.unfit), check.CallSafe), id)

@@ -333,6 +333,9 @@ func TestStdioFloods(t *testing.T) {
 		conn := connect(t, c.mode, &Stdio{}, c.limits)
 		awaitKind(t, conn, wire.KindExit, wire.Server) // without a Close
 		want := []string{"start", "reading was stopped: " + c.reason, "ended by signal killed"}
+		if c.reason == wire.ErrFlood.Error() {
+			want = slices.Insert(want, 1, "the record ends here: "+c.reason)
+		}
 		if diff := cmp.Diff(want, history(conn.Log())); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", c.mode, diff)
 		}

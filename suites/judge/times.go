@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"net/http"
 	"sort"
 	"time"
 
@@ -23,8 +24,12 @@ const (
 // knew reports whether the sender of a message had certainly read an earlier one
 // of its peer: because that had come long before, or because the sender had by
 // then answered what came after it on the same stream. What else it sent proves
-// nothing: it may have been written before, however much of it there is.
+// nothing: it may have been written before, however much of it there is. Nor has it
+// read what it refused by an HTTP status, as busy servers do.
 func (c *Conversation) knew(later, earlier *wire.Event) bool {
+	if x := c.Carrier(earlier); x != nil && earlier.From == wire.Client && x.Head != nil && x.Status() >= http.StatusBadRequest {
+		return false
+	}
 	gap := later.At - earlier.At
 	return gap >= unread || gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq
 }
