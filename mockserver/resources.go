@@ -130,6 +130,11 @@ var resourceFaults = []Fault{
 		Apply:   refusing("resources/subscribe", server.MethodNotFound, always),
 	},
 	{
+		ID: "resources.subscribe-failing", Requirement: "resources.subscribe.accepted",
+		Summary: "resources/subscribe is declared, but fails with -32603 for each resource.",
+		Apply:   refusing("resources/subscribe", server.InternalError, always),
+	},
+	{
 		ID: "resources.unsubscribe-refused", Requirement: "resources.unsubscribe.accepted",
 		Summary: "resources/unsubscribe is refused with -32601.",
 		Apply:   refusing("resources/unsubscribe", server.MethodNotFound, always),

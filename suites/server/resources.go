@@ -232,22 +232,29 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
 		Needs:        check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
-			// Some resources may never change, so that there is nothing to subscribe to.
+			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not listed.
 			all := resourceURIs(t, 1<<16)
 			if len(all) == 0 {
 				t.Inconclusive("the server lists no resource to subscribe to")
 			}
 			tried := all[:min(len(all), maxRead)]
-			for i, uri := range tried {
+			others := len(all) > len(tried) || t.Target.List("resources/list").Err != nil
+			for i := 0; i < len(tried); i++ {
 				t.Clear()
+				uri := tried[i]
 				params := map[string]any{"uri": uri}
 				x := t.Call("resources/subscribe", params)
-				if last := i == len(tried)-1; x.Result() == nil && !refusedWith(x, -32601) {
-					if !last {
+				if x.Result() == nil && !refusedWith(x, -32601) {
+					if i == len(all)-1 && !others {
+						var filled []string
+						filled, others = filledIn(t)
+						tried = append(tried, filled...)
+					}
+					if i < len(tried)-1 {
 						continue
 					}
-					if len(all) > len(tried) || len(templates(t)) > 0 {
-						t.Inconclusive("the server refuses subscriptions to %d resources that it lists, but may grant them to others", len(tried))
+					if others {
+						t.Inconclusive("the server refuses subscriptions to %d of its resources, but may grant them to others", len(tried))
 					}
 				}
 				t.Expect(x).To(HaveResult(), "for the resource %s, as for each before it", wire.Quote(uri, 60))
@@ -658,6 +665,24 @@ func expansions(t *check.T, template string) (uris []string, suggested bool) {
 		uris = append(uris, expand(template, set))
 	}
 	return uris, suggested
+}
+
+// filledIn returns the URIs of resources of the templates, and whether a template may
+// have others that are of more use: only values that the server itself suggests are
+// sure to name something.
+func filledIn(t *check.T) (uris []string, others bool) {
+	usable := templates(t)
+	list := t.Target.List("resources/templates/list")
+	others = len(usable) < len(list.Items) || list.Err != nil
+	for _, template := range usable {
+		filled, suggested := expansions(t, template)
+		filled = slices.DeleteFunc(filled, func(uri string) bool {
+			return schema.CheckFormat("uri", uri) != "" || !hasContents(t.Call("resources/read", map[string]any{"uri": uri}))
+		})
+		uris = append(uris, filled...)
+		others = others || !suggested || len(filled) == 0
+	}
+	return uris, others
 }
 
 // constructs reports whether some value makes a template a URI. Only the server knows

@@ -198,14 +198,17 @@ func TestUndeclaredCompletion(t *testing.T) {
 			t.Errorf("%s: %s: %s", id, q.Verdict, q.Reason)
 		}
 	}
-	o.Behaviour.Methods = map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		if r.Method == "completion/complete" {
-			return map[string]any{"completion": map[string]any{"values": []any{}}}, nil
+	// An empty list of suggestions offers nothing; it is what offers something that has to be declared.
+	for want, values := range map[result.Verdict][]any{result.Pass: {}, result.Fail: {"red", "green"}} {
+		o.Behaviour.Methods = map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if r.Method == "completion/complete" {
+				return map[string]any{"completion": map[string]any{"values": values}}, nil
+			}
+			return next(ctx, r)
+		}}
+		if q := runFeatures(t, o, 0, declared)[declared]; q.Verdict != want {
+			t.Errorf("%s with the suggestions %v: %s: %s", declared, values, q.Verdict, q.Reason)
 		}
-		return next(ctx, r)
-	}}
-	if q := runFeatures(t, o, 0, declared)[declared]; q.Verdict != result.Fail {
-		t.Errorf("%s: %s: %s", declared, q.Verdict, q.Reason)
 	}
 }
 

@@ -85,6 +85,13 @@ var toolChecks = []*check.Check{
 			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			called, answered := 0, 0
 			tools := callable(t)
+			// The rules judge a result by the output schema that is listed both before and after the call.
+			describe := func() {
+				if slices.ContainsFunc(tools, func(tool map[string]any) bool { return tool["outputSchema"] != nil }) {
+					check.ReadList(t.Context, t.Session, "tools/list")
+				}
+			}
+			describe()
 			// If there are too many to call them all, those with a known role show most.
 			slices.SortStableFunc(tools, func(a, b map[string]any) int {
 				return cmp.Compare(unknownLast(t, a), unknownLast(t, b))
@@ -129,6 +136,7 @@ var toolChecks = []*check.Check{
 			if called == 0 {
 				t.Inconclusive(nothingCallable)
 			}
+			describe()
 			if answered == 0 {
 				t.Inconclusive("no tool call was answered in time: a longer --timeout may help")
 			}
