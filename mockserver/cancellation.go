@@ -70,7 +70,8 @@ var cancellationFaults = []Fault{
 	},
 	{
 		ID: "cancellation.keeps-lock", Requirement: "base.response.present",
-		Summary: "After the cancellation of a slow call no other call is answered in the session.",
+		Summary:    "After the cancellation of a slow call no other call is answered in the session.",
+		Collateral: []string{"cancellation.ignore-unknown"}, // where the session of the cancellation is used again
 		Apply: wrapping("tools/call", server.Named("slow", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			locked := r.Session.Value(lockKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 			if locked.Load() {

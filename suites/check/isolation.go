@@ -241,7 +241,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 			if s != nil && s == p.shared && p.shared.Fence(ctx) != nil {
 				p.stuck.Store(true)
 			}
-			p.doubt(ctx, f.Check)
+			_ = p.doubt(ctx, f.Check) // the check runs again in any case
 		}
 	case !f.last.unanswered && s != nil:
 		p.later(&p.again, f)
@@ -250,7 +250,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 		f.keep()
 	case s == nil:
 		p.later(&p.held, f)
-		p.doubt(ctx, f.Check)
+		_ = p.doubt(ctx, f.Check) // the check runs again in any case
 	default:
 		// Another process is at hand.
 		if s == p.shared && p.shared.Fence(ctx) != nil {

@@ -425,13 +425,12 @@ func needsToken(t *check.T) check.RPC {
 		request.Params = map[string]any{"uri": append(resourceURIs(t, 1), noResource)[0]}
 	case "prompts/get":
 		request.Params = map[string]any{"name": noPrompt}
-		for _, p := range prompts(t) {
+		if all := prompts(t); len(all) > 0 {
 			arguments := make(map[string]any)
-			for _, name := range argumentNames(p) {
+			for _, name := range argumentNames(all[0]) {
 				arguments[name] = "1"
 			}
-			request.Params = map[string]any{"name": p["name"], "arguments": arguments}
-			break
+			request.Params = map[string]any{"name": all[0]["name"], "arguments": arguments}
 		}
 	case "logging/setLevel":
 		request.Params = map[string]any{"level": "info"}

@@ -188,11 +188,16 @@ func overlap(l *check.List, member, key string) (page *client.Exchange, name str
 	return nil, ""
 }
 
-// stays reads a list anew and reports whether it is still as it was found. A list that
+// stays reads a list anew, twice, and reports whether it is still as it was found. A list that
 // changes while it is read may end with a cursor that has expired, or have an item on
 // two pages.
 func stays(t *check.T, method string, asFound func(*check.List) bool) bool {
-	return asFound(check.ReadList(t.Context, t.Session, method)) && asFound(check.ReadList(t.Context, t.Session, method))
+	for range 2 {
+		if !asFound(check.ReadList(t.Context, t.Session, method)) {
+			return false
+		}
+	}
+	return true
 }
 
 // noCursors are cursors that no server gives: one that reads like a text, and one
