@@ -39,78 +39,78 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.scheme-lower-case", Summary: "The scheme of the challenge is written bearer, its parameters in capitals.", Transports: overHTTP,
-		Why: "Schemes and names of parameters have no case (RFC 9110, section 11).", Source: at(challenges),
+		Why: "Schemes and names of parameters have no case (RFC 9110, section 11).", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`bearer RESOURCE_METADATA="` + metadata + `"` + coded(`, ERROR="CODE"`, code)}
 		}),
 	},
 	{
 		ID: "auth.scheme-capitals", Summary: "The scheme of the challenge is written BEARER.", Transports: overHTTP,
-		Why: "Schemes have no case (RFC 9110, section 11.1).", Source: at(challenges),
+		Why: "Schemes have no case (RFC 9110, section 11.1).", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`BEARER resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code)}
 		}),
 	},
 	{
 		ID: "auth.parameters-more", Summary: "The challenge has realm, scope, error_uri and a parameter of its own, before and after.", Transports: overHTTP,
-		Why: "A challenge may have other parameters.", Source: at(challenges),
+		Why: "A challenge may have other parameters.", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`Bearer realm="My, \"own\" realm=1", scope="read write", x-more=1, resource_metadata="` + metadata + `"` + coded(`, error="CODE", error_uri="https://example.com/?a=b,c"`, code)}
 		}),
 	},
 	{
 		ID: "auth.error-unquoted", Summary: "The error code of the challenge is not quoted.", Transports: overHTTP,
-		Why: headerForm, Source: at(challenges),
+		Why: headerForm, Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`Bearer ` + coded(`error=CODE, `, code) + `resource_metadata="` + metadata + `"`}
 		}),
 	},
 	{
 		ID: "auth.spaces", Summary: "The challenge has spaces and tabs around commas and equals signs, and an empty element.", Transports: overHTTP,
-		Why: headerForm, Source: at(challenges),
+		Why: headerForm, Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{"Bearer  " + coded("error = \"CODE\" \t, ,\t", code) + "resource_metadata = \"" + metadata + "\""}
 		}),
 	},
 	{
 		ID: "auth.escaped", Summary: "The URL in the challenge has a quoted pair.", Transports: overHTTP,
-		Why: headerForm, Source: at(challenges),
+		Why: headerForm, Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`Bearer resource_metadata="` + strings.Replace(metadata, "/", `\/`, 1) + `"` + coded(`, error="CODE"`, code)}
 		}),
 	},
 	{
 		ID: "auth.several-challenges", Summary: "One header has challenges of the schemes Basic and Digest before the one of Bearer.", Transports: overHTTP,
-		Why: "A header may have several challenges.", Source: at(challenges),
+		Why: "A header may have several challenges.", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`Basic realm="a, b", Digest nonce="x==", qop="auth", Bearer resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code)}
 		}),
 	},
 	{
 		ID: "auth.several-headers", Summary: "Challenges of other schemes come in headers of their own, before and after.", Transports: overHTTP,
-		Why: "A header may come several times.", Source: at(challenges),
+		Why: "A header may come several times.", Source: at(challenges), Changes: "challenge",
 		Apply: challengedWith(func(metadata, code string) []string {
 			return []string{`Negotiate`, `Bearer resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code), `Basic realm="x"`}
 		}),
 	},
 	{
 		ID: "auth.refusals-bare", Summary: "Refusals for lack of a token have no body.", Transports: overHTTP,
-		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"),
+		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"), Changes: "refusals",
 		Apply: unauthorizedWith("", ""),
 	},
 	{
 		ID: "auth.refusals-oauth", Summary: "Refusals for lack of a token have the JSON of an OAuth error.", Transports: overHTTP,
-		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"),
+		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"), Changes: "refusals",
 		Apply: unauthorizedWith("application/json", `{"error":"invalid_token","error_description":"no"}`),
 	},
 	{
 		ID: "auth.refusals-page", Summary: "Refusals for lack of a token have a page in HTML.", Transports: overHTTP,
-		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"),
+		Why: "The text asks for status and header.", Source: at("basic/authorization#error-handling"), Changes: "refusals",
 		Apply: unauthorizedWith("text/html", "<!doctype html><title>401</title>"),
 	},
 	{
 		ID: "auth.metadata-rich", Summary: "The resource metadata have all members of RFC 9728, and more.", Transports: overHTTP,
-		Why: "The other members are optional, and unknown ones allowed.", Source: at(challenges),
+		Why: "The other members are optional, and unknown ones allowed.", Source: at(challenges), Changes: "metadata",
 		Apply: naming(func(d object) {
 			d["scopes_supported"], d["resource_name"], d["resource_name#de"] = list{"read", "write"}, "Server", "Diener"
 			d["resource_documentation"], d["resource_policy_uri"], d["resource_tos_uri"] = "https://example.com/doc", "https://example.com/policy", "https://example.com/tos"
@@ -120,19 +120,19 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.metadata-minimal", Summary: "The resource metadata have just resource and authorization_servers.", Transports: overHTTP,
-		Why: "The other members are optional.", Source: at(challenges),
+		Why: "The other members are optional.", Source: at(challenges), Changes: "metadata",
 		Apply: naming(lacking("bearer_methods_supported")),
 	},
 	{
 		ID: "auth.several-issuers", Summary: "The resource metadata name two authorization servers.", Transports: overHTTP,
-		Why: "Metadata documents can define multiple authorization servers.", Source: at(challenges),
+		Why: "Metadata documents can define multiple authorization servers.", Source: at(challenges), Changes: "metadata",
 		Apply: naming(func(d object) {
 			d["authorization_servers"] = append(d["authorization_servers"].(list), "https://issuer.example.com")
 		}),
 	},
 	{
 		ID: "auth.metadata-charset", Summary: "The metadata come with charset=utf-8, indented, with headers of caches.", Transports: overHTTP,
-		Why: "Headers are HTTP's own affair.", Source: at(challenges),
+		Why: "Headers are HTTP's own affair.", Source: at(challenges), Changes: "metadata",
 		Apply: protectedWith(replying(server.ResourceMetadata, func(r *server.Reply) {
 			var document object
 			if json.Unmarshal(r.Body, &document) == nil {
@@ -145,12 +145,12 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.metadata-elsewhere", Summary: "The resource metadata are at an address of the server's own, which the challenge names.", Transports: overHTTP,
-		Why: "The challenge tells where they are.", Source: at(challenges),
+		Why: "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
 		Apply: protecting(func(p *server.Protection) { p.MetadataPath = "/meta/resource.json" }),
 	},
 	{
 		ID: "auth.metadata-at-root", Summary: "The resource metadata are at the well-known address without a path.", Transports: overHTTP,
-		Why: "The challenge tells where they are.", Source: at(challenges),
+		Why: "The challenge tells where they are.", Source: at(challenges), Changes: "challenge",
 		Apply: protecting(func(p *server.Protection) { p.MetadataPath = server.WellKnownResource }),
 	},
 	{
@@ -165,7 +165,7 @@ var authOddities = []Oddity{
 	},
 	{
 		ID: "auth.forbidden-without-challenge", Summary: "403 comes without a challenge.", Transports: overHTTP,
-		Why: "The header is demanded of 401.", Source: at("basic/authorization#error-handling"),
+		Why: "The header is demanded of 401.", Source: at("basic/authorization#error-handling"), Changes: "challenge",
 		Apply: protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
 	},
 	{

@@ -123,19 +123,19 @@ func identified(id func(unique string) string) apply {
 var httpOddities = []Oddity{
 	{
 		ID: "http.always-streams", Summary: "Each request is answered with a stream.", Transports: overHTTP,
-		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.AlwaysSSE = true }),
 	},
 	{
 		ID: "http.never-streams", Summary: "Each request is answered with JSON; requests of the server come on the listening stream.", Transports: overHTTP,
-		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Untried: []string{"progress.*", "logging.*", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
 		Apply:   inForm(server.AnswerJSON),
 	},
 	{
 		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.", Transports: overHTTP,
-		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
 				if count(r.Session, "form")%2 == 0 {
@@ -147,13 +147,13 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.no-get", Summary: "GET is answered with 405.", Transports: overHTTP,
-		Why: "That indicates that no stream is offered.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Why: "That indicates that no stream is offered.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel", "http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated", "http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.NoGet = true }),
 	},
 	{
 		ID: "http.no-delete", Summary: "DELETE is answered with 405.", Transports: overHTTP,
-		Why: "That indicates that clients cannot terminate sessions.", Source: at("basic/transports#session-management"),
+		Why: "That indicates that clients cannot terminate sessions.", Source: at("basic/transports#session-management"), Changes: "endings",
 		Untried: []string{"http.server.session-ended-404"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.NoDelete = true }),
 	},
@@ -173,7 +173,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.no-event-ids", Summary: "Events have no ids.", Transports: overHTTP,
-		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
+		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-unique", "http.server.replay-same-stream", "http.server.event-id-cursor"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.NoEventID = true }),
 	},
@@ -185,12 +185,12 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.session-id-long", Summary: "Session ids have 2000 characters.", Transports: overHTTP,
-		Why: "The length has no limit.", Source: at("basic/transports#session-management"),
+		Why: "The length has no limit.", Source: at("basic/transports#session-management"), Changes: "session ids",
 		Apply: identified(func(u string) string { return u + strings.Repeat("0123456789abcdef", 123) }),
 	},
 	{
 		ID: "http.session-id-characters", Summary: "Session ids have all visible ASCII characters.", Transports: overHTTP,
-		Why: "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"),
+		Why: "Characters from 0x21 to 0x7E are allowed.", Source: at("basic/transports#session-management"), Changes: "session ids",
 		Apply: identified(func(u string) string {
 			var b strings.Builder
 			for c := byte('!'); c <= '~'; c++ {
@@ -201,14 +201,14 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.session-id-jwt", Summary: "Session ids have the form of a JWT.", Transports: overHTTP,
-		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"),
+		Why: "The text names a JWT as an example.", Source: at("basic/transports#session-management"), Changes: "session ids",
 		Apply: identified(func(u string) string {
 			return "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + u + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 		}),
 	},
 	{
 		ID: "http.session-header-repeated", Summary: "All responses of a session carry its id.", Transports: overHTTP,
-		Why: "The text demands the header on one response, and forbids it on none.", Source: at("basic/transports#session-management"),
+		Why: "The text demands the header on one response, and forbids it on none.", Source: at("basic/transports#session-management"), Changes: "headers",
 		Apply: altering(func(r *http.Request, _ int, h http.Header) {
 			if id := r.Header.Get(sessionHeader); id != "" && h.Get(sessionHeader) == "" {
 				h.Set(sessionHeader, id)
@@ -217,7 +217,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.headers-lower-case", Summary: "Names of headers are written in lower case.", Transports: overBothHTTP,
-		Why: "Names of headers have no case (RFC 9110, section 5.1).", Source: at("basic/transports#session-management"),
+		Why: "Names of headers have no case (RFC 9110, section 5.1).", Source: at("basic/transports#session-management"), Changes: "headers",
 		Apply: altering(func(_ *http.Request, _ int, h http.Header) {
 			for name, values := range h {
 				if lower := strings.ToLower(name); lower != name && name != "Content-Length" {
@@ -235,12 +235,12 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.charset", Summary: "Media types have the parameter charset=utf-8.", Transports: overBothHTTP,
-		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "Media types may have parameters.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
 		Apply: typedAs("application/json; charset=utf-8", "text/event-stream;charset=UTF-8"),
 	},
 	{
 		ID: "http.media-types-odd", Summary: "Media types are in capitals, with quoted parameters and spaces around the semicolon.", Transports: overBothHTTP,
-		Why: "Media types have no case (RFC 9110, section 8.3.1).", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "Media types have no case (RFC 9110, section 8.3.1).", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "headers",
 		Apply: typedAs(`Application/JSON ; Charset="UTF-8"; profile="a;b"`, `Text/Event-Stream ; Charset="utf-8"`),
 	},
 	{
@@ -250,12 +250,12 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.no-length", Summary: "No body has a Content-Length; all are chunked.", Transports: overHTTP,
-		Why: "How the length of a body is told is HTTP's own affair.", Source: at("basic/transports#streamable-http"),
+		Why: "How the length of a body is told is HTTP's own affair.", Source: at("basic/transports#streamable-http"), Changes: "chunks",
 		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
 	},
 	{
 		ID: "http.small-chunks", Summary: "Bodies come in chunks of a few bytes, in the midst of characters too.", Transports: overBothHTTP,
-		Why: "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"),
+		Why: "Chunks mean nothing to the content.", Source: at("basic/transports#streamable-http"), Changes: "chunks",
 		Apply: altering(nil, func(_ bool, b []byte) [][]byte { return slices.Collect(slices.Chunk(b, max(3, len(b)/40))) }),
 	},
 	{
@@ -273,25 +273,25 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.refusals-bare", Summary: "Refusals have no body.", Transports: overHTTP,
-		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(0, "", "", refusals...),
 	},
 	{
 		ID: "http.refusals-text", Summary: "Refusals have a plain text for their body.", Transports: overHTTP,
-		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Why: "The body MAY comprise an error.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(0, "text/plain", "Refused\n", refusals...),
 	},
 	{
 		ID: "http.refusals-other-json", Summary: "Refusals have a JSON body that is not a message: a problem of RFC 9457.", Transports: overHTTP,
-		Why: "The body MAY comprise a JSON-RPC error.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Why: "The body MAY comprise a JSON-RPC error.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(0, "application/problem+json", `{"type":"about:blank","title":"Refused","detail":"no"}`, refusals...),
 	},
 	{
 		ID: "http.refusals-id-null", Summary: "The errors in the bodies of refusals have the id null.", Transports: overHTTP,
-		Why: "JSON-RPC has null for a request whose id could not be told.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "JSON-RPC has null for a request whose id could not be told.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: all(func(o *server.Options) {
 			for _, s := range refusals {
 				replying(s, func(r *server.Reply) {
@@ -306,23 +306,23 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.refusals-422", Summary: "What is not a valid message is refused with 422.", Transports: overHTTP,
-		Why: "The status is an error status, 400 for example.", Source: at("basic/transports#sending-messages-to-the-server"),
-		Untried: []string{"base.error.parse-error", "base.error.undetectable-id"},
+		Why: "The status is an error status, 400 for example.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
+		Untried: []string{"base.error.parse-error", "base.error.undetectable-id", "base.error.invalid-request"},
 		Apply:   refusedWith(http.StatusUnprocessableEntity, "", "", server.BadMessage),
 	},
 	{
 		ID: "http.refusals-400", Summary: "A wrong media type, a wrong Accept and a foreign origin are refused with 400.", Transports: overHTTP,
-		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"), Changes: "refusals",
 		Apply: refusedWith(http.StatusBadRequest, "", "", server.UnsupportedMediaType, server.NotAcceptable, server.ForeignOrigin, server.ForeignHost),
 	},
 	{
 		ID: "http.foreign-origin-404", Summary: "A request of a foreign origin is refused with 404, one of a foreign host with 421.", Transports: overBothHTTP,
-		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"),
+		Why: "The text names no status for these.", Source: at("basic/transports#security-warning"), Changes: "refusals",
 		Apply: all(refusedWith(http.StatusNotFound, "text/plain", "not here", server.ForeignOrigin), refusedWith(http.StatusMisdirectedRequest, "", "", server.ForeignHost)),
 	},
 	{
 		ID: "http.delete-200", Summary: "DELETE is answered with 200 and a JSON document.", Transports: overHTTP,
-		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"),
+		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"), Changes: "endings",
 		Apply: replying(server.DeletedSession, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte(`{"ended":true}`)
 			r.Header.Set("Content-Type", "application/json")
@@ -330,17 +330,17 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.delete-202", Summary: "DELETE is answered with 202 and nothing else.", Transports: overHTTP,
-		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"),
+		Why: "The text names no status for a termination that succeeds.", Source: at("basic/transports#session-management"), Changes: "endings",
 		Apply: replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted }),
 	},
 	{
 		ID: "http.lenient-media-types", Summary: "The Content-Type and the Accept header of requests do not matter.", Transports: overHTTP,
-		Why: "They bind the client; nothing obliges the server to refuse.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "They bind the client; nothing obliges the server to refuse.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: all(passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }), passing(server.NotAcceptable, func(*server.Reply) bool { return true })),
 	},
 	{
 		ID: "http.strict-accept", Summary: "A POST whose Accept header does not list both types is refused with 406.", Transports: overHTTP,
-		Why: "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
 			accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
 			both := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
@@ -374,7 +374,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.trailers", Summary: "Bodies end with trailers.", Transports: overHTTP,
-		Why: "Trailers are HTTP's own affair (RFC 9110, section 6.5).", Source: at("basic/transports#streamable-http"),
+		Why: "Trailers are HTTP's own affair (RFC 9110, section 6.5).", Source: at("basic/transports#streamable-http"), Changes: "chunks",
 		Apply: all(
 			altering(nil, func(_ bool, b []byte) [][]byte { return [][]byte{b} }),
 			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -405,15 +405,15 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.replay-not-offered", Summary: "Last-Event-ID is ignored: nothing is sent again.", Transports: overHTTP,
-		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"),
+		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(*server.Session, string, []*server.Event, []*server.Event) []*server.Event { return nil }
 		},
 	},
 	{
 		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.", Transports: overHTTP,
-		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"http.server.disconnect-not-cancel"},
+		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Untried: []string{"http.server.disconnect-not-cancel", "resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
 				ctx, stop := context.WithTimeout(r.Context(), 20*time.Millisecond)
@@ -425,7 +425,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.listening-ends-after-event", Summary: "The server closes a listening stream after each event.", Transports: overHTTP,
-		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"),
+		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:")
 			return []*server.Event{e}
@@ -433,7 +433,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.one-listening-stream", Summary: "A second listening stream of a session is refused with 409.", Transports: overHTTP,
-		Why: "It is the client that MAY remain connected to several; the server offers what it can.", Source: at("basic/transports#multiple-connections"),
+		Why: "It is the client that MAY remain connected to several; the server offers what it can.", Source: at("basic/transports#multiple-connections"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
 		Apply:   oneListening,
 	},
@@ -625,37 +625,37 @@ const sseStandard = "The SSE standard gives it the same meaning."
 var streamOddities = []Oddity{
 	{
 		ID: "stream.cr", Summary: "Lines of streams end with a carriage return.", Transports: overBothHTTP,
-		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, spelled(eventOf, ": ", "\r")),
 	},
 	{
 		ID: "stream.crlf", Summary: "Lines of streams end with a carriage return and a line feed.", Transports: overBothHTTP,
-		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "Carriage return, line feed and both end a line.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, spelled(eventOf, ": ", "\r\n")),
 	},
 	{
 		ID: "stream.no-space", Summary: "There is no space after the colon of fields.", Transports: overBothHTTP,
-		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, spelled(eventOf, ":", "\n")),
 	},
 	{
 		ID: "stream.byte-order-mark", Summary: "Streams begin with a byte order mark.", Transports: overBothHTTP,
-		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The SSE standard strips one.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, beginning("\uFEFF")),
 	},
 	{
 		ID: "stream.comment-first", Summary: "Streams begin with comments and blank lines.", Transports: overBothHTTP,
-		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, beginning(": connected\n:\n\n:"+strings.Repeat(" padding", 300)+"\n\n\n\n")),
 	},
 	{
 		ID: "stream.comments", Summary: "Comments stand before, within and after events.", Transports: overBothHTTP,
-		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The SSE standard ignores comments.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, written(func(e *server.Event) string {
 			var b strings.Builder
@@ -667,7 +667,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.several-data-lines", Summary: "The data of events is broken into lines at each comma between members.", Transports: overBothHTTP,
-		Why: "Lines of data are joined by a line feed, which is whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "Lines of data are joined by a line feed, which is whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, written(func(e *server.Event) string {
 			data := []byte(e.Data)
@@ -691,7 +691,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.no-event-field", Summary: "Events of messages do not name their type.", Transports: overBothHTTP,
-		Why: "The type is message where none is named.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The type is message where none is named.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil {
@@ -702,7 +702,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.fields-in-another-order", Summary: "The fields of events are in reverse order: data, id, event.", Transports: overBothHTTP,
-		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: sseStandard, Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, spelled(func(e *server.Event) [][2]string {
 			all := eventOf(e)
@@ -718,19 +718,19 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.retry", Summary: "Events say how long to wait before reconnecting, one in a form that is ignored.", Transports: overBothHTTP,
-		Why: "The SSE standard has the field retry, and ignores it if it is not digits.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The SSE standard has the field retry, and ignores it if it is not digits.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, spelled(withFields([2]string{"retry", "3000"}, [2]string{"retry", "soon"}), ": ", "\n")),
 	},
 	{
 		ID: "stream.empty-events", Summary: "Events without data stand between the others: with an id, with a type, with a retry.", Transports: overBothHTTP,
-		Why: "The SSE standard does not dispatch an event without data.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "The SSE standard does not dispatch an event without data.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply:   all(alwaysStreams, besideEvents("retry: 500\n\nevent: nothing\n\n", "")),
 	},
 	{
 		ID: "stream.priming-event", Summary: "Streams begin with an event that has an id and empty data.", Transports: overHTTP,
-		Why: "The SSE standard does not dispatch an event with empty data.", Source: at("basic/transports#resumability-and-redelivery"),
+		Why: "The SSE standard does not dispatch an event with empty data.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
@@ -749,7 +749,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.other-types", Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.", Transports: overBothHTTP,
-		Why: "A client of the SSE standard listens for events of type message; the text says nothing about others.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Why: "A client of the SSE standard listens for events of type message; the text says nothing about others.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if e.Out == nil || e.Out.Answers == nil {
@@ -760,7 +760,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.event-ids-odd", Summary: "Event ids have 500 characters, spaces and what is not ASCII.", Transports: overHTTP,
-		Why: "An id is any string without line ends and U+0000.", Source: at("basic/transports#resumability-and-redelivery"),
+		Why: "An id is any string without line ends and U+0000.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if e.ID != "" {
@@ -771,7 +771,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.event-ids-now-and-then", Summary: "Only every other event has an id.", Transports: overHTTP,
-		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"),
+		Why: "Servers MAY attach ids.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, streaming(func(e *server.Event) []*server.Event {
 			if count(e.Session, "event ids")%2 == 0 {
@@ -879,32 +879,32 @@ const legacyPage = "2024-11-05/basic/transports#http-with-sse"
 var legacyOddities = []Oddity{
 	{
 		ID: "legacy.absolute-endpoint", Summary: "The endpoint event has an absolute URL.", Transports: overSSE,
-		Why: "The event has a URI, in whatever form.", Source: at(legacyPage),
+		Why: "The event has a URI, in whatever form.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(host, uri string) string { return "http://" + host + uri }),
 	},
 	{
 		ID: "legacy.endpoint-without-scheme", Summary: "The endpoint event has a reference that begins with two slashes.", Transports: overSSE,
-		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage),
+		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(host, uri string) string { return "//" + host + uri }),
 	},
 	{
 		ID: "legacy.relative-endpoint", Summary: "The endpoint event has a path relative to that of the stream.", Transports: overSSE,
-		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage),
+		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(_, uri string) string { return strings.TrimPrefix(uri, "/") }),
 	},
 	{
 		ID: "legacy.endpoint-with-dots", Summary: "The endpoint event has a path with ./ and ../.", Transports: overSSE,
-		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage),
+		Why: "It is a relative reference of RFC 3986.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(_, uri string) string { return "./x/.." + uri }),
 	},
 	{
 		ID: "legacy.endpoint-query", Summary: "The URI in the endpoint event has more parameters, with escapes.", Transports: overSSE,
-		Why: "The URI is the server's own.", Source: at(legacyPage),
+		Why: "The URI is the server's own.", Source: at(legacyPage), Changes: "endpoint",
 		Apply: endpoint(func(_, uri string) string { return uri + "&x=%20%C3%A9&y=a+b&z" }),
 	},
 	{
 		ID: "legacy.post-200", Summary: "A POST is answered with 200 and the text Accepted.", Transports: overSSE,
-		Why: "The text names no status for a POST.", Source: at(legacyPage),
+		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
 		Apply: replying(server.LegacyAccepted, func(r *server.Reply) {
 			r.Status, r.Body = http.StatusOK, []byte("Accepted")
 			r.Header.Set("Content-Type", "text/plain")
@@ -912,12 +912,12 @@ var legacyOddities = []Oddity{
 	},
 	{
 		ID: "legacy.post-204", Summary: "A POST is answered with 204.", Transports: overSSE,
-		Why: "The text names no status for a POST.", Source: at(legacyPage),
+		Why: "The text names no status for a POST.", Source: at(legacyPage), Changes: "posts",
 		Apply: replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent }),
 	},
 	{
 		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.", Transports: overSSE,
-		Why: "The response travels on the stream, independent of the POST.", Source: at(legacyPage),
+		Why: "The response travels on the stream, independent of the POST.", Source: at(legacyPage), Changes: "posts",
 		Apply: replying(server.LegacyAccepted, func(*server.Reply) { time.Sleep(30 * time.Millisecond) }),
 	},
 	{

@@ -230,14 +230,14 @@ var lifecycleOddities = []Oddity{
 	},
 	{
 		ID: "lifecycle.exits-late", Summary: "The process exits 800 ms after its stdin was closed.",
-		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"), Transports: stdio,
+		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"), Changes: "exit", Transports: stdio,
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Linger = func(*server.Session) bool { time.Sleep(800 * time.Millisecond); return false }
 		},
 	},
 	{
 		ID: "lifecycle.exit-status", Summary: "The process exits with status 3 when its stdin is closed.",
-		Why: "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Transports: stdio,
+		Why: "The text says nothing about the status.", Source: at("basic/lifecycle#stdio"), Changes: "exit", Transports: stdio,
 		Apply: func(o *server.Options) { o.Behaviour.Stdio.ExitCode = 3 },
 	},
 }
@@ -246,26 +246,26 @@ var lifecycleOddities = []Oddity{
 var stdioOddities = []Oddity{
 	{
 		ID: "stdio.stderr-banner", Summary: "A banner of several lines, with colours, is written to stderr at the start.",
-		Why: "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "The server MAY write UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "\x1b[32m╔══╗\n║ok║\n╚══╝\x1b[0m\nlistening on stdio\r\n")
 		}),
 	},
 	{
 		ID: "stdio.stderr-messages", Summary: "Errors, JSON and what looks like protocol messages are written to stderr.",
-		Why: "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "The server MAY write any UTF-8 strings to stderr.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) {
 			_, _ = fmt.Fprint(stderr, "ERROR: fatal: panic: not really\n{\"level\":\"error\"}\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`+"\n")
 		}),
 	},
 	{
 		ID: "stdio.stderr-flood", Summary: "A hundred thousand characters without a newline are written to stderr.",
-		Why: "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "The text does not limit what is written to stderr.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) { _, _ = fmt.Fprint(stderr, strings.Repeat("é.", 50_000)) }),
 	},
 	{
 		ID: "stdio.stderr-closed", Summary: "Nothing is ever written to stderr.",
-		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "Writing to stderr is optional.", Source: at("basic/transports#stdio"), Changes: "standard error", Transports: stdio,
 		Apply: starting(func(_, stderr io.Writer) {
 			if c, ok := stderr.(io.Closer); ok {
 				_ = c.Close()
@@ -274,28 +274,28 @@ var stdioOddities = []Oddity{
 	},
 	{
 		ID: "stdio.crlf", Summary: "Lines end with carriage return and newline.",
-		Why: "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "The newline delimits, and a carriage return before it is insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return append(bytes.TrimSuffix(frame, []byte("\n")), '\r', '\n')
 		}),
 	},
 	{
 		ID: "stdio.padded", Summary: "Spaces and tabs stand before and after each message on its line.",
-		Why: "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "They are insignificant whitespace of JSON.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return slices.Concat([]byte("\t  "), bytes.TrimSuffix(frame, []byte("\n")), []byte("  \t\n"))
 		}),
 	},
 	{
 		ID: "stdio.written-bytewise", Summary: "Each write to stdout has 7 bytes, in the midst of characters too.",
-		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return pieces{w, 7} }
 		},
 	},
 	{
 		ID: "stdio.written-together", Summary: "Messages are collected for 20 ms and written in one go.",
-		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Transports: stdio,
+		Why: "Newlines delimit messages, not writes.", Source: at("basic/transports#stdio"), Changes: "standard output", Transports: stdio,
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &collected{to: w} }
 		},

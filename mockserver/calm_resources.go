@@ -212,13 +212,13 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.no-templates", Summary: "There are resources, but no templates.",
-		Why: "The list may be empty.", Source: at("schema#listresourcetemplatesresult"),
+		Why: "The list may be empty.", Source: at("schema#listresourcetemplatesresult"), Changes: "templates and prompts",
 		Untried: []string{"tools.resource-link.resolvable", "resources.template.rfc6570", "resources.template.constructs-uris", "resources.template.mime-type-uniform"},
 		Apply:   all(unlinked, offering(func(c *server.Catalogue) { c.Templates = nil })),
 	},
 	{
 		ID: "resources.templates-odd", Summary: "Templates use all operators and modifiers of RFC 6570, and one has no expression.",
-		Why: "A template is a URI template of RFC 6570.", Source: at("server/resources#resource-templates"), Changes: "resources",
+		Why: "A template is a URI template of RFC 6570.", Source: at("server/resources#resource-templates"), Changes: "templates and prompts",
 		Apply: all(
 			servingTemplate("memo-1://{+path}"), servingTemplate("memo-2://h{/seg*}"), servingTemplate("memo-3://h/{name}{.ext}"), servingTemplate("memo-4://h/p{?q,lang}"),
 			servingTemplate("memo-5://h/p{?x}{&more*}"), servingTemplate("memo-6://h/p{;a,b}"), servingTemplate("memo-7://h/p{#frag}"), servingTemplate("memo-8://h/{name:3}"),
@@ -388,13 +388,13 @@ var promptOddities = []Oddity{
 	},
 	{
 		ID: "prompts.none", Summary: "There are no prompts, although the capability is declared.",
-		Why: "The list may be empty.", Source: at("schema#listpromptsresult"),
+		Why: "The list may be empty.", Source: at("schema#listpromptsresult"), Changes: "templates and prompts",
 		Untried: []string{"prompts.get.answered", "content.embedded.mime-type-present", "prompts.error.missing-argument-code", "prompts.arguments.validated", "prompts.get.arguments-omitted"},
 		Apply:   offering(func(c *server.Catalogue) { c.Prompts = nil }),
 	},
 	{
 		ID: "prompts.without-arguments", Summary: "No prompt has arguments.",
-		Why: "Arguments are optional.", Source: at("server/prompts#prompt"),
+		Why: "Arguments are optional.", Source: at("server/prompts#prompt"), Changes: "templates and prompts",
 		Untried: []string{"content.embedded.mime-type-present", "prompts.error.missing-argument-code", "prompts.arguments.validated"},
 		Apply: offering(func(c *server.Catalogue) {
 			c.Prompts = slices.DeleteFunc(slices.Clone(c.Prompts), func(p *server.Prompt) bool { return p.Definition["arguments"] != nil })

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/mockserver"
-	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/calmmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -20,8 +19,11 @@ func TestCalmMatrix(t *testing.T) {
 		Head: "# Calm matrix\n\n" +
 			"Each legal oddity of the mock server, and what the specification says about it. The suites find nothing on a server\n" +
 			"with it, and whatever passes on the reference server passes there, but for the requirements that cannot be tried.\n" +
-			"A finding fails the build. Written by `go test ./suites -run TestCalmMatrix -update`.\n",
-		First: transport.NameStdio, Accused: accused, OneOf: brief.OneOf(),
+			"A finding fails the build. Written by `go test ./suites -run TestCalmMatrix -update`.\n\n" +
+			"In this test, oddities that do not hide each other share a run, and those that leave much untried are tried over one\n" +
+			"transport; with `-short`, only a part of the runs is made. With `-whole`, each oddity is tried alone over each of its\n" +
+			"transports, with `-oddity PREFIX` those whose id begins with this.\n",
+		Accused: accused, OneOf: brief.OneOf(),
 		Run: func(ctx context.Context, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()
 			for _, i := range chosen {

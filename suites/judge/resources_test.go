@@ -82,3 +82,22 @@ func TestUpdatesAfterUnsubscribe(t *testing.T) {
 		}
 	}
 }
+
+// An update of a part may cross the unsubscribe from the whole.
+func TestUpdatesOfParts(t *testing.T) {
+	const id = "resources.updated.only-subscribed"
+	for _, c := range []struct {
+		name, lines string
+		noted       bool
+	}{
+		{"while subscribed", subscribe(1, "a:b") + updated("a:b/c"), false},
+		{"before the answer", subscribe(1, "a:b") + request(2, "resources/unsubscribe", `{"uri":"a:b"}`) + updated("a:b/c") + answer(2, "{}"), false},
+		{"right after the answer", subscribe(1, "a:b") + unsubscribe(2, "a:b") + updated("a:b/c"), false},
+		{"of another resource", subscribe(1, "a:b") + updated("a:c"), true},
+	} {
+		seen := judge.Judge([]*wire.Log{conversation(t, c.lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
+		if noted := seen != nil && len(seen.Findings) > 0; noted != c.noted {
+			t.Errorf("%s: noted is %v, want %v", c.name, noted, c.noted)
+		}
+	}
+}

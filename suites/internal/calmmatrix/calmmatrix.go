@@ -25,7 +25,10 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var only = flag.String("oddity", "", "try only the oddities whose id begins with this, each alone")
+var (
+	only  = flag.String("oddity", "", "try only the oddities whose id begins with this, each alone over each of its transports")
+	whole = flag.Bool("whole", false, "try each oddity alone over each of its transports")
+)
 
 // Oddity is a row of a matrix.
 type Oddity struct {
@@ -48,9 +51,6 @@ type Matrix struct {
 	File     string // path of the file that holds it
 	Head     string // beginning of the file
 	Oddities []Oddity
-	// First is the transport over which each oddity is tried alone that does more than add
-	// something. Over the others, those that are not particular to a transport share runs.
-	First string
 	// Run runs the suites over a transport against a peer with the oddities at the given
 	// positions, in virtual time. Without oddities it is the peer that the others are
 	// compared with.
@@ -58,7 +58,8 @@ type Matrix struct {
 	// Accused lists what is accused although it is legal, until that is mended: by the
 	// oddity, the requirements. It must only shrink.
 	Accused map[string][]string
-	// OneOf limits the test to one run out of so many. Zero tries all.
+	// OneOf limits the test to one run out of so many. Zero tries all. It does not count
+	// with -oddity and -whole.
 	OneOf int
 }
 
@@ -73,8 +74,20 @@ type attempt struct {
 // matrix; with -update it is written.
 func (m *Matrix) Test(t *testing.T) {
 	m.compare(t)
+	attempts := m.attempts()
+	if len(attempts) == 0 {
+		t.Fatalf("no oddity begins with %q", *only)
+	}
+	all := len(attempts)
+	if !separate() && m.OneOf > 0 {
+		attempts = brief.Part(t, attempts, m.OneOf)
+	}
 	reference := make(map[string]map[string]result.Verdict)
-	for _, over := range m.transports() {
+	for _, a := range attempts {
+		over := a.over
+		if reference[over] != nil {
+			continue
+		}
 		virtual.Test(t, func(t *testing.T) {
 			run, err := m.Run(t.Context(), over)
 			if err != nil {
@@ -82,14 +95,6 @@ func (m *Matrix) Test(t *testing.T) {
 			}
 			reference[over] = verdicts(run)
 		})
-	}
-	attempts := m.attempts()
-	if len(attempts) == 0 {
-		t.Fatalf("no oddity begins with %q", *only)
-	}
-	whole := len(attempts)
-	if *only == "" && m.OneOf > 0 {
-		attempts = brief.Part(t, attempts, m.OneOf)
 	}
 	seen := &met{accused: make(map[string]bool)}
 	var next, tried atomic.Int64 // some are not tried where -run leaves them out
@@ -106,7 +111,7 @@ func (m *Matrix) Test(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if *only == "" && int(tried.Load()) == whole && !t.Failed() {
+	if *only == "" && int(tried.Load()) == all && !t.Failed() {
 		seen.stale(t, m)
 	}
 }
@@ -120,7 +125,7 @@ func verdicts(run *result.Run) map[string]result.Verdict {
 }
 
 func (m *Matrix) transports() []string {
-	all := []string{m.First}
+	var all []string
 	for _, o := range m.Oddities {
 		for _, over := range o.Transports {
 			if !slices.Contains(all, over) {
@@ -131,18 +136,18 @@ func (m *Matrix) transports() []string {
 	return all
 }
 
-// alone reports whether an oddity shares no run over a transport with others.
-func (m *Matrix) alone(o Oddity, over string) bool {
-	switch {
-	case *only != "", len(o.Transports) < len(m.transports()), m.Accused[o.ID] != nil:
-		return true
-	case over == m.First:
-		return o.Changes != "" || len(o.Untried) > 0
-	}
-	return slices.ContainsFunc(o.Untried, func(pattern string) bool { return strings.HasSuffix(pattern, "*") })
+// separate reports whether each oddity is tried alone over each of its transports.
+func separate() bool { return *whole || *only != "" }
+
+// alone reports whether an oddity shares no run with others. One that leaves much
+// untried would hide what they do.
+func (m *Matrix) alone(o Oddity) bool {
+	return separate() || m.Accused[o.ID] != nil ||
+		slices.ContainsFunc(o.Untried, func(pattern string) bool { return strings.HasSuffix(pattern, "*") })
 }
 
-// attempts returns the runs to make.
+// attempts returns the runs to make. What shares no run is tried over one transport,
+// unless each is tried over all.
 func (m *Matrix) attempts() []attempt {
 	var all []attempt
 	for _, over := range m.transports() {
@@ -151,8 +156,10 @@ func (m *Matrix) attempts() []attempt {
 			if !slices.Contains(o.Transports, over) || !strings.HasPrefix(o.ID, *only) {
 				continue
 			}
-			if m.alone(o, over) {
-				all = append(all, attempt{over, []int{i}})
+			if m.alone(o) {
+				if separate() || over == o.Transports[0] {
+					all = append(all, attempt{over, []int{i}})
+				}
 				continue
 			}
 			fits := slices.IndexFunc(shared, func(a attempt) bool { return m.fits(a, o) })
@@ -168,13 +175,26 @@ func (m *Matrix) attempts() []attempt {
 }
 
 // maxShared bounds how many oddities share a run.
-const maxShared = 12
+const maxShared = 16
 
-// fits reports whether a run has room for one more oddity.
+// fits reports whether a run has room for one more oddity. What is particular to a
+// transport shares a run with its own topic only.
 func (m *Matrix) fits(a attempt, o Oddity) bool {
+	if first := m.Oddities[a.oddities[0]]; m.topic(first) != m.topic(o) {
+		return false
+	}
 	return len(a.oddities) < maxShared && !slices.ContainsFunc(a.oddities, func(i int) bool {
 		return o.Changes != "" && m.Oddities[i].Changes == o.Changes
 	})
+}
+
+// topic returns the beginning of the id of an oddity that is particular to a transport.
+func (m *Matrix) topic(o Oddity) string {
+	if len(o.Transports) == len(m.transports()) {
+		return ""
+	}
+	topic, _, _ := strings.Cut(o.ID, ".")
+	return topic
 }
 
 func (m *Matrix) name(a attempt) string {
