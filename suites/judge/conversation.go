@@ -39,7 +39,7 @@ type Conversation struct {
 type messageFaults struct {
 	unreadable int            // the first message with a fault
 	nullID     int            // the first request whose id is null
-	fractions  map[string]int // the first request whose id is a number with a fraction, by that
+	otherIDs   map[string]int // the first request whose id is neither a string nor an integer, by that
 	invalid    map[string]int // the first message with a fault, by its id
 	strays     map[string]int // the first response that belongs to no request, by its id
 	responses  []*wire.Event  // with an id, all that belong to no request, in order
@@ -56,7 +56,7 @@ func NewConversation(l *wire.Log) *Conversation {
 		c.signalled = c.Events[i]
 	}
 	for _, p := range []wire.Party{wire.Client, wire.Server} {
-		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, fractions: make(map[string]int), invalid: make(map[string]int), strays: make(map[string]int)}
+		c.faults[p] = &messageFaults{unreadable: -1, nullID: -1, open: math.MaxInt, otherIDs: make(map[string]int), invalid: make(map[string]int), strays: make(map[string]int)}
 	}
 	for _, e := range c.Messages {
 		c.faults[e.From].add(e)
@@ -92,8 +92,8 @@ func (f *messageFaults) add(e *wire.Event) {
 		f.nullID = e.Seq
 	}
 	id := e.Msg.ID
-	if e.Msg.Kind == wire.Request && fraction(id) {
-		remember(f.fractions, id, e)
+	if e.Msg.Kind == wire.Request && (fraction(id) || e.Msg.Has(wire.IDType)) {
+		remember(f.otherIDs, id, e)
 	}
 	if !id.Usable() {
 		id = misspelledID(e.Msg.Value)

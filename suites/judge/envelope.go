@@ -146,7 +146,7 @@ func envelopeRequirement(c *Conversation, e *wire.Event, code wire.IssueCode) st
 		if m.Kind == wire.Request {
 			return "base.request.id-type"
 		}
-		if asked, ok := c.faults[e.From.Peer()].fractions[m.ID.Key()]; ok && asked < e.Seq {
+		if asked, ok := c.faults[e.From.Peer()].otherIDs[m.ID.Key()]; ok && asked < e.Seq {
 			return "" // it repeats what stood in the request, which JSON-RPC 2.0 advises against and allows
 		}
 		return "base.response.id-echo"

@@ -102,7 +102,8 @@ func judgeSchema(c *Conversation, rec *Recorder) {
 		case wire.Request, wire.Notification:
 			judgeCall(c, revision, e, rec)
 		case wire.Result:
-			if x := c.Of(e); x != nil {
+			// A further response to an id may be meant for another request.
+			if x := c.Of(e); x != nil && x.Response == e {
 				judgeResult(revision, x, e, rec)
 			}
 		}

@@ -346,7 +346,6 @@ var noRequests = []struct {
 	{`{"jsonrpc":"2.0","id":["not an id"],"method":"%[2]s"}`, "whose id is an array", understood},
 	{`{"jsonrpc":"2.0","id":true,"method":"%[2]s"}`, "whose id is true", understood},
 	{`{"jsonrpc":"2.0","id":null,"method":"%[2]s"}`, "whose id is null", asWell},
-	{`{"jsonrpc":"2.0","id":1.5,"method":"%[2]s"}`, "whose id has a fraction", asWell},
 }
 
 // invalidRequests sends what is not a request, one after the other. An error may have
