@@ -670,7 +670,7 @@ var streamOddities = []Oddity{
 		Why: "Lines of data are joined by a line feed, which is whitespace of JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "lines of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: all(alwaysStreams, written(func(e *server.Event) string {
-			data := []byte(e.Data)
+			data := e.Data
 			if e.Out != nil {
 				var indented bytes.Buffer
 				if json.Indent(&indented, data, "", " ") == nil {
@@ -918,7 +918,7 @@ var legacyOddities = []Oddity{
 	{
 		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.", Transports: overSSE,
 		Why: "The response travels on the stream, independent of the POST.", Source: at(legacyPage), Changes: "posts",
-		Apply: replying(server.LegacyAccepted, func(*server.Reply) { time.Sleep(30 * time.Millisecond) }),
+		Apply: replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) }),
 	},
 	{
 		ID: "legacy.event-ids", Summary: "Events have ids and retry fields.", Transports: overSSE,

@@ -232,7 +232,7 @@ var lifecycleOddities = []Oddity{
 		ID: "lifecycle.exits-late", Summary: "The process exits 800 ms after its stdin was closed.",
 		Why: "The client waits a reasonable time for the server to exit.", Source: at("basic/lifecycle#stdio"), Changes: "exit", Transports: stdio,
 		Apply: func(o *server.Options) {
-			o.Behaviour.Stdio.Linger = func(*server.Session) bool { time.Sleep(800 * time.Millisecond); return false }
+			o.Behaviour.Stdio.Linger = func(*server.Session) bool { <-time.After(800 * time.Millisecond); return false }
 		},
 	},
 	{

@@ -477,7 +477,7 @@ func afterHandshake(capability, method string, params object) apply {
 func eliciting(message string, properties object, required ...any) apply {
 	schema := object{"type": "object", "properties": properties}
 	if required != nil {
-		schema["required"] = list(required)
+		schema["required"] = required
 	}
 	return afterHandshake("elicitation", "elicitation/create", object{"message": message, "requestedSchema": schema})
 }
