@@ -52,14 +52,7 @@ const calmHead = "# Calm matrix of clients\n\n" +
 // accused lists what is accused although it is legal, until that is mended. It must
 // only shrink.
 var accused = map[string][]string{
-	"handshake.pings-early":    {"http.client.session-header", "http.client.version-header"},
-	"errors.own-code":          {"base.error.invalid-params"},
-	"errors.server-range":      {"base.error.invalid-params"},
-	"progress.token-again":     {"progress.token.unique"}, // in faults/lines, where the harness does not know its own answer again
-	"sampling.user-rejects":    {"base.error.invalid-params"},
-	"sampling.policy-rejects":  {"base.error.invalid-params"},
-	"sampling.rejects-in-turn": {"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form"},
-	"sampling.text-only":       {"sampling.request.optional-members"},
+	"progress.token-again": {"progress.token.unique"}, // in faults/lines, where the harness does not know its own answer again
 }
 
 // attempt is one run: a client with an oddity over a transport.

@@ -588,6 +588,8 @@ func (c *Conversation) early(x *wire.HTTPExchange, m, opened *wire.Event, told b
 	switch {
 	case x.Method() == http.MethodGet:
 		return !told && len(x.Request.HTTP.Header.Values(headerSession)) == 0 // whichever version it hopes for
+	case m != nil && !told && m.Msg.Method == "ping" && len(x.Request.HTTP.Header.Values(headerVersion)) == 0:
+		return true // the head of the answer has the session id, and only its body the version
 	case m == nil || !bare(x):
 		return false
 	case m.Msg.Method == "ping":
