@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -38,8 +39,8 @@ type Oddity struct {
 	Source  schema.Source
 	// Transports over which it is tried.
 	Transports []string
-	// Untried lists requirements, or with an asterisk at the end the beginnings of their
-	// ids, that cannot be tried on a peer with the oddity.
+	// Untried lists requirements, or patterns of their ids as in [path.Match], that
+	// cannot be tried on a peer with the oddity.
 	Untried []string
 	// Changes names what the oddity changes as a whole: two that change the same do not
 	// share a run. It is empty for those that only add something.
@@ -61,7 +62,17 @@ type Matrix struct {
 	// OneOf limits the test to one run out of so many. Zero tries all. It does not count
 	// with -oddity and -whole.
 	OneOf int
+	// Partial says that Run makes only a part of a run, unless [Whole] says otherwise.
+	// Each oddity then has runs of its own over all of its transports, and what was not
+	// tried in them is not compared.
+	Partial bool
 }
+
+// Whole reports whether everything is to be tried with each oddity.
+func Whole() bool { return *whole }
+
+// partial reports whether the runs are not comparable with that of the reference peer.
+func (m *Matrix) partial() bool { return m.Partial && !Whole() }
 
 // attempt is one run of the suites.
 type attempt struct {
@@ -85,7 +96,7 @@ func (m *Matrix) Test(t *testing.T) {
 	reference := make(map[string]map[string]result.Verdict)
 	for _, a := range attempts {
 		over := a.over
-		if reference[over] != nil {
+		if reference[over] != nil || m.partial() {
 			continue
 		}
 		virtual.Test(t, func(t *testing.T) {
@@ -111,7 +122,7 @@ func (m *Matrix) Test(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if *only == "" && int(tried.Load()) == all && !t.Failed() {
+	if *only == "" && !m.partial() && int(tried.Load()) == all && !t.Failed() {
 		seen.stale(t, m)
 	}
 }
@@ -142,7 +153,7 @@ func separate() bool { return *whole || *only != "" }
 // alone reports whether an oddity shares no run with others. One that leaves much
 // untried would hide what they do.
 func (m *Matrix) alone(o Oddity) bool {
-	return separate() || m.Accused[o.ID] != nil ||
+	return separate() || m.Partial || m.Accused[o.ID] != nil ||
 		slices.ContainsFunc(o.Untried, func(pattern string) bool { return strings.HasSuffix(pattern, "*") })
 }
 
@@ -157,7 +168,7 @@ func (m *Matrix) attempts() []attempt {
 				continue
 			}
 			if m.alone(o) {
-				if separate() || over == o.Transports[0] {
+				if separate() || m.Partial || over == o.Transports[0] {
 					all = append(all, attempt{over, []int{i}})
 				}
 				continue
@@ -258,7 +269,10 @@ func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.V
 // untried reports whether a requirement need not be tried on a peer with the oddities.
 func (m *Matrix) untried(a attempt, id string) bool {
 	return slices.ContainsFunc(a.oddities, func(i int) bool {
-		return slices.ContainsFunc(m.Oddities[i].Untried, func(pattern string) bool { return matches(pattern, id) })
+		return slices.ContainsFunc(m.Oddities[i].Untried, func(pattern string) bool {
+			ok, err := path.Match(pattern, id)
+			return ok && err == nil
+		})
 	})
 }
 
@@ -272,14 +286,6 @@ func (m *Matrix) accused(a attempt, id string, seen *met) bool {
 		}
 	}
 	return false
-}
-
-// matches reports whether a requirement is the one of a pattern, or begins like it.
-func matches(pattern, id string) bool {
-	if beginning, ok := strings.CutSuffix(pattern, "*"); ok {
-		return strings.HasPrefix(id, beginning)
-	}
-	return pattern == id
 }
 
 // met holds which of the exceptions were needed.
