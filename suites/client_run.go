@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +15,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -75,6 +76,14 @@ type scenarioRun struct {
 
 func (s *clientRun) party() wire.Party { return wire.Client }
 func (s *clientRun) transport() string { return s.Transport }
+
+// limit is none for a person, who ends the run.
+func (s *clientRun) limit(n int) time.Duration {
+	if s.Announce != nil {
+		return 0
+	}
+	return runTime(n, cmp.Or(s.Timeout, client.DefaultTimeout))
+}
 
 // specs returns one for each scenario of the transport.
 func (s *clientRun) specs() ([]*tree.Spec, error) {
@@ -199,7 +208,7 @@ func clientCause(ctx context.Context, err error, finished []*client.T, announced
 	case err != nil:
 		return fmt.Errorf("the client cannot be started: %w", err)
 	case ctx.Err() != nil:
-		return check.ErrInterrupted
+		return ending.Cause(ctx)
 	}
 	reason := "the client never sent initialize"
 	for _, t := range finished {

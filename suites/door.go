@@ -153,6 +153,9 @@ func Strict() Option { return func(s *suite) { s.Strict = true } }
 // Timeout bounds one answer of a server, or one scenario of a client.
 func Timeout(d time.Duration) Option { return func(s *suite) { s.Timeout = d } }
 
+// RunTimeout bounds the whole run: what was not tried by then is inconclusive.
+func RunTimeout(d time.Duration) Option { return func(s *suite) { s.RunTimeout = d } }
+
 // CallAllTools allows calls of all tools of a server: without it only those that
 // are annotated read-only, or named by ToolRole, are called.
 func CallAllTools() Option { return func(s *suite) { s.settings.CallTools = check.CallAll } }

@@ -2,6 +2,7 @@ package suites
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -27,6 +28,7 @@ type recordedRun struct {
 func (s *recordedRun) party() wire.Party                   { return s.Party }
 func (s *recordedRun) specs() ([]*tree.Spec, error)        { return nil, nil }
 func (s *recordedRun) start(context.Context, []*tree.Spec) {}
+func (s *recordedRun) limit(int) time.Duration             { return 0 }
 
 // transport returns that of the last connection.
 func (s *recordedRun) transport() string {

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -26,6 +27,9 @@ type Options struct {
 	Selection Selection
 	// Timeout of one answer or, for a client, of one scenario; zero for the default.
 	Timeout time.Duration
+	// RunTimeout is when a run is ended: what was not tried by then is inconclusive.
+	// Zero: long enough for all of it, even if nothing is answered.
+	RunTimeout time.Duration
 	// Parallel is how many connections of single checks are open at a time, or
 	// how many clients are launched; zero for the default.
 	Parallel int
@@ -69,6 +73,9 @@ type stimulus interface {
 	transport() string
 	// specs returns what provokes the target, before anything runs.
 	specs() ([]*tree.Spec, error)
+	// limit is the time of a run with n specs unless the options have another one; zero
+	// for none.
+	limit(n int) time.Duration
 	// start starts those that are left.
 	start(ctx context.Context, left []*tree.Spec)
 	// finish ends what start began, once all specs have their outcomes.
@@ -87,6 +94,8 @@ type run struct {
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
 
+	end     context.CancelCauseFunc
+	unlimit func()         // stops the clock of the time limit
 	warming sync.WaitGroup // of the schema, while the target starts
 	judged  sync.Once
 	report  ledger.Record
@@ -108,7 +117,7 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 		o.Trace = wire.NewTrace(o.Limits)
 	}
 	o.Trace.Redact = o.Redactor.Event // a nil one still finds the secrets in known headers
-	r := &run{Options: o}
+	r := &run{Options: o, unlimit: func() {}}
 	r.stimulus = s.begin(r)
 	r.catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, r.stimulus.party()))
 	r.ledger = &ledger.Ledger{Party: r.stimulus.party(), Redactor: o.Redactor}
@@ -119,10 +128,13 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, interrupt := context.WithCancel(ctx)
-	defer interrupt()
+	ctx, r.end = context.WithCancelCause(ctx)
+	defer func() {
+		r.end(nil)
+		r.unlimit()
+	}()
 	suite := &tree.Suite{
-		Specs: r.inPages(specs), Filter: r.filter(specs), Interrupt: interrupt,
+		Specs: r.inPages(specs), Filter: r.filter(specs), Interrupt: func() { r.end(nil) },
 		Start: r.start, Done: r.done,
 	}
 	suite.Specs = append(suite.Specs, r.rules(ctx)...)
@@ -260,6 +272,16 @@ func (r *run) selected(specs []*tree.Spec) string {
 	return filter + " || " + support
 }
 
+// runTime is how long a run of n checks or scenarios may take: more than it takes a
+// target that answers nothing, even on a busy machine.
+func runTime(n int, answer time.Duration) time.Duration {
+	const (
+		beginning = 20 // in time limits of one answer: handshakes, lists, the probe of tools, the end
+		each      = 2  // how many of them share the time limit of one answer
+	)
+	return beginning*answer + time.Duration(n)*answer/each
+}
+
 // start starts the stimulus for the specs that are left.
 func (r *run) start(ctx context.Context, left []*tree.Spec) {
 	for _, s := range left {
@@ -269,6 +291,9 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 	}
 	if r.Progress != nil {
 		r.Progress.Start(len(r.provoking))
+	}
+	if limit := cmp.Or(r.RunTimeout, r.stimulus.limit(len(r.provoking))); limit > 0 {
+		r.unlimit = ending.After(limit-time.Since(r.Trace.Start), limit, r.end)
 	}
 	r.warming.Go(func() {
 		if revision, err := schema.Load(); err == nil {

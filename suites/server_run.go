@@ -2,6 +2,7 @@ package suites
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +10,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -47,6 +50,10 @@ type serverRun struct {
 func (s *serverRun) party() wire.Party { return wire.Server }
 func (s *serverRun) transport() string { return s.Dialer.Transport() }
 
+func (s *serverRun) limit(n int) time.Duration {
+	return runTime(n, cmp.Or(s.Timeout, client.DefaultTimeout))
+}
+
 func (s *serverRun) specs() ([]*tree.Spec, error) {
 	s.checks = make(map[string]*check.Check)
 	var specs []*tree.Spec
@@ -65,7 +72,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)
 	if s.cause != nil && ctx.Err() != nil {
-		s.cause = check.ErrInterrupted
+		s.cause = ending.Cause(ctx)
 	}
 	if s.target.Init != nil {
 		s.ledger.Evidence.Revision, _ = s.target.Init.Result()["protocolVersion"].(string)
@@ -99,7 +106,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	s.engine.Finish(ctx)
 	if ctx.Err() != nil && s.cause == nil {
-		s.cause = check.ErrInterrupted
+		s.cause = ending.Cause(ctx)
 	}
 	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
 	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause

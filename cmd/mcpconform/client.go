@@ -86,6 +86,7 @@ and Ctrl-C ends the run.`,
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
 	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
+	f.limits.registerRun(cmd)
 	f.limits.registerParallel(cmd, "how many clients run at a time (default: twice the processors)")
 	f.scripts.register(cmd)
 	f.stdio.register(cmd, "client")
@@ -187,7 +188,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 	o := clientRun{
 		suites.Options{
 			Selection: f.selection.Selection, Scripts: scripts, Redactor: newRedactor(nil, args),
-			Timeout: f.limits.timeout, Parallel: f.limits.parallel, Strict: f.verdict.strict,
+			Timeout: f.limits.timeout, RunTimeout: f.limits.run, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 			Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 		},
 		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes},

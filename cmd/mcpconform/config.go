@@ -51,6 +51,9 @@ func (f *serverFlags) configure(cmd *cobra.Command, args []string) ([]string, er
 	if c.Limits.Timeout > 0 && !changed("timeout") {
 		f.limits.timeout = c.Limits.Timeout
 	}
+	if c.Limits.Run > 0 && !changed("run-timeout") {
+		f.limits.run = c.Limits.Run
+	}
 	if c.CallTools != "" && !changed("call-tools") {
 		f.callTools = string(c.CallTools)
 	}

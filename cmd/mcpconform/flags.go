@@ -86,8 +86,8 @@ func (f *verdictFlags) expected() ([]expected.Entry, error) {
 
 // limitFlags bound how long a target may take, and how much of it runs at once.
 type limitFlags struct {
-	timeout  time.Duration
-	parallel int
+	timeout, run time.Duration
+	parallel     int
 }
 
 // answerTimeout is how long one answer may take unless --timeout says otherwise.
@@ -95,6 +95,10 @@ const answerTimeout = 10 * time.Second
 
 func (f *limitFlags) registerTimeout(cmd *cobra.Command, standard time.Duration, usage string) {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", standard, usage)
+}
+
+func (f *limitFlags) registerRun(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; what is left then is inconclusive (default: by the number of checks and --timeout, generously)")
 }
 
 func (f *limitFlags) registerParallel(cmd *cobra.Command, usage string) {
@@ -105,6 +109,8 @@ func (f *limitFlags) check() error {
 	switch {
 	case f.timeout <= 0:
 		return errors.New("--timeout must be greater than 0")
+	case f.run < 0:
+		return errors.New("--run-timeout must be greater than 0; with 0, mcpconform chooses it")
 	case f.parallel < 0:
 		return errors.New("--parallel must be at least 0; with 0, mcpconform chooses the number")
 	}

@@ -41,6 +41,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
 	f.limits.registerTimeout(cmd, answerTimeout, "how long one answer may take")
+	f.limits.registerRun(cmd)
 	f.limits.registerParallel(cmd, "how many connections of single checks are open at a time (default: twice the processors; 16 over HTTP)")
 	f.scripts.register(cmd)
 	f.stdio.register(cmd, "server")
@@ -119,7 +120,7 @@ func (f *serverFlags) options() (serverRun, error) {
 	settings.CallTools = mode
 	return serverRun{suites.Options{
 		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
-		Limits: f.bytes, Timeout: f.limits.timeout, Parallel: f.limits.parallel, Strict: f.verdict.strict,
+		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}, suites.ServerChecks{Settings: settings}}, nil
 }

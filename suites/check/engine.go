@@ -64,10 +64,7 @@ const parallelLocal = 4
 // sharedAtOnce is how many checks use the shared session at a time.
 const sharedAtOnce = 16
 
-// ErrInterrupted is why a check or a run is inconclusive that was ended early.
-var ErrInterrupted = errors.New("the run was interrupted")
-
-// Why else a check is inconclusive.
+// Why a check is inconclusive that did not come to its end.
 var (
 	errCheckTime = errors.New("the check took too long")
 	errDown      = errors.New("the server no longer answered")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -81,7 +82,7 @@ func (f *Future) keep() { f.finish(f.last.outcome) }
 // giveUp ends a check that can no longer come to a verdict. What it found while the
 // server answered stands.
 func (f *Future) giveUp(cause error) {
-	if f.last.mine() && (!f.last.broken || errors.Is(cause, ErrInterrupted)) {
+	if f.last.mine() && (!f.last.broken || errors.Is(cause, ending.ErrInterrupted)) {
 		f.keep()
 		return
 	}
@@ -301,7 +302,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		switch {
 		case ctx.Err() != nil:
 			f.last = before // the second execution was cut short
-			f.giveUp(ErrInterrupted)
+			f.giveUp(ending.Cause(ctx))
 			continue
 		case f.last.unanswered:
 			unanswered = append(unanswered, f)
@@ -353,7 +354,7 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 	}
 	e.limits.settle(ctx)
 	if ctx.Err() != nil {
-		return ErrInterrupted
+		return ending.Cause(ctx)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
@@ -174,7 +175,7 @@ func (t *T) Must(err error) {
 	case errors.Is(context.Cause(t.Context), errCheckTime):
 		t.end(Inconclusive, errCheckTime.Error())
 	case t.Context.Err() != nil:
-		t.end(Inconclusive, ErrInterrupted.Error())
+		t.end(Inconclusive, ending.Cause(t.Context).Error())
 	default:
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)

@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -289,13 +290,13 @@ func (t *T) gather(trace *wire.Trace) {
 	}
 }
 
-// cutShort says what has ended a run early: a client that could not be started, or
-// the user.
+// cutShort says what has ended a run early: a client that could not be started, the
+// user, or the time limit of the run.
 func cutShort(ctx context.Context) string {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return "the client cannot be started: " + cause.Error()
 	}
-	return "the run was interrupted"
+	return ending.Cause(ctx).Error()
 }
 
 // unauthorized says why a client is not launched at a protected server: the

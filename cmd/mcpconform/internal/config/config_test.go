@@ -37,7 +37,7 @@ trustedOrigins: ["https://app.example:8443", "null", "*"]
 public: true
 authorization: {protected: true, methods: [tools/call], resource: "https://example.com/mcp", trailingSlash: true, expired: "${T}1",
   otherAudience: two, otherIssuer: three, otherUser: five, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
-limits: {message: 1024, total: 4096, timeout: 2s500ms}
+limits: {message: 1024, total: 4096, timeout: 2s500ms, runTimeout: 1m}
 select: [tools.*, MUST]
 skip: [server/prompts]
 strict: true
@@ -88,7 +88,7 @@ func TestLoad(t *testing.T) {
 			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", OtherUser: "five", Narrow: "four",
 			NarrowRequest: Request{Method: "tools/call", Params: map[string]any{"name": "x"}},
 		},
-		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond},
+		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond, Run: time.Minute},
 		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
 		Scripts:  []string{filepath.Join(dir, "conversations"), "/srv/scripts"},
 		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
