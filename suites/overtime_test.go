@@ -154,6 +154,11 @@ func overtime(t *testing.T, run *result.Run, took, limit time.Duration) {
 		if q.Verdict == result.Error {
 			t.Errorf("%s: %s", q.ID, q.Reason)
 		}
+		for _, f := range q.Findings {
+			if strings.Contains(f.Message, "--run-timeout") || strings.Contains(f.Message, "interrupted") {
+				t.Errorf("%s: the peer is accused of our limit: %s", q.ID, f.Message)
+			}
+		}
 	}
 	if took >= limit && !said {
 		t.Errorf("nothing names the limit: %s: %s", run.Verdict, run.Reason)

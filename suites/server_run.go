@@ -176,7 +176,7 @@ func (s *serverRun) handshake() {
 		s.ledger.Add(rec.Record)
 		return
 	}
-	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &unauthorized) {
+	if s.cause == nil || s.target.Init == nil || errors.As(s.cause, &start) || errors.As(s.cause, &unauthorized) || errors.Is(s.cause, ending.ErrInterrupted) {
 		return
 	}
 	var timeout *client.TimeoutError
