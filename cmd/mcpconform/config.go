@@ -38,6 +38,11 @@ func (f *serverFlags) configure(cmd *cobra.Command, args []string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	return f.apply(cmd, c, args)
+}
+
+// apply is configure with the configuration of the project.
+func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string) ([]string, error) {
 	changed := cmd.Flags().Changed
 	if !changed("select") {
 		f.selection.Select = c.Select
@@ -73,6 +78,7 @@ func (f *serverFlags) configure(cmd *cobra.Command, args []string) ([]string, er
 		f.bytes.Run = c.Limits.Total
 		f.bytes.Total = min(f.bytes.Total, c.Limits.Total)
 	}
+	var err error
 	if f.expected, err = f.verdict.expected(); err != nil {
 		return nil, err
 	}
@@ -113,6 +119,9 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 		s, err := target.Load(f.config.from, f.config.name, os.LookupEnv)
 		if err != nil {
 			return nil, err
+		}
+		if s.Disabled && f.fleet.all {
+			return nil, errDisabled
 		}
 		t = config.Target{Command: s.Command, URL: s.URL, Headers: s.Headers, Env: s.Env, Cwd: s.Dir}
 		if s.Transport != "" && !cmd.Flags().Changed("transport") && s.URL != "" {

@@ -120,7 +120,33 @@ func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
 
 // writeTo is write with the console report elsewhere.
 func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Trace) error {
-	var failed error
+	failed := f.writeFiles(run, trace)
+	if f.quiet && run.Verdict == result.Incomplete {
+		fmt.Fprintln(os.Stderr, "mcpconform: the verdict on the "+run.Role+" is incomplete: "+reporters.Incomplete(run))
+	}
+	if !f.quiet {
+		if err := reporters.Console(console, run, f.consoleOptions(console)); err != nil {
+			failed = err
+		}
+	}
+	return exit(run, failed)
+}
+
+// exit returns the exit code of a run whose reports failed to be written unless that is nil.
+func exit(run *result.Run, failed error) error {
+	switch {
+	case failed != nil:
+		return exitError(exitIncomplete)
+	case run.Verdict == result.NotConformant:
+		return exitError(exitNotConformant)
+	case run.Verdict == result.Incomplete:
+		return exitError(exitIncomplete)
+	}
+	return nil
+}
+
+// writeFiles writes all reports but the one on the console.
+func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed error) {
 	digest := sha256.New() // of results.json
 	for _, r := range []struct {
 		path   string
@@ -141,23 +167,7 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 			fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
 		}
 	}
-	if f.quiet && run.Verdict == result.Incomplete {
-		fmt.Fprintln(os.Stderr, "mcpconform: the verdict on the "+run.Role+" is incomplete: "+reporters.Incomplete(run))
-	}
-	if !f.quiet {
-		if err := reporters.Console(console, run, f.consoleOptions(console)); err != nil {
-			failed = err
-		}
-	}
-	switch {
-	case failed != nil:
-		return exitError(exitIncomplete)
-	case run.Verdict == result.NotConformant:
-		return exitError(exitNotConformant)
-	case run.Verdict == result.Incomplete:
-		return exitError(exitIncomplete)
-	}
-	return nil
+	return failed
 }
 
 // writeFile writes a report as a whole or not at all; "-" is stdout.

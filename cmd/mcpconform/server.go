@@ -29,6 +29,7 @@ type serverFlags struct {
 	http      httpFlags
 	callTools string
 	protected bool
+	fleet     fleetFlags
 
 	settings check.Settings
 	bytes    wire.Limits
@@ -46,6 +47,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.scripts.register(cmd)
 	f.stdio.register(cmd, "server")
 	f.http.register(cmd)
+	f.fleet.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.callTools, "call-tools", string(check.CallSafe), "which tools may be called: none, `safe` or all")
 	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
@@ -61,8 +63,15 @@ Flags that are not given are taken from mcpconform.yaml, if that file exists.`,
 		Example: `  mcpconform server -- npx -y @modelcontextprotocol/server-everything
   mcpconform server --url https://mcp.example/mcp --bearer-env TOKEN --html report.html
   mcpconform server --start "./my-server --port {port}" --url http://localhost:{port}/mcp
-  mcpconform server --from ~/.cursor/mcp.json --name my-server --select MUST`,
+  mcpconform server --from ~/.cursor/mcp.json --name my-server --select MUST
+  mcpconform server --from ~/.cursor/mcp.json --all --html 'reports/{server}.html'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.checkFleet(cmd, args); err != nil {
+				return err
+			}
+			if f.fleet.all {
+				return f.testAll(cmd)
+			}
 			args, err := f.configure(cmd, args)
 			if err != nil {
 				return err

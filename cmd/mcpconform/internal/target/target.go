@@ -29,6 +29,8 @@ type Server struct {
 	Headers map[string]string
 	// Transport is "http" or "sse" if the file says which is at the URL, else "".
 	Transport string
+	// Disabled says that the client does not start the server.
+	Disabled bool
 }
 
 // UnnamedError reports that a file has several servers, or not the one asked for.
@@ -52,21 +54,9 @@ func (e *UnnamedError) Error() string {
 // Variables such as ${env:NAME}, ${NAME} and ${NAME:-default} are expanded with
 // lookup. The error is an *UnnamedError if the name does not settle it.
 func Load(file, name string, lookup func(string) (string, bool)) (Server, error) {
-	f, err := os.Open(file)
+	servers, err := read(file)
 	if err != nil {
 		return Server{}, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
-		return Server{}, fmt.Errorf("read %s: %w", file, err)
-	}
-	if len(raw) > maxBytes {
-		return Server{}, fmt.Errorf("%s: the file is longer than %d bytes", file, maxBytes)
-	}
-	servers, err := servers(raw)
-	if err != nil {
-		return Server{}, fmt.Errorf("%s: %w", file, err)
 	}
 	unnamed := &UnnamedError{File: file, Name: name, Servers: slices.Sorted(maps.Keys(servers))}
 	if name == "" && len(servers) == 1 {
@@ -85,6 +75,39 @@ func Load(file, name string, lookup func(string) (string, bool)) (Server, error)
 		return Server{}, fmt.Errorf("%s: server %q: %w", file, name, err)
 	}
 	return s, nil
+}
+
+// Names returns the names of all servers of a file, sorted.
+func Names(file string) ([]string, error) {
+	servers, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(servers) == 0 {
+		return nil, &UnnamedError{File: file}
+	}
+	return slices.Sorted(maps.Keys(servers)), nil
+}
+
+// read returns the entries of a file by name.
+func read(file string) (map[string]json.RawMessage, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("%s: the file is longer than %d bytes", file, maxBytes)
+	}
+	servers, err := servers(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return servers, nil
 }
 
 // servers returns the entries of a file by name.
@@ -126,6 +149,8 @@ type entry struct {
 	ServerURL   string            `json:"serverUrl"`
 	HTTPURL     string            `json:"httpUrl"`
 	Headers     map[string]scalar `json:"headers"`
+	Disabled    bool              `json:"disabled"`
+	Enabled     *bool             `json:"enabled"` // opencode.json
 }
 
 // words is a program's name, or a list of it and its arguments.
@@ -182,7 +207,7 @@ func parse(raw []byte) (Server, error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return Server{}, err
 	}
-	s := Server{Env: texts(e.Env, e.Environment), Dir: e.Cwd, Headers: texts(e.Headers)}
+	s := Server{Env: texts(e.Env, e.Environment), Dir: e.Cwd, Headers: texts(e.Headers), Disabled: e.Disabled || e.Enabled != nil && !*e.Enabled}
 	if len(e.Command) > 0 {
 		s.Command = append(slices.Clone([]string(e.Command)), e.Args...)
 	}
