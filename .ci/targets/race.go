@@ -40,15 +40,11 @@ func race(ctx context.Context, in *installer, repo string, args []string, out io
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "race")
+	t, err := newTester(ctx, in, repo)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	t, err := newTester(ctx, in, repo, dir)
-	if err != nil {
-		return err
-	}
+	defer t.close()
 	var laps []*lap
 	for _, over := range []string{"http", "stdio"} {
 		for _, name := range raceServers {

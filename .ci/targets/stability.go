@@ -63,6 +63,7 @@ func stability(ctx context.Context, in *installer, repo string, args []string, o
 	n := flags.Int("n", 20, "how `often` each target is run")
 	load := flags.Bool("load", false, "keep the machine busy meanwhile: two spinning threads a processor")
 	doc := flags.String("doc", "", "write the table into this `file`, between its marks")
+	keep := flags.String("keep", "", "keep the results of each run in this `directory`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -73,15 +74,12 @@ func stability(ctx context.Context, in *installer, repo string, args []string, o
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "stability")
+	t, err := newTester(ctx, in, repo)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	t, err := newTester(ctx, in, repo, dir)
-	if err != nil {
-		return err
-	}
+	defer t.close()
+	t.keep = *keep
 	state := "idle"
 	if *load {
 		state = "busy"

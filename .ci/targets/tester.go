@@ -22,18 +22,27 @@ type tester struct {
 	repo    string
 	dir     string // for the program and what runs write
 	program string
+	keep    string // where results.json of each run stays, if anywhere
+	runs    int
 }
 
-// newTester builds mcpconform into dir.
-func newTester(ctx context.Context, in *installer, repo, dir string) (*tester, error) {
+// newTester builds mcpconform into a directory of its own, which close removes.
+func newTester(ctx context.Context, in *installer, repo string) (*tester, error) {
+	dir, err := os.MkdirTemp("", "mcpconform-targets")
+	if err != nil {
+		return nil, err
+	}
 	t := &tester{in: in, repo: repo, dir: dir, program: filepath.Join(dir, "mcpconform")}
 	build := exec.CommandContext(ctx, "go", "build", "-o", t.program, "./cmd/mcpconform")
 	build.Dir = repo
 	if out, err := build.CombinedOutput(); err != nil {
+		t.close()
 		return nil, fmt.Errorf("build mcpconform: %w\n%s", err, out)
 	}
 	return t, nil
 }
+
+func (t *tester) close() { os.RemoveAll(t.dir) }
 
 // A subject is a target over one of its transports.
 type subject struct {
@@ -113,6 +122,13 @@ func (t *tester) run(ctx context.Context, s subject) (*result.Run, usage, error)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, usage{}, err
+	}
+	t.runs++
+	if t.keep != "" {
+		name := fmt.Sprintf("%s-%s-%d.json", s.target.Name, s.transport, t.runs)
+		if err := os.WriteFile(filepath.Join(t.keep, name), raw, 0o644); err != nil {
+			return nil, usage{}, err
+		}
 	}
 	found := new(result.Run)
 	if err := json.Unmarshal(raw, found); err != nil {
