@@ -41,7 +41,7 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.ignored", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations are not read.",
-		Collateral: []string{"cancellation.stop-processing", "progress.in-progress"},
+		Collateral: []string{"cancellation.stop-processing"},
 		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != cancelled {
 				next()
@@ -51,7 +51,7 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations that give no reason are not read.",
-		Collateral: []string{"cancellation.stop-processing", "progress.in-progress"},
+		Collateral: []string{"cancellation.stop-processing"},
 		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if m.Method != cancelled || wire.At(m.Params, "reason") != nil {
 				next()
@@ -61,7 +61,7 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.numbers-only", Requirement: "cancellation.no-response",
 		Summary:    "Cancellations of requests whose ids are strings are not read.",
-		Collateral: []string{"cancellation.stop-processing", "progress.in-progress"},
+		Collateral: []string{"cancellation.stop-processing"},
 		Apply: receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			if _, text := wire.At(m.Params, "requestId").(string); m.Method != cancelled || !text {
 				next()
@@ -99,13 +99,12 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
 		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
-		Collateral: []string{"progress.in-progress", "cancellation.no-response"},
+		Collateral: []string{"cancellation.no-response"},
 		Apply:      unheeded,
 	},
 	{
-		ID: "cancellation.late-progress", Requirement: "progress.in-progress", WarnOnly: true,
-		Summary:    "Well after the cancellation of a request, progress of it is reported once more.",
-		Collateral: []string{"cancellation.stop-processing"},
+		ID: "cancellation.late-progress", Requirement: "cancellation.stop-processing",
+		Summary: "Well after the cancellation of a request, progress of it is reported once more.",
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			next()
 			tokens := s.Value(tokensKey{}, func() any { return new(sync.Map) }).(*sync.Map)

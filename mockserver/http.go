@@ -674,7 +674,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.broadcast", Requirement: "http.server.no-broadcast", Transports: overHTTP,
 		Summary:    "Progress comes on the stream of the request and on the listening stream.",
-		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop"},
+		Collateral: []string{"http.server.get-unrelated", "progress.value-increases", "progress.stop", "progress.in-progress"},
 		Apply: sending(server.OnMessage(progressed, func(out *server.Outgoing) []*server.Outgoing {
 			again := out.Clone()
 			again.To = nil
@@ -708,7 +708,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP,
 		Summary:    "A listening stream begins with the progress that came on the streams of requests.",
-		Collateral: []string{"progress.value-increases", "progress.stop"},
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress"},
 		Apply: all(
 			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {

@@ -18,7 +18,7 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.token-as-string", Requirement: "progress.token.echo",
 		Summary:    "The progress token comes back as a string.",
-		Collateral: []string{"progress.value-increases", "progress.stop"},
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress"},
 		Apply: params(progressed, func(params object) {
 			if token, ok := params["progressToken"].(json.Number); ok {
 				params["progressToken"] = string(token)
@@ -28,7 +28,7 @@ var progressFaults = []Fault{
 	{
 		ID: "progress.token-small-letters", Requirement: "progress.token.active-request",
 		Summary:    "The progress token comes back in small letters.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.token.echo"},
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
 		Apply: params(progressed, func(params object) {
 			if token, ok := params["progressToken"].(string); ok {
 				params["progressToken"] = strings.ToLower(token)
@@ -89,7 +89,7 @@ var progressFaults = []Fault{
 		Apply:   params(progressed, having("message", "...")),
 	},
 	{
-		ID: "progress.after-refusal", Requirement: "progress.stop",
+		ID: "progress.after-refusal", Requirement: "progress.in-progress",
 		Summary: "After a call was refused, progress reports it as complete.",
 		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
@@ -99,7 +99,7 @@ var progressFaults = []Fault{
 			late := out.Answers.Notification(progressed, object{"progressToken": token, "progress": 1, "total": 1})
 			return []*server.Outgoing{out, late}
 		})),
-		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
+		Collateral: []string{"progress.stop", "progress.token.active-request"},
 	},
 	{
 		ID: "progress.on-another-stream", Requirement: "progress.stop", Transports: overHTTP,

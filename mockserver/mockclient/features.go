@@ -383,16 +383,12 @@ var featureFaults = []Fault{
 			progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"sampling-withdrawn","progress":1}}`
 			return []outgoing{{Raw: []byte(progress)}, out}
 		})),
-		Collateral: []string{"progress.in-progress"},
 	},
 	{
 		ID: "progress.after-the-end", Requirement: "progress.in-progress", Scenario: sampling, Transports: overStdio,
-		Summary: "Progress of a sampling request comes well after its cancellation, whose receipt two pings have shown.", WarnOnly: true,
-		Apply: all(dropping(replies("sampling-withdrawn")), sending(replies("after-sampling"), func(_ *wire.Message, out outgoing) []outgoing {
-			<-time.After(crossing)
-			return []outgoing{{Raw: []byte(progressOf(`"sampling-withdrawn"`, "1"))}, out}
-		})),
-		Collateral: []string{"cancellation.stop-processing"},
+		Summary:    "Progress of a request that was answered comes behind the answer to a later one.",
+		Apply:      behind(replies("after-sampling"), progressOf("0", "1")),
+		Collateral: []string{"progress.stop"},
 	},
 	{
 		ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: sampling,
@@ -408,8 +404,9 @@ var featureFaults = []Fault{
 	},
 	{
 		ID: "progress.behind-the-answer", Requirement: "progress.stop", Scenario: sampling, Transports: overStdio,
-		Summary: "Progress is reported after the answer.",
-		Apply:   behind(replies("sampling-none"), progressOf("0", "1")),
+		Summary:    "Progress is reported after the answer.",
+		Apply:      behind(replies("sampling-none"), progressOf("0", "1")),
+		Collateral: []string{"progress.in-progress"},
 	},
 	{
 		ID: "progress.value-text", Requirement: "schema.progress-notification", Scenario: sampling,

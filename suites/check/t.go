@@ -322,11 +322,16 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 func (t *T) NoOp() string { return t.Session.NoOp() }
 
 // Fence sends a request that does nothing and waits for its answer: whatever the
-// server was going to answer at once to an earlier message has then arrived. Over
-// HTTP each message has a stream of its own, which the request could overtake
-// (basic/transports#sending-messages-to-the-server): Fence first waits for the end of
-// those whose message is not a request.
+// server was going to answer at once to an earlier message has then arrived.
 func (t *T) Fence() {
+	t.Settle()
+	t.FenceOn(t.Session)
+}
+
+// Settle waits, over HTTP, for the ends of the streams that belong to messages which
+// are not requests: a request could overtake them, as each message has a stream of its
+// own (basic/transports#sending-messages-to-the-server).
+func (t *T) Settle() {
 	for _, sent := range t.unawaited {
 		if t.Session.Log().Transport != transport.NameHTTP {
 			break
@@ -337,7 +342,6 @@ func (t *T) Fence() {
 		})
 	}
 	t.unawaited = nil
-	t.FenceOn(t.Session)
 }
 
 // FenceOn is Fence on another session.

@@ -354,9 +354,9 @@ func TestProgress(t *testing.T) {
 			bad: call(1, "7") + call(2, "7") + ended(2) + call(3, "7"),
 		},
 		{
-			id: "progress.in-progress", party: wire.Server, warnOnly: true,
-			good: call(1, "7") + progressed("7", "1") + cancels(1) + progressed("7", "2") + fence(3) + progressed("7", "3") + fence(4),
-			bad:  call(1, "7") + progressed("7", "1") + cancels(1) + fence(3) + fence(4) + progressed("7", "3"),
+			id: "progress.in-progress", party: wire.Server,
+			good: call(1, "7") + progressed("7", "1") + cancels(1) + fence(3) + fence(4) + progressed("7", "3"),
+			bad:  call(1, "7") + progressed("7", "1") + ended(1) + progressed("7", "3"),
 		},
 	})
 }

@@ -128,3 +128,9 @@ func brokenOnPurpose(x *Exchange) bool {
 		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle"
 	})
 }
+
+// inOrder sorts events of one conversation as they came.
+func inOrder(events ...*wire.Event) []*wire.Event {
+	slices.SortStableFunc(events, func(a, b *wire.Event) int { return a.Seq - b.Seq })
+	return slices.Compact(events)
+}

@@ -22,7 +22,8 @@ func TestRates(t *testing.T) {
 		{"a flood", 1001, 0, 1, true},
 		{"as many as fit into a second", 1000, 0, 0, true},
 		{"a busy server", 5000, 2 * time.Millisecond, 0, true},
-		{"too few to tell", 9, 0, 0, false},
+		{"a single one", 1, 0, 0, true},
+		{"none", 0, 0, 0, false},
 	} {
 		l := wire.NewTrace(wire.DefaultLimits).Connect("stdio", t.Name())
 		for i := range c.count {

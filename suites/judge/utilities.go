@@ -31,7 +31,7 @@ var utilityRules = []Rule{
 	},
 	{
 		Name:         "cancelled requests",
-		Requirements: []string{"cancellation.stop-processing", "cancellation.no-response", "progress.in-progress"},
+		Requirements: []string{"cancellation.stop-processing", "cancellation.no-response"},
 		Judge:        judgeCancelled,
 	},
 }
@@ -130,7 +130,10 @@ func (c *Conversation) judgeReference(x *Exchange, e *wire.Event, rec *Recorder)
 			rec.Pass("progress.stop", e.From)
 		}
 	case e.Stream == answer.Stream, c.sentAfter(e, answer):
-		rec.Fail("progress.stop", e.From, "a progress notification came after the response", x.Request, answer, e)
+		// The response is the one certain end of an operation.
+		for _, id := range []string{"progress.stop", "progress.in-progress"} {
+			rec.Fail(id, e.From, "a progress notification came after the response", x.Request, answer, e)
+		}
 	}
 }
 
@@ -264,7 +267,7 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		case x.Method() == "ping", strings.HasSuffix(x.Method(), "/list"):
 			grace = overtaking // there is nothing to stop: only a busy machine keeps the answer
 		}
-		judgeAfterCancellation(x, read, grace, owed, rec)
+		judgeAfterCancellation(x, read, grace, owed, c.Events[len(c.Events)-1].At-x.Cancelled.At, rec)
 	}
 }
 
@@ -281,17 +284,19 @@ func (c *Conversation) unknown(x *Exchange) bool {
 
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. What arrives within the grace may have
-// been on its way. A response that the transport demands is not a finding.
-func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, rec *Recorder) {
+// been on its way. A response that the transport demands is not a finding. Silence
+// counts once the connection was watched for longer than it took the request to
+// report something.
+func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, watched time.Duration, rec *Recorder) {
 	receiver := x.From().Peer()
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
 	case owed:
 	case r != nil && (tellsOfCancellation(r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
-		rec.Fail(noResponse, receiver, "the cancellation was answered: the response says that the request was cancelled", x.Request, x.Cancelled, r)
+		rec.Fail(noResponse, receiver, "the request was cancelled and then answered, with a response that tells of the cancellation; a cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= grace:
-		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before", x.Request, x.Cancelled, r)
-	case r == nil && read != math.MaxInt:
+		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before; a cancelled request gets no response", x.Request, x.Cancelled, r)
+	case r == nil && read != math.MaxInt && watched >= Crossing:
 		rec.Pass(noResponse, receiver)
 	}
 	late := sort.Search(len(x.Progress), func(i int) bool {
@@ -299,11 +304,10 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 	})
 	switch {
 	case late < len(x.Progress) && (x.Response == nil || x.Progress[late].Seq < x.Response.Seq):
+		// A receiver that cannot cancel a request may ignore the cancellation (basic/utilities/cancellation#behavior-requirements):
+		// the request is then still in progress.
 		rec.Fail(stops, receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
-		// A receiver may be unable to cancel a request, which is then still in
-		// progress, though not for its sender.
-		rec.Warn("progress.in-progress", receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
-	case len(x.Progress) > 0 && read != math.MaxInt && x.Response == nil:
+	case len(x.Progress) > 0 && read != math.MaxInt && x.Response == nil && watched >= max(Crossing, x.Progress[0].At-x.Request.At):
 		rec.Pass(stops, receiver)
 	}
 }

@@ -168,6 +168,7 @@ var baseChecks = []*check.Check{
 			mark := t.Mark()
 			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.NoOp()+`"}`, client.Deliberately("*"))
 			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.NoOp()+`"}`, client.Deliberately("*"))
+			t.Settle()
 			// The server's answer without an id may be mistaken for the answer to the first one.
 			_, err := t.Session.Call(t.Context, t.NoOp(), nil)
 			if err == nil {

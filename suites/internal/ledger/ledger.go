@@ -122,7 +122,8 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	}
 	if e != nil {
 		r.Exercised, r.Notes, r.Omitted = e.Exercised, e.Notes, e.Omitted
-		findings := inOrder(e.Findings)
+		findings := distinct(inOrder(e.Findings))
+		r.Omitted += len(e.Findings) - len(findings)
 		r.Findings, r.Disputed = l.findings(findings), disputed(findings)
 		if more := len(r.Findings) - maxFindings; more > 0 {
 			r.Findings = r.Findings[:maxFindings]

@@ -200,6 +200,22 @@ func (r *Recorder) find(id string, p wire.Party, f Finding) {
 	e.add(f)
 }
 
+// alike reports whether a finding says the same as another, of whatever events.
+func (f Finding) alike(other Finding) bool {
+	return f.Message == other.Message && f.Source == other.Source && rank(f) == rank(other)
+}
+
+// distinct returns the first finding of those that say the same.
+func distinct(findings []Finding) []Finding {
+	var kept []Finding
+	for _, f := range findings {
+		if !slices.ContainsFunc(kept, f.alike) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
 // rank returns how little a finding decides: 0 for one that makes a MUST fail.
 func rank(f Finding) int {
 	n := 0
@@ -212,21 +228,20 @@ func rank(f Finding) int {
 	return n
 }
 
-// add keeps a finding, or counts it among the omitted. A finding that decides the
-// verdict replaces one that only warns or is disputed, and a new message replaces one
-// that was there already.
+// add keeps a finding, or counts it among the omitted, as one is that says the same as
+// another. A finding that decides the verdict replaces one that only warns or is disputed.
 func (e *Entry) add(f Finding) {
-	if len(e.Findings) < maxFindings {
+	said := slices.ContainsFunc(e.Findings, f.alike)
+	if !said && len(e.Findings) < maxFindings {
 		e.Findings = append(e.Findings, f)
 		return
 	}
 	e.Omitted++
-	said := func(kept []Finding, message string) bool {
-		return slices.ContainsFunc(kept, func(k Finding) bool { return k.Message == message })
+	if said {
+		return
 	}
-	news := !said(e.Findings, f.Message)
 	for i, k := range slices.Backward(e.Findings) {
-		if rank(k) > rank(f) || rank(k) == rank(f) && news && said(e.Findings[:i], k.Message) {
+		if rank(k) > rank(f) {
 			e.Findings = append(slices.Delete(e.Findings, i, i+1), f)
 			return
 		}
