@@ -273,15 +273,14 @@ var resourceFaults = []Fault{
 		Apply:   answering("resources/read", object{"contents": list{}}, foreign),
 	},
 	{
-		ID: "resources.scheme-unknown-method", Requirement: "resources.uri.any-protocol",
-		Summary:    "A URI of an unknown scheme is refused with -32601.",
-		Collateral: []string{"resources.error.not-found-code"},
-		Apply:      refusing("resources/read", server.MethodNotFound, foreign),
+		ID: "resources.scheme-unknown-method", Requirement: "resources.error.not-found-code",
+		Summary: "A URI of an unknown scheme is refused with -32601.",
+		Apply:   refusing("resources/read", server.MethodNotFound, foreign),
 	},
 	{
-		ID: "resources.scheme-kills", Requirement: "resources.uri.any-protocol",
+		ID: "resources.scheme-kills", Requirement: "resources.error.not-found-code",
 		Summary:    "A URI of an unknown scheme ends the process.",
-		Collateral: []string{"resources.error.not-found-code", "resources.read.answered"},
+		Collateral: []string{"resources.read.answered"},
 		Apply:      dyingOf(`"uri":"mcpconform-none:`),
 	},
 	{

@@ -6,13 +6,18 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// judgedFault returns what is wrong with the party that an entry is tried on, or "".
+// judgedFault returns what is wrong with the party that an entry is tried on, or "": nobody
+// is accused by a sentence that binds somebody else, or that permits.
 func judgedFault(r schema.Requirement) string {
 	switch {
 	case r.Judged == r.Party:
 		return "the judged party is named although it is the bound one"
 	case r.Judged != "" && !r.Observable:
 		return "a judged party is named although nothing can be seen"
+	case r.Judged != "" && r.Party != schema.Both && (r.Party != schema.AuthorizationServer || r.Judged != schema.Server):
+		return "a party is judged that it does not bind"
+	case r.Level == schema.May && r.Observable:
+		return "a permission cannot be broken: what it asks of the other side is an obligation of that side"
 	case !r.Observable:
 		return ""
 	}
@@ -32,18 +37,22 @@ func TestJudgedParty(t *testing.T) {
 	for _, test := range []struct {
 		party, judged schema.Party
 		observable    bool
+		level         schema.Level
 		want          schema.Party
 		good          bool
 	}{
-		{schema.Server, "", true, schema.Server, true},
-		{schema.Server, schema.Client, true, schema.Client, true},
-		{schema.AuthorizationServer, schema.Server, true, schema.Server, true},
-		{schema.Host, "", false, schema.Host, true},
-		{schema.Host, "", true, schema.Host, false},
-		{schema.Client, schema.Client, true, schema.Client, false},
-		{schema.Server, schema.Client, false, schema.Client, false},
+		{schema.Server, "", true, schema.Must, schema.Server, true},
+		{schema.Both, schema.Client, true, schema.Must, schema.Client, true},
+		{schema.AuthorizationServer, schema.Server, true, schema.Must, schema.Server, true},
+		{schema.Host, "", false, schema.May, schema.Host, true},
+		{schema.Host, "", true, schema.Must, schema.Host, false},
+		{schema.Client, schema.Client, true, schema.Must, schema.Client, false},
+		{schema.Both, schema.Client, false, schema.Must, schema.Client, false},
+		{schema.Server, schema.Client, true, schema.Should, schema.Client, false},
+		{schema.AuthorizationServer, schema.Client, true, schema.Must, schema.Client, false},
+		{schema.Server, "", true, schema.May, schema.Server, false},
 	} {
-		r := schema.Requirement{Party: test.party, Judged: test.judged, Observable: test.observable}
+		r := schema.Requirement{Party: test.party, Judged: test.judged, Observable: test.observable, Level: test.level}
 		if got := r.JudgedParty(); got != test.want {
 			t.Errorf("%+v: the judged party is %s", test, got)
 		}

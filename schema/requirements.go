@@ -64,8 +64,8 @@ type Requirement struct {
 	Position string `yaml:"position" json:"position,omitempty"`
 	// Party is whom the statement binds.
 	Party Party `yaml:"party" json:"party"`
-	// Judged is the party whose behaviour is tried where that is not Party: a
-	// permission of one side is tested by whether the other side puts up with it.
+	// Judged is the party whose behaviour shows it where that is not all of Party: one of
+	// both, or the server that names its authorization server.
 	Judged Party `yaml:"judged" json:"judged,omitempty"`
 	// Page is the path below the revision's folder without extension, such as
 	// basic/transports, or "schema" for what only the type definitions say.

@@ -63,9 +63,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 	row("level", string(r.Level))
 	row("basis", basis(r))
 	row("binds", string(r.Party))
-	if r.Judged != "" {
-		row("judged on", string(r.Judged)+", which must cope with it")
-	}
+	row("judged on", string(r.Judged))
 	row("page", r.URL())
 	for _, s := range r.Sources {
 		row("also", s.URL(schema.Version))

@@ -180,16 +180,6 @@ var resourceChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "resources/any-scheme",
-		Requirements: []string{"resources.uri.any-protocol"},
-		Needs:        check.Needs{Server: "resources"},
-		Body: func(t *check.T) {
-			// The server decides what a scheme means, and may well find nothing.
-			x := t.Call("resources/read", map[string]any{"uri": noResource})
-			t.Expect(x).ToNot(HaveErrorCode(-32601), "with a URI of an unknown scheme")
-		},
-	},
-	{
 		Name:         "resources/https-fetchable",
 		Requirements: []string{"resources.uri-scheme.https-client-fetchable"},
 		Needs:        check.Needs{Server: "resources"},

@@ -114,7 +114,6 @@ func TestFeaturesOfBrokenServers(t *testing.T) {
 			"resources/read": server.EditItems("contents", func(item map[string]any) { item["mimeType"] = "image/png" }),
 		}}},
 		{"resources.error.not-found-code", server.Behaviour{Methods: middleware{"resources/read": server.Recode(-32002, -32602)}}},
-		{"resources.uri.any-protocol", server.Behaviour{Methods: middleware{"resources/read": server.Recode(-32002, -32601)}}},
 		{"resources.security.validate-uris", server.Behaviour{Methods: middleware{"resources/read": careless(contents)}}},
 		{"resources.subscribe.accepted", server.Behaviour{Methods: middleware{"resources/subscribe": server.Fail(-32603, "no")}}},
 		{"resources.unsubscribe.accepted", server.Behaviour{Methods: middleware{"resources/unsubscribe": server.Fail(-32603, "no")}}},

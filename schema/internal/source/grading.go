@@ -24,7 +24,8 @@ const gradingHead = `# Grading
 <!-- Rendered from schema/%s/regraded.yaml and requirements.yaml by: go generate ./schema -->
 
 Each requirement has a basis: what in the specification, revision %[1]s, it rests on. The basis bounds its level, and the
-level decides what a broken requirement is: a MUST fails, a SHOULD or a MAY warns.
+level decides what a broken requirement is: a MUST fails, a SHOULD warns. A MAY cannot
+be broken: that the other side copes with what is permitted is an entry of its own, which binds that side.
 
 | Basis | The requirement rests on | Level at most |
 | --- | --- | --- |
