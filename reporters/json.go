@@ -143,6 +143,9 @@ func locate(data []byte, err error) error {
 	return err
 }
 
+// maxShards bounds what a file may say: no run has so many checks.
+const maxShards = 100_000
+
 // validate rejects what would render as a misleading report.
 func validate(run *result.Run) error {
 	switch run.Verdict {
@@ -154,6 +157,9 @@ func validate(run *result.Run) error {
 	case "server", "client":
 	default:
 		return fmt.Errorf("unknown role %s of the target", quote(run.Role))
+	}
+	if s := run.Shard; s != nil && (s.Index < 1 || s.Index > s.Of || s.Of > maxShards) {
+		return fmt.Errorf("there is no shard %d of %d", s.Index, s.Of)
 	}
 	seen := make(map[string]bool, len(run.Requirements))
 	for i := range run.Requirements {

@@ -308,7 +308,10 @@ func (v *view) basis() string {
 		parts = append(parts, fmt.Sprintf("%d stale expected %s", n, plural(n, "failure", "failures")))
 	}
 	detail := strings.Join(parts, ", ")
-	if v.Partial {
+	if v.Shard != nil {
+		detail += fmt.Sprintf("; only shard %d of %d was run", v.Shard.Index, v.Shard.Of)
+	}
+	if v.Partial && (v.Shard == nil || v.Shard.Partial) {
 		detail += "; only a selection was judged"
 	}
 	return detail

@@ -103,6 +103,8 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		}
 		s.all = append(s.all, scenario)
 		spec := s.spec(scenario.Name, scenario.Requirements, tree.Label(tree.KeySession, "scenario"))
+		spec.Unit = scenario.Unit()
+		spec.Everywhere = scenario.Name == client.Baseline || scenario.Name == client.AuthorizationBaseline // others are judged by these
 		p := &scenarioRun{done: make(chan struct{})}
 		s.runs[scenario.Name] = p
 		spec.Await = func(context.Context) tree.Outcome {

@@ -156,6 +156,12 @@ func Timeout(d time.Duration) Option { return func(s *suite) { s.Timeout = d } }
 // RunTimeout bounds the whole run: what was not tried by then is inconclusive.
 func RunTimeout(d time.Duration) Option { return func(s *suite) { s.RunTimeout = d } }
 
+// Shard runs one of several shards of the suite, from 1 on: the same options give the
+// same shards. Merge makes a whole of their results.
+func Shard(i, of int) Option {
+	return func(s *suite) { s.Options.Shard, s.Shards = i, of }
+}
+
 // CallAllTools allows calls of all tools of a server: without it only those that
 // are annotated read-only, or named by ToolRole, are called.
 func CallAllTools() Option { return func(s *suite) { s.settings.CallTools = check.CallAll } }

@@ -48,6 +48,8 @@ type Options struct {
 	Target   result.Target // command or URL, for the report
 	// Progress is told of each check or scenario that ends; nil for none.
 	Progress Progress
+	// Shard is which of so many Shards of the run this is, from 1; both are zero for all of it.
+	Shard, Shards int
 	// Ginkgo runs the specs as a Ginkgo suite, of which a process can run one.
 	Ginkgo bool
 }
@@ -90,6 +92,7 @@ type run struct {
 	byID      map[string]int // positions in the catalogue
 	ledger    *ledger.Ledger
 	judging   judge.Options // what is known of the target
+	part      *result.Shard // nil for all
 	notes     []string
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
@@ -128,13 +131,17 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	if err != nil {
 		return nil, nil, err
 	}
+	filter := r.filter(specs)
+	if specs, err = r.shard(specs, filter); err != nil {
+		return nil, nil, err
+	}
 	ctx, r.end = context.WithCancelCause(ctx)
 	defer func() {
 		r.end(nil)
 		r.unlimit()
 	}()
 	suite := &tree.Suite{
-		Specs: r.inPages(specs), Filter: r.filter(specs), Interrupt: func() { r.end(nil) },
+		Specs: r.inPages(specs), Filter: filter, Interrupt: func() { r.end(nil) },
 		Start: r.start, Done: r.done,
 	}
 	suite.Specs = append(suite.Specs, r.rules(ctx)...)
@@ -161,7 +168,7 @@ func (r *run) inPages(specs []*tree.Spec) []*tree.Spec {
 
 // spec returns the spec of a check or scenario that is about some requirements.
 func (r *run) spec(name string, requirements []string, more ...string) *tree.Spec {
-	s := &tree.Spec{Name: name, Labels: more}
+	s := &tree.Spec{Name: name, Labels: more, Requirements: requirements, Unit: name}
 	for i, id := range requirements {
 		q := r.find(id)
 		if i == 0 {
@@ -358,6 +365,9 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
+	}
+	if r.part != nil {
+		run.Shard, r.part.Partial, run.Partial = r.part, run.Partial, true
 	}
 	r.ledger.Conclude(run, r.catalogue, func(q schema.Requirement) bool { return r.Selection.Includes(q, r.stimulus.party()) }, r.Expected, time.Now())
 	return run

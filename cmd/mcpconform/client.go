@@ -30,6 +30,7 @@ type clientFlags struct {
 	scenarios  []string
 	list       bool
 	authorizes bool
+	shard      shardFlags
 	serve      bool
 	servers    string
 }
@@ -90,6 +91,7 @@ and Ctrl-C ends the run.`,
 	f.limits.registerParallel(cmd, "how many clients run at a time (default: twice the processors)")
 	f.scripts.register(cmd)
 	f.stdio.register(cmd, "client")
+	f.shard.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.transport, "transport", "", "transport: http, stdio or sse (default: stdio if the arguments contain {command} or {config}, else http)")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
@@ -188,7 +190,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 	o := clientRun{
 		suites.Options{
 			Selection: f.selection.Selection, Scripts: scripts, Redactor: newRedactor(nil, args),
-			Timeout: f.limits.timeout, RunTimeout: f.limits.run, Parallel: f.limits.parallel, Strict: f.verdict.strict,
+			Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 			Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 		},
 		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes},

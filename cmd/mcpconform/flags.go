@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,6 +116,38 @@ func (f *limitFlags) check() error {
 	case f.parallel < 0:
 		return errors.New("--parallel must be at least 0; with 0, mcpconform chooses the number")
 	}
+	return nil
+}
+
+// shardFlags choose a part of the run: --shard i/n.
+type shardFlags struct{ index, of int }
+
+func (f *shardFlags) register(cmd *cobra.Command) {
+	cmd.Flags().Var(f, "shard", "run only the i-th of n parts, `I/N` from 1/N to N/N; mcpconform report merges their results.json")
+}
+
+func (f *shardFlags) String() string {
+	if f.of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", f.index, f.of)
+}
+
+// Type names the value in the usage.
+func (f *shardFlags) Type() string { return "I/N" }
+
+// Set reads the value.
+func (f *shardFlags) Set(s string) error {
+	first, second, _ := strings.Cut(s, "/")
+	i, err := strconv.Atoi(first)
+	n, errN := strconv.Atoi(second)
+	switch {
+	case err != nil || errN != nil:
+		return errors.New("it takes a number, a slash and a number, such as 1/4")
+	case n < 1 || i < 1 || i > n:
+		return fmt.Errorf("there is no shard %d of %d; the first is 1 and the last is N", i, n)
+	}
+	f.index, f.of = i, n
 	return nil
 }
 

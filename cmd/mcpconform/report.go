@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/reporters"
+	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -16,9 +18,12 @@ func reportCommand() *cobra.Command {
 	var reports reportFlags
 	cmd := &cobra.Command{
 		Use:   "report RESULTS.json...",
-		Short: "Render results again, or several of them side by side",
+		Short: "Render results again, several of them side by side, or shards as one",
+		Long: `Renders results again. Those of several runs are shown side by side; those of the shards of one
+run, which --shard made, are merged into one result. A shard that is missing makes it incomplete.`,
 		Example: `  mcpconform report results.json --html report.html
-  mcpconform report typescript.json python.json go.json --markdown matrix.md`,
+  mcpconform report typescript.json python.json go.json --markdown matrix.md
+  mcpconform report shard-*.json --json results.json --junit report.xml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("the results are missing; give RESULTS.json files, as --json writes them")
@@ -39,6 +44,13 @@ func reportCommand() *cobra.Command {
 					return err
 				}
 				runs = append(runs, run)
+			}
+			if slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Shard != nil }) {
+				whole, err := suites.Merge(runs)
+				if err != nil {
+					return fmt.Errorf("merge shards: %w", err)
+				}
+				return reports.write(whole, nil)
 			}
 			if len(runs) == 1 {
 				return reports.write(runs[0], nil)

@@ -29,6 +29,7 @@ type serverFlags struct {
 	http      httpFlags
 	callTools string
 	protected bool
+	shard     shardFlags
 	fleet     fleetFlags
 
 	settings check.Settings
@@ -48,6 +49,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.stdio.register(cmd, "server")
 	f.http.register(cmd)
 	f.fleet.register(cmd)
+	f.shard.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.callTools, "call-tools", string(check.CallSafe), "which tools may be called: none, `safe` or all")
 	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
@@ -129,7 +131,7 @@ func (f *serverFlags) options() (serverRun, error) {
 	settings.CallTools = mode
 	return serverRun{suites.Options{
 		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
-		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Parallel: f.limits.parallel, Strict: f.verdict.strict,
+		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}, suites.ServerChecks{Settings: settings}}, nil
 }

@@ -31,6 +31,16 @@ var joints = []joint{
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
 }
 
+// Unit names the launch that the scenario needs: its own, or that of a joint.
+func (s *Scenario) Unit() string {
+	for _, j := range joints {
+		if slices.Contains(j.scenarios, s.Name) {
+			return jointPrefix + j.name
+		}
+	}
+	return s.Name
+}
+
 // jointPrefix stands before the name of a joint where a scenario's would be.
 const jointPrefix = "together/"
 

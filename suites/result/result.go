@@ -65,6 +65,8 @@ type Run struct {
 	// Partial says that the user selected a part of the requirements, or of what
 	// provokes the target: the verdict is about that part.
 	Partial bool `json:"partial,omitempty"`
+	// Shard says which part of a run that was split this is; nil for a whole run.
+	Shard *Shard `json:"shard,omitempty"`
 	// Reason says in one sentence why the run is incomplete.
 	Reason       string        `json:"reason,omitempty"`
 	Requirements []Requirement `json:"requirements"`
@@ -75,6 +77,24 @@ type Run struct {
 	Notes []string `json:"notes,omitempty"`
 	// ExpectedFailures reports what became of each entry of the expected-failures file.
 	ExpectedFailures []ExpectedFailure `json:"expectedFailures,omitempty"`
+}
+
+// Shard is a part of a run that was split by its checks or scenarios. The rules judge
+// what the part has seen. All parts together make the whole: suites.Merge.
+type Shard struct {
+	Index int `json:"index"` // from 1
+	Of    int `json:"of"`
+	// Plan is a digest of the names of all checks or scenarios that were split.
+	Plan string `json:"plan"`
+	// Partial says that the user selected a part of the whole.
+	Partial bool `json:"partial,omitempty"`
+	// Elsewhere lists the requirements that only other shards try, of those about which
+	// nothing is known here.
+	Elsewhere []string `json:"elsewhere,omitempty"`
+	// Unused lists the capabilities that the target declares and nothing here used.
+	Unused []string `json:"unused,omitempty"`
+	// Cut says why the shard was not carried out to its end.
+	Cut string `json:"cut,omitempty"`
 }
 
 // Tool that made the run.

@@ -22,6 +22,8 @@ type Evidence struct {
 	// Partial says that the user left out a part of what provokes the target: then
 	// a capability need not have been used.
 	Partial bool
+	// Elsewhere holds the requirements that other shards of the run try.
+	Elsewhere map[string]bool
 	// Missing holds, in clauses, what only the stimulus can miss.
 	Missing []string
 }
@@ -58,9 +60,8 @@ func (l *Ledger) OtherRevision() error {
 // shortfall says in clauses what is missing before the target counts as conformant:
 // a handshake that both sides completed, an answered request after it, and an
 // exchange for each capability that the target declares and a selected requirement
-// depends on. The record has to be whole.
-func (l *Ledger) shortfall(selected []schema.Requirement) []string {
-	var missing []string
+// depends on, which are returned apart. The record has to be whole.
+func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []string) {
 	for _, log := range l.Evidence.Logs {
 		if log.Cut() {
 			missing = append(missing, "a limit of mcpconform ended the record of the connection "+log.ID+", so the rest was not judged")
@@ -107,21 +108,23 @@ func (l *Ledger) shortfall(selected []schema.Requirement) []string {
 	}
 	switch {
 	case !offered && asked != "":
-		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version, wire.Quote(asked, 40)))
+		return append(missing, fmt.Sprintf("no handshake led to revision %s; the client asked for %s", schema.Version, wire.Quote(asked, 40))), nil
 	case !offered:
-		return append(missing, "no handshake led to revision "+schema.Version)
+		return append(missing, "no handshake led to revision "+schema.Version), nil
 	case !completed:
-		return append(missing, "the handshake was not completed: notifications/initialized was never sent")
+		return append(missing, "the handshake was not completed: notifications/initialized was never sent"), nil
 	case !answered:
 		missing = append(missing, "no request after the handshake was answered with a result")
 	}
-	unused := slices.DeleteFunc(l.capabilities(selected), func(name string) bool {
+	unused = slices.DeleteFunc(l.capabilities(selected), func(name string) bool {
 		return l.Evidence.Partial || !declared[name] || slices.ContainsFunc(uses[l.Party][name], func(method string) bool { return used[method] })
 	})
-	if len(unused) > 0 {
-		missing = append(missing, fmt.Sprintf("the %s declares what nothing in the run used: %s", l.Party, strings.Join(unused, ", ")))
-	}
-	return append(missing, l.Evidence.Missing...)
+	return append(missing, l.Evidence.Missing...), unused
+}
+
+// unusedBy says which capabilities of a party nothing used.
+func unusedBy(party string, capabilities []string) string {
+	return fmt.Sprintf("the %s declares what nothing in the run used: %s", party, strings.Join(capabilities, ", "))
 }
 
 // unread reports whether the target sent a message that was not read because of a limit.

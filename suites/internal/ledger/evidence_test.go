@@ -93,7 +93,7 @@ func TestShortfall(t *testing.T) {
 			}
 			l := &Ledger{Party: tt.party, Evidence: tt.evidence}
 			l.Evidence.Logs = trace.Logs()
-			got := strings.Join(l.shortfall(selected), "; ")
+			got := strings.Join(clauses(l, selected), "; ")
 			if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 				t.Errorf("missing: %q, want %q", got, tt.want)
 			}
@@ -141,9 +141,18 @@ func TestCutRecord(t *testing.T) {
 				t.Errorf("read again, cut: %t", !log.Cut())
 			}
 			l := &Ledger{Party: wire.Server, Evidence: Evidence{Logs: again.Logs()}}
-			if got := strings.Join(l.shortfall(nil), "; "); !strings.Contains(got, "limit") {
+			if got := strings.Join(clauses(l, nil), "; "); !strings.Contains(got, "limit") {
 				t.Errorf("missing: %q", got)
 			}
 		})
 	}
+}
+
+// clauses says all that is missing.
+func clauses(l *Ledger, selected []schema.Requirement) []string {
+	missing, unused := l.shortfall(selected)
+	if len(unused) > 0 {
+		missing = append(missing, unusedBy(string(l.Party), unused))
+	}
+	return missing
 }

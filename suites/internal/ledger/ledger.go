@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -218,6 +219,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 		return v, result.NotProvoked, withHelp(reason, q)
 	case reason != "":
 		return v, "", reason
+	case l.Evidence.Elsewhere[q.ID]:
+		return result.Inconclusive, result.NotRun, triedElsewhere
 	case l.Passive && !served:
 		return result.Inconclusive, result.NotProvoked, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
 	case !served && l.Evidence.Partial:
@@ -231,6 +234,9 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	}
 	return result.Inconclusive, kind, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
 }
+
+// triedElsewhere is why a shard says nothing of a requirement.
+const triedElsewhere = "another shard of the run tries it"
 
 // withHelp adds what the user can configure.
 func withHelp(reason string, q schema.Requirement) string {
@@ -302,6 +308,9 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selec
 		run.Harness = l.Own()
 	}
 	expected.Apply(run, expectations, today)
+	if run.Shard != nil {
+		l.leave(run)
+	}
 	run.Verdict, run.Reason = l.verdict(run, catalogue)
 	l.redact(run)
 }
@@ -309,19 +318,46 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selec
 // verdict returns the overall verdict of a run, and why it is incomplete.
 func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (result.Overall, string) {
 	if other := l.OtherRevision(); other != nil {
+		if run.Shard != nil {
+			run.Shard.Cut = other.Error()
+		}
 		return result.Incomplete, other.Error()
 	}
-	v, why := judged(run, l.Cause)
-	if v != result.Conformant {
-		return v, why
-	}
+	cause := l.Cause
 	selected := slices.DeleteFunc(slices.Clone(catalogue), func(q schema.Requirement) bool {
 		return !slices.ContainsFunc(run.Requirements, func(r result.Requirement) bool { return r.ID == q.ID })
 	})
-	if missing := l.shortfall(selected); len(missing) > 0 {
+	missing, unused := l.shortfall(selected)
+	if run.Shard != nil {
+		run.Shard.Unused = unused
+		if cause == nil && len(missing) > 0 {
+			cause = errors.New(strings.Join(missing, "; "))
+		}
+		if cause != nil {
+			run.Shard.Cut = cause.Error()
+		}
+	} else if len(unused) > 0 {
+		missing = append(missing, unusedBy(run.Role, unused))
+	}
+	v, why := judged(run, l.Cause)
+	if v == result.Conformant && len(missing) > 0 {
 		return result.Incomplete, strings.Join(missing, "; ")
 	}
-	return result.Conformant, ""
+	return v, why
+}
+
+// leave leaves to the merger of all shards what one cannot know.
+func (l *Ledger) leave(run *result.Run) {
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Inconclusive && q.Reason == triedElsewhere {
+			run.Shard.Elsewhere = append(run.Shard.Elsewhere, q.ID)
+		}
+	}
+	for i := range run.ExpectedFailures {
+		if x := &run.ExpectedFailures[i]; x.Status == expected.Passed {
+			x.Status = expected.Untested // it may fail elsewhere
+		}
+	}
 }
 
 // judged returns the verdict that follows from the requirements of a run. Failures
@@ -377,6 +413,9 @@ func (l *Ledger) redact(run *result.Run) {
 				clean(&list[i].Evidence[j].Text)
 			}
 		}
+	}
+	if run.Shard != nil {
+		clean(&run.Shard.Cut)
 	}
 	clean(&run.Reason, &run.Target.Name, &run.Target.Title, &run.Target.Version, &run.Target.ProtocolVersion, &run.Target.URL)
 	run.Target.Command = cleanAll(run.Target.Command)

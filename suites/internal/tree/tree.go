@@ -38,6 +38,12 @@ type Spec struct {
 	Await func(ctx context.Context) Outcome
 	// Rule says that the spec is a requirement that rules judge.
 	Rule bool
+	// Requirements are those that the spec serves.
+	Requirements []string
+	// Unit names what is not split into shards: specs of one unit share work. "": the
+	// spec alone. Everywhere says that each shard needs the spec.
+	Unit       string
+	Everywhere bool
 
 	once    sync.Once
 	outcome Outcome

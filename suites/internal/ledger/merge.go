@@ -1,0 +1,268 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// Merge makes one run of the shards of it that there are. The error says why they do
+// not belong together.
+func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
+	shards = slices.Clone(shards)
+	for _, r := range shards {
+		if r.Shard == nil {
+			return nil, fmt.Errorf("the results of a whole run, of %s, stand among those of shards", describe(r))
+		}
+	}
+	if len(shards) == 0 {
+		return nil, errors.New("there are no shards")
+	}
+	slices.SortStableFunc(shards, func(a, b *result.Run) int { return a.Shard.Index - b.Shard.Index })
+	for i, r := range shards[1:] {
+		if err := together(shards[0], r); err != nil {
+			return nil, err
+		}
+		if shards[i].Shard.Index == r.Shard.Index {
+			return nil, fmt.Errorf("shard %d of %d is there twice", r.Shard.Index, r.Shard.Of)
+		}
+	}
+	first := shards[0]
+	run := &result.Run{
+		Format: result.Format, Tool: first.Tool, Revision: first.Revision, Role: first.Role, Transport: first.Transport, Target: first.Target,
+		Started: first.Started, Strict: first.Strict, Partial: first.Shard.Partial,
+	}
+	for _, r := range shards {
+		if run.Target.Name == "" && r.Target.Name != "" {
+			run.Target = r.Target
+		}
+		if r.Started.Before(run.Started) {
+			run.Started = r.Started
+		}
+		run.Seconds = math.Max(run.Seconds, r.Seconds)
+		for _, n := range r.Notes {
+			if !slices.Contains(run.Notes, n) {
+				run.Notes = append(run.Notes, n)
+			}
+		}
+		for _, f := range r.Harness {
+			run.Harness = append(run.Harness, located(f, r.Shard))
+		}
+	}
+	missing := absent(shards)
+	for i := range first.Requirements {
+		run.Requirements = append(run.Requirements, mergeRequirement(shards, i, missing))
+	}
+	var entries []expected.Entry
+	for _, x := range first.ExpectedFailures {
+		entries = append(entries, expected.Entry{ID: x.ID, Reason: x.Reason, Expires: x.Expires})
+	}
+	expected.Apply(run, entries, today)
+	run.Verdict, run.Reason = judged(run, cutShort(shards, missing))
+	if run.Verdict == result.Conformant {
+		if unused := neverUsed(shards); len(unused) > 0 {
+			run.Verdict, run.Reason = result.Incomplete, unusedBy(run.Role, unused)
+		}
+	}
+	if missing != "" && run.Verdict == result.NotConformant {
+		run.Notes = append(run.Notes, missing)
+	}
+	return run, nil
+}
+
+// together reports why two shards are not of one run.
+func together(a, b *result.Run) error {
+	differ := func(what, x, y string) error {
+		return fmt.Errorf("the shards are not of one run: shard %d has %s %s, shard %d %s", a.Shard.Index, what, x, b.Shard.Index, y)
+	}
+	for _, m := range []struct{ what, a, b string }{
+		{"the version of mcpconform", a.Tool.Name + " " + a.Tool.Version, b.Tool.Name + " " + b.Tool.Version},
+		{"the revision", a.Revision, b.Revision},
+		{"the role", a.Role, b.Role},
+		{"the transport", a.Transport, b.Transport},
+		{"the number of shards", fmt.Sprint(a.Shard.Of), fmt.Sprint(b.Shard.Of)},
+		{"the strictness", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
+		{"the target", strings.Join(a.Target.Command, " "), strings.Join(b.Target.Command, " ")},
+	} {
+		if m.a != m.b {
+			return differ(m.what, quoted(m.a), quoted(m.b))
+		}
+	}
+	// A server that is started for the run has another port each time.
+	if len(a.Target.Command) == 0 && a.Target.URL != b.Target.URL {
+		return differ("the target", quoted(a.Target.URL), quoted(b.Target.URL))
+	}
+	// One that could not be started did not say who it is.
+	if x, y := a.Target.Name+" "+a.Target.Version, b.Target.Name+" "+b.Target.Version; a.Target.Name != "" && b.Target.Name != "" && x != y {
+		return differ("the target", quoted(x), quoted(y))
+	}
+	same := a.Shard.Plan == b.Shard.Plan && slices.EqualFunc(a.Requirements, b.Requirements, func(p, q result.Requirement) bool { return p.ID == q.ID }) &&
+		slices.EqualFunc(a.ExpectedFailures, b.ExpectedFailures, func(x, y result.ExpectedFailure) bool {
+			return x.ID == y.ID && x.Reason == y.Reason && x.Expires == y.Expires
+		})
+	if !same {
+		return fmt.Errorf("the shards are not of one run: shards %d and %d were made with other selections, scripts or expected failures", a.Shard.Index, b.Shard.Index)
+	}
+	return nil
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+func describe(r *result.Run) string {
+	for _, s := range []string{r.Target.Name, r.Target.URL, strings.Join(r.Target.Command, " ")} {
+		if s != "" {
+			return quoted(s)
+		}
+	}
+	return "a " + r.Role
+}
+
+// absent names the shards that are not there, in a clause, or "".
+func absent(shards []*result.Run) string {
+	var numbers []string
+	of := shards[0].Shard.Of
+	for n := 1; n <= of; n++ {
+		if !slices.ContainsFunc(shards, func(r *result.Run) bool { return r.Shard.Index == n }) {
+			numbers = append(numbers, fmt.Sprint(n))
+		}
+	}
+	switch n := len(numbers); n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("shard %s of %d is missing", numbers[0], of)
+	default:
+		return fmt.Sprintf("shards %s and %s of %d are missing", strings.Join(numbers[:n-1], ", "), numbers[n-1], of)
+	}
+}
+
+// cutShort is why the whole was not carried out to its end, or nil.
+func cutShort(shards []*result.Run, missing string) error {
+	var reasons []string
+	if missing != "" {
+		reasons = append(reasons, missing)
+	}
+	for _, r := range shards {
+		if r.Shard.Cut != "" {
+			reasons = append(reasons, fmt.Sprintf("shard %d of %d: %s", r.Shard.Index, r.Shard.Of, r.Shard.Cut))
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(reasons, "; "))
+}
+
+// neverUsed returns the capabilities that no shard used.
+func neverUsed(shards []*result.Run) []string {
+	unused := slices.Clone(shards[0].Shard.Unused)
+	for _, r := range shards[1:] {
+		unused = slices.DeleteFunc(unused, func(name string) bool { return !slices.Contains(r.Shard.Unused, name) })
+	}
+	return unused
+}
+
+// The ranks of what a shard says of a requirement, from what counts most.
+const (
+	broken = iota
+	ignored
+	unknown
+	met
+	unprovoked
+	cut
+	inapplicable
+	unseen
+	elsewhere // another shard tries it
+)
+
+func rankOf(r *result.Run, q *result.Requirement) int {
+	switch q.Verdict {
+	case result.Fail:
+		return broken
+	case result.Warn:
+		return ignored
+	case result.Error:
+		return unknown
+	case result.Pass:
+		return met
+	case result.Skip:
+		return inapplicable
+	}
+	switch {
+	case slices.Contains(r.Shard.Elsewhere, q.ID):
+		return elsewhere
+	case q.Unexercised == result.NeverDone:
+		return unseen
+	case q.Unexercised == result.NotRun:
+		return cut
+	}
+	return unprovoked
+}
+
+// mergeRequirement returns what the shards together say of their i-th requirement, as
+// [Decide] does of all that one run has recorded.
+func mergeRequirement(shards []*result.Run, i int, missing string) result.Requirement {
+	order := slices.Clone(shards)
+	slices.SortStableFunc(order, func(a, b *result.Run) int {
+		return rankOf(a, &a.Requirements[i]) - rankOf(b, &b.Requirements[i])
+	})
+	merged := order[0].Requirements[i]
+	decides := rankOf(order[0], &merged)
+	merged.Exercised, merged.Omitted, merged.Expected = 0, 0, ""
+	merged.Checks, merged.Findings, merged.Notes = nil, nil, nil
+	if decides == elsewhere {
+		merged.Reason = "no shard tried it"
+		if missing != "" {
+			merged.Reason += "; " + missing
+		}
+	}
+	for _, r := range shards {
+		q := &r.Requirements[i]
+		merged.Exercised += q.Exercised
+		merged.Omitted += q.Omitted
+		for _, name := range q.Checks {
+			if !slices.Contains(merged.Checks, name) {
+				merged.Checks = append(merged.Checks, name)
+			}
+		}
+		for _, n := range q.Notes {
+			merged.Notes = once(merged.Notes, n, maxNotes)
+		}
+	}
+	var repeated []result.Finding
+	for _, r := range order {
+		q := &r.Requirements[i]
+		if rankOf(r, q) == decides && q.Disputed == nil {
+			merged.Disputed = nil // some of the findings that decide are not disputed
+		}
+		for _, f := range q.Findings {
+			said := slices.ContainsFunc(merged.Findings, func(g result.Finding) bool { return g.Message == f.Message })
+			if f = located(f, r.Shard); said {
+				repeated = append(repeated, f)
+			} else {
+				merged.Findings = append(merged.Findings, f)
+			}
+		}
+	}
+	merged.Findings = append(merged.Findings, repeated...)
+	if more := len(merged.Findings) - maxFindings; more > 0 {
+		merged.Findings = merged.Findings[:maxFindings]
+		merged.Omitted += more
+	}
+	return merged
+}
+
+// located returns a finding whose evidence says in which shard's trace it is.
+func located(f result.Finding, s *result.Shard) result.Finding {
+	f.Evidence = slices.Clone(f.Evidence)
+	for i := range f.Evidence {
+		f.Evidence[i].Connection = fmt.Sprintf("%d/%s", s.Index, f.Evidence[i].Connection)
+	}
+	return f
+}
