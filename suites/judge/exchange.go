@@ -185,14 +185,22 @@ func judgeStray(c *Conversation, rec *Recorder) {
 }
 
 // strayBefore returns the newest response of the peer that belonged to no request, if
-// an event may answer it.
+// an event may answer it, rather than a notification that came after it: a request between
+// the two has been answered.
 func (c *Conversation) strayBefore(e *wire.Event) *wire.Event {
 	sent := c.faults[e.From.Peer()].responses
 	i := sort.Search(len(sent), func(i int) bool { return sent[i].Seq > e.Seq })
 	if i == 0 || e.At-sent[i-1].At >= unread {
 		return nil
 	}
-	return sent[i-1]
+	stray := sent[i-1]
+	read := within(c.askedBy(stray.From), stray.Seq)
+	if slices.ContainsFunc(c.Events[min(read, e.Seq):e.Seq], func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == stray.From && e.Msg.Kind == wire.Notification
+	}) {
+		return nil
+	}
+	return stray
 }
 
 func before(cause, e *wire.Event) []*wire.Event {
