@@ -137,6 +137,10 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	default:
 		e.Parallel = parallelRemote
 	}
+	e.pool.most = mostRemote
+	if e.apart() {
+		e.pool.most = mostProcesses
+	}
 	e.launches = make(chan struct{}, runtime.GOMAXPROCS(0))
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)

@@ -118,9 +118,11 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 // that could not be run there, get other sessions. The function that start returns
 // waits for all of them.
 func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) (wait func()) {
-	queue := make(chan *Future, sharedAtOnce)
+	queue := newQueue()
 	sharedSlots := make(chan struct{}, sharedAtOnce)
-	var feeding sync.WaitGroup
+	crowd := make(chan struct{}) // closed when the tools are known
+	release := p.hold(sharedSlots)
+	var sharing sync.WaitGroup
 	feed := func(checks []*Future) {
 		slices.SortStableFunc(checks, func(a, b *Future) int { return cmp.Compare(a.Check.order(), b.Check.order()) })
 		for _, f := range checks {
@@ -128,34 +130,34 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 				p.pool.expect(f.Check.key())
 			}
 			if f.Check.Needs.Session != Shared {
+				queue.push(f)
 				continue
 			}
-			feeding.Go(func() {
+			sharing.Go(func() {
 				sharedSlots <- struct{}{}
 				defer func() { <-sharedSlots }()
 				if !p.try(ctx, f, p.shared) {
-					queue <- f
+					queue.push(f)
 				}
 			})
 		}
-		feeding.Go(func() {
-			for _, f := range checks {
-				if f.Check.Needs.Session != Shared {
-					queue <- f
-				}
-			}
-		})
 	}
 	p.closers.Go(func() {
 		feed(now)
-		feed(later())
-		feeding.Wait()
-		close(queue)
+		more := later()
+		feed(more)
+		close(crowd)
+		release()
+		sharing.Wait()
+		queue.close()
 	})
 	var workers sync.WaitGroup
-	for range p.Parallel {
+	for i := range p.Parallel {
 		workers.Go(func() {
-			for f := range queue {
+			if i >= fewAtOnce && !p.apart() {
+				<-crowd
+			}
+			for f := queue.pop(); f != nil; f = queue.pop() {
 				p.place(ctx, f)
 			}
 		})
@@ -169,6 +171,75 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 		close(ended)
 	})
 	return func() { <-ended }
+}
+
+// queue holds the checks that wait for a worker, those that are begun first in front.
+type queue struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	waiting []*Future
+	closed  bool
+}
+
+func newQueue() *queue {
+	q := new(queue)
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+func (q *queue) push(f *Future) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.IndexFunc(q.waiting, func(other *Future) bool { return other.Check.order() > f.Check.order() })
+	if i < 0 {
+		i = len(q.waiting)
+	}
+	q.waiting = slices.Insert(q.waiting, i, f)
+	q.changed.Signal()
+}
+
+// pop waits for a check. It returns nil when no more will come.
+func (q *queue) pop() *Future {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	f := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	return f
+}
+
+// close says that no more checks will come.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}
+
+// fewAtOnce is how many shared checks, and how many others, are run beside the probe of
+// tools: what waits longest waits for that, and a server that all connections share
+// serves many at once no sooner than one after the other.
+const fewAtOnce = 2
+
+// hold takes most of the slots for shared checks. What it returns gives them back.
+func (p *phase) hold(slots chan struct{}) (release func()) {
+	held := cap(slots) - fewAtOnce
+	if p.apart() {
+		held = 0
+	}
+	for range held {
+		slots <- struct{}{}
+	}
+	return func() {
+		for range held {
+			<-slots
+		}
+	}
 }
 
 // order says when a check is begun: what waits long, unless it can do so in a session that

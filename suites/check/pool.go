@@ -13,6 +13,8 @@ import (
 // of the time would go into a new session for each, over stdio into a process. A server
 // cannot tell the clients of sessions with the same key apart.
 type pool struct {
+	most int // sessions of a key that are used in turn
+
 	mu    sync.Mutex
 	keyed map[string]*sessions
 }
@@ -24,9 +26,12 @@ type sessions struct {
 	returned chan struct{} // closed and replaced when one comes back or is lost
 }
 
-// mostInTurn is how many sessions of a key are used in turn: what one check waits for,
-// for a second at most, is waited for beside others.
-const mostInTurn = 4
+// How many sessions of a key are used in turn: what one check waits for, for a second at
+// most, is waited for beside others.
+const (
+	mostProcesses = 4
+	mostRemote    = 8
+)
 
 // keyOf names the handshakes after which a server sees the same client: what a server
 // may use depends on the capabilities that the specification defines.
@@ -60,9 +65,10 @@ func (p *pool) expect(key string) {
 	p.of(key).open++
 }
 
-// take returns an idle session or, if there are not too many yet, nil for a new one. It
-// waits for a session to come back if there is neither.
-func (p *pool) take(ctx context.Context, key string) (*client.Session, error) {
+// take returns an idle session or, if there are not too many yet, nil for a new one; if it
+// has to be old, only the first one is new. It waits for a session to come back if there
+// is neither.
+func (p *pool) take(ctx context.Context, key string, old bool) (*client.Session, error) {
 	for {
 		p.mu.Lock()
 		s := p.of(key)
@@ -72,7 +78,7 @@ func (p *pool) take(ctx context.Context, key string) (*client.Session, error) {
 			p.mu.Unlock()
 			return taken, nil
 		}
-		if s.open < mostInTurn {
+		if s.open < p.most && !(old && s.open > 0) {
 			s.open++
 			p.mu.Unlock()
 			return nil, nil
@@ -157,7 +163,7 @@ func (e *Engine) putBack(ctx context.Context, key string, s *client.Session, a *
 func (e *Engine) turn(ctx context.Context, c *Check) (s *client.Session, key string, err error) {
 	o := c.options()
 	key = c.key()
-	s, err = e.pool.take(ctx, key)
+	s, err = e.pool.take(ctx, key, c.Needs.Late)
 	switch {
 	case err != nil:
 		return nil, key, err

@@ -62,8 +62,8 @@ type observation struct {
 
 // probeTools calls, once and one after the other, the tools that may be called, if
 // checks need tools in roles for which nobody named one: what happens then says
-// more of what a tool does than its name. All calls together take no longer than
-// one answer may take.
+// more of what a tool does than its name. Of the tools that a profile names it is known.
+// All calls together take no longer than one answer may take.
 func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	t := e.target
 	wanted := func(role string) bool {
@@ -78,7 +78,10 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 			missing = append(missing, role)
 		}
 	}
-	tools := t.Callable()
+	tools := slices.DeleteFunc(t.Callable(), func(tool map[string]any) bool {
+		name, _ := tool["name"].(string)
+		return t.told[name]
+	})
 	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
 		return
 	}

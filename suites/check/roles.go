@@ -30,8 +30,10 @@ func (t *Target) complete() error {
 	t.Profile = known.Name
 	t.Settings.Secrets = slices.Concat(t.Settings.Secrets, known.Secrets)
 	t.Settings.Personal = slices.Concat(t.Settings.Personal, known.Personal)
+	t.told = make(map[string]bool)
 	for role, call := range known.ToolRoles {
 		t.Settings.ToolRoles[role] = Call(call)
+		t.told[call.Tool] = true
 	}
 	return nil
 }

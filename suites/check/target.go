@@ -31,6 +31,7 @@ type Target struct {
 	noOp    string          // see [client.Options]
 	refusal *refusal        // to whatever it is asked, or nil
 	given   map[string]Call // by role, what the user named
+	told    map[string]bool // tools of which the profile says what they do
 }
 
 // List is one paginated list, read to its end or to a bound.
