@@ -35,6 +35,8 @@ const (
 	paceFloor = 500 * time.Millisecond
 	paceTimes = 4
 	lateTimes = 20
+	// What a peer does of its own accord decides less, so that less has to do.
+	reactionTimes = 2
 )
 
 // saw notes how long an answer took.
@@ -61,4 +63,16 @@ func (p *Pace) limit(method string) (limit, slowest time.Duration, known bool) {
 	defer p.mu.Unlock()
 	slowest, known = p.slowest[method]
 	return paceFloor + paceTimes*slowest + lateTimes*p.late, slowest, known
+}
+
+// Reaction returns how long a peer that is usually done at once may take on this machine to
+// do something of its own accord: that has no request, and may wait behind what has one.
+func (p *Pace) Reaction(usual time.Duration) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slowest := time.Duration(0)
+	for _, took := range p.slowest {
+		slowest = max(slowest, took)
+	}
+	return usual + reactionTimes*slowest + lateTimes*p.late
 }

@@ -276,6 +276,20 @@ func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchan
 	return x
 }
 
+// How long something takes that a server does of its own accord, if at all.
+const (
+	AtOnce  = 250 * time.Millisecond // because of what it has just been sent
+	Later   = 500 * time.Millisecond // by a timer of its own
+	longest = time.Second
+)
+
+// Soon returns how long to wait for what a server may do of its own accord: a time that
+// is usual, and more on a target or a machine that was seen to be slow. It is at most a
+// second, and only decides whether a check is conclusive.
+func (t *T) Soon(usual time.Duration) time.Duration {
+	return min(longest, t.engine.pace.Reaction(usual))
+}
+
 // Start sends a request whose answer is awaited later with Await.
 func (t *T) Start(method string, params any, opts ...client.Option) *client.Pending {
 	p, err := t.Session.Start(t.Context, method, params, opts...)

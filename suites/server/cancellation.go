@@ -272,7 +272,7 @@ func abandoned(t *check.T, call check.Call, method string) *wire.Event {
 		return nil
 	}
 	cancel(t, p.ID)
-	waiting, stop := context.WithTimeout(t.Context, spontaneous)
+	waiting, stop := context.WithTimeout(t.Context, t.Soon(check.AtOnce))
 	defer stop()
 	_, err = t.Session.Log().Await(waiting, request.Seq+1, func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/cancelled" &&

@@ -550,7 +550,7 @@ func responseOn(t *check.T, s *transport.Stream, ended func(context.Context) boo
 		if ended == nil || !ended(ctx) {
 			return
 		}
-		soon, stop := context.WithTimeout(ctx, spontaneous)
+		soon, stop := context.WithTimeout(ctx, t.Soon(check.AtOnce))
 		defer stop()
 		<-soon.Done()
 		cancel()

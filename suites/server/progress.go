@@ -181,7 +181,7 @@ func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) m
 	calls := []*client.Pending{t.Start("tools/call", call.Params()), t.Start("tools/call", call.Params())}
 	over := func(e *wire.Event) bool { return calls[0].Answers(e) || calls[1].Answers(e) }
 	var open []*wire.Event
-	limit, cancel := context.WithTimeout(t.Context, spontaneous)
+	limit, cancel := context.WithTimeout(t.Context, t.Soon(check.AtOnce))
 	defer cancel()
 	from := mark
 	for len(open) < len(calls) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -449,9 +450,11 @@ func selfChanging(t *check.T) {
 			subscribed = append(subscribed, uri)
 		}
 	}
-	limit, stop := context.WithTimeout(t.Context, spontaneous)
+	limit, stop := context.WithTimeout(t.Context, soonAgain)
 	defer stop()
-	first, err := t.Session.Log().Await(limit, mark, update)
+	soon, cancel := context.WithTimeout(limit, t.Soon(check.Later))
+	defer cancel()
+	first, err := t.Session.Log().Await(soon, mark, update)
 	if err != nil {
 		t.Inconclusive(unknown)
 	}
@@ -476,6 +479,10 @@ func selfChanging(t *check.T) {
 	}
 	t.Fence()
 }
+
+// soonAgain is within which time a resource has to change twice by itself to show when
+// notifications are due.
+const soonAgain = time.Second
 
 // listed fails unless a list was answered. What becomes of a cursor is another
 // requirement (server/utilities/pagination).

@@ -69,7 +69,7 @@ func withRoots(t *check.T, roots ...any) rooted {
 	t.Session.Answer(answers)
 	if n := r.asked(); n > 0 {
 		r.change(t, roots...)
-		r.awaitAsked(t.Context, n, spontaneous)
+		r.awaitAsked(t.Context, n, t.Soon(check.Later))
 	}
 	return r
 }
@@ -124,19 +124,15 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 	return seen > n
 }
 
-// spontaneous is how long a check waits for a server that may ask on its own. It only
-// decides whether the check is conclusive.
-const spontaneous = time.Second
-
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
-	wait := spontaneous - r.quiet(t)
+	wait := t.Soon(check.Later) - r.quiet(t)
 	if call, ok := knownTool(t, "roots"); ok {
 		// Whether the tool itself answers does not matter here.
 		x, _ := r.Call(t.Context, "tools/call", call.Params())
 		t.Show(x.Events()...)
-		wait = spontaneous
+		wait = t.Soon(check.Later)
 	}
 	return r.asked() > 0 || r.awaitAsked(t.Context, 0, wait)
 }
@@ -215,7 +211,7 @@ var rootChecks = []*check.Check{
 			before := r.asked()
 			r.versions.addUnavailable()
 			t.Must(r.Notify(t.Context, rootsChanged, nil))
-			r.awaitAsked(t.Context, before, spontaneous)
+			r.awaitAsked(t.Context, before, t.Soon(check.Later))
 			r.use(t)
 			if r.asked() == before {
 				t.Inconclusive("the server did not ask for the roots again after they had changed")
@@ -239,7 +235,7 @@ var rootChecks = []*check.Check{
 			}
 			before := r.asked()
 			r.change(t, root("file:///tmp", nil), root("file:///", nil))
-			if r.awaitAsked(t.Context, before, spontaneous) {
+			if r.awaitAsked(t.Context, before, t.Soon(check.Later)) {
 				return
 			}
 			r.use(t)
