@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
@@ -69,7 +70,9 @@ var loggingChecks = []*check.Check{
 				return
 			}
 			if took < busy {
-				eachLevel(t, call, first, judge.LogLevels[1:])
+				if took < noticeable || !eachAtOnce(t, call, first) {
+					eachLevel(t, call, first, judge.LogLevels[1:])
+				}
 				refusedLevel(t, call, first)
 				return
 			}
@@ -82,6 +85,66 @@ var loggingChecks = []*check.Check{
 			eachLevel(t, call, first, []string{middle})
 		},
 	},
+}
+
+// noticeable is how long a call takes that is not made once for each level in turn.
+const noticeable = 50 * time.Millisecond
+
+// eachAtOnce sets each level in a session of its own and makes the call in all of them at
+// the same time. It reports whether every session got what its level lets through: also
+// that at debug, so that the level of one session is not that of another.
+func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
+	if t.Target.Transport == transport.NameStdio {
+		return false // each would be a process
+	}
+	sessions := make([]*client.Session, len(judge.LogLevels))
+	calls := make([]*client.Pending, len(sessions))
+	for i, level := range judge.LogLevels {
+		s := t.Connect(client.Options{})
+		if _, err := s.Initialize(t.Context); err != nil {
+			return false
+		}
+		if x, err := s.Call(t.Context, "logging/setLevel", map[string]any{"level": level}); err != nil || x.Result() == nil {
+			return false
+		}
+		sessions[i] = s
+	}
+	for i, s := range sessions {
+		p, err := s.Start(t.Context, "tools/call", call.Params())
+		if err != nil {
+			return false
+		}
+		calls[i] = p
+	}
+	for i, s := range sessions {
+		if x, err := calls[i].Await(t.Context); err != nil || x.Result() == nil {
+			return false
+		}
+		if s.Fence(t.Context) != nil {
+			return false
+		}
+		came := make(map[string]bool)
+		for _, e := range s.Log().Events() {
+			if level := levelOf(e); level != "" {
+				came[level] = true
+			}
+		}
+		for n, level := range judge.LogLevels {
+			if came[level] != (n >= i && slices.Contains(seen, level)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// levelOf returns the level of a log message, or "".
+func levelOf(e *wire.Event) string {
+	if e.Kind != wire.KindMessage || e.From != wire.Server || e.Msg.Method != "notifications/message" {
+		return ""
+	}
+	level, _ := at(e.Msg.Params, "level").(string)
+	return level
 }
 
 // eachLevel sets one level after the other (server/utilities/logging#log-levels). The
@@ -194,10 +257,7 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 	t.Fence()
 	var seen []string
 	note := func(e *wire.Event) {
-		if e.Kind != wire.KindMessage || e.From != wire.Server || e.Msg.Method != "notifications/message" {
-			return
-		}
-		if level, ok := at(e.Msg.Params, "level").(string); ok && !slices.Contains(seen, level) {
+		if level := levelOf(e); level != "" && !slices.Contains(seen, level) {
 			t.Show(e)
 			seen = append(seen, level)
 		}
