@@ -148,7 +148,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.no-get", Summary: "GET is answered with 405.", Transports: overHTTP,
 		Why: "That indicates that no stream is offered.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel", "http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated", "http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.disconnect-not-cancel", "http.server.get-unrelated", "http.server.get-no-response", "http.server.get-close-tolerated", "http.server.event-id-cursor", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
 		Apply:   serve(func(o *server.HTTPOptions) { o.NoGet = true }),
 	},
 	{
@@ -160,14 +160,14 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.405-bare", Summary: "405 comes without a body and without the header Allow.", Transports: overHTTP,
 		Why: "The text asks for the status alone.", Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
 		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "", "", server.MethodNotAllowed), replying(server.MethodNotAllowed, func(r *server.Reply) { r.Header.Del("Allow") })),
 	},
 	{
 		ID: "http.405-page", Summary: "405 comes with a page in HTML.", Transports: overHTTP,
 		Why: "The text asks for the status alone.", Source: at("basic/transports#listening-for-messages-from-the-server"),
-		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "schema.prompt-list-changed-notification", "schema.resource-list-changed-notification", "resources.updated.only-subscribed", "schema.resource-updated-notification", "schema.tool-list-changed-notification", "resources.updated.ends-with-unsubscribe"},
+		Untried: []string{"lifecycle.capability.server-emits-tools-list-changed", "lifecycle.capability.server-emits-prompts-list-changed", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "tools.list-changed.sent", "resources.list-changed.sent", "resources.updated.sent", "prompts.list-changed.sent", "resources.updated.only-subscribed", "schema.resource-updated-notification", "resources.updated.ends-with-unsubscribe"},
 		Apply: all(serve(func(o *server.HTTPOptions) { o.NoGet, o.NoDelete = true, true }),
 			refusedWith(0, "text/html; charset=iso-8859-1", "<h1>Method Not Allowed</h1>\xe9", server.MethodNotAllowed)),
 	},

@@ -131,7 +131,7 @@ var lifecycleOddities = []Oddity{
 	{
 		ID: "lifecycle.only-subscribe", Summary: "The resources can be subscribed to, but changes of their list are not announced.",
 		Why: "Both features are optional, each without the other.", Source: at("server/resources#capabilities"),
-		Untried: []string{"resources.list-changed.sent", "schema.resource-list-changed-notification"},
+		Untried: []string{"resources.list-changed.sent"},
 		Apply:   without("resources.listChanged"),
 	},
 	{

@@ -12,7 +12,7 @@ func judgedFault(r schema.Requirement) string {
 	switch {
 	case r.Judged == r.Party:
 		return "the judged party is named although it is the bound one"
-	case r.Judged != "" && !r.Observable:
+	case r.Judged != "" && !r.Observable && r.Through == nil:
 		return "a judged party is named although nothing can be seen"
 	case r.Judged != "" && r.Party != schema.Both && (r.Party != schema.AuthorizationServer || r.Judged != schema.Server):
 		return "a party is judged that it does not bind"

@@ -87,6 +87,9 @@ type Requirement struct {
 	Capability string `yaml:"capability" json:"capability,omitempty"`
 	// Observable says whether the other end of the wire can see it broken.
 	Observable bool `yaml:"observable" json:"observable"`
+	// Through lists the requirements whose verdicts show this one, which sums them up or
+	// says the same: it is then not observable by itself.
+	Through []string `yaml:"through" json:"through,omitempty"`
 	// How says how it is tried or, if it is not observable, why not.
 	How string `yaml:"how" json:"how"`
 	// Violation says what counts as breaking it. Observable entries have it.

@@ -108,6 +108,11 @@ func faults(r schema.Requirement) []string {
 	check(utf8.RuneCountInString(r.Summary) <= 200, "the summary is longer than 200 characters")
 	check(strings.TrimSpace(r.How) != "", "it does not say how it is tried or why it is not")
 	check(!r.Observable || strings.TrimSpace(r.Violation) != "", "it is observable, but does not say what a violation is")
+	check(!r.Observable || r.Through == nil, "it is observable, and yet others show it")
+	for _, id := range r.Through {
+		through, ok := schema.Lookup(id)
+		check(ok && through.Observable, "it shows through "+id+", which is not an observable requirement")
+	}
 	return list
 }
 
@@ -159,6 +164,8 @@ func TestFaults(t *testing.T) {
 		"too long":         func(r *schema.Requirement) { r.Summary = strings.Repeat("long ", 50) + "." },
 		"how":              func(r *schema.Requirement) { r.How = " " },
 		"violation":        func(r *schema.Requirement) { r.Violation = "" },
+		"through":          func(r *schema.Requirement) { r.Through = []string{"base.jsonrpc.version"} },
+		"through nothing":  func(r *schema.Requirement) { r.Observable, r.Through = false, []string{"no.such"} },
 	} {
 		bad := good
 		spoil(&bad)
@@ -349,7 +356,7 @@ func TestMessagesHaveRequirements(t *testing.T) {
 		if len(parties) > 1 {
 			want = schema.Both
 		}
-		if r.Party != want || r.Level != schema.Must || !r.Observable {
+		if r.Party != want || r.Level != schema.Must || !r.Observable && r.Through == nil {
 			t.Errorf("%s is %s for %s, observable %v; want an observable MUST for %s", id, r.Level, r.Party, r.Observable, want)
 		}
 	}

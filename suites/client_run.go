@@ -47,6 +47,10 @@ type ClientScenarios struct {
 	// Authorizes says that the client is meant to seek authorization where a
 	// server wants it; a client that does not then fails.
 	Authorizes bool
+	// GivesUpAfter is the time after which the client gives up a request that is not
+	// answered, whether or not progress comes: it then fails where it still waits.
+	// Zero: not known, so that a client that waits shows nothing.
+	GivesUpAfter time.Duration
 }
 
 func (s ClientScenarios) begin(r *run) stimulus {
@@ -132,7 +136,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	engine := &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network,
+		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t

@@ -33,7 +33,7 @@ func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
 		want            []string // requirements that have to pass
 	}{
 		{"http", transport.NameHTTP, server.HTTPOptions{}, []string{
-			"http.server.endpoint-post", "http.server.single-endpoint", "http.server.origin-foreign", "http.server.origin-null",
+			"http.server.endpoint-post", "http.server.origin-foreign", "http.server.origin-null",
 			"http.server.origin-every-request", "http.server.accept-forms", "http.server.notification-202",
 			"http.server.response-202", "http.server.accepted-no-body", "http.server.unacceptable-error-status",
 			"http.server.request-answer-type", "http.server.json-one-object", "http.server.sse-event-data",

@@ -228,23 +228,20 @@ func TestEveryRequirementIsProved(t *testing.T) {
 	for _, f := range mockserver.Catalogue() {
 		broken[f.Requirement] = true
 	}
-	excused := killmatrix.Unproved(t, "../mockserver/unproved.txt")
-	passed := make(map[string]bool)
-	var all []result.Requirement
+	passed := make(map[string][]string)
 	for _, over := range transports {
-		all = append(all, conducted(t, over, serverOptions()).Requirements...)
-	}
-	for _, q := range all {
-		if q.Verdict != result.Pass || passed[q.ID] {
-			continue
+		for _, q := range conducted(t, over, serverOptions()).Requirements {
+			if q.Verdict == result.Pass {
+				passed[q.ID] = q.Checks
+			}
 		}
-		passed[q.ID] = true
-		_, excepted := excused[q.ID]
-		switch {
-		case !broken[q.ID] && !excepted:
-			t.Errorf("no fault proves %s (%s)", q.ID, strings.Join(q.Checks, ", "))
-		case broken[q.ID] && excepted:
-			t.Errorf("%s is proved by a fault: take it out of mockserver/unproved.txt", q.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(passed)) {
+		switch _, alone := provedAlone[id]; {
+		case !broken[id] && !alone:
+			t.Errorf("no fault proves %s (%s)", id, strings.Join(passed[id], ", "))
+		case broken[id] && alone:
+			t.Errorf("%s is proved by a fault, and needs no test of its own", id)
 		}
 	}
 }

@@ -77,6 +77,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 		row("helps", r.Config)
 	} else {
 		row("not seen", r.How)
+		row("judged by", strings.Join(r.Through, ", "))
 	}
 	for _, p := range schema.PositionsFor(r.ID) {
 		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity, p.Position, p.Reason)

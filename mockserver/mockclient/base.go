@@ -343,6 +343,19 @@ var baseFaults = []Fault{
 		Apply:   calling("com.example/extension", nil),
 	},
 	{
+		ID: "base.method-and-result", Requirement: "schema.jsonrpc-message",
+		Summary:    "A message has both a method and a result.",
+		Apply:      saying(`{"jsonrpc":"2.0","id":"both","method":"ping","result":{}}`),
+		Collateral: []string{"base.response.only-to-requests"},
+	},
+	{
+		ID: "base.error-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
+		Summary: "An error with data ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && wire.At(e.Msg.Value, "error", "data") != nil
+		}),
+	},
+	{
 		ID: "base.server-method", Requirement: "schema.client-request",
 		Summary: "The client sends a request that only servers send.",
 		Apply:   calling("roots/list", nil),

@@ -42,7 +42,7 @@ type Fault struct {
 // topics returns the faults by topic.
 func topics() [][]Fault {
 	return [][]Fault{
-		baseFaults, metaFaults, lifecycleFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(),
+		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(), contentFaults(),
 		schemaFaults(), httpFaults, stdioFaults,
 	}
 }

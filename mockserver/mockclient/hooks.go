@@ -59,6 +59,9 @@ type (
 func able(wrapped, within transport.Conn) transport.Conn {
 	a, authorizes := within.(authorizer)
 	r, resumes := within.(resumer)
+	if own, ok := wrapped.(resumer); ok {
+		r = own
+	}
 	switch {
 	case wrapped == within, !authorizes:
 		return wrapped

@@ -3,8 +3,10 @@ package mockclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +84,57 @@ var httpFaults = []Fault{
 			}
 			return conn.Close(ctx)
 		}),
+	},
+	{
+		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: overHTTP, Scenario: "http/delete",
+		Summary: "The listening stream stays open for long after the DELETE.",
+		Apply: func(c *client.Standalone) {
+			var raw *transport.HTTPConn
+			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			doing(func(ctx context.Context, _ *client.Session) {
+				if raw == nil {
+					return
+				}
+				if _, err := raw.Delete(ctx); err == nil {
+					<-time.After(10 * time.Second)
+				}
+			})(c)
+		},
+	},
+	{
+		ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Transports: overHTTP, Scenario: "http/cut-stream",
+		Summary:    "A stream that was cut is resumed by a POST.",
+		Apply:      wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} }),
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
+		ID: "http.fallback-elsewhere", Requirement: "sse.client.fallback-get", Transports: overHTTP, Scenario: "http/legacy-only",
+		Summary: "A client whose POST is refused looks for the older transport at a path of its own choice.",
+		Apply: func(c *client.Standalone) {
+			c.Omissions.Legacy = true
+			wrapping(func(conn transport.Conn) transport.Conn {
+				return &closer{Conn: conn, close: func(ctx context.Context, conn transport.Conn) error {
+					if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() == "" {
+						_, _ = raw.Do(ctx, transport.Request{Method: http.MethodGet, Path: "/legacy/events", Header: http.Header{"Accept": {"text/event-stream"}}})
+					}
+					return conn.Close(ctx)
+				}}
+			})(c)
+		},
+	},
+	{
+		ID: "http.fallback-mixed", Requirement: "sse.client.fallback-stays-legacy", Transports: overHTTP, Scenario: "http/legacy-only",
+		Summary: "A client that has fallen back to the older transport posts to the URL of the server.",
+		Apply: func(c *client.Standalone) {
+			doing(posting(c, func(u *url.URL) {}))(c)
+		},
+	},
+	{
+		ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint", Transports: []string{transport.NameSSE}, Scenario: "sse/session",
+		Summary: "A message is posted to the path of the endpoint event without its query.",
+		Apply: func(c *client.Standalone) {
+			doing(posting(c, func(u *url.URL) { u.Path = "/messages" }))(c)
+		},
 	},
 	{
 		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/cut-stream",
@@ -318,4 +371,39 @@ func dyingOfHead(name, value string) apply {
 	return dying(func(e *wire.Event) bool {
 		return e.Kind == wire.KindHTTPResponse && strings.Contains(e.HTTP.Header.Get(name), value)
 	})
+}
+
+// reposting resumes streams by POST.
+type reposting struct{ transport.Conn }
+
+var errNotResumed = errors.New("the stream cannot be resumed")
+
+func (c reposting) Resume(ctx context.Context, lastEventID string, _ ...string) (*transport.Stream, error) {
+	if raw, ok := c.Conn.(*transport.HTTPConn); ok {
+		_, _ = raw.Do(ctx, transport.Request{
+			Defaults: true, Header: http.Header{"Last-Event-Id": {lastEventID}}, Body: []byte(`{"jsonrpc":"2.0","id":"again","method":"ping"}`),
+		})
+	}
+	return nil, errNotResumed
+}
+
+// posting posts a ping to the URL of the server as change changes it.
+func posting(c *client.Standalone, change func(u *url.URL)) func(ctx context.Context, s *client.Session) {
+	return func(ctx context.Context, _ *client.Session) {
+		u, err := url.Parse(c.URL)
+		if err != nil {
+			return
+		}
+		change(u)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader(`{"jsonrpc":"2.0","id":"elsewhere","method":"ping"}`))
+		if err != nil {
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		sender := http.Client{Transport: &http.Transport{DialContext: c.Dial, DisableKeepAlives: true}}
+		if answer, err := sender.Do(r); err == nil {
+			_ = answer.Body.Close()
+		}
+	}
 }

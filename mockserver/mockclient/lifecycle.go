@@ -8,10 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
-
-// impatient soon stops waiting for an answer.
-func impatient(c *client.Standalone) { c.Timeout = 300 * time.Millisecond }
 
 var lifecycleFaults = []Fault{
 	{
@@ -43,6 +41,16 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.no-version", Requirement: "lifecycle.init.request-version",
 		Summary: "initialize names no version.",
 		Apply:   params("initialize", func(p object) { delete(p, "protocolVersion") }),
+	},
+	{
+		ID: "lifecycle.version-number", Requirement: "schema.initialize-request",
+		Summary: "The version in initialize is a number.",
+		Apply:   params("initialize", func(p object) { p["protocolVersion"] = 20250618 }),
+	},
+	{
+		ID: "lifecycle.older-asked", Requirement: "lifecycle.version.client-latest", Scenario: "lifecycle/later-version",
+		Summary: "The client asks for an older version than the latest that it supports.",
+		Apply:   func(c *client.Standalone) { c.Versions = append(slices.Clip(c.Versions), schema.Published...) },
 	},
 	{
 		ID: "lifecycle.no-capabilities", Requirement: "lifecycle.init.request-capabilities",
@@ -241,16 +249,6 @@ var lifecycleFaults = []Fault{
 		}),
 		Collateral: []string{"base.support.other-components"},
 	},
-	{
-		ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
-		Summary: "A request that is given up is not cancelled.",
-		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
-	},
-	{
-		ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
-		Summary: "A tool call that is given up is not cancelled.",
-		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
-	},
 }
 
 func undeclared(capability, method string, params any) Fault {
@@ -286,6 +284,12 @@ var utilityFaults = []Fault{
 		ID: "ping.refused-later", Requirement: "ping.response-prompt", Scenario: requests,
 		Summary: "Pings are refused once requests of unknown methods have come.",
 		Apply:   refusing(replies("last-ping")),
+	},
+	{
+		ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: rootsSeen,
+		Summary:    "A cancellation by the server ends the client.",
+		Apply:      dyingOf("notifications/cancelled"),
+		Collateral: []string{"base.response.present", "cancellation.race"},
 	},
 	{
 		ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: rootsSeen,
@@ -388,7 +392,7 @@ var utilityFaults = []Fault{
 		ID: "cancellation.race-death", Requirement: "cancellation.race", Scenario: "features/roots",
 		Summary:    "The client answers no ping after a cancellation that crosses the answer.",
 		Apply:      dropping(replies("after-cancelling")),
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{"base.response.present", "cancellation.either-side"},
 	},
 	{
 		ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",

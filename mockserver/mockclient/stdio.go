@@ -56,6 +56,16 @@ var stdioFaults = []Fault{
 		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
 	},
 	{
+		ID: "stdio.piece-is-message", Requirement: "stdio.message.split-writes", Transports: overStdio, Scenario: "stdio/framing",
+		Summary: "A message that comes in several pieces ends the client.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && len(e.Raw) > 1<<10 && heard(conn, "ünïcödé")
+			}}
+		}),
+		Collateral: []string{"stdio.message.crlf-accepted", "stdio.message.split-writes", "stdio.message.several-per-write", "stdio.message.only-newline-delimits"},
+	},
+	{
 		ID: "stdio.one-line-a-read", Requirement: "stdio.message.several-per-write", Transports: overStdio, Scenario: "stdio/framing",
 		Summary:    "A message that comes together with another ends the client.",
 		Apply:      dyingOf(`"data":"before"`),

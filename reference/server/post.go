@@ -93,6 +93,7 @@ func (x *httpCall) answer(st *stream, reader int) {
 		select {
 		case <-s.changed:
 		case <-x.r.Context().Done():
+			x.record(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Note: "the client closed the connection"})
 			x.gone(st)
 			return
 		case <-x.session.ctx.Done():

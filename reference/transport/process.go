@@ -223,6 +223,10 @@ func (f Func) Launch() (Process, error) {
 		defer cancel()
 		if err := f.Run(ctx, inR, outW, errW); err != nil && ctx.Err() == nil {
 			p.exit.Code = 1
+			var status interface{ ExitCode() int }
+			if errors.As(err, &status) {
+				p.exit.Code = status.ExitCode()
+			}
 		}
 		if ctx.Err() != nil {
 			p.exit = wire.Exit{Code: -1, Signal: "terminated"}

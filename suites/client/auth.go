@@ -344,6 +344,12 @@ func judgeNoRegistration(t *T) {
 			return
 		}
 	}
+	for _, s := range t.Flow.steps(authserver.Other) {
+		if s.Method == http.MethodPost && strings.HasSuffix(s.Path, "/register") {
+			t.Violation(id, "the client guesses an endpoint for registration, which the metadata do not name, in place of using a client id that it was given", s.Event)
+			return
+		}
+	}
 	// Where a client takes its id from is its own affair.
 	t.Inconclusive("the client was told a client id in MCPCONFORM_CLIENT_ID and did not use it; "+
 		"if it reads its client id from elsewhere, set that to mcpconform-registered-client", id)
@@ -402,7 +408,9 @@ func judgeAuthorizationBaseline(t *T) {
 		t.Violation(handles, fmt.Sprintf("the client has sent %d requests that were refused with 401, and does not seek authorization", refused), head)
 		return
 	case !t.soughtAuthorization() && t.Authorizes && !t.Ending.Attended:
-		t.Violation(handles, "the client does not seek authorization when the server answers 401", head)
+		for _, id := range []string{handles, "auth.http-conform"} {
+			t.Violation(id, "the client does not seek authorization when the server answers 401", head)
+		}
 		return
 	case !t.soughtAuthorization():
 		t.Inconclusive(t.reasonUnauthorized(), t.Scenario.Requirements...)

@@ -480,8 +480,9 @@ func TestUnauthorizedClients(t *testing.T) {
 			t.Errorf("%s is %s", id, v)
 		}
 	}
-	if got := run(t, true, knock)["auth.client.handles-401"]; got != result.Fail {
-		t.Errorf("that no authorization is sought is %q", got)
+	unsought := run(t, true, knock)
+	if unsought["auth.client.handles-401"] != result.Fail || unsought["auth.http-conform"] != result.Warn {
+		t.Errorf("that no authorization is sought is %v", unsought)
 	}
 	stubborn := func(ctx context.Context, p client.Endpoint) error {
 		conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "stubborn"))
@@ -502,6 +503,23 @@ func TestUnauthorizedClients(t *testing.T) {
 	foreign := authorized(t, "auth/no-registration", func(c *reference.Standalone) { c.Authorizer.ID = "" })
 	if q := requirement(t, foreign, "auth.client.other-client-id"); q.Verdict != result.Inconclusive {
 		t.Errorf("a client id of its own is %s", q.Verdict)
+	}
+	// It does not guess where clients are registered.
+	guessing := authorized(t, "auth/no-registration", func(c *reference.Standalone) {
+		c.Authorizer.ID = ""
+		c.Authorizer.Transport = meddling{response: func(_ *http.Request, resp *http.Response) {
+			raw, _ := io.ReadAll(resp.Body)
+			var document map[string]any
+			if issuer, ok := "", json.Unmarshal(raw, &document) == nil; ok && document["token_endpoint"] != nil {
+				issuer, _ = document["issuer"].(string)
+				document["registration_endpoint"] = issuer + "/register"
+				raw, _ = json.Marshal(document)
+			}
+			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+		}}
+	})
+	if got := verdicts(guessing)["auth.client.other-client-id"]; got != result.Warn {
+		t.Errorf("a guessed endpoint is %q", got)
 	}
 	// A new token is not asked for in the middle of a session.
 	lapsed := authorized(t, "auth/lapsed", func(c *reference.Standalone) {
@@ -567,7 +585,9 @@ func TestNoTokenIsShown(t *testing.T) {
 // provedByFlow returns the requirements that the faults of this file prove: what
 // breaks them is no message, so that package mockclient has none of them.
 func provedByFlow() map[string]bool {
-	proved := map[string]bool{"auth.client.handles-401": true} // TestUnauthorizedClients
+	proved := map[string]bool{ // TestUnauthorizedClients
+		"auth.client.handles-401": true, "auth.http-conform": true, "auth.client.other-client-id": true,
+	}
 	for _, f := range authorizationFaults() {
 		proved[f.requirement] = true
 	}

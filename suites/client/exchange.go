@@ -103,8 +103,13 @@ func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
 // abandoned reports whether the client ended instead of answering a request, although
 // it does not end there with an ordinary server.
 func (t *T) abandoned(x *judge.Exchange) bool {
+	return x.Response == nil && t.brokeOff()
+}
+
+// brokeOff reports whether the client ended earlier than with an ordinary server.
+func (t *T) brokeOff() bool {
 	ok, decided, _ := t.Continued()
-	return x.Response == nil && decided && !ok && t.Ending.Exit != nil
+	return decided && !ok && t.Ending.Exit != nil
 }
 
 // interrupted reports whether the client was stopped although it did not just wait:

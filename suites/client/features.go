@@ -70,7 +70,9 @@ var featureScenarios = []*Scenario{
 			if x, ok := t.Answered("after-cancelling"); ok && x.Response.Msg.Kind == wire.Result {
 				t.Exercised("cancellation.either-side", "cancellation.race")
 			} else if before, served := t.Answered("before-cancelling"); served && t.lost(x) != "" {
-				t.Violation("cancellation.race", t.lost(x)+" after requests to it were cancelled", x.Request)
+				for _, id := range []string{"cancellation.either-side", "cancellation.race"} {
+					t.Violation(id, t.lost(x)+" after requests to it were cancelled", x.Request)
+				}
 			} else if ok && before.Result() != nil {
 				t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
 			}
@@ -85,13 +87,14 @@ var featureScenarios = []*Scenario{
 	{
 		Name: "features/progress",
 		Requirements: []string{
-			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency", "progress.omit-total",
+			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency", "progress.omit-total", "progress.none",
 		},
 		Needs: "the client did not ask for the progress of a request",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progressing}}}
 		},
 		Judge: func(t *T) {
+			t.judgeTolerated("progress of every request that asks for it", "progress.none")
 			for _, x := range t.Requests() {
 				if x.Token != nil && len(x.Progress) > 0 {
 					t.JudgeContinued("progress was reported", "progress.notify", "progress.value-float", "progress.total-float",
@@ -131,10 +134,21 @@ var featureScenarios = []*Scenario{
 			}}
 		},
 		Judge: func(t *T) {
+			copes := false
 			for _, c := range t.Conversations {
 				for _, x := range requests(c) {
-					if r := x.Response; r != nil && r.Msg.Kind == wire.ErrorResponse && t.goesOn(c, r) {
+					r := x.Response
+					if r == nil || r.Msg.Kind != wire.ErrorResponse {
+						continue
+					}
+					_, data := wire.At(r.Msg.Value, "error").(map[string]any)["data"]
+					switch on := t.goesOn(c, r); {
+					case !data:
+						copes = copes || on // with errors as such
+					case on:
 						t.Exercised("base.error.data-free")
+					case copes && t.brokeOff():
+						t.Violation("base.error.data-free", "the client goes on after an error without data, and ended after one with data", x.Events()...)
 					}
 				}
 			}
@@ -506,12 +520,13 @@ func (t *T) judgeContext(c *judge.Conversation) {
 	}
 }
 
+// failures begin with one that has no data, the control of those that have.
 var failures = []*wire.Error{
+	{Code: 1, Message: "An error of the application's own"},
 	{Code: -32603, Message: "Internal error", Data: map[string]any{"cause": "a test"}},
 	{Code: -32602, Message: "Invalid params", Data: "text"},
 	{Code: -32002, Message: "Resource not found", Data: []any{1, 2}},
 	{Code: -32000, Message: "Server error", Data: 7},
-	{Code: 1, Message: "An error of the application's own"},
 	{Code: -32601, Message: "Method not found"},
 	{Code: -32600, Message: ""},
 	{Code: -32700, Message: "Parse error"},

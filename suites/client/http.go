@@ -93,10 +93,15 @@ var httpScenarios = []*Scenario{
 		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
 		Needs: "the client did not end by itself",
 		Options: func(*ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
-				// An id may have all visible ASCII characters.
-				SessionID: func() string { return sessionID + rand.Text() },
-			}}}
+			return server.Options{Behaviour: server.Behaviour{
+				Breaks: []string{"http.server.delete-session"},
+				HTTP: server.HTTP{
+					// An id may have all visible ASCII characters.
+					SessionID: func() string { return sessionID + rand.Text() },
+					// The streams are left to the client to close.
+					KeepSession: true,
+				},
+			}}
 		},
 		Judge: func(t *T) {
 			c := t.Handshake()
@@ -104,7 +109,7 @@ var httpScenarios = []*Scenario{
 				return
 			}
 			t.Check(t.asked(http.MethodDelete), "http.client.delete-session", "the client ended without a DELETE for its session", lastEvents(c, 2)...)
-			t.Exercised("lifecycle.shutdown.http-close") // its connections ended with it
+			t.judgeClosed(c)
 		},
 	},
 	{
@@ -162,7 +167,7 @@ var httpScenarios = []*Scenario{
 	},
 	{
 		Name: "sse/session", Transports: []string{transport.NameSSE},
-		Requirements: []string{"sse.client.post-to-endpoint", "sse.client.message-events", "lifecycle.shutdown.http-close"},
+		Requirements: []string{"sse.client.post-to-endpoint", "sse.client.message-events"},
 		Needs:        "the client did not get through the handshake",
 		Options:      straying,
 		Judge: func(t *T) {
@@ -172,9 +177,6 @@ var httpScenarios = []*Scenario{
 				return
 			}
 			t.Exercised("sse.client.message-events", "sse.client.post-to-endpoint")
-			if t.Ending.Exit != nil {
-				t.Exercised("lifecycle.shutdown.http-close")
-			}
 		},
 	},
 	{
@@ -200,15 +202,49 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/legacy-only", Transports: overHTTP(), Path: server.PathSSE,
 		Requirements: []string{
-			"sse.client.url-either-transport", "sse.client.post-first", "sse.client.fallback-get", "sse.client.fallback-stays-legacy",
+			"sse.client.post-first", "sse.client.fallback-get", "sse.client.fallback-stays-legacy",
 			"sse.client.post-to-endpoint", "sse.client.message-events",
 		},
 		Needs: "the client did not fall back to the legacy transport; only clients that want to reach older servers need to",
 		Options: func(*ScenarioRun) server.Options {
-			return server.Options{HTTP: server.HTTPOptions{NoStreamable: true}}
+			return server.Options{
+				HTTP: server.HTTPOptions{NoStreamable: true},
+				// A client may look for the older transport where it is not.
+				Behaviour: server.Behaviour{Breaks: []string{"sse.server.sse-endpoint"}},
+			}
 		},
 		Judge: judgeFallback,
 	},
+}
+
+// lingering is how long streams may stay open after the end of their session.
+const lingering = 5 * time.Second
+
+// judgeClosed judges whether a client that has ended its session by a DELETE closes the
+// streams of the session (basic/lifecycle#http).
+func (t *T) judgeClosed(c *judge.Conversation) {
+	const id = "lifecycle.shutdown.http-close"
+	var deleted *wire.HTTPExchange
+	for _, x := range c.HTTP {
+		if x.Method() == http.MethodDelete && x.OK() {
+			deleted = x
+		}
+	}
+	if deleted == nil {
+		return
+	}
+	last := c.Events[len(c.Events)-1]
+	for _, x := range c.HTTP {
+		if x == deleted || x.Head == nil || x.Head.Seq > deleted.Head.Seq || x.End != nil && x.End.Seq < deleted.Head.Seq {
+			continue
+		}
+		until := last
+		if x.End != nil {
+			until = x.End
+		}
+		t.Check(until.At-deleted.Head.At < lingering, id, "the client has ended its session by a DELETE and keeps a stream of it open",
+			x.Request, deleted.Request, deleted.Head, until)
+	}
 }
 
 const sessionID = `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~-session`
@@ -672,12 +708,45 @@ func judgeFallback(t *T) {
 		return c.Transport == transport.NameSSE && c.Handshaken() && c.Initialized != nil
 	})
 	// A client that only listens with a GET has not tried the other transport.
-	if first == nil || get == nil || first == get && !legacy {
+	if first == nil || first == get && !legacy {
+		return
+	}
+	if get == nil {
+		t.judgeLookedElsewhere(first)
 		return
 	}
 	t.Exercised("sse.client.fallback-get")
 	t.Check(first.HTTP.Method == http.MethodPost, "sse.client.post-first", "the first request to the URL is not a POST", first)
 	if legacy {
-		t.Exercised("sse.client.url-either-transport", "sse.client.fallback-stays-legacy", "sse.client.post-to-endpoint", "sse.client.message-events")
+		t.judgeStays(get)
+		t.Exercised("sse.client.post-to-endpoint", "sse.client.message-events")
 	}
+}
+
+// judgeLookedElsewhere judges a client that looks for the older transport at another URL
+// than the one at which its POST was refused.
+func (t *T) judgeLookedElsewhere(first *wire.Event) {
+	for _, c := range t.Conversations {
+		for _, x := range c.HTTP {
+			if x.Method() == http.MethodGet && x.Request.At > first.At && strings.Contains(x.Request.HTTP.Header.Get("Accept"), "text/event-stream") {
+				t.Violation("sse.client.fallback-get", "after its POST was refused, the client looks for an event stream at another URL", first, x.Request)
+				return
+			}
+		}
+	}
+}
+
+// judgeStays judges whether a client that has fallen back posts to the URL of the server
+// once more.
+func (t *T) judgeStays(get *wire.Event) {
+	const id = "sse.client.fallback-stays-legacy"
+	for _, c := range t.Conversations {
+		for _, x := range c.HTTP {
+			if x.Method() == http.MethodPost && x.Request.At > get.At && x.Request.HTTP.URL == get.HTTP.URL {
+				t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of the server", get, x.Request)
+				return
+			}
+		}
+	}
+	t.Exercised(id)
 }

@@ -27,7 +27,7 @@ var joints = []joint{
 	}},
 	{"bare", []string{"exchange/bare", "exchange/notifications", "lists/whole", "http/sse-crlf", "http/delete"}},
 	{"pages", []string{"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/listening"}},
-	{"features", []string{"features/sampling", "features/elicitation", "http/sse-idle", "http/no-session"}},
+	{"features", []string{"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "http/sse-idle", "http/no-session"}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
 }
 

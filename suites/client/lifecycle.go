@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -15,7 +16,7 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name: Baseline,
 		Requirements: []string{
-			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional", "progress.none",
+			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional",
 			"pagination.client.both-flows", "pagination.client.missing-cursor-ends", "lifecycle.version.revision-name",
 		},
 		Judge: judgeBaseline,
@@ -39,15 +40,27 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name:         "lifecycle/newer-version",
-		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
+		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.error.version-mismatch"},
 		Needs:        "the client did not get an answer to initialize",
 		Options:      answering("2031-01-01"),
+		Judge:        judgeUnusable,
+	},
+	{
+		// Who goes on with a later revision than it asked for supports that one, too.
+		Name:         "lifecycle/later-version",
+		Requirements: []string{"lifecycle.version.client-latest", "lifecycle.error.version-mismatch"},
+		Needs:        "the client did not get an answer to initialize",
+		Options:      answering(laterVersion),
 		Judge: func(t *T) {
-			judgeUnusable(t)
-			if c := t.Handshake(); c != nil {
-				if askedVersion(c) >= server.Version {
-					t.Exercised("lifecycle.version.client-latest")
-				}
+			c := t.Handshake()
+			if c == nil {
+				return
+			}
+			switch asked := askedVersion(c); {
+			case asked >= laterVersion:
+				t.Inconclusive("the client asks for version "+asked+", and none that is later was published", "lifecycle.version.client-latest", "lifecycle.error.version-mismatch")
+			default: // the passive rules judge whether it goes on
+				t.judgeCoped("initialize was answered with a later version", lastEvents(c, 3), "lifecycle.error.version-mismatch")
 			}
 		},
 	},
@@ -270,6 +283,9 @@ var lifecycleScenarios = []*Scenario{
 	alone("completions", "tools", "resources", "prompts", "logging"),
 }
 
+// laterVersion is the last revision that was published.
+var laterVersion = schema.Published[len(schema.Published)-1]
+
 // revision reports whether a version has the form of MCP's revisions and drafts.
 func revision(version string) bool {
 	_, err := time.Parse(time.DateOnly, version)
@@ -435,11 +451,6 @@ func judgeBaseline(t *T) {
 		}
 	} else {
 		t.Inconclusive("the client left a server that answered with another version than it had asked for", "lifecycle.init.instructions-optional")
-	}
-	for _, x := range t.Requests() {
-		if x.Token != nil && len(x.Progress) == 0 && x.Response != nil && x.Response.Seq < c.Events[len(c.Events)-1].Seq {
-			t.Exercised("progress.none")
-		}
 	}
 	judgePaging(t)
 }

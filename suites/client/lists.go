@@ -25,9 +25,9 @@ var listScenarios = []*Scenario{
 	{
 		Name: "lists/pages",
 		Requirements: []string{
-			"pagination.page-size.server-decides", "pagination.client.no-fixed-page-size", "pagination.cursor.same-operation",
-			"pagination.client.missing-cursor-ends", "pagination.client.both-flows", "pagination.client.cursor-opaque",
-			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified", "pagination.next-cursor.may-be-last",
+			"pagination.client.no-fixed-page-size", "pagination.cursor.same-operation",
+			"pagination.client.missing-cursor-ends", "pagination.client.both-flows",
+			"pagination.client.no-format-assumptions", "pagination.client.cursor-unmodified",
 		},
 		Needs: "the client did not fetch a second page of any list",
 		Options: func(*ScenarioRun) server.Options {
@@ -156,7 +156,7 @@ var listScenarios = []*Scenario{
 	{
 		// The client decides when to give up. Every page has a cursor of its own.
 		Name:         "lists/endless",
-		Requirements: []string{"pagination.client.cursor-unmodified", "pagination.client.cursor-opaque"},
+		Requirements: []string{"pagination.client.cursor-unmodified"},
 		Needs:        "the client did not fetch a second page of any list",
 		Options: func(*ScenarioRun) server.Options {
 			methods := map[string]server.Middleware{"*": unhurried}
@@ -172,7 +172,7 @@ var listScenarios = []*Scenario{
 					continue
 				}
 				if text, ok := cursor.(string); ok && turned(text) > 0 {
-					t.Exercised("pagination.client.cursor-unmodified", "pagination.client.cursor-opaque")
+					t.Exercised("pagination.client.cursor-unmodified")
 				} else {
 					t.Violation("pagination.client.cursor-unmodified", "the cursor "+wire.Show(cursor)+" did not come from the server", x.Request)
 					return
@@ -181,11 +181,15 @@ var listScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual"},
+		Name: "lists/virtual-files", Requirements: []string{"resources.uri-scheme.file-virtual", "resources.uri-scheme.custom-allowed"},
 		Needs:   "the client did not read a resource",
 		Options: virtual,
 		Judge: func(t *T) {
-			const id = "resources.uri-scheme.file-virtual"
+			const id, custom = "resources.uri-scheme.file-virtual", "resources.uri-scheme.custom-allowed"
+			if list := t.Baseline.sent("resources/list"); t.sent("resources/read") != nil && list != nil && list.Result() != nil &&
+				t.Baseline.sent("resources/read") == nil && t.Baseline.Ending.Exit != nil {
+				t.Violation(custom, "the client reads no resource whose URI has a scheme of the server's own, although it reads those whose scheme is file", list.Events()...)
+			}
 			switch x := t.sent("resources/read"); {
 			case !t.Baseline.readFromList("resources/list") || t.sent("resources/list") == nil || t.Ending.Attended && x == nil:
 			case x == nil:
@@ -608,7 +612,7 @@ func (t *T) took(method, key string) map[string]bool {
 func (t *T) judgeCursor(c *judge.Conversation, x *judge.Exchange, given any) int {
 	page := pageOf(x.Method(), given)
 	if page >= 0 {
-		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-opaque", "pagination.client.cursor-unmodified")
+		t.Exercised("pagination.cursor.same-operation", "pagination.client.cursor-unmodified")
 		return page
 	}
 	for method := range listed {
@@ -638,8 +642,8 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 		t.Exercised("pagination.client.both-flows")
 	}
 	if reached == len(pages)-1 {
-		t.Exercised("pagination.page-size.server-decides", "pagination.client.no-fixed-page-size", "pagination.client.missing-cursor-ends",
-			"pagination.client.no-format-assumptions", "pagination.next-cursor.may-be-last")
+		t.Exercised("pagination.client.no-fixed-page-size", "pagination.client.missing-cursor-ends",
+			"pagination.client.no-format-assumptions")
 		return
 	}
 	if reached < 1 {

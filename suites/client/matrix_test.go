@@ -21,8 +21,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-const unprovedFile = "../../mockserver/mockclient/unproved.txt"
-
 // TestKillMatrix proves the scenarios and rules: each fault of a client is
 // caught, and nothing but what the fault breaks is found.
 func TestKillMatrix(t *testing.T) {
@@ -31,7 +29,7 @@ func TestKillMatrix(t *testing.T) {
 		Head: "# Kill matrix of clients\n\n" +
 			"Each fault of the mock client, the requirement that it breaks, the scenario in which it shows, and the scenarios and\n" +
 			"passive rules that catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
-			"announce. `mockserver/mockclient/unproved.txt` has the requirements that no fault proves, with the reasons.\n" +
+			"announce.\n" +
 			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
 			"`go test ./suites/client -run TestKillMatrix -update`.\n",
 		Scenarios: true,
@@ -63,7 +61,7 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		return nil, err
 	}
 	s := suites.ClientScenarios{
-		Transport: f.Transport(), Scenarios: client.Together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network),
+		Transport: f.Transport(), Scenarios: client.Together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network), GivesUpAfter: limit / 2,
 		Launch: func(p client.Endpoint) (transport.Process, error) {
 			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.UserActions}
@@ -98,7 +96,6 @@ func TestEveryRequirementIsProved(t *testing.T) {
 			t.Errorf("%s: there is no scenario %q over %s", f.ID, f.Scenario, f.Transport())
 		}
 	}
-	excused := killmatrix.Unproved(t, unprovedFile)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -121,14 +118,8 @@ func TestEveryRequirementIsProved(t *testing.T) {
 		}
 	}
 	for _, q := range slices.Sorted(maps.Keys(passed)) {
-		_, excepted := excused[q]
-		switch {
-		case !passed[q]:
-		case provedByFlow()[q]:
-		case !broken[q] && !excepted:
+		if passed[q] && !broken[q] && !provedByFlow()[q] {
 			t.Errorf("no fault proves %s", q)
-		case broken[q] && excepted:
-			t.Errorf("%s is proved by a fault: take it out of %s", q, unprovedFile)
 		}
 	}
 }

@@ -62,6 +62,9 @@ type Engine struct {
 	Network Network
 	// Timeout of one scenario. Zero: DefaultTimeout.
 	Timeout time.Duration
+	// GivesUpAfter is the time after which the client gives up a request that is not
+	// answered, and one of which only progress comes. Zero: not known.
+	GivesUpAfter time.Duration
 	// Parallel is how many clients run at a time. Zero: twice the processors.
 	Parallel int
 	// Done is called with each scenario that has ended, also by several goroutines
@@ -158,7 +161,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.outcomes = make([]*T, len(scenarios))
 	e.authBaselineDone = make(chan struct{})
 	for i, s := range scenarios {
-		e.outcomes[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes}
+		e.outcomes[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter}
 		if s.Name == AuthorizationBaseline {
 			e.authBaseline = e.outcomes[i]
 		}
@@ -242,7 +245,7 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 		return t
 	}
 	again := &T{
-		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, Baseline: t.Baseline, AuthorizationBaseline: t.AuthorizationBaseline,
+		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, GivesUpAfter: t.GivesUpAfter, Baseline: t.Baseline, AuthorizationBaseline: t.AuthorizationBaseline,
 		after: len(e.Trace.Logs()), full: t.Ending.Silent,
 	}
 	if err := e.runScenario(ctx, again); err != nil || again.Ending.Skipped != "" {
@@ -522,7 +525,7 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *Scen
 // watch waits until the client ends or has to be stopped. It makes room for other
 // clients as soon as this one does nothing.
 func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot) (end Ending) {
-	limit := time.NewTimer(e.Timeout)
+	limit := time.NewTimer(e.limit(run.Scenario))
 	defer limit.Stop()
 	quiet := min(quietTime, e.Timeout/20)
 	look := time.NewTicker(quiet / 2)
@@ -556,7 +559,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			s.idle()
 		}
 		// Only the baseline tells how long the client takes.
-		if heard.events > 0 && !t.full && run.Scenario.Name != Baseline && time.Since(heard.client) > e.silence(run) {
+		if heard.events > 0 && !t.full && run.Scenario.Name != Baseline && time.Since(heard.client) > max(e.silence(run), e.expected(run.Scenario)) {
 			end := late()
 			end.Silent = true
 			return end
@@ -571,6 +574,23 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			return late()
 		}
 	}
+}
+
+// expected is how long the client may be kept waiting in a scenario before it is known to
+// wait for longer than it should.
+func (e *Engine) expected(s *Scenario) time.Duration {
+	if !s.Patient || e.GivesUpAfter == 0 {
+		return 0
+	}
+	return e.GivesUpAfter + 2*givingUp
+}
+
+// limit is how long the client may take in a scenario.
+func (e *Engine) limit(s *Scenario) time.Duration {
+	if longer := e.expected(s); longer > 0 {
+		return e.Timeout + longer
+	}
+	return e.Timeout
 }
 
 // silence is how long a client that has spoken may send nothing: a multiple of what it

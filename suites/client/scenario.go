@@ -73,7 +73,7 @@ const Baseline = "baseline"
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*Scenario {
 	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
-		timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
+		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
 }
 
 // ScenarioRun is one scenario while it runs.
@@ -161,6 +161,8 @@ type T struct {
 	Flow *Flow
 	// Authorizes says that the client is meant to seek authorization.
 	Authorizes bool
+	// GivesUpAfter is that of the [Engine].
+	GivesUpAfter time.Duration
 
 	after int  // connections that the trace held when the run began
 	full  bool // the client has the whole time limit, whether or not it is silent
@@ -318,8 +320,9 @@ func lastEvents(c *judge.Conversation, n int) []*wire.Event {
 // Continued reports whether the client has come as far as with the ordinary server
 // and, if it has not, where it stopped. decided is false if the two runs cannot be
 // compared.
-func (t *T) Continued() (ok, decided bool, how string) {
-	base := t.Baseline
+func (t *T) Continued() (ok, decided bool, how string) { return t.asFarAs(t.Baseline) }
+
+func (t *T) asFarAs(base *T) (ok, decided bool, how string) {
 	if base == nil || base.Handshake() == nil || base.Ending.Skipped != "" || t.Ending.Skipped != "" {
 		return false, false, ""
 	}
@@ -406,6 +409,32 @@ func (t *T) JudgeContinued(after string, ids ...string) {
 	default:
 		for _, id := range ids {
 			t.Violation(id, after+": "+how, lastEvents(t.last(), 4)...)
+		}
+	}
+}
+
+// judgeTolerated judges requirements that a client meets by coping with what the ordinary
+// server sends and this one does not. One that does not come as far with the ordinary
+// server as here is to blame for what was the last that it got there, unless it had
+// coped with the like before.
+func (t *T) judgeTolerated(instead string, ids ...string) {
+	base := t.Baseline
+	if ok, decided, _ := base.asFarAs(t); base == nil || ok || !decided {
+		return
+	}
+	ended := "hangs"
+	if base.Ending.Exit != nil {
+		ended = base.Ending.Exit.String()
+	}
+	for _, c := range base.Conversations {
+		tolerances := c.Tolerances()
+		for _, fatal := range tolerances {
+			coped := func(other judge.Tolerance) bool {
+				return other.Requirement == fatal.Requirement && c.Survived(other.Message)
+			}
+			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) && !slices.ContainsFunc(tolerances, coped) {
+				t.Violation(fatal.Requirement, "the client "+ended+" after this message of an ordinary server, while it goes on with a server that sends "+instead, fatal.Message)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -53,7 +54,7 @@ var timeScenarios = []*Scenario{
 					continue
 				}
 				if t.Ending.Late && !t.givenUp(x) {
-					t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout may show more", "lifecycle.timeout.maximum")
+					t.judgeWaiting(x, "lifecycle.timeout.maximum")
 					return
 				}
 				t.Exercised("lifecycle.timeout.maximum")
@@ -243,6 +244,55 @@ func (t *T) wentOn(x *judge.Exchange) *wire.Event {
 	return nil
 }
 
+// givingUp is how much later than it should a client may give up.
+const givingUp = 2 * time.Second
+
+const stillWaiting = "the client still waited at the time limit of the scenario"
+
+// judgeWaiting judges a client that still waited for an answer when it was stopped.
+func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
+	waited := t.conversation(t.logOf(x)).Events
+	for _, id := range ids {
+		switch after := waited[len(waited)-1].At - x.Request.At; {
+		case t.GivesUpAfter == 0:
+			t.Inconclusive(stillWaiting+"; --gives-up-after says after what time it should give up", id)
+		case after >= t.GivesUpAfter+givingUp:
+			t.Violation(id, fmt.Sprintf("the client still waits for the answer to %s after %s; it is to give up after %s",
+				x.Method(), after.Round(time.Second), t.GivesUpAfter), x.Request)
+		default:
+			t.Inconclusive(stillWaiting, id)
+		}
+	}
+}
+
+// logOf returns the connection of an exchange.
+func (t *T) logOf(x *judge.Exchange) *wire.Log {
+	for _, c := range t.Conversations {
+		if c.Log.ID == x.Request.Conn {
+			return c.Log
+		}
+	}
+	return nil
+}
+
+// heardSince reports whether the client sent any message after an event.
+func (t *T) heardSince(e *wire.Event) bool {
+	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Messages, func(m *wire.Event) bool { return m.From == wire.Client && m.At > e.At })
+	})
+}
+
+// hungUp returns the event with which the client closed the stream of a request that was
+// not answered, before it went on; nil if it did not.
+func (t *T) hungUp(x *judge.Exchange) *wire.Event {
+	c := t.conversation(t.logOf(x))
+	carrier := c.Carrier(x.Request)
+	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Client || carrier.End.Seq > t.wentOn(x).Seq {
+		return nil
+	}
+	return carrier.End
+}
+
 // basic/lifecycle#timeouts
 func judgeSilence(t *T, tool bool) {
 	open := t.unanswered()
@@ -255,12 +305,21 @@ func judgeSilence(t *T, tool bool) {
 		ids = append(ids, "tools.client.timeouts")
 	}
 	if !t.givenUp(x) {
-		t.Inconclusive("the client still waited at the time limit of the scenario; a longer --timeout may show more", timeoutRequirements...)
+		limits := []string{"lifecycle.timeout.established"}
+		if tool {
+			limits = append(limits, "tools.client.timeouts")
+		}
+		t.judgeWaiting(x, limits...)
+		t.Inconclusive(stillWaiting, slices.DeleteFunc(slices.Clone(timeoutRequirements), func(id string) bool { return slices.Contains(limits, id) })...)
 		return
 	}
 	if died := t.died(); died != "" && x.Cancelled == nil {
 		t.Violation("lifecycle.error.request-timeout", "the client "+died+" when "+x.Method()+" was not answered", x.Request)
 		return
+	}
+	if waits := x.Cancelled != nil && t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil && !t.heardSince(x.Cancelled); waits {
+		t.Violation("lifecycle.timeout.stop-waiting", "the client has cancelled "+x.Method()+" and goes on waiting for its response", x.Request, x.Cancelled)
+		ids = slices.DeleteFunc(ids, func(id string) bool { return id == "lifecycle.timeout.stop-waiting" })
 	}
 	t.Exercised(ids...)
 	switch {
@@ -271,6 +330,9 @@ func judgeSilence(t *T, tool bool) {
 		}
 	case t.wentOn(x) != nil:
 		t.Violation("lifecycle.timeout.cancel", "the client gave "+x.Method()+" up and went on without a cancellation", x.Request, t.wentOn(x))
+		if left := t.hungUp(x); left != nil {
+			t.Violation("http.client.cancel-explicit", "the client closed the stream of "+x.Method()+" and did not cancel the request", x.Request, left, t.wentOn(x))
+		}
 	default:
 		// The end of the client also tells a server that it started that it no longer
 		// waits.

@@ -25,7 +25,6 @@ var contentRules = []Rule{
 		Requirements: []string{
 			"content.annotations.audience-roles", "content.annotations.priority-range",
 			"content.annotations.last-modified-format",
-			"content.annotations.optional", "content.annotations.audience-several",
 		},
 		Judge: judgeAnnotations,
 	},
@@ -248,7 +247,6 @@ func isMIMEType(s string) bool { return len(s) <= longestMIMEType && mimeType.Ma
 
 // server/resources#annotations
 func judgeAnnotations(c *Conversation, rec *Recorder) {
-	last := c.lastOf(wire.Client)
 	c.content(func(p *piece) {
 		annotations, ok := p.value["annotations"].(map[string]any)
 		if !ok {
@@ -268,12 +266,6 @@ func judgeAnnotations(c *Conversation, rec *Recorder) {
 		if at, ok := annotations["lastModified"].(string); ok {
 			rec.Check(isISO8601(at), "content.annotations.last-modified-format", from,
 				"lastModified is "+wire.Show(at)+", not an ISO 8601 timestamp", p.evidence()...)
-		}
-		if from == wire.Server && p.event.Seq < last {
-			rec.Pass("content.annotations.optional", wire.Client)
-			if len(audience) > 1 {
-				rec.Pass("content.annotations.audience-several", wire.Client)
-			}
 		}
 	})
 }

@@ -38,20 +38,19 @@ var envelope = map[wire.IssueCode]string{
 var (
 	exercisedByAny = []string{
 		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object",
-		"base.batch.not-sent", "base.jsonrpc.version", "schema.jsonrpc-message", "base.support.base-protocol",
+		"base.batch.not-sent", "base.jsonrpc.version", "schema.jsonrpc-message",
 	}
 	exercisedByKind = map[wire.Kind][]string{
 		wire.Request: {
 			"base.jsonrpc.method-string", "base.request.id-present", "base.request.id-type", "base.request.id-not-null",
-			"schema.jsonrpc-request",
 		},
-		wire.Notification: {"base.jsonrpc.method-string", "base.notification.no-id", "schema.jsonrpc-notification"},
+		wire.Notification: {"base.jsonrpc.method-string", "base.notification.no-id"},
 		wire.Result: {
-			"base.response.result-or-error", "base.response.not-both", "base.response.result-object", "schema.jsonrpc-response",
+			"base.response.result-or-error", "base.response.not-both", "base.response.result-object",
 		},
 		wire.ErrorResponse: {
 			"base.response.result-or-error", "base.response.not-both", "base.error.object", "base.error.code-present",
-			"base.error.code-integer", "base.error.message-present", "base.error.message-string", "schema.jsonrpc-error",
+			"base.error.code-integer", "base.error.message-present", "base.error.message-string",
 		},
 	}
 )
@@ -60,12 +59,12 @@ var envelopeRules = []Rule{{
 	Name: "envelope",
 	Requirements: []string{
 		"base.json.well-formed", "base.json.unique-names", "base.message.utf8", "base.json.object", "base.batch.not-sent",
-		"base.jsonrpc.version", "schema.jsonrpc-message", "base.support.base-protocol",
+		"base.jsonrpc.version", "schema.jsonrpc-message",
 		"base.jsonrpc.method-string", "base.jsonrpc.params-object", "base.jsonrpc.rpc-prefix", "base.request.id-present",
-		"base.request.id-type", "base.request.id-not-null", "schema.jsonrpc-request", "base.notification.no-id",
-		"schema.jsonrpc-notification", "base.response.result-or-error", "base.response.not-both",
-		"base.response.result-object", "schema.jsonrpc-response", "base.error.object", "base.error.code-present",
-		"base.error.code-integer", "base.error.message-present", "base.error.message-string", "schema.jsonrpc-error",
+		"base.request.id-type", "base.request.id-not-null", "base.notification.no-id",
+		"base.response.result-or-error", "base.response.not-both",
+		"base.response.result-object", "base.error.object", "base.error.code-present",
+		"base.error.code-integer", "base.error.message-present", "base.error.message-string",
 		"base.response.id-echo", "base.error.reserved-codes", "base.error.message-concise",
 	},
 	Judge: judgeEnvelope,

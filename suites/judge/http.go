@@ -25,7 +25,7 @@ var httpRules = []Rule{
 	{
 		Name: "HTTP answers",
 		Requirements: []string{
-			"http.server.single-endpoint", "http.server.endpoint-post", "http.server.notification-202",
+			"http.server.endpoint-post", "http.server.notification-202",
 			"http.server.response-202", "http.server.accepted-no-body", "http.server.unacceptable-error-status",
 			"http.server.request-answer-type", "http.server.json-one-object", "http.server.get-stream-or-405",
 			"http.client.json-answer", "http.client.sse-answer",
@@ -182,10 +182,7 @@ func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP {
 		return
 	}
-	places := make(map[string]bool)
-	served := false
 	for _, x := range c.HTTP {
-		places[location(x.Request.HTTP.URL)] = true
 		m := x.Message()
 		if m == nil || x.Method() != http.MethodPost || x.Head == nil {
 			continue
@@ -193,16 +190,12 @@ func judgeHTTPAnswers(c *Conversation, rec *Recorder) {
 		switch {
 		case m.Msg.Kind == wire.Request && len(m.Msg.Issues) == 0:
 			c.judgeRequestAnswer(x, m, rec)
-			served = served || x.OK() && m.Msg.Method != "initialize"
 		case m.Msg.Kind == wire.Notification && len(m.Msg.Issues) == 0:
 			judgeAcknowledged(x, "http.server.notification-202", "notification", rec)
 		case m.Msg.IsResponse() && len(m.Msg.Issues) == 0:
 			judgeAcknowledged(x, "http.server.response-202", "response", rec)
 			c.judgeRefusedAnswer(x, m, rec)
 		}
-	}
-	if served && c.Handshaken() && len(places) == 1 {
-		rec.Pass("http.server.single-endpoint", wire.Server)
 	}
 	c.judgeGets(rec)
 }

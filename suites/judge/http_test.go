@@ -181,7 +181,6 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.post(askInit, headers("Accept", both), 405, "", "") },
 		},
 		{"http.server.initialize-without-session", wire.Server, func(s *httpScript) { s.handshake() }, nil},
-		{"http.server.single-endpoint", wire.Server, func(s *httpScript) { s.handshake().ping() }, nil},
 		{
 			"http.server.notification-202", wire.Server, func(s *httpScript) { s.handshake() },
 			func(s *httpScript) { s.handshake().post(ready, later(), 200, "", "") },

@@ -60,7 +60,7 @@ const Anything = ledger.Anything
 func Rules() []Rule {
 	return slices.Concat(envelopeRules, exchangeRules, schemaRules, metaRules, lifecycleRules, stdioRules,
 		utilityRules, rateRules, samplingRules, rootRules, elicitationRules, listRules, toolRules, contentRules, resourceRules,
-		promptRules, completionRules, loggingRules, httpRules, httpStreamRules, sseRules, authRules)
+		promptRules, completionRules, loggingRules, toleratedRules, httpRules, httpStreamRules, sseRules, authRules)
 }
 
 // Judge applies all rules to the connections of a trace.

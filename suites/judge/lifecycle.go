@@ -18,7 +18,7 @@ var lifecycleRules = []Rule{
 			"lifecycle.init.result-capabilities", "lifecycle.init.result-server-info", "lifecycle.init.request-version",
 			"lifecycle.init.request-capabilities", "lifecycle.init.request-client-info", "lifecycle.init.initialized-sent",
 			"lifecycle.init.initialized-after-result", "lifecycle.init.initialized-before-operation",
-			"lifecycle.init.client-waits", "lifecycle.init.server-waits", "base.support.lifecycle",
+			"lifecycle.init.client-waits", "lifecycle.init.server-waits",
 			"lifecycle.init.result-version",
 		},
 		Judge: judgeHandshake,
@@ -69,8 +69,6 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 		}
 		return
 	}
-	rec.Pass("base.support.lifecycle", wire.Client)
-	rec.Pass("base.support.lifecycle", wire.Server)
 	rec.Pass("lifecycle.init.answered", wire.Server)
 	rec.Pass("lifecycle.init.result-capabilities", wire.Server)
 	if c.Version != "" {

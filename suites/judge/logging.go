@@ -13,13 +13,6 @@ import (
 var loggingRules = []Rule{
 	{Name: "log level", Requirements: []string{"logging.filter.none-below"}, Judge: judgeLogLevel},
 	{
-		Name: "logging tolerated",
-		Requirements: []string{
-			"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional",
-		},
-		Judge: judgeLoggingTolerated,
-	},
-	{
 		Name: "log contents", Requirements: []string{"logging.security.no-credentials", "logging.security.no-personal-data"},
 		Judge: judgeLogContents,
 	},
@@ -113,32 +106,6 @@ func judgeLogLevel(c *Conversation, rec *Recorder) {
 			}
 			rec.Check(level >= least, id, wire.Server,
 				"a message of level "+LogLevels[level]+" came although the client has set the level "+LogLevels[least], set.Request, set.Response, e)
-		}
-	}
-}
-
-// What a server may log is judged on the client: if the client goes on with the
-// session, it copes.
-func judgeLoggingTolerated(c *Conversation, rec *Recorder) {
-	last := c.lastOf(wire.Client)
-	asked := false
-	for _, e := range c.Messages {
-		switch {
-		case e.From == wire.Client && e.Msg.Method == "logging/setLevel":
-			asked = true
-		case e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/message" && e.Seq < last:
-			if !asked {
-				rec.Pass("logging.default.server-decides", wire.Client)
-			}
-			params, _ := e.Msg.Params.(map[string]any)
-			if data, ok := params["data"]; ok {
-				if _, text := data.(string); !text {
-					rec.Pass("logging.message.any-data", wire.Client)
-				}
-			}
-			if _, ok := params["logger"]; ok {
-				rec.Pass("logging.message.logger-optional", wire.Client)
-			}
 		}
 	}
 }

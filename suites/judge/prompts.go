@@ -8,13 +8,6 @@ var promptRules = []Rule{
 		Requirements: []string{"prompts.name.unique", "prompts.message.role-speaker", "prompts.argument.required-given"},
 		Judge:        judgePrompts,
 	},
-	{
-		Name: "prompts tolerated",
-		Requirements: []string{
-			"prompts.message.content-kinds", "prompts.list-changed.unsolicited", "prompts.client.pagination",
-		},
-		Judge: judgePromptsTolerated,
-	},
 }
 
 // maxPrompts bounds how many prompts or templates of one list are remembered.
@@ -90,28 +83,5 @@ func judgeGiven(x *Exchange, prompts map[string]listedPrompt, rec *Recorder) {
 	}
 	if some {
 		rec.Pass(id, wire.Client)
-	}
-}
-
-func judgePromptsTolerated(c *Conversation, rec *Recorder) {
-	last := c.lastOf(wire.Client)
-	c.content(func(p *piece) {
-		if p.shape == blockShape && p.exchange.Method() == "prompts/get" && p.value["type"] != "text" && p.event.Seq < last {
-			rec.Pass("prompts.message.content-kinds", wire.Client)
-		}
-	})
-	c.tolerated("notifications/prompts/list_changed", "prompts.list-changed.unsolicited", rec)
-	given := make(map[string]bool)
-	for _, e := range c.Messages {
-		x := c.Of(e)
-		if x == nil || x.Method() != "prompts/list" || x.From() != wire.Client {
-			continue
-		}
-		if next, ok := x.Result()["nextCursor"].(string); ok && e == x.Response {
-			given[next] = true
-		}
-		if cursor, ok := wire.At(x.Request.Msg.Params, "cursor").(string); ok && e == x.Request && given[cursor] {
-			rec.Pass("prompts.client.pagination", wire.Client)
-		}
 	}
 }

@@ -14,10 +14,6 @@ func TestPrompts(t *testing.T) {
 	role := func(r string) string {
 		return exchange(1, "prompts/get", `{"name":"p"}`, `{"messages":[{"role":"`+r+`","content":{"type":"text","text":""}}]}`)
 	}
-	pages := func(cursor string) string {
-		return exchange(1, "prompts/list", `{}`, `{"prompts":[{"name":"p"}],"nextCursor":"c"}`) +
-			exchange(2, "prompts/list", cursor, `{"prompts":[{"name":"q"}]}`)
-	}
 	runFeatureCases(t, []featureCase{
 		{
 			id: "prompts.name.unique", party: wire.Server, good: list,
@@ -33,6 +29,5 @@ func TestPrompts(t *testing.T) {
 			id: "prompts.list-changed.unsolicited", party: wire.Client, silent: true,
 			good: notice("notifications/prompts/list_changed", `{}`) + ping, bad: notice("notifications/prompts/list_changed", `{}`),
 		},
-		{id: "prompts.client.pagination", party: wire.Client, silent: true, good: pages(`{"cursor":"c"}`), bad: pages(`{"cursor":"d"}`)},
 	})
 }

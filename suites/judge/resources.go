@@ -28,14 +28,7 @@ var resourceRules = []Rule{
 		},
 		Judge: judgeSubscriptions,
 	},
-	{
-		Name: "resources tolerated",
-		Requirements: []string{
-			"resources.capability.features-independent", "resources.uri-scheme.custom-allowed",
-			"resources.uri-scheme.file-xdg-mime", "resources.list-changed.unsolicited", "resources.read.several-contents",
-		},
-		Judge: judgeResourcesTolerated,
-	},
+	{Name: "custom schemes", Requirements: []string{"resources.uri-scheme.custom-allowed"}, Judge: judgeCustomSchemes},
 }
 
 // standardSchemes are those that server/resources#common-uri-schemes names, and
@@ -241,52 +234,23 @@ func below(byURI map[string]*subscription, uri string, fits func(*subscription) 
 	return false
 }
 
-// What a server may do is judged on the client: if the client goes on with the
-// session, it copes.
-func judgeResourcesTolerated(c *Conversation, rec *Recorder) {
-	last := c.lastOf(wire.Client)
-	custom := make(map[string]bool) // listed URIs of schemes that are the server's own
-	for _, x := range c.Exchanges {
-		if x.From() != wire.Client {
-			continue
-		}
-		if x.Result() == nil {
-			continue
-		}
-		switch x.Method() {
-		case "resources/list":
-			if c.Declared(wire.Server, "resources") && x.Response.Seq < last {
-				rec.Pass("resources.capability.features-independent", wire.Client)
-			}
-			items, _ := x.Result()["resources"].([]any)
-			for _, item := range items {
-				uri, _ := wire.At(item, "uri").(string)
-				if s, ok := scheme(uri); ok && !standardSchemes[strings.ToLower(s)] {
-					custom[uri] = true
-				}
-				t, _ := wire.At(item, "mimeType").(string)
-				if strings.HasPrefix(t, "inode/") && x.Response.Seq < last {
-					rec.Pass("resources.uri-scheme.file-xdg-mime", wire.Client)
-				}
-			}
-		case "resources/read":
-			if uri, _ := wire.At(x.Request.Msg.Params, "uri").(string); custom[uri] {
-				rec.Pass("resources.uri-scheme.custom-allowed", wire.Client)
-			}
-			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 && x.Response.Seq < last {
-				rec.Pass("resources.read.several-contents", wire.Client)
-			}
+// judgeCustomSchemes counts that a client reads resources whose URIs have schemes of
+// the server's own.
+func judgeCustomSchemes(c *Conversation, rec *Recorder) {
+	listed := make(map[string]bool)
+	for _, x := range c.inOrder() {
+		uri, _ := wire.At(x.Request.Msg.Params, "uri").(string)
+		switch s, ok := scheme(uri); {
+		case x.Method() == "resources/list":
+			listedURIs(x, listed)
+		case x.Method() == "resources/read" && x.Result() != nil && listed[uri] && ok && !standardSchemes[strings.ToLower(s)]:
+			rec.Pass("resources.uri-scheme.custom-allowed", wire.Client)
 		}
 	}
-	c.tolerated("notifications/resources/list_changed", "resources.list-changed.unsolicited", rec)
 }
 
-// tolerated counts the notifications of a server after which the client went on.
-func (c *Conversation) tolerated(method, id string, rec *Recorder) {
-	last := c.lastOf(wire.Client)
-	for _, e := range c.Messages {
-		if e.From == wire.Server && e.Msg.Kind == wire.Notification && e.Msg.Method == method && e.Seq < last {
-			rec.Pass(id, wire.Client)
-		}
-	}
+// isDirectory reports whether an item of a list is a directory, by its media type.
+func isDirectory(item any) bool {
+	t, _ := wire.At(item, "mimeType").(string)
+	return strings.HasPrefix(t, "inode/")
 }

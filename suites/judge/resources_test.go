@@ -53,7 +53,6 @@ func TestResources(t *testing.T) {
 			good: subscribe(1, "a:b/") + updated("a:b/c") + ping, bad: subscribe(1, "a:b") + updated("a:b") + ping},
 		{id: "resources.list-changed.unsolicited", party: wire.Client, silent: true,
 			good: notice("notifications/resources/list_changed", `{}`) + ping, bad: ping},
-		{id: "resources.capability.features-independent", party: wire.Client, silent: true, good: resourceList(`"uri":"a:b"`) + ping, bad: ping},
 		{id: "resources.uri-scheme.custom-allowed", party: wire.Client, silent: true,
 			good: resourceList(`"uri":"a:b"`) + readBlob(2, ""), bad: resourceList(`"uri":"a:c"`) + readBlob(2, "")},
 		{id: "resources.uri-scheme.file-xdg-mime", party: wire.Client, silent: true,

@@ -163,7 +163,7 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 	}
 	target, err := resolve(stream.Request.HTTP.URL, string(announced.Raw))
 	if err == nil {
-		rec.Check(x.Method() == http.MethodPost && location(x.Request.HTTP.URL) == target && x.Request.Seq > announced.Seq,
+		rec.Check(x.Method() == http.MethodPost && leadsTo(x.Request.HTTP.URL, target) && x.Request.Seq > announced.Seq,
 			"sse.client.post-to-endpoint", wire.Client, "a message was not posted to the announced URI", append([]*wire.Event{announced}, x.Events()...)...)
 	}
 	m := x.Message()
@@ -171,7 +171,7 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 		stream.End != nil && stream.End.Seq < x.Head.Seq {
 		return // the session ends with its stream
 	}
-	if err == nil && location(x.Request.HTTP.URL) != target {
+	if err == nil && !leadsTo(x.Request.HTTP.URL, target) {
 		return // another URI than the announced one
 	}
 	if unauthorized(x) {
@@ -206,14 +206,17 @@ func (c *Conversation) judgeLegacyPost(x, stream *wire.HTTPExchange, announced *
 }
 
 // resolve returns where an endpoint event points.
-func resolve(base, ref string) (string, error) {
+func resolve(base, ref string) (*url.URL, error) {
 	b, err := url.Parse(base)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	u, err := b.Parse(ref)
-	if err != nil {
-		return "", err
-	}
-	return location(u.String()), nil
+	return b.Parse(ref)
+}
+
+// leadsTo reports whether a URL is the one that was announced. Of the query, which the
+// trace has without its secrets, only the presence is compared.
+func leadsTo(raw string, announced *url.URL) bool {
+	u, err := url.Parse(raw)
+	return err == nil && location(raw) == location(announced.String()) && (announced.RawQuery == "" || u.RawQuery != "")
 }

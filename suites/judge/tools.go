@@ -27,15 +27,6 @@ var toolRules = []Rule{
 		},
 		Judge: judgeToolResults,
 	},
-	{
-		Name: "tools tolerated",
-		Requirements: []string{
-			"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
-			"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.output-schema.optional",
-			"tools.list-changed.unsolicited",
-		},
-		Judge: judgeToolsTolerated,
-	},
 }
 
 // tool is a tool as a list showed it, with its schemas compiled.
@@ -294,59 +285,4 @@ func withFloats(v any) any {
 		return v
 	}
 	return out
-}
-
-// What a tool may return or list is judged on the client: if the client goes on
-// with the session, it copes.
-func judgeToolsTolerated(c *Conversation, rec *Recorder) {
-	last := c.lastOf(wire.Client)
-	listed := make(map[string]bool) // URIs of resources
-	read := false                   // whether resources were listed at all
-	for _, x := range c.Exchanges {
-		if x.From() != wire.Client || x.Result() == nil || x.Response.Seq > last {
-			continue
-		}
-		switch x.Method() {
-		case "resources/list":
-			read = true
-			items, _ := x.Result()["resources"].([]any)
-			for _, item := range items {
-				if uri, ok := wire.At(item, "uri").(string); ok {
-					listed[uri] = true
-				}
-			}
-		case "tools/list":
-			items, _ := x.Result()["tools"].([]any)
-			for _, item := range items {
-				if wire.At(item, "outputSchema") != nil {
-					rec.Pass("tools.output-schema.optional", wire.Client)
-				}
-			}
-		}
-	}
-	for _, x := range c.Exchanges {
-		if x.From() != wire.Client || x.Method() != "tools/call" || x.Result() == nil || x.Response.Seq > last {
-			continue
-		}
-		rec.Pass("tools.result.structured-or-unstructured", wire.Client)
-		blocks, _ := x.Result()["content"].([]any)
-		kinds := make(map[string]bool)
-		for _, block := range blocks {
-			kind, _ := wire.At(block, "type").(string)
-			kinds[kind] = true
-			switch kind {
-			case "resource":
-				rec.Pass("tools.result.embedded-resources", wire.Client)
-			case "resource_link":
-				rec.Pass("tools.result.resource-links", wire.Client)
-				if uri, ok := wire.At(block, "uri").(string); ok && read && !listed[uri] {
-					rec.Pass("tools.resource-link.unlisted", wire.Client)
-				}
-			}
-		}
-		if len(kinds) > 1 {
-			rec.Pass("tools.result.mixed-content", wire.Client)
-		}
-	}
-	c.tolerated("notifications/tools/list_changed", "tools.list-changed.unsolicited", rec)
 }

@@ -210,28 +210,6 @@ func Why(q result.Requirement) string {
 	return b.String()
 }
 
-// Unproved reads the requirements that need no fault, with the reasons.
-func Unproved(t *testing.T, file string) map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	excused := make(map[string]string)
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		id, reason, ok := strings.Cut(line, " ")
-		if _, known := schema.Lookup(id); !known || !ok || strings.TrimSpace(reason) == "" {
-			t.Errorf("%s: %q is not a requirement with a reason", file, line)
-		}
-		excused[id] = strings.TrimSpace(reason)
-	}
-	return excused
-}
-
 // text renders the matrix in the order of the catalogue's pages.
 func (m *Matrix) text(kills []*kill) []byte {
 	columns := []string{"fault", "on the wire", "requirement", "level", "caught by"}

@@ -136,7 +136,9 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 		r.Reason = ""
 	case result.Error:
 	default:
-		if !q.Observable {
+		if len(q.Through) > 0 {
+			r.Verdict, r.Reason = result.Skip, "judged by "+strings.Join(q.Through, ", ")+": "+q.How
+		} else if !q.Observable {
 			r.Verdict, r.Reason = result.Skip, "not observable: "+q.How
 		} else if r.Verdict != result.Pass {
 			r.Verdict, r.Unexercised, r.Reason = l.untried(q, e)

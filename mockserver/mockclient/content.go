@@ -1,0 +1,90 @@
+package mockclient
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+const plainContent = "content/plain"
+
+// contentFaults are those of clients that end when an ordinary server sends something
+// that not every server sends.
+func contentFaults() []Fault {
+	var faults []Fault
+	add := func(id, requirement, what string, apply apply, collateral ...string) {
+		faults = append(faults, Fault{
+			ID: id, Requirement: requirement, Scenario: plainContent, Summary: what + " ends the client.", Apply: apply, Collateral: collateral,
+		})
+	}
+	add("content.annotations-death", "content.annotations.optional", "Content with annotations", dyingOf(`"audience"`), "content.annotations.audience-several")
+	add("content.audience-death", "content.annotations.audience-several", "Content for two audiences", dyingOf(`["user","assistant"]`), "content.annotations.optional")
+	add("prompts.resource-death", "prompts.message.content-kinds", "A prompt with an embedded resource",
+		dyingOf(`"messages"`, `"resource"`))
+	add("resources.two-contents-death", "resources.read.several-contents", "A resource with two contents",
+		dying(func(e *wire.Event) bool {
+			if e.Kind != wire.KindMessage {
+				return false
+			}
+			contents, _ := wire.At(e.Msg.Result, "contents").(list)
+			return len(contents) > 1
+		}))
+	add("tools.structured-death", "tools.result.structured-or-unstructured", "A tool result with structured content", dyingOf(`"structuredContent"`))
+	add("tools.mixed-death", "tools.result.mixed-content", "A tool result with a text and an image", dyingOf(`"Multiple content types test:"`))
+	add("tools.embedded-death", "tools.result.embedded-resources", "A tool result with an embedded resource", dyingOf("test://embedded-resource"))
+	add("tools.link-death", "tools.result.resource-links", "A tool result with a link to a resource", dyingOf(`"resource_link"`))
+	add("tools.output-schema-death", "tools.output-schema.optional", "A tool with an output schema", dyingOf(`"outputSchema"`))
+	add("logging.unasked-death", "logging.default.server-decides", "A log message without any level set",
+		all(instead(calls("logging/setLevel")), dyingOf("notifications/message")), "logging.message.logger-optional")
+	add("logging.logger-death", "logging.message.logger-optional", "A log message with a logger", dyingOf("notifications/message", `"logger"`))
+	return append(faults,
+		Fault{
+			ID: "tools.unlisted-link-hangs", Requirement: "tools.resource-link.unlisted", Scenario: plainContent,
+			Summary: "A link to a resource that is not in the list, which came before, makes the client hang.",
+			Apply: all(instead(func(m *wire.Message) bool {
+				return wire.At(m.Params, "name") == "resource_links" && wire.At(m.Params, "_meta") != nil // the call before that
+			}), calling("tools/call", object{"name": "resource_links", "arguments": object{}}), closing(func(ctx context.Context, conn transport.Conn) error {
+				if last := lastResult(conn); last != nil && containsText(last, `"resource_link"`) {
+					<-ctx.Done()
+				}
+				return conn.Close(ctx)
+			})),
+			Collateral: []string{"tools.result.resource-links"},
+		},
+		Fault{
+			ID: "resources.subscriptions-required", Requirement: "resources.capability.features-independent", Scenario: "capabilities/bare-resources",
+			Summary: "A server that declares resources alone ends the client.",
+			Apply:   dyingOf(`"resources":{}`),
+		},
+		Fault{
+			ID: "resources.known-schemes-only", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/virtual-files",
+			Summary: "Resources whose URIs have a scheme of the server's own are not read.",
+			Apply: instead(func(m *wire.Message) bool {
+				uri, _ := wire.At(m.Params, "uri").(string)
+				return m.Method == "resources/read" && !strings.HasPrefix(uri, "file:")
+			}),
+		},
+		Fault{
+			ID: "progress.required", Requirement: "progress.none", Scenario: "features/progress",
+			Summary: "A tool result of which no progress was reported ends the client.",
+			Apply: wrapping(func(conn transport.Conn) transport.Conn {
+				return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && wire.At(e.Msg.Result, "content") != nil && !heard(conn, "notifications/progress")
+				}}
+			}),
+		},
+	)
+}
+
+// lastResult returns the last result that the server has sent.
+func lastResult(conn transport.Conn) *wire.Event {
+	var last *wire.Event
+	for _, e := range conn.Log().Events() {
+		if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Result {
+			last = e
+		}
+	}
+	return last
+}

@@ -1,0 +1,109 @@
+package mockclient
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// impatient soon stops waiting for an answer.
+func impatient(c *client.Standalone) { c.Timeout = 300 * time.Millisecond }
+
+// patient waits for an answer as long as it takes.
+func patient(c *client.Standalone) { c.Timeout = time.Hour }
+
+const (
+	silence      = "time/silence"
+	silentTool   = "time/silent-tool"
+	endlessSteps = "time/endless-progress"
+)
+
+var timeFaults = []Fault{
+	{
+		ID: "time.no-limit", Requirement: "lifecycle.timeout.established", Scenario: silence,
+		Summary: "A request is awaited for ever.",
+		Apply:   patient,
+	},
+	{
+		ID: "time.no-limit-for-tools", Requirement: "tools.client.timeouts", Scenario: silentTool,
+		Summary:    "The answer of a tool is awaited for ever.",
+		Apply:      patient,
+		Collateral: []string{"lifecycle.timeout.established"},
+	},
+	{
+		ID: "time.progress-without-end", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
+		Summary: "A request is awaited for ever if progress comes.",
+		Apply:   patient,
+	},
+	{
+		ID: "time.waits-on", Requirement: "lifecycle.timeout.stop-waiting", Scenario: silence,
+		Summary: "A request that was cancelled is awaited for ever.",
+		Apply:   all(impatient, wrapping(func(conn transport.Conn) transport.Conn { return waiter{conn} })),
+	},
+	{
+		ID: "time.crash", Requirement: "lifecycle.error.request-timeout", Scenario: silence,
+		Summary: "A missing answer crashes the client.",
+		Apply:   all(impatient, wrapping(func(conn transport.Conn) transport.Conn { return &crasher{Conn: conn} })),
+	},
+	{
+		ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Transports: overHTTP, Scenario: silentTool,
+		Summary: "The connection of a tool call that is given up is closed, and the call is not cancelled.",
+		Apply: func(c *client.Standalone) {
+			var raw *transport.HTTPConn
+			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
+				brief, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				_, _ = raw.Do(brief, transport.Request{
+					Defaults: true, Body: []byte(`{"jsonrpc":"2.0","id":"left","method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}`),
+				})
+				cancel()
+				_, err := call(ctx, "tools/list", nil)
+				return err
+			}
+		},
+		Collateral: []string{"lifecycle.timeout.cancel"},
+	},
+	{
+		ID: "lifecycle.timeout-silent", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silence",
+		Summary: "A request that is given up is not cancelled.",
+		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
+	},
+	{
+		ID: "http.cancel-by-hanging-up", Requirement: "lifecycle.timeout.cancel", Scenario: "time/silent-tool",
+		Summary: "A tool call that is given up is not cancelled.",
+		Apply:   all(impatient, dropping(calls("notifications/cancelled"))),
+	},
+}
+
+// waiter waits on when it has cancelled a request.
+type waiter struct{ transport.Conn }
+
+func (c waiter) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	sent, err := c.Conn.Send(ctx, out)
+	if calls("notifications/cancelled")(wire.Parse(out.Raw)) {
+		<-time.After(time.Minute)
+	}
+	return sent, err
+}
+
+// crasher crashes when it is to cancel a request.
+type crasher struct {
+	transport.Conn
+	crashed bool
+}
+
+func (c *crasher) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if c.crashed = c.crashed || calls("notifications/cancelled")(wire.Parse(out.Raw)); c.crashed {
+		return &wire.Event{Kind: wire.KindNote}, crash{}
+	}
+	return c.Conn.Send(ctx, out)
+}
+
+// crash is the end of a process by a signal, as a shell reports it.
+type crash struct{}
+
+func (crash) Error() string { return "the client has crashed" }
+func (crash) ExitCode() int { return 134 }

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// odd are the requirements of what the ordinary server sends and the plain one does not.
+var odd = []string{
+	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds", "resources.read.several-contents",
+	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links", "tools.resource-link.unlisted",
+	"tools.result.embedded-resources", "tools.output-schema.optional", "logging.default.server-decides", "logging.message.logger-optional",
+}
+
+var contentScenarios = []*Scenario{
+	{
+		Name: "content/plain", Requirements: odd,
+		Needs:   "the client got nothing but plain text in the baseline",
+		Options: plain,
+		Judge:   func(t *T) { t.judgeTolerated("plain text alone", odd...) },
+	},
+	{
+		// The combinations with subscribe and with listChanged belong to the ordinary server.
+		Name: "capabilities/bare-resources", Requirements: []string{"resources.capability.features-independent"},
+		Needs:   "the client did not request the list of resources",
+		Options: without("resources.subscribe", "resources.listChanged"),
+		Judge: func(t *T) {
+			const id = "resources.capability.features-independent"
+			if t.Baseline.sent("resources/list") != nil {
+				t.JudgeContinued("the server declared neither subscribe nor listChanged for its resources", id)
+			}
+		},
+	},
+}
+
+// plain returns options of a server whose tools and prompts return one text, whose
+// resources have one content, and that neither annotates nor logs anything.
+func plain(*ScenarioRun) server.Options {
+	text := map[string]any{"type": "text", "text": "A plain text."}
+	edit := func(change func(result map[string]any)) server.Middleware {
+		return server.Edit(func(_ *server.Request, result map[string]any) { change(result) })
+	}
+	unannotated := func(item map[string]any) { delete(item, "annotations") }
+	return server.Options{Behaviour: server.Behaviour{
+		Methods: map[string]server.Middleware{
+			"tools/list": server.EditItems("tools", func(tool map[string]any) { delete(tool, "outputSchema") }),
+			"tools/call": edit(func(result map[string]any) {
+				result["content"] = []any{text}
+				delete(result, "structuredContent")
+			}),
+			"resources/list":           server.EditItems("resources", unannotated),
+			"resources/templates/list": server.EditItems("resourceTemplates", unannotated),
+			"resources/read": edit(func(result map[string]any) {
+				contents, _ := result["contents"].([]any)
+				result["contents"] = slices.Clone(contents[:min(1, len(contents))])
+			}),
+			"prompts/get": server.EditItems("messages", func(message map[string]any) { message["content"] = text }),
+		},
+		Send: func(out *server.Outgoing) []*server.Outgoing {
+			if out.Kind == wire.Notification && out.Method == "notifications/message" {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		},
+	}}
+}

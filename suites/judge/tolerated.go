@@ -1,0 +1,178 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// What a server is free to send is judged on the client: one that goes on with the
+// session copes with what came before.
+var toleratedRules = []Rule{{
+	Name: "tolerated",
+	Requirements: []string{
+		"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds",
+		"resources.uri-scheme.file-xdg-mime", "resources.read.several-contents",
+		"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
+		"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.output-schema.optional",
+		"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional", "progress.none",
+		"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
+	},
+	Judge: func(c *Conversation, rec *Recorder) {
+		last := c.lastOf(wire.Client)
+		for _, t := range c.Tolerances() {
+			if t.Message.Seq < last {
+				rec.Pass(t.Requirement, wire.Client)
+			}
+		}
+	},
+}}
+
+// A Tolerance is a message with which a client has to cope, as a requirement says.
+type Tolerance struct {
+	Requirement string
+	Message     *wire.Event
+}
+
+// Survived reports whether the client sent something after a message.
+func (c *Conversation) Survived(e *wire.Event) bool { return e.Seq < c.lastOf(wire.Client) }
+
+// Tolerances returns what the server has sent that a client has to cope with.
+func (c *Conversation) Tolerances() []Tolerance {
+	var all []Tolerance
+	add := func(e *wire.Event, ids ...string) {
+		for _, id := range ids {
+			all = append(all, Tolerance{id, e})
+		}
+	}
+	c.tolerableContent(add)
+	c.tolerableTools(add)
+	c.tolerableResources(add)
+	c.tolerableMessages(add)
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Client && x.Token != nil && x.Response != nil && len(x.Progress) == 0 {
+			add(x.Response, "progress.none")
+		}
+	}
+	return all
+}
+
+// tolerable takes a message and the requirements that say that a client copes with it.
+type tolerable = func(e *wire.Event, ids ...string)
+
+func (c *Conversation) tolerableContent(add tolerable) {
+	c.content(func(p *piece) {
+		if p.event.From != wire.Server {
+			return
+		}
+		if annotations, ok := p.value["annotations"].(map[string]any); ok {
+			add(p.event, "content.annotations.optional")
+			if audience, _ := annotations["audience"].([]any); len(audience) > 1 {
+				add(p.event, "content.annotations.audience-several")
+			}
+		}
+		if p.shape == blockShape && p.exchange.Method() == "prompts/get" && p.value["type"] != "text" {
+			add(p.event, "prompts.message.content-kinds")
+		}
+	})
+}
+
+func (c *Conversation) tolerableTools(add tolerable) {
+	answered := c.inOrder()
+	listed, read := make(map[string]bool), false
+	for _, x := range answered {
+		if x.Method() == "resources/list" && x.Result() != nil {
+			read = true
+			listedURIs(x, listed)
+		}
+	}
+	for _, x := range answered {
+		switch x.Method() {
+		case "tools/list":
+			items, _ := x.Result()["tools"].([]any)
+			if slices.ContainsFunc(items, func(item any) bool { return wire.At(item, "outputSchema") != nil }) {
+				add(x.Response, "tools.output-schema.optional")
+			}
+		case "tools/call":
+			if x.Result()["structuredContent"] != nil {
+				add(x.Response, "tools.result.structured-or-unstructured")
+			}
+			blocks, _ := x.Result()["content"].([]any)
+			kinds := make(map[any]bool)
+			for _, block := range blocks {
+				kind := wire.At(block, "type")
+				kinds[kind] = true
+				switch uri, _ := wire.At(block, "uri").(string); {
+				case kind == "resource":
+					add(x.Response, "tools.result.embedded-resources")
+				case kind == "resource_link" && read && !listed[uri]:
+					add(x.Response, "tools.result.resource-links", "tools.resource-link.unlisted")
+				case kind == "resource_link":
+					add(x.Response, "tools.result.resource-links")
+				}
+			}
+			if len(kinds) > 1 {
+				add(x.Response, "tools.result.mixed-content")
+			}
+		}
+	}
+}
+
+// listedURIs adds the URIs of the resources on a page.
+func listedURIs(page *Exchange, uris map[string]bool) {
+	items, _ := page.Result()["resources"].([]any)
+	for _, item := range items {
+		if uri, ok := wire.At(item, "uri").(string); ok {
+			uris[uri] = true
+		}
+	}
+}
+
+func (c *Conversation) tolerableResources(add tolerable) {
+	for _, x := range c.Exchanges {
+		if x.From() != wire.Client || x.Result() == nil {
+			continue
+		}
+		switch x.Method() {
+		case "resources/list":
+			items, _ := x.Result()["resources"].([]any)
+			if slices.ContainsFunc(items, isDirectory) {
+				add(x.Response, "resources.uri-scheme.file-xdg-mime")
+			}
+		case "resources/read":
+			if contents, _ := x.Result()["contents"].([]any); len(contents) > 1 {
+				add(x.Response, "resources.read.several-contents")
+			}
+		}
+	}
+}
+
+func (c *Conversation) tolerableMessages(add tolerable) {
+	asked := false
+	for _, e := range c.Messages {
+		switch {
+		case e.From == wire.Client:
+			asked = asked || e.Msg.Method == "logging/setLevel"
+		case e.Msg.Kind != wire.Notification:
+		case e.Msg.Method == "notifications/message":
+			if !asked {
+				add(e, "logging.default.server-decides")
+			}
+			params, _ := e.Msg.Params.(map[string]any)
+			if data, ok := params["data"]; ok {
+				if _, text := data.(string); !text {
+					add(e, "logging.message.any-data")
+				}
+			}
+			if _, ok := params["logger"]; ok {
+				add(e, "logging.message.logger-optional")
+			}
+		default:
+			for _, feature := range []string{"tools", "prompts", "resources"} {
+				if e.Msg.Method == listChanged(feature) {
+					add(e, feature+".list-changed.unsolicited")
+				}
+			}
+		}
+	}
+}
