@@ -213,11 +213,13 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.invalid-request-served", Requirement: "base.error.invalid-request", Scenario: envelopes,
+		Summary: "A message without method gets a result.",
+		Apply:   before(replies("after"), `{"jsonrpc":"2.0","id":"no-method","result":{}}`),
+	},
+	{
+		ID: "base.old-version-served", Requirement: "base.error.invalid-request", Scenario: envelopes, WarnOnly: true,
 		Summary: "A ping with jsonrpc 1.0 is served.",
-		Apply: editing(replies("old-version"), func(m object) {
-			delete(m, "error")
-			m["result"] = object{}
-		}),
+		Apply:   editing(replies("old-version"), served),
 	},
 	{
 		ID: "base.parse-error-code", Requirement: "base.error.parse-error", Scenario: notJSON,
@@ -436,4 +438,10 @@ var metaFaults = []Fault{
 
 func metaKey(id, requirement, summary, key string) Fault {
 	return Fault{ID: "meta." + id, Requirement: requirement, Summary: summary, Apply: calling("ping", object{"_meta": object{key: 1}})}
+}
+
+// served makes a response one of success.
+func served(m object) {
+	delete(m, "error")
+	m["result"] = object{}
 }

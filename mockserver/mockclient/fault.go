@@ -35,6 +35,8 @@ type Fault struct {
 	// WarnOnly says that the fault breaks a MUST and yet only earns a warning,
 	// because the specification leaves room for it or contradicts itself.
 	WarnOnly bool
+	// Crashes says that a process with the fault is ended by a signal where its run fails.
+	Crashes bool
 	// Apply adds the fault to a client. Several can be added to the same.
 	Apply func(c *client.Standalone)
 }

@@ -138,8 +138,8 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/cut-stream",
-		Summary: "The end of a connection before its answer ends the client.",
-		Apply:   func(c *client.Standalone) { c.Omissions.Cut = true },
+		Summary: "The end of a connection before its answer crashes the client.", Crashes: true,
+		Apply: func(c *client.Standalone) { c.Omissions.Cut = true },
 	},
 	{
 		ID: "http.json-refused", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers",

@@ -268,11 +268,6 @@ func authorizationFaults() []authorizationFault {
 				document["resource"] = "http://" + r.URL.Host + "/mcp"
 			}
 		})},
-		{"capitals refused", "auth.resource.uppercase-accepted", result.Warn, "auth/capitals", reading(func(_ *http.Request, document map[string]any) {
-			if s, ok := document["resource"].(string); ok && s != strings.ToLower(s) {
-				document["resource"] = "another"
-			}
-		})},
 		{"one authorization server only", "auth.client.selects-as", result.Warn, "auth/two-servers", reading(func(_ *http.Request, document map[string]any) {
 			if list, ok := document["authorization_servers"].([]any); ok && len(list) > 1 {
 				document["authorization_servers"] = []any{}
@@ -346,6 +341,9 @@ func tokenFaults() []tokenFault {
 	// without takes the token from messages that hold a text.
 	without := func(text string) func(r *http.Request) {
 		return func(r *http.Request) {
+			if r.Body == nil {
+				return
+			}
 			body, err := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			if err == nil && bytes.Contains(body, []byte(text)) {

@@ -623,7 +623,7 @@ func TestFaultsAreCaught(t *testing.T) {
 				}
 			}
 		}},
-		{"undeclared elicitation served", "lifecycle.capability.client-refuses-elicitation", result.Warn, "features/elicitation", func(c *reference.Standalone) {
+		{"undeclared elicitation served", "elicitation.capability.declared", result.Fail, "features/elicitation", func(c *reference.Standalone) {
 			c.Change = func(o *reference.Options) { delete(o.Capabilities, "elicitation") }
 		}},
 		{"a batch", "base.batch.not-sent", result.Fail, "", func(c *reference.Standalone) {

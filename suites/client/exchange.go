@@ -248,8 +248,8 @@ func judgeEverything(t *T) {
 	}
 	for _, id := range []string{"unknown-method", "unknown-case", "unknown-kin"} {
 		if x, ok := t.Answered(id); ok {
-			refused := x.Response.Msg.Kind == wire.ErrorResponse && x.Response.Msg.Error.Code == -32601
-			t.Check(refused, "base.error.method-not-found", "a request of the unknown method "+x.Method()+" was not refused with -32601", x.Events()...)
+			t.Check(outcome(x.Response) == outcomeOf(-32601), "base.error.method-not-found",
+				"a request of the unknown method "+x.Method()+" got "+outcome(x.Response)+"; "+outcomeOf(-32601)+" was expected", x.Events()...)
 		} else if t.lost(x) != "" {
 			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(), x.Request)
 		}

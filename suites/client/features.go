@@ -182,14 +182,6 @@ func (t *T) judgeRefusal(id, requirement string) {
 		}
 		return
 	}
-	switch m := x.Response.Msg; {
-	case m.Kind == wire.Result:
-		t.Violation(requirement, x.Method()+" was answered although the client does not declare it", x.Events()...)
-	case m.Error == nil || m.Error.Code != -32601:
-		t.Warning(requirement, x.Method()+" was refused, but not with -32601, the code for a method that does not exist", x.Events()...)
-	default:
-		t.Exercised(requirement)
-	}
 }
 
 // judgeSampling judges the answers of a client that declares sampling. A client whose
@@ -296,7 +288,7 @@ func (t *T) judgeInvalidParams(id, what string) {
 	case !asInvalid(code) || !t.controlled(id):
 		t.Inconclusive("the client refused invalid params with another code, as its user may have done", requirement)
 	default:
-		t.Violation(requirement, what+" was not refused with -32602", x.Events()...)
+		t.Violation(requirement, what+" got "+outcome(x.Response)+"; "+outcomeOf(-32602)+" was expected", x.Events()...)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -64,9 +65,14 @@ var hostileScenarios = []*Scenario{
 				if id == "old-version" && (control == nil || control.Msg.Kind != wire.Result) {
 					continue // it serves no ping with any version
 				}
-				if r := t.replyTo(id); r != nil {
-					t.Check(r.Msg.Kind == wire.ErrorResponse && r.Msg.Error.Code == -32600, "base.error.invalid-request",
-						"a message that is not a valid request was not refused with -32600", r)
+				switch r := t.replyTo(id); {
+				case r == nil:
+				case id == "old-version" && r.Msg.Kind == wire.Result:
+					// JSON-RPC 2.0, section 3, recommends to handle objects of version 1.0.
+					t.Warning("base.error.invalid-request", "a request of another version than 2.0 got a result; the error -32600 was expected", t.sentWith(id), r)
+				default:
+					t.Check(outcome(r) == outcomeOf(-32600), "base.error.invalid-request",
+						"a message that is not a valid request got "+outcome(r)+"; "+outcomeOf(-32600)+" was expected", t.sentWith(id), r)
 				}
 			}
 		},
@@ -250,12 +256,32 @@ func (t *T) judgeComplaints(id string, code int64) {
 
 // replyTo returns the client's response with an id, whether or not a request had it.
 func (t *T) replyTo(id string) *wire.Event {
+	return t.message(func(e *wire.Event) bool { return e.From == wire.Client && e.Msg.IsResponse() }, id)
+}
+
+// sentWith returns the message that the scenario sent with an id, which need not be a
+// request, or nil.
+func (t *T) sentWith(id string) *wire.Event {
+	return t.message(func(e *wire.Event) bool { return e.From == wire.Server }, id)
+}
+
+func (t *T) message(is func(*wire.Event) bool, id string) *wire.Event {
 	for _, c := range t.Conversations {
 		for _, e := range c.Messages {
-			if e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(id).Key() {
+			if is(e) && e.Msg.ID.Key() == wire.StringID(id).Key() {
 				return e
 			}
 		}
 	}
 	return nil
 }
+
+// outcome names what a response brings, for a finding.
+func outcome(r *wire.Event) string {
+	if r.Msg.Kind != wire.ErrorResponse || r.Msg.Error == nil {
+		return "a result"
+	}
+	return outcomeOf(r.Msg.Error.Code)
+}
+
+func outcomeOf(code int64) string { return "the error " + strconv.FormatInt(code, 10) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -578,13 +579,22 @@ func judgeLost(t *T) {
 		}
 	}
 	asked := first.Carrier(lost).Request
+	var further []*wire.Event
 	for _, x := range requests(first) {
-		if x.Request.Seq > lost.Seq {
-			t.Violation(again, "the client goes on in a session that was answered with 404, and does not begin a new one", asked, lost, x.Request)
-			return
+		if carrier := first.Carrier(x.Request); x.Request.Seq > lost.Seq && carrier != nil {
+			further = append(further, carrier.Request, x.Request)
 		}
 	}
-	t.Warning(again, "the client ended after the 404 instead of beginning a new session", asked, lost)
+	if len(further) > 0 {
+		t.Violation(again, fmt.Sprintf("after the 404 the client sends %d more requests in the session, and until the end of the connection no initialize to begin a new one", len(further)/2),
+			append([]*wire.Event{asked, lost}, further[:2]...)...)
+		return
+	}
+	ended := "ended"
+	if t.Ending.Exit != nil {
+		ended = t.Ending.Exit.String()
+	}
+	t.Warning(again, "after the 404 the client "+ended+"; with an initialize it could have begun a new session", append(first.Carrier(lost).Sent, asked, lost)...)
 }
 
 // judgeMoved judges whether the client has left the lost session once it has a new
@@ -664,8 +674,22 @@ func judgeCut(t *T) {
 				"the client resumed the stream after another event than the last one that came on it", broken, e)
 			break
 		}
-		t.JudgeContinued("the stream of an answer was cut", "http.disconnect.survived")
+		t.judgeSurvivedCut()
 		return
+	}
+}
+
+// judgeSurvivedCut judges whether the client lives on when the stream of an answer is
+// cut. It may wait for the answer, give up and say so, or go on.
+func (t *T) judgeSurvivedCut() {
+	const id = "http.disconnect.survived"
+	switch ok, decided, how := t.Continued(); {
+	case t.died() != "":
+		t.Violation(id, "the client "+t.died()+" after the stream of an answer was cut", lastEvents(t.last(), 4)...)
+	case decided && ok:
+		t.Exercised(id)
+	case decided:
+		t.Inconclusive("after the stream of an answer was cut, "+how+", which it may", id)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
@@ -46,6 +47,16 @@ func TestKillMatrix(t *testing.T) {
 	m.Test(t)
 }
 
+// crashing is a process whose failures are crashes.
+type crashing struct{ transport.Process }
+
+func (p crashing) Exit() wire.Exit {
+	if exit := p.Process.Exit(); exit == (wire.Exit{}) {
+		return exit
+	}
+	return wire.Exit{Code: -1, Signal: "aborted"}
+}
+
 // process reports whether a fault shows only where the server is a process, to
 // which signals can be sent.
 func process(f mockclient.Fault) bool {
@@ -63,7 +74,7 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 	s := suites.ClientScenarios{
 		Transport: f.Transport(), Scenarios: client.Together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network), GivesUpAfter: limit / 2,
 		Launch: func(p client.Endpoint) (transport.Process, error) {
-			return transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+			program, err := transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
 				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.UserActions}
 				if p.Transport == transport.NameStdio {
 					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
@@ -71,6 +82,10 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 				f.Apply(&c)
 				return c.Run(ctx)
 			}}.Launch()
+			if err == nil && f.Crashes {
+				program = crashing{program}
+			}
+			return program, err
 		},
 	}
 	if process(f) {

@@ -187,13 +187,13 @@ func judgeStubborn(t *T) {
 		}
 		switch {
 		case signalled == nil:
-			t.Violation(term, "the client left behind a server process that does not exit when its stdin is closed; it has to send SIGTERM", closed)
+			t.Violation(term, "the client left behind a server process that does not exit when its stdin is closed; SIGTERM was expected", closed)
 		case signalled.Note == "SIGKILL":
 			t.Violation(term, "the server process got SIGKILL without a SIGTERM before it", closed, signalled)
 		default:
 			t.Exercised(term)
 		}
-		t.Check(killed != nil, kill, "the client left behind a server process that does not exit on SIGTERM; it has to send SIGKILL", closed, signalled)
+		t.Check(killed != nil, kill, "the client "+t.Ending.Exit.String()+" and left a server process behind that does not exit on SIGTERM; SIGKILL was expected", closed, signalled)
 	}
 }
 

@@ -262,10 +262,23 @@ func TestElicitation(t *testing.T) {
 			bad: schema(`"p":{"type":"string"}`, `"p"`, `{"action":"accept","content":{"q":"x"}}`),
 		},
 	})
-	for caps, broken := range map[string]bool{`{}`: true, allOfClient: false} {
-		seen := talk(t, "2025-06-18", caps, text)[judge.Key{Requirement: "elicitation.capability.declared", Party: wire.Client}]
-		if seen == nil || len(seen.Findings) > 0 != broken {
-			t.Errorf("with %s: %+v", caps, seen)
+	// A client that declines what it does not declare shows no form to anybody.
+	accepts, declines := schema("", "", `{"action":"accept","content":{}}`), schema("", "", `{"action":"decline"}`)
+	for _, test := range []struct {
+		caps, answer      string
+		declared, refused int
+	}{
+		{`{}`, accepts, 1, 0}, {allOfClient, accepts, 0, 0}, {`{}`, declines, 0, 1}, {allOfClient, declines, 0, 0},
+	} {
+		seen := talk(t, "2025-06-18", test.caps, test.answer)
+		for id, want := range map[string]int{"elicitation.capability.declared": test.declared, "lifecycle.capability.client-refuses-elicitation": test.refused} {
+			found := 0
+			if e := seen[judge.Key{Requirement: id, Party: wire.Client}]; e != nil {
+				found = len(e.Findings)
+			}
+			if found != want {
+				t.Errorf("%s with %s, answered %s: %d findings, want %d", id, test.caps, test.answer, found, want)
+			}
 		}
 	}
 	if seen := talk(t, "2025-06-18", allOfClient, within(text))[judge.Key{Requirement: "elicitation.request.nested", Party: wire.Client}]; seen == nil {

@@ -66,7 +66,7 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 			if end := held[x]; end != nil && f.nested != "" && declared && e.At-end.At < Crossing {
 				rec.Warn(f.nested, wire.Client, x.Method()+" was answered only when the client's own request had ended", x.Request, end, e)
 			}
-			judgeOffer(f, declared, x, rec)
+			c.judgeOffer(f, declared, x, rec)
 			if p, ok := nested[x]; ok && f.nested != "" && declared && open > 0 && p == period {
 				rec.Pass(f.nested, wire.Client)
 			}
@@ -75,10 +75,20 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 	}
 }
 
-func judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
+// supports reports whether the result of a request shows that the client has the
+// feature: a form that nobody fills in can be declined by a client that shows none.
+func supports(x *Exchange) bool {
+	return x.Method() != elicitation.method || x.Result()["action"] == "accept"
+}
+
+func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
 	answer := x.Response.Msg
-	if answer.Kind == wire.Result {
-		rec.Check(declared, f.declared, wire.Client, x.Method()+" got a result although the client has not declared "+f.capability, x.Events()...)
+	proof := inOrder(append(x.Events(), c.Init.Request)...)
+	if answer.Kind == wire.Result && (declared || supports(x)) {
+		rec.Check(declared, f.declared, wire.Client, x.Method()+" was served although the client has not declared "+f.capability, proof...)
+		if !declared {
+			return
+		}
 	}
 	unknown := answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.Code == -32601
 	if !declared {
@@ -88,7 +98,10 @@ func judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
 			rec.Pass(f.refused, wire.Client)
 		case answer.Kind == wire.ErrorResponse:
 			// basic/lifecycle#operation names no code.
-			rec.Warn(f.refused, wire.Client, "the error for an undeclared feature has the code "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", x.Events()...)
+			rec.Warn(f.refused, wire.Client, "the client has not declared "+f.capability+" and answers "+x.Method()+" with the error "+
+				wire.Show(wire.At(answer.Value, "error", "code"))+"; -32601, for a method that is not available, was expected", proof...)
+		default:
+			rec.Warn(f.refused, wire.Client, "the client has not declared "+f.capability+" and answers "+x.Method()+" with a result; the error -32601 was expected", proof...)
 		}
 		return
 	}
