@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
@@ -136,7 +137,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	engine := &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter,
+		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Needed: s.support(left),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t
@@ -151,6 +152,28 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 			s.finished, s.err = engine.Run(ctx, scenarios)
 		}
 	}()
+}
+
+// support returns, for scenarios that serve nothing that is selected, whether they are
+// needed to show more of what rules judge.
+func (s *clientRun) support(left []*tree.Spec) map[string]func() bool {
+	kept := sync.OnceValue(func() []*tree.Spec { return s.needed(left, func(*tree.Spec) bool { return false }) })
+	needed := make(map[string]func() bool)
+	authorizes := false
+	for _, c := range s.all {
+		i := slices.IndexFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
+		switch {
+		case i < 0, c.Name == client.Baseline:
+		case s.serves(left[i]):
+			authorizes = authorizes || c.Authorization != nil
+		case s.narrow():
+			needed[c.Name] = func() bool { return slices.Contains(kept(), left[i]) }
+		}
+	}
+	if authorizes {
+		delete(needed, client.AuthorizationBaseline) // the others depend on it
+	}
+	return needed
 }
 
 func (s *clientRun) finish(ctx context.Context) {

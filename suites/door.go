@@ -59,7 +59,7 @@ func URL(url string, header http.Header) Server {
 		if err := e.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		return &transport.HTTP{Endpoint: e}
+		return &transport.HTTP{Endpoint: e, OrOlder: true}
 	}}
 }
 

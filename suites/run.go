@@ -279,6 +279,46 @@ func (r *run) selected(specs []*tree.Spec) string {
 	return filter + " || " + support
 }
 
+// dispensable is why a spec was not run that a filter leaves.
+const dispensable = "the rules have seen what is selected without it"
+
+// needed returns those of the specs that are worth their cost. What is exchanged in any
+// case may have shown what rules judge of a selection: then the specs that only were to
+// show more of that are left out, unless they are free.
+func (r *run) needed(left []*tree.Spec, free func(*tree.Spec) bool) []*tree.Spec {
+	if !r.narrow() {
+		return left
+	}
+	party := r.stimulus.party()
+	tried := make(map[string]bool) // by page
+	for _, s := range left {
+		tried[s.Page] = true
+	}
+	served, seen := ruleNames(), judge.Judge(r.Trace.Logs(), r.judging)
+	all := false
+	unseen := make(map[string]bool) // by page
+	for _, q := range r.catalogue {
+		if len(served[q.ID]) == 0 || !ledger.Binds(q, party) || !r.Selection.named(q) {
+			continue
+		}
+		if e := seen[ledger.Key{Requirement: q.ID, Party: party}]; e == nil || e.Exercised == 0 && len(e.Findings) == 0 {
+			unseen[q.Page] = true
+			all = all || !tried[q.Page]
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(left), func(s *tree.Spec) bool {
+		return !r.serves(s) && !all && !unseen[s.Page] && !free(s)
+	})
+}
+
+// narrow reports whether few requirements are selected, by their names or pages.
+func (r *run) narrow() bool { return r.Selection.LabelFilter == "" && !r.Selection.broad() }
+
+// serves reports whether a spec serves a selected requirement.
+func (r *run) serves(s *tree.Spec) bool {
+	return slices.ContainsFunc(s.Requirements, func(id string) bool { return r.Selection.named(r.find(id)) })
+}
+
 // runTime is how long a run of n checks or scenarios may take: more than it takes a
 // target that answers nothing, even on a busy machine.
 func runTime(n int, answer time.Duration) time.Duration {

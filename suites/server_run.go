@@ -48,7 +48,14 @@ type serverRun struct {
 }
 
 func (s *serverRun) party() wire.Party { return wire.Server }
-func (s *serverRun) transport() string { return s.Dialer.Transport() }
+
+// transport is known for sure once the server was found.
+func (s *serverRun) transport() string {
+	if s.engine != nil {
+		return s.engine.Dialer.Transport()
+	}
+	return s.Dialer.Transport()
+}
 
 func (s *serverRun) limit(n int) time.Duration {
 	return runTime(n, cmp.Or(s.Timeout, client.DefaultTimeout))
@@ -60,7 +67,13 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 	for _, c := range slices.Concat(server.Checks(), scriptChecks(s.Scripts)) {
 		s.checks[c.Name] = c
 		spec := s.spec(c.Name, c.Requirements, tree.Label(tree.KeySession, c.Needs.Session.String()))
-		spec.Await = func(context.Context) tree.Outcome { return s.outcome(s.futures[c.Name].Await().Record) }
+		spec.Await = func(context.Context) tree.Outcome {
+			f := s.futures[c.Name]
+			if f == nil {
+				return tree.Outcome{Verdict: result.Skip, Message: dispensable}
+			}
+			return s.outcome(f.Await().Record)
+		}
 		specs = append(specs, spec)
 	}
 	return specs, nil
@@ -83,11 +96,11 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	if other := s.ledger.OtherRevision(); other != nil && ctx.Err() == nil {
 		s.cause = other
 	}
-	if refused := (*client.RefusedError)(nil); errors.As(s.cause, &refused) && s.served() && !misread(refused) {
-		s.cause = fmt.Errorf("the server opened one session and then refused another: %w; with --transport %s no session is needed to find out the transport",
-			s.cause, s.Dialer.Transport())
-	}
 	var checks []*check.Check
+	left = s.needed(left, func(spec *tree.Spec) bool {
+		needs := s.checks[spec.Name].Needs
+		return needs.Session == check.Shared && len(needs.ToolRoles) == 0
+	})
 	for _, spec := range left {
 		c := s.checks[spec.Name]
 		checks = append(checks, c)
@@ -181,7 +194,7 @@ func (s *serverRun) handshake() {
 	}
 	var timeout *client.TimeoutError
 	var refused *client.RefusedError
-	overHTTP := s.Dialer.Transport() != transport.NameStdio // over HTTP it was reached, else the cause is a StartError
+	overHTTP := s.transport() != transport.NameStdio // over HTTP it was reached, else the cause is a StartError
 	if !errors.As(s.cause, &timeout) && !errors.As(s.cause, &refused) && !overHTTP && !s.saidSomething() {
 		return // it ended before it was there
 	}

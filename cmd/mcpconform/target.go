@@ -205,15 +205,7 @@ func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, com
 		e = server.Endpoint
 		o.Target.URL = e.String()
 	}
-	o.Dialer, err = f.dialer(ctx, o.Trace, e)
-	var start *transport.StartError
-	switch {
-	case errors.As(err, &start):
-		o.Dialer = unreachable{name, err}
-	case err != nil:
-		// It is there, but speaks neither: the run says what is wrong with it.
-		o.Dialer = &transport.HTTP{Endpoint: e}
-	}
+	o.Dialer = f.dialer(e)
 	return stop, nil
 }
 
@@ -229,14 +221,11 @@ func bearer(h http.Header) string {
 // shortestToken is the length from which on an access token is told from other text.
 const shortestToken = 16
 
-func (f *httpFlags) dialer(ctx context.Context, trace *wire.Trace, e transport.Endpoint) (transport.Dialer, error) {
-	switch f.transport {
-	case transport.NameHTTP:
-		return &transport.HTTP{Endpoint: e}, nil
-	case transport.NameSSE:
-		return &transport.SSE{Endpoint: e}, nil
+func (f *httpFlags) dialer(e transport.Endpoint) transport.Dialer {
+	if f.transport == transport.NameSSE {
+		return &transport.SSE{Endpoint: e}
 	}
-	return transport.Detect(ctx, trace, e)
+	return &transport.HTTP{Endpoint: e, OrOlder: f.transport != transport.NameHTTP}
 }
 
 // unreachable is a target that could not be started or reached.

@@ -51,9 +51,13 @@ func TestDetectedTransport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		found, err := prepare(t.Context(), o)
 		stop()
-		if got := o.Dialer.Transport(); got != want {
-			t.Errorf("%s is taken for %s, not %s", path, got, want)
+		if err != nil || found.Transport != want {
+			t.Errorf("%s is taken for %s, not %s: %v", path, found.Transport, want, err)
+		}
+		if n := len(o.Trace.Logs()); want == transport.NameHTTP && n != 1 {
+			t.Errorf("it took %d connections to find that out", n)
 		}
 		if o.Target.URL != s.URL+path {
 			t.Errorf("the report names %s", o.Target.URL)

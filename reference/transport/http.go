@@ -23,6 +23,8 @@ type HTTP struct {
 	Endpoint
 	// NoListen keeps connections from opening the GET stream by themselves.
 	NoListen bool
+	// OrOlder says that the server may speak the older HTTP+SSE instead: see Older.
+	OrOlder bool
 
 	// lateHead is set once a server did not send the head of a GET stream in
 	// time: later connections do not wait for the head.

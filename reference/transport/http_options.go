@@ -67,9 +67,6 @@ type site struct {
 	redact    *Redactor
 }
 
-// maxMoves bounds how often an endpoint may move.
-const maxMoves = 3
-
 // Moved returns the endpoint to which the head of a response redirects a POST, if
 // that is another path of the same server: some frameworks do so if a slash at the
 // end is missing. Otherwise it returns false, so that secrets do not leave the

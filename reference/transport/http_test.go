@@ -992,56 +992,49 @@ func TestAddHeader(t *testing.T) {
 	}
 }
 
-func TestDetect(t *testing.T) {
+// TestOlder: only a server that refuses the POST of an initialize with a status 4xx and
+// opens a stream with an endpoint speaks the older transport.
+func TestOlder(t *testing.T) {
 	noLeaks(t)
-	streamable := &peer{}
-	legacy := newLegacy()
 	status := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) }
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		handler http.HandlerFunc
-		want    string // the transport, or part of the error
+		or      bool
+		want    bool
+		gets    int
 	}{
-		{"streamable", streamable.ServeHTTP, NameHTTP},
-		{"pings first", pingsFirst(t), NameHTTP},
-		{"legacy", legacy.ServeHTTP, NameSSE},
-		{"neither", status(404), "HTTP+SSE: the GET was answered with HTTP status 404"},
-		{"broken", status(500), "HTTP status 500; HTTP+SSE: not tried"},
-		{"another protocol", switchesProtocols, "HTTP status 101; HTTP+SSE: not tried"},
-	}
-	for _, tt := range tests {
+		{"older", newLegacy().ServeHTTP, true, true, 1},
+		{"not asked for", newLegacy().ServeHTTP, false, false, 0},
+		{"neither", status(404), true, false, 1},
+		{"broken", status(500), true, false, 0},
+		{"served", status(200), true, false, 0},
+		{"another protocol", switchesProtocols, true, false, 0},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := serve(t, tt.handler)
-			trace := wire.NewTrace(wire.DefaultLimits)
-			d, err := Detect(limit(t), trace, Endpoint{URL: server.URL + "/sse"})
-			if err != nil {
-				var failed *DetectError
-				if !errors.As(err, &failed) || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("error %v", err)
+			var gets atomic.Int32
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					gets.Add(1)
 				}
-			} else if d.Transport() != tt.want {
-				t.Errorf("transport %s", d.Transport())
+				tt.handler(w, r)
+			})
+			d := at(server.URL + "/sse")
+			d.OrOlder = tt.or
+			conn := dialHTTP(t, d, wire.NewTrace(wire.DefaultLimits).Connect(NameHTTP, "test"))
+			s, err := conn.Open(limit(t), Request{Defaults: true, Body: []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)})
+			if err != nil {
+				t.Fatal(err)
 			}
-			logs := trace.Logs()
-			if len(logs) != 1 || logs[0].Label != "transport detection" || logs[0].Len() == 0 {
-				t.Errorf("logs %v", logs)
+			older, ok := d.Older(limit(t), conn, s.Head)
+			s.Close()
+			if ok != tt.want || ok && older.URL != d.URL || int(gets.Load()) != tt.gets {
+				t.Errorf("%t after %d GETs", ok, gets.Load())
 			}
 		})
 	}
-	if last := streamable.seen[len(streamable.seen)-1]; !strings.HasPrefix(last, "DELETE session=session-1") {
-		t.Errorf("the session was left behind: %v", streamable.seen)
-	}
-	t.Run("nobody", func(t *testing.T) {
-		server := httptest.NewServer(nil)
-		server.Close()
-		_, err := Detect(limit(t), wire.NewTrace(wire.DefaultLimits), Endpoint{URL: server.URL})
-		var start *StartError
-		if !errors.As(err, &start) {
-			t.Errorf("error %v", err)
-		}
-	})
 }
 
 // switchesProtocols keeps the connection open, which is not HTTP any more.
@@ -1053,31 +1046,6 @@ func switchesProtocols(w http.ResponseWriter, r *http.Request) {
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
 	_, _ = conn.Read(make([]byte, 1)) // until the other side closes
-}
-
-// pingsFirst answers initialize only when a ping of its own was answered.
-func pingsFirst(t *testing.T) http.HandlerFunc {
-	ponged := make(chan struct{})
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		switch {
-		case strings.Contains(string(body), `"id":"first","result"`):
-			w.WriteHeader(http.StatusAccepted)
-			close(ponged)
-		case strings.Contains(string(body), `"initialize"`):
-			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"first","method":"ping"}`+"\n\n")
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-ponged:
-			case <-limit(t).Done():
-				t.Error("the ping is not answered")
-			}
-			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":1,"result":{}}`+"\n\n")
-		default:
-			w.WriteHeader(http.StatusAccepted)
-		}
-	}
 }
 
 func writePEM(t *testing.T, path string, blocks ...*pem.Block) {

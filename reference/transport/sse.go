@@ -24,6 +24,21 @@ type SSE struct {
 // Transport returns "sse".
 func (d *SSE) Transport() string { return NameSSE }
 
+// Older finds out whether a server speaks HTTP+SSE that has refused the POST of an
+// initialize with a status 4xx, as the specification tells clients to: it answers
+// a GET with a stream that names an endpoint (basic/transports#backwards-compatibility).
+// The GET is recorded on the connection of the POST, which is of no use afterwards.
+func (d *HTTP) Older(ctx context.Context, refused Conn, head *wire.Event) (*SSE, bool) {
+	c, ok := refused.(*HTTPConn)
+	if !ok || !d.OrOlder || head == nil || head.HTTP.Status/100 != 4 {
+		return nil, false
+	}
+	if newSSEConn(c.httpLink).connect(ctx) != nil {
+		return nil, false
+	}
+	return &SSE{Endpoint: d.Endpoint}, true
+}
+
 // StreamError reports a server over HTTP+SSE that was reached, but did not open
 // a stream with an endpoint event that can be used.
 type StreamError struct {

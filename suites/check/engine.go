@@ -146,9 +146,13 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	e.concurrency.trying = make(chan struct{}, 1)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
 	s, err := e.openShared(ctx)
-	if d, ok := e.moved(err); ok {
+	for range maxMoves {
+		d, ok := e.moved(ctx, s, err)
+		if !ok {
+			break
+		}
 		e.close(ctx, s)
-		e.Dialer = d
+		e.Dialer, e.target.Transport = d, d.Transport()
 		s, err = e.openShared(ctx)
 	}
 	e.shared = s
@@ -176,22 +180,34 @@ func (e *Engine) openShared(ctx context.Context) (*client.Session, error) {
 	return s, err
 }
 
-// moved returns what reaches the endpoint to which the server sent an
-// initialize, if that is on the same server.
-func (e *Engine) moved(err error) (transport.Dialer, bool) {
+// maxMoves bounds how often the server is looked for elsewhere.
+const maxMoves = 3
+
+// moved returns what reaches a server that has refused the initialize of a session: the
+// endpoint to which it sent that, if that is on the same server, or the older transport.
+func (e *Engine) moved(ctx context.Context, s *client.Session, err error) (transport.Dialer, bool) {
 	var refused *client.RefusedError
 	d, ok := e.Dialer.(*transport.HTTP)
 	if !ok || !errors.As(err, &refused) {
 		return nil, false
 	}
-	endpoint, ok := d.Moved(refused.Exchange.Head)
-	return &transport.HTTP{Endpoint: endpoint, NoListen: d.NoListen}, ok
+	if endpoint, ok := d.Moved(refused.Exchange.Head); ok {
+		return &transport.HTTP{Endpoint: endpoint, NoListen: d.NoListen, OrOlder: d.OrOlder}, true
+	}
+	return d.Older(ctx, s.Conn, refused.Exchange.Head)
 }
 
 // Start starts the checks and returns their futures in the same order. With a
 // cause, nothing is run: every check is inconclusive because of it.
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
 	futures := make([]*Future, len(checks))
+	inTurn := 0
+	for _, c := range checks {
+		if c.Needs.Session == Own {
+			inTurn++
+		}
+	}
+	e.pool.plan(inTurn)
 	var now, later []*Future // those that call tools are begun when the tools are known
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{})}

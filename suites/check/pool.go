@@ -31,7 +31,14 @@ type sessions struct {
 const (
 	mostProcesses = 4
 	mostRemote    = 8
+	// perSession is how many checks make one more of them worth what it costs.
+	perSession = 6
 )
+
+// plan says how many checks will take a session.
+func (p *pool) plan(checks int) {
+	p.most = max(1, min(p.most, (checks+perSession-1)/perSession))
+}
 
 // keyOf names the handshakes after which a server sees the same client: what a server
 // may use depends on the capabilities that the specification defines.

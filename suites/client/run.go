@@ -74,6 +74,10 @@ type Engine struct {
 	// not, that is a failure.
 	Authorizes bool
 
+	// Needed says of scenarios, by name, whether they are needed after all. It is asked when the
+	// baseline has ended. Those that it does not know are.
+	Needed map[string]func() bool
+
 	authBaseline     *T            // tells whether the client seeks authorization; nil if it is not run
 	authBaselineDone chan struct{} // closed when that has been run
 	bridges          *bridgeListener
@@ -176,6 +180,10 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	}
 	for _, j := range slices.Compact(slices.SortedFunc(maps.Values(joints), byName)) {
 		all.Go(func() {
+			if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
+				close(j.done)
+				return
+			}
 			play(j.t)
 			j.t.gather(e.Trace)
 			<-e.baselineDone
@@ -184,6 +192,14 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	}
 	for i, s := range scenarios {
 		all.Go(func() {
+			if t := e.outcomes[i]; i > 0 && !e.needed(s) {
+				t.Ending.Skipped = "the scenario was not needed"
+				if t == e.authBaseline {
+					close(e.authBaselineDone)
+				}
+				e.ended(i, t)
+				return
+			}
 			if j := joints[i]; j != nil {
 				if t := j.of(s); t != nil {
 					e.ended(i, t)
@@ -218,6 +234,16 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	}
 	all.Wait()
 	return e.outcomes, failed
+}
+
+// needed reports whether a scenario is to be run.
+func (e *Engine) needed(s *Scenario) bool {
+	ask, ok := e.Needed[s.Name]
+	if !ok {
+		return true
+	}
+	<-e.baselineDone
+	return ask()
 }
 
 // ended takes the outcome of a scenario.

@@ -1,0 +1,115 @@
+package suites_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// counting counts the connections that are dialled.
+type counting struct {
+	transport.Dialer
+	n *atomic.Int32
+}
+
+func (c counting) Dial(ctx context.Context, log *wire.Log) (transport.Conn, error) {
+	c.n.Add(1)
+	return c.Dialer.Dial(ctx, log)
+}
+
+// TestSelectionCostsWhatItSelects: what rules judge and discovery shows costs one
+// session, and what needs sessions of its own costs these.
+func TestSelectionCostsWhatItSelects(t *testing.T) {
+	for _, tt := range []struct {
+		selected string
+		over     string // "": either
+		most     int
+	}{
+		{"ping.either-side", "", 1},
+		{"ping", "", 3}, // one before the handshake is complete, and one for a client without capabilities
+		{"tools.name.unique", "", 1},
+		{"schema.list-tools-result", "", 1},
+		{"base.json.well-formed", "", 1},
+		{"lifecycle.init.answered", "", 1},
+		{"base.error.method-not-found", "", 1},
+		{"prompts.list.answered", "", 1},
+		{"http.server.version-header-missing", transport.NameHTTP, 2},
+		{"progress.value-increases", "", 4}, // discovery shows no progress
+	} {
+		for _, over := range []string{transport.NameHTTP, transport.NameStdio} {
+			if tt.over != "" && tt.over != over {
+				continue
+			}
+			t.Run(tt.selected+" over "+over, inVirtualTime(func(t *testing.T) {
+				dialer, stop, err := serve(t.Context(), over, serverOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer stop()
+				n := new(atomic.Int32)
+				run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: counting{dialer, n}, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}},
+					suites.Options{Selection: suites.Selection{Select: []string{tt.selected}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := int(n.Load()); got > tt.most {
+					var labels []string
+					for _, l := range trace.Logs() {
+						labels = append(labels, l.Label)
+					}
+					t.Errorf("it takes %d connections: %q", got, labels)
+				}
+				for _, q := range run.Requirements {
+					if q.Verdict != result.Pass && q.Verdict != result.Skip {
+						t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
+					}
+				}
+			}))
+		}
+	}
+}
+
+// TestSelectionCostsWhatItSelectsOfClients: the same in launches of a client.
+func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
+	for _, tt := range []struct {
+		selected string
+		most     int
+	}{
+		{"lifecycle.init.request-client-info", 1},
+		{"base.request.id-type", 1},
+		{"base.request.id-unique", 1},
+		{"schema.initialize-request", 1},
+		{"roots.list.answered", 2},
+	} {
+		t.Run(tt.selected, inVirtualTime(func(t *testing.T) {
+			var n atomic.Int32
+			if err := (suites.Selection{Select: []string{tt.selected}}).Validate(wire.Client); err != nil {
+				t.Fatal(err)
+			}
+			run, _, err := suites.Run(t.Context(), suites.ClientScenarios{Network: new(memory.Network), Launch: func(p client.Endpoint) (transport.Process, error) {
+				n.Add(1)
+				return suites.ReferenceClient(p, 3*time.Second).Launch()
+			}}, suites.Options{Selection: suites.Selection{Select: []string{tt.selected}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := int(n.Load()); got > tt.most {
+				t.Errorf("it takes %d launches", got)
+			}
+			for _, q := range run.Requirements {
+				if q.Verdict != result.Pass {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
+				}
+			}
+		}))
+	}
+}
