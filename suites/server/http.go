@@ -21,7 +21,10 @@ import (
 // overHTTP is a session over Streamable HTTP that a check may spoil.
 var overHTTP = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}}
 
-// overHTTPCalling is one for calls that serve any of the tool roles.
+// posting is one that a check leaves as it is: what it sends is complete in itself.
+var posting = check.Needs{Session: check.Own, Transports: []string{transport.NameHTTP}}
+
+// overHTTPCalling is a session that may be spoilt, for calls that serve any of the tool roles.
 func overHTTPCalling(anyOf ...string) check.Needs {
 	needs := overHTTP
 	needs.ToolRoles = anyOf
@@ -47,7 +50,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/origin",
 		Requirements: []string{"http.server.origin-foreign"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// A new session for a web page of another site, among them sites whose names only look like the own one.
 			foreign := foreignTo(t)
@@ -63,7 +66,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/origin-null",
 		Requirements: []string{"http.server.origin-null"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// Sandboxed pages and local files have the origin null, no matter who wrote them.
 			foreignTo(t, "null")
@@ -110,7 +113,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/accept-forms",
 		Requirements: []string{"http.server.accept-forms"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// The two media types, in every form in which a header can name them.
 			served(t, t.Do(plainRequest(t)), "http.server.accept-forms")
@@ -126,7 +129,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/content-type-forms",
 		Requirements: []string{"http.server.content-type-forms"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// A body is JSON even if its media type has a charset.
 			const id = "http.server.content-type-forms"
@@ -140,7 +143,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/bad-body",
 		Requirements: []string{"http.server.survives-bad-body", "base.error.parse-survive"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// Bodies that are not a message are turned down with 4xx or with a JSON-RPC error, and the server goes on.
 			for _, raw := range []string{"", `{"jsonrpc":"2.0","id":1,"method":`, `this is not JSON`, `42`, `null`, `"text"`, `{}`, "{\"jsonrpc\":\"2.0\",\"method\":\"\xff\xfe\"}"} {
@@ -153,7 +156,7 @@ var httpChecks = []*check.Check{
 	{
 		Name:         "http/large-message",
 		Requirements: []string{"http.message.large"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// There is no limit on a message. A clean refusal is tolerated, as servers have to protect themselves.
 			r := t.Do(transport.Request{Body: largeRequest(t.Session.NextID(), t.NoOp())})

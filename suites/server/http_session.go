@@ -158,7 +158,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/version-missing",
 		Requirements: []string{"http.server.version-header-missing"},
-		Needs:        overHTTP,
+		Needs:        posting,
 		Body: func(t *check.T) {
 			// Without the header the server knows the version from the initialization, or assumes 2025-03-26.
 			r := plainRequest(t)
