@@ -75,6 +75,7 @@ type decoder struct {
 	pos    int
 	values int       // read so far
 	path   []segment // down to the value being read
+	result string    // the spelling of the member result of the whole text
 	issues []Issue
 }
 
@@ -194,8 +195,12 @@ func (d *decoder) object(depth int) (any, error) {
 			d.issue(DuplicateMember, fmt.Sprintf("member %s occurs more than once", Quote(name, 60)))
 		}
 		d.space()
+		from := d.pos
 		if members[name], err = d.value(depth); err != nil {
 			return nil, err
+		}
+		if depth == 1 && name == "result" {
+			d.result = d.raw[from:d.pos]
 		}
 		d.path = d.path[:len(d.path)-1]
 		d.space()

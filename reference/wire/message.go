@@ -206,7 +206,8 @@ type Message struct {
 	Issues []Issue
 	Batch  []*Message // the members of a batch
 
-	values int // in the text
+	values int    // in the text
+	result string // as it is spelled
 }
 
 // Parse reads one message. It never fails: Issues holds what is wrong, and the
@@ -217,7 +218,7 @@ func Parse(raw []byte) *Message {
 	// A copy would double what a trace holds.
 	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw))}
 	v, err := d.decode()
-	m.Issues, m.values = d.issues, d.values
+	m.Issues, m.values, m.result = d.issues, d.values, d.result
 	switch {
 	case errors.Is(err, ErrDepth):
 		m.issue(TooDeep, "", err.Error())

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -116,9 +117,10 @@ type Trace struct {
 	// recorded any further: see [Log.Stop].
 	Lossy bool
 
-	mu    sync.Mutex
-	logs  []*Log
-	bytes atomic.Int64 // what all connections weigh
+	mu      sync.Mutex
+	logs    []*Log
+	bytes   atomic.Int64 // what all connections weigh
+	results sync.Map     // by spelling: results that came before, decoded
 }
 
 // NewTrace returns an empty trace that begins now.
@@ -156,6 +158,7 @@ type Log struct {
 	limits Limits
 
 	mu      sync.Mutex
+	heads   []http.Header // newest last, of which several requests or responses may be
 	events  []*Event
 	bytes   int64
 	flooded bool
@@ -178,10 +181,14 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if e.Kind == KindMessage && e.Msg == nil {
 		e.Msg = Parse(e.Raw)
 	}
+	l.trace.share(e.Msg)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
 		return &e, nil
+	}
+	if e.HTTP != nil {
+		e.HTTP.Header = l.shared(e.HTTP.Header)
 	}
 	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
 		e.Kind == KindTimeout || e.Kind == KindStreamEnd
@@ -213,6 +220,41 @@ func (l *Log) Append(e Event) (*Event, error) {
 	}
 	l.wake()
 	return &e, nil
+}
+
+// A server answers the same to many, and HTTP says the same of many messages: a trace
+// holds that once. These are the bounds of what is looked at for that.
+const (
+	leastShared = 256     // bytes of a result
+	mostShared  = 1 << 20 // bytes of a result
+	headsKept   = 6
+)
+
+// share gives a message the decoded result of an earlier one that spelled it alike. The
+// message must not be known to others yet.
+func (t *Trace) share(m *Message) {
+	if m == nil || m.Kind != Result || len(m.result) < leastShared || len(m.result) > mostShared {
+		return
+	}
+	known, seen := t.results.LoadOrStore(m.result, m.Result)
+	if whole, ok := m.Value.(map[string]any); ok && seen {
+		m.Result, whole["result"] = known, known
+	}
+}
+
+// shared returns the header of an earlier head of the connection that is equal, or the
+// header itself.
+func (l *Log) shared(h http.Header) http.Header {
+	for _, known := range l.heads {
+		if maps.EqualFunc(h, known, slices.Equal) {
+			return known
+		}
+	}
+	if len(l.heads) == headsKept {
+		l.heads = slices.Delete(l.heads, 0, 1)
+	}
+	l.heads = append(l.heads, h)
+	return h
 }
 
 // Stop ends the record before the connection ends: from now on only a note with

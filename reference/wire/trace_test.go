@@ -370,3 +370,39 @@ func TestConnections(t *testing.T) {
 		}
 	}
 }
+
+// What a server says to many is held once, however often it was sent; the rest of the
+// messages is their own.
+func TestTraceSharesWhatIsSaidAgain(t *testing.T) {
+	trace := wire.NewTrace(wire.DefaultLimits)
+	text := `{"text":"` + strings.Repeat("x", 1000) + `"}`
+	var results []map[string]any
+	var heads []http.Header
+	for _, id := range []string{"1", `"two"`} {
+		l := trace.Connect("http", "test")
+		e, err := l.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":` + text + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Msg.ID.String() != id || wire.At(e.Msg.Value, "result", "text") != wire.At(e.Msg.Result, "text") {
+			t.Errorf("the message %s was read as %v", id, e.Msg.Value)
+		}
+		results = append(results, e.Msg.Result.(map[string]any))
+	}
+	results[0]["mark"] = true // nobody else may do this
+	if results[1]["mark"] != true {
+		t.Error("two equal results are held twice")
+	}
+	l := trace.Connect("http", "test")
+	for _, name := range []string{"X-One", "X-One", "X-Two"} {
+		e, err := l.Append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: &wire.Head{Status: 200, Header: http.Header{name: {"1"}}}})
+		if err != nil || e.HTTP.Header.Get(name) != "1" {
+			t.Fatal(e, err)
+		}
+		heads = append(heads, e.HTTP.Header)
+	}
+	heads[0]["Mark"] = nil
+	if len(heads[1]) != 2 || len(heads[2]) != 1 {
+		t.Error("equal headers are held twice, or different ones once")
+	}
+}
