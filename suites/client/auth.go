@@ -18,6 +18,9 @@ import (
 // authorization scenarios run.
 const AuthorizationBaseline = "auth/flow"
 
+// officialFlow is the scenario of the official tool in which a client obtains a token.
+const officialFlow = "auth/metadata-default"
+
 // flowRequirements are those that every run through the flow can judge.
 var flowRequirements = []string{
 	"auth.client.resource-authorization-request", "auth.client.resource-token-request", "auth.client.resource-always-sent",
@@ -151,7 +154,7 @@ func redirecting(change func(url.Values)) *AuthorizationSetup {
 
 func authScenario(name string, requirements []string, setup func() *AuthorizationSetup, judge func(*T)) *Scenario {
 	s := &Scenario{
-		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Authorization: setup, Official: "auth/metadata-default",
+		Name: name, Requirements: requirements, Transports: []string{transport.NameHTTP, transport.NameSSE}, Needs: unreached, Authorization: setup, Official: officialFlow,
 		// Judge says what a client does at a server that refuses it.
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Middleware: atRoot}}}

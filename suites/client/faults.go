@@ -43,7 +43,7 @@ var faultScenarios = []*Scenario{
 		"resources.uri-relative", "pagination.next-cursor-number"),
 	faulty("faults/endless-list", "pagination.cursor-never-ends"),
 	faulty("faults/circular-list", "pagination.cursor-loops"),
-	faulty("faults/requests", "sampling.messages-string", "elicitation.nested-object", "roots.params-array", "base.request-id-null"),
+	long(faulty("faults/requests", "sampling.messages-string", "elicitation.nested-object", "roots.params-array", "base.request-id-null")),
 	faulty("faults/undeclared", "lifecycle.sampling-undeclared", "tools.undeclared", "logging.undeclared", "lifecycle.updates-undeclared"),
 	faulty("faults/handshake", "lifecycle.no-server-info", "schema.capability-boolean"),
 	faulty("faults/lines", "stdio.banner", "stdio.log-on-stdout", "stdio.blank-lines"),

@@ -29,7 +29,7 @@ var hostileScenarios = []*Scenario{
 		},
 	},
 	{
-		Name:         "hostile/envelopes",
+		Name: "hostile/envelopes", Long: true,
 		Requirements: []string{"base.error.invalid-request", "base.batch.not-served"},
 		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options: Scripted(func(a *Asker) {
@@ -78,7 +78,7 @@ var hostileScenarios = []*Scenario{
 		},
 	},
 	{
-		Name:         "hostile/noise",
+		Name: "hostile/noise", Long: true,
 		Requirements: []string{"architecture.client.routing", "base.error.parse-survive"},
 		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options:      Scripted(makeNoise),

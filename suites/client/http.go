@@ -59,9 +59,9 @@ var httpScenarios = []*Scenario{
 		}
 		return lines("\r\n", fields...)
 	}),
-	spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
+	long(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
-	}),
+	})),
 	spelling("idle", "after blocks without data, which are not events", func(data, _ string) []byte {
 		idle := slices.Concat(lines("\n", ": keep-alive"), lines("\n", "retry: 100"), lines("\n", "event: message"))
 		return append(idle, lines("\n", "event: message", "data: "+data)...)

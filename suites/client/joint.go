@@ -2,10 +2,12 @@ package client
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -29,6 +31,12 @@ var joints = []joint{
 	{"pages", []string{"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/listening"}},
 	{"features", []string{"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "http/sse-idle", "http/no-session"}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
+	{"unhurried", []string{"lifecycle/slow-answer", "features/completions", "lists/sub-resource", "lists/directory", "hostile/large"}},
+	{"resources", []string{"capabilities/only-resources", "lists/virtual-files"}},
+	// Clients of the official tool go through the ordinary flow for a method of client authentication.
+	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
+	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
+	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers"}},
 }
 
 // Unit names the launch that the scenario needs: its own, or that of a joint.
@@ -66,11 +74,15 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 		if len(members) < 2 {
 			continue
 		}
-		together := &Scenario{Name: jointPrefix + j.name}
+		together := &Scenario{Name: jointPrefix + j.name, Official: scenarios[members[0]].Official}
 		run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes}, done: make(chan struct{})}
 		var parts []func(*ScenarioRun) server.Options
+		var setups []func() *AuthorizationSetup
 		for _, i := range members {
 			parts = append(parts, scenarios[i].Options)
+			if scenarios[i].Authorization != nil {
+				setups = append(setups, scenarios[i].Authorization)
+			}
 			run.members = append(run.members, &T{Scenario: scenarios[i], Transport: e.Transport, Authorizes: e.Authorizes})
 			runs[i] = run
 		}
@@ -83,14 +95,36 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 			}
 			return all
 		}
+		if len(setups) > 0 {
+			together.Authorization = func() *AuthorizationSetup { return protectedLike(setups) }
+		}
 	}
 	return runs
+}
+
+// protectedLike returns a set-up that has what is peculiar to each of others.
+func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
+	all := new(AuthorizationSetup)
+	for _, setup := range setups {
+		more := setup()
+		servers := all.Servers
+		for i, s := range more.Servers {
+			if i == len(servers) {
+				servers = append(servers, authserver.Options{})
+			}
+			merge(reflect.ValueOf(&servers[i]).Elem(), reflect.ValueOf(s))
+		}
+		more.Servers = nil
+		merge(reflect.ValueOf(all).Elem(), reflect.ValueOf(*more))
+		all.Servers = servers
+	}
+	return all
 }
 
 func byName(a, b *jointRun) int { return strings.Compare(a.t.Scenario.Name, b.t.Scenario.Name) }
 
 // judge judges each scenario by what the client did in the launch for all.
-func (r *jointRun) judge(baseline *T) {
+func (r *jointRun) judge(baseline, authBaseline *T) {
 	defer close(r.done)
 	if r.t.Ending.Skipped != "" {
 		return
@@ -100,6 +134,7 @@ func (r *jointRun) judge(baseline *T) {
 	r.through = ok && decided && !r.t.leftUnanswered()
 	for _, t := range r.members {
 		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, baseline
+		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
 	}
 }
@@ -142,6 +177,9 @@ func merge(into, more reflect.Value) {
 			b.Wrap(method, m)
 		}
 		into.Set(reflect.ValueOf(b.Methods))
+	case into.Type() == reflect.TypeFor[func(http.Handler) http.Handler]() && !into.IsZero():
+		outer, inner := into.Interface().(func(http.Handler) http.Handler), more.Interface().(func(http.Handler) http.Handler)
+		into.Set(reflect.ValueOf(func(h http.Handler) http.Handler { return outer(inner(h)) }))
 	case into.Kind() == reflect.Struct:
 		for i := range into.NumField() {
 			merge(into.Field(i), more.Field(i))

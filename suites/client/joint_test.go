@@ -21,8 +21,12 @@ func TestJoints(t *testing.T) {
 			}
 			seen[name] = true
 			s := Scenarios()[i]
-			if s.Judge == nil || s.UserActions != "" || s.Patient || s.Path != "" || s.Authorization != nil || s.Official != "" || s.IgnoreSIGTERM {
+			if s.Judge == nil || s.UserActions != "" || s.Patient || s.Path != "" || s.IgnoreSIGTERM {
 				t.Errorf("%s: scenario %s wants a launch of its own", j.name, name)
+			}
+			first := Scenarios()[slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == j.scenarios[0] })]
+			if s.Official != first.Official && s.Official != officialFlow || (s.Authorization == nil) != (first.Authorization == nil) {
+				t.Errorf("%s: scenario %s wants another launch than %s", j.name, name, first.Name)
 			}
 		}
 	}
@@ -36,7 +40,9 @@ func TestJoints(t *testing.T) {
 		e := &Engine{Transport: over}
 		for _, j := range e.jointRuns(scenarios) {
 			o := j.t.Scenario.Options(&ScenarioRun{Scenario: j.t.Scenario, Patience: time.Second, UserPatience: time.Second})
-			if o.Behaviour.Methods == nil && len(o.Without) == 0 {
+			if setup := j.t.Scenario.Authorization; setup != nil {
+				setup()
+			} else if o.Behaviour.Methods == nil && len(o.Without) == 0 {
 				t.Errorf("%s over %s: the server behaves as any other", j.t.Scenario.Name, over)
 			}
 		}

@@ -187,10 +187,14 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 			play(j.t)
 			j.t.gather(e.Trace)
 			<-e.baselineDone
-			j.judge(e.outcomes[0])
+			if j.t.Scenario.Authorization != nil && e.authBaseline != nil {
+				<-e.authBaselineDone
+			}
+			j.judge(e.outcomes[0], e.authBaseline)
 		})
 	}
-	for i, s := range scenarios {
+	for _, i := range begun(scenarios) {
+		s := scenarios[i]
 		all.Go(func() {
 			if t := e.outcomes[i]; i > 0 && !e.needed(s) {
 				t.Ending.Skipped = "the scenario was not needed"
@@ -244,6 +248,23 @@ func (e *Engine) needed(s *Scenario) bool {
 	}
 	<-e.baselineDone
 	return ask()
+}
+
+// begun returns the indices of scenarios in the order in which they are begun: the
+// baseline, what keeps clients waiting, and the rest.
+func begun(scenarios []*Scenario) []int {
+	order := make([]int, len(scenarios))
+	for i := range order {
+		order[i] = i
+	}
+	rank := func(i int) int {
+		if i == 0 || scenarios[i].Patient || scenarios[i].Long {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
+	return order
 }
 
 // ended takes the outcome of a scenario.

@@ -39,6 +39,9 @@ type Scenario struct {
 	// Patient scenarios keep a client waiting on purpose: a client that is still
 	// there at the time limit may end by itself in the others.
 	Patient bool
+	// Long says that many clients wait in the scenario for what does not come: it is
+	// begun before others, which use the time.
+	Long bool
 	// Path replaces the path of the URL that the client is given.
 	Path string
 	// Options returns the options of the server; nil is the ordinary server.
@@ -65,6 +68,11 @@ func (s *Scenario) Applies(name string) bool {
 func (s *Scenario) Named(pattern string) bool {
 	ok, err := path.Match(pattern, s.Name)
 	return ok && err == nil || pattern == s.Name
+}
+
+func long(s *Scenario) *Scenario {
+	s.Long = true
+	return s
 }
 
 // Baseline is the name of the scenario with which the others are compared.

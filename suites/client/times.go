@@ -63,7 +63,7 @@ var timeScenarios = []*Scenario{
 		},
 	},
 	{
-		Name:         "time/slow",
+		Name: "time/slow", Long: true,
 		Requirements: []string{lateResponse},
 		Needs:        "the client did not cancel a request before its late answer",
 		Options: func(*ScenarioRun) server.Options {

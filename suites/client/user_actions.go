@@ -48,7 +48,7 @@ var userActionScenarios = []*Scenario{
 		Judge: judgeRejection,
 	},
 	{
-		Name: "acts/roots", UserActions: "roots=add,modify,remove",
+		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
 		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
 		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:      Scripted(askChanges),
