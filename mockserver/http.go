@@ -667,6 +667,16 @@ var httpFaults = []Fault{
 		Apply:      responses("resources/unsubscribe", func(out *server.Outgoing) { out.To = nil }),
 	},
 	{
+		ID: "http.orphan-on-get", Requirement: "http.server.get-no-response", Transports: overHTTP,
+		Summary:    "The response to a call whose connection broke comes on the listening stream.",
+		Collateral: []string{"http.server.sse-no-early-close", "http.server.sse-response-sent"},
+		Apply: responses("tools/call", func(out *server.Outgoing) {
+			if strings.Contains(out.Answers.ID.String(), "mcpconform-orphan") {
+				out.To = nil
+			}
+		}),
+	},
+	{
 		ID: "http.one-at-a-time", Requirement: "http.server.multiple-streams", Transports: overHTTP,
 		Summary: "While a tool is at work, other requests are refused.",
 		Apply:   refusing("ping", server.InternalError, func(r *server.Request) bool { return busy(r.Session) }),

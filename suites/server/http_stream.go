@@ -168,6 +168,30 @@ var httpStreamChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "http/disconnect-listening",
+		Requirements: []string{"http.server.get-no-response"},
+		Needs:        overHTTPCalling("progress", "slow"),
+		Body: func(t *check.T) {
+			// The connection of a call breaks while the listening stream is open: the response waits for the client to resume,
+			// and does not come there (basic/transports#listening-for-messages-from-the-server). The rule sees whether it does.
+			if !listens(t) {
+				t.Skip("the server does not offer a listening stream")
+			}
+			call, ok := knownTool(t, "progress")
+			if !ok {
+				call = toolFor(t, "slow")
+			}
+			left, err := t.OpenStream(callRequest(t, call, "mcpconform-orphan"))
+			t.Must(err)
+			left.Close()
+			if responseIn(left) != nil {
+				t.Inconclusive("the tool %q was answered before the connection could be dropped", call.Tool)
+			}
+			awaitSlow(t, call, t.Start("tools/call", call.Params()))
+			t.Fence()
+		},
+	},
+	{
 		Name:         "http/stream-ends",
 		Requirements: []string{"http.server.sse-close-after-response"},
 		Needs:        overHTTPCalling("progress"),
