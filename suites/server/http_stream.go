@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
@@ -434,16 +435,16 @@ func firstID(t *check.T, s *transport.Stream) string {
 // which it returns; with beside, while another call is under way. A quick tool may have
 // answered by then: it is called a few times.
 func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, last string) {
-	for range 5 {
-		if dropped, last = dropOnce(t, call, beside); responseIn(dropped) == nil {
+	for i := range 5 {
+		if dropped, last = dropOnce(t, call, fmt.Sprint("mcpconform-dropped-", i), beside); responseIn(dropped) == nil {
 			break
 		}
 	}
 	return dropped, last
 }
 
-func dropOnce(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, last string) {
-	dropped, err := t.OpenStream(callRequest(t, call, "mcpconform-dropped"))
+func dropOnce(t *check.T, call check.Call, token string, beside bool) (dropped *transport.Stream, last string) {
+	dropped, err := t.OpenStream(callRequest(t, call, token))
 	t.Must(err)
 	defer dropped.Close()
 	if !check.Streams(dropped.Head.HTTP.Header) {
@@ -451,7 +452,7 @@ func dropOnce(t *check.T, call check.Call, beside bool) (dropped *transport.Stre
 	}
 	var kept *transport.Stream
 	if beside {
-		kept, err = t.OpenStream(callRequest(t, call, "mcpconform-kept"))
+		kept, err = t.OpenStream(callRequest(t, call, token+"-kept"))
 		t.Must(err)
 		defer kept.Close()
 	}
