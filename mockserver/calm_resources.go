@@ -601,11 +601,12 @@ var askingOddities = []Oddity{
 		Apply: eliciting("Defaults", object{"yes": object{"type": "boolean", "default": true}, "no": object{"type": "boolean", "default": false}}),
 	},
 	{
-		ID: "elicitation.words", Summary: "An elicitation asks for passwordLength, tokenCount and whether to play Secret Santa.",
+		ID: "elicitation.words", Summary: "An elicitation asks for passwordLength, tokenCount, whether to play Secret Santa, and for a secret that its title explains.",
 		Why: "None of these is sensitive information.", Source: at("client/elicitation#security-considerations"),
 		Apply: eliciting("How shall the new password be generated? We never ask for it.", object{
 			"passwordLength": object{"type": "integer", "title": "Length of the password", "minimum": 8}, "tokenCount": object{"type": "integer"},
 			"secretSanta": object{"type": "boolean", "title": "Take part in Secret Santa"},
+			"secret":      object{"type": "string", "title": "Whom Santa has drawn"}, "passwords": object{"type": "number", "title": "Passwords"},
 		}),
 	},
 	{

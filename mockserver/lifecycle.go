@@ -288,6 +288,16 @@ var lifecycleFaults = []Fault{
 		Apply:   capability("tools", lacking("listChanged")),
 	},
 	{
+		ID: "lifecycle.tools-list-changed-early", Requirement: "lifecycle.capability.server-emits-tools-list-changed", Transports: stdio,
+		Summary: "notifications/tools/list_changed, which is not declared, is sent before initialize is answered, and never again.",
+		Apply:   all(capability("tools", lacking("listChanged")), dropping("notifications/tools/list_changed"), beforeHandshake("notifications/tools/list_changed", nil)),
+	},
+	{
+		ID: "logging.undeclared-early", Requirement: "logging.capability.declared", Transports: stdio,
+		Summary: "A log message is sent before initialize is answered, although logging is not declared.",
+		Apply:   all(without("logging"), beforeHandshake("notifications/message", object{"level": "info", "data": "starting"})),
+	},
+	{
 		ID: "lifecycle.prompts-list-changed-undeclared", Requirement: "lifecycle.capability.server-emits-prompts-list-changed",
 		Summary: "notifications/prompts/list_changed is sent although prompts.listChanged is false.",
 		Apply:   capability("prompts", having("listChanged", false)),
@@ -399,3 +409,14 @@ func unresponsiveAfter(fits func(s *server.Session, m *wire.Message) bool) apply
 }
 
 type unresponsiveKey struct{}
+
+// beforeHandshake sends a notification before initialize is answered.
+func beforeHandshake(method string, params object) apply {
+	return sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+		message := object{"jsonrpc": "2.0", "method": method}
+		if params != nil {
+			message["params"] = params
+		}
+		return []*server.Outgoing{{Session: out.Session, Kind: wire.Notification, Message: message}, out}
+	}))
+}

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -166,6 +167,21 @@ var resourceFaults = []Fault{
 		Summary: "Updates are sent although nobody has subscribed.",
 		Apply: ready(func(s *server.Session) {
 			s.Notify("notifications/resources/updated", object{"uri": watched})
+		}),
+	},
+	{
+		ID: "resources.parts-after-unsubscribe", Requirement: "resources.updated.only-subscribed",
+		Summary: "Updates of a part of a resource go on when the resource was unsubscribed from.",
+		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			left := r.Session.Value("unsubscribed", func() any { return new(atomic.Value) }).(*atomic.Value)
+			if uri, ok := left.Load().(string); ok && r.Method == "ping" {
+				r.Session.Notify("notifications/resources/updated", object{"uri": uri + "/part"})
+			}
+			result, rpcErr := next(ctx, r)
+			if uri, ok := r.Params["uri"].(string); ok && r.Method == "resources/unsubscribe" && rpcErr == nil {
+				left.Store(uri)
+			}
+			return result, rpcErr
 		}),
 	},
 	{

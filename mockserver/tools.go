@@ -234,6 +234,24 @@ var toolFaults = []Fault{
 		Apply:   addingSilently(),
 	},
 	{
+		// The rule for resources and prompts is the same.
+		ID: "tools.list-grows", Requirement: "tools.list-changed.sent",
+		Summary: "The list has one more tool when it is read again, nothing tells of that, and no tool is known to change the list.",
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				c.Tools = slices.DeleteFunc(c.Tools, func(t *server.Tool) bool { return t.Name() == "toggle_tool" })
+			}),
+			wrapping("tools/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, rpcErr := next(ctx, r)
+				if page, ok := result.(object); ok && page["nextCursor"] == nil && !once(r.Session, "listed") {
+					tools, _ := page["tools"].(list)
+					page["tools"] = append(slices.Clip(tools), object{"name": "grown", "inputSchema": object{"type": "object"}})
+				}
+				return result, rpcErr
+			}),
+		),
+	},
+	{
 		ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent",
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/tools/list_changed"),

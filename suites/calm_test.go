@@ -23,7 +23,7 @@ func TestCalmMatrix(t *testing.T) {
 			"In this test, oddities that do not hide each other share a run, and those that leave much untried are tried over one\n" +
 			"transport; with `-short`, only a part of the runs is made. With `-whole`, each oddity is tried alone over each of its\n" +
 			"transports, with `-oddity PREFIX` those whose id begins with this.\n",
-		Accused: accused, OneOf: brief.OneOf(),
+		OneOf: brief.OneOf(),
 		Run: func(ctx context.Context, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()
 			for _, i := range chosen {
@@ -42,9 +42,4 @@ func TestCalmMatrix(t *testing.T) {
 		})
 	}
 	m.Test(t)
-}
-
-// accused lists oddities that are accused although they are legal. It must only shrink.
-var accused = map[string][]string{
-	"elicitation.words": {"elicitation.request.no-sensitive"},
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,19 +21,20 @@ import (
 
 // clientFlags are those of a run against a client.
 type clientFlags struct {
-	reports    reportFlags
-	selection  selectionFlags
-	verdict    verdictFlags
-	limits     limitFlags
-	scripts    scriptFlags
-	stdio      stdioFlags
-	transport  string
-	scenarios  []string
-	list       bool
-	authorizes bool
-	shard      shardFlags
-	serve      bool
-	servers    string
+	reports      reportFlags
+	selection    selectionFlags
+	verdict      verdictFlags
+	limits       limitFlags
+	scripts      scriptFlags
+	stdio        stdioFlags
+	transport    string
+	scenarios    []string
+	list         bool
+	authorizes   bool
+	givesUpAfter time.Duration
+	shard        shardFlags
+	serve        bool
+	servers      string
 }
 
 func clientCommand() *cobra.Command {
@@ -98,6 +100,7 @@ and Ctrl-C ends the run.`,
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, list the scenarios in the mcpServers file `FILE`")
 	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and exit")
+	flags.DurationVar(&f.givesUpAfter, "gives-up-after", 0, "the client gives up a request after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
 	flags.BoolVar(&f.authorizes, "authorizes", false, "the client obtains authorization where a server requires it; not obtaining it is a failure")
 	return cmd
 }
@@ -193,7 +196,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 			Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 			Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 		},
-		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes},
+		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes, GivesUpAfter: f.givesUpAfter},
 	}
 	if err := f.limits.check(); err != nil {
 		return o, err

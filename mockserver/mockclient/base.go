@@ -108,6 +108,21 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once"},
 	},
 	{
+		ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",
+		Summary: "A response that the client did not ask for is answered with an error without an id.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			refused := false
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if refused || !heard(conn, `"id":"hello"`) {
+					return []outgoing{out}
+				}
+				refused = true
+				return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)}, out}
+			}}
+		}),
+		Collateral: []string{"base.response.id-echo"},
+	},
+	{
 		ID: "base.neither-result-nor-error", Requirement: "base.response.result-or-error", Scenario: requests,
 		Summary:    "A response has neither result nor error.",
 		Apply:      editing(replies("a word"), func(m object) { delete(m, "result") }),

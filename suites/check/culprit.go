@@ -180,7 +180,8 @@ func culprits(logs []*wire.Log) []*wire.Event {
 	}
 	var suspects []*wire.Event
 	for _, m := range sent {
-		if m.answered || m.lost || m.event.At > down.At || harmless[alike(m.event)] {
+		later := m.event.At > down.At || m.event.Conn == down.Conn && m.event.Seq > down.Seq
+		if m.answered || m.lost || later || harmless[alike(m.event)] {
 			continue
 		}
 		suspects = append(suspects, m.event)

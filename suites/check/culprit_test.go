@@ -3,10 +3,10 @@ package check_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 )
 
 // mortal is a server over HTTP that goes down when it gets a certain method.
@@ -68,49 +69,54 @@ func TestBlame(t *testing.T) {
 		"hangs":     {hangs: true},
 		"breaks":    {breaks: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			m.gone = make(chan struct{})
-			m.server = httptest.NewUnstartedServer(m)
-			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.server.Listener = l
-			m.server.Start()
-			t.Cleanup(m.server.Close)
-			t.Cleanup(func() { close(m.gone) })
-			e := engine(silentTimeout)
-			e.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: m.server.URL, Timeout: silentTimeout}}
-			e.Parallel = 4
-			if _, err := e.Prepare(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			served := func(t *check.T, method string, opts ...client.Option) {
-				if x := t.Call(method, nil, opts...); x.Result() == nil {
-					t.Fail("%s got no result", method)
-				}
-			}
-			checks, _ := pings(12)
-			for _, c := range checks {
-				c.Body = func(t *check.T) { served(t, "ping") }
-			}
-			kills := &check.Check{Name: "x/kills", Requirements: []string{"x.kills"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
-				served(t, deadly, client.Deliberately("x.kills"))
-				served(t, "ping")
-			}}
-			futures := e.Start(t.Context(), append(checks, kills), nil)
-			for _, f := range futures {
-				if o := f.Await(); o.Verdict != check.Passed && o.Verdict != check.Inconclusive {
-					t.Errorf("%s is %v: %+v", o.Check.Name, o.Verdict, o.Record.Findings())
-				}
-			}
-			record := e.Blame(futures)
-			findings := record.Findings()
-			if len(findings) != 1 || findings[0].WarnOnly || findings[0].Source != "x/kills" || record.At("x.kills", wire.Server).Exercised != 1 ||
-				!strings.Contains(findings[0].Message, "answered nothing any more after this") {
-				t.Errorf("the findings are %+v", findings)
-			}
-			e.Finish(context.Background())
-		})
+		t.Run(name, func(t *testing.T) { virtual.Test(t, m.isBlamed) })
 	}
+}
+
+// isBlamed runs many checks beside the one that sends the deadly message.
+func (m *mortal) isBlamed(t *testing.T) {
+	m.gone = make(chan struct{})
+	var at transport.Endpoint
+	m.server, at = serving(t, m)
+	t.Cleanup(m.server.Close)
+	t.Cleanup(func() { close(m.gone) })
+	e := engine(silentTimeout)
+	e.Dialer = &transport.HTTP{Endpoint: at}
+	e.Parallel = 4
+	if _, err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	served := func(t *check.T, method string, opts ...client.Option) {
+		if x := t.Call(method, nil, opts...); x.Result() == nil {
+			t.Fail("%s got no result", method)
+		}
+	}
+	// A ping that is under way as well could be what the server falls over, until one was answered.
+	ponged := make(chan struct{})
+	var harmless sync.Once
+	checks, _ := pings(12)
+	for _, c := range checks {
+		c.Body = func(t *check.T) {
+			served(t, "ping")
+			harmless.Do(func() { close(ponged) })
+		}
+	}
+	kills := &check.Check{Name: "x/kills", Requirements: []string{"x.kills"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
+		<-ponged
+		served(t, deadly, client.Deliberately("x.kills"))
+		served(t, "ping")
+	}}
+	futures := e.Start(t.Context(), append(checks, kills), nil)
+	for _, f := range futures {
+		if o := f.Await(); o.Verdict != check.Passed && o.Verdict != check.Inconclusive {
+			t.Errorf("%s is %v: %+v", o.Check.Name, o.Verdict, o.Record.Findings())
+		}
+	}
+	record := e.Blame(futures)
+	findings := record.Findings()
+	if len(findings) != 1 || findings[0].WarnOnly || findings[0].Source != "x/kills" || record.At("x.kills", wire.Server).Exercised != 1 ||
+		!strings.Contains(findings[0].Message, "answered nothing any more after this") {
+		t.Errorf("the findings are %+v", findings)
+	}
+	e.Finish(context.Background())
 }

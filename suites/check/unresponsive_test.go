@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 )
 
 const silentTimeout = 200 * time.Millisecond
@@ -60,7 +60,7 @@ func overStdio(capabilities string, reply func(string) bool) *check.Engine {
 func overHTTP(t *testing.T, capabilities string, reply func(string) bool) *check.Engine {
 	t.Helper()
 	gone := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s, at := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		switch answer := reticentAnswer(raw, capabilities, reply); {
 		case r.Method != http.MethodPost:
@@ -80,9 +80,24 @@ func overHTTP(t *testing.T, capabilities string, reply func(string) bool) *check
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { close(gone) })
 	e := engine(silentTimeout)
-	e.Dialer = &transport.HTTP{Endpoint: transport.Endpoint{URL: s.URL, Timeout: silentTimeout}}
+	e.Dialer = &transport.HTTP{Endpoint: at}
 	e.Parallel = 4
 	return e
+}
+
+// serving serves a handler in a network of its own, so that it can be tried in virtual time.
+func serving(t *testing.T, h http.Handler) (*httptest.Server, transport.Endpoint) {
+	t.Helper()
+	network := new(memory.Network)
+	l, err := network.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	_ = s.Listener.Close() // the one of the machine's network
+	s.Listener = l
+	s.Start()
+	return s, transport.Endpoint{URL: s.URL, Dial: network.Dial, Timeout: silentTimeout}
 }
 
 // pings returns checks that send a ping, in sessions of every kind, and how
@@ -101,6 +116,12 @@ func pings(n int) (checks []*check.Check, begun *atomic.Int32) {
 	return checks, begun
 }
 
+// virtually runs a part of a test in virtual time.
+func virtually(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtual.Test(t, test) })
+}
+
 func never(string) bool { return false }
 
 // A server that answers no list and no ping is unresponsive: no check begins.
@@ -111,7 +132,7 @@ func TestUnresponsiveAfterHandshake(t *testing.T) {
 			return overHTTP(t, `{"tools":{},"resources":{},"prompts":{}}`, never)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		virtually(t, name, func(t *testing.T) {
 			e := start(t)
 			_, err := e.Prepare(t.Context())
 			var silent *check.UnresponsiveError
@@ -129,15 +150,17 @@ func TestUnresponsiveAfterHandshake(t *testing.T) {
 // A server that answers no list is not unresponsive if it answers something else.
 func TestReticentIsNotUnresponsive(t *testing.T) {
 	for _, only := range []string{"ping", "prompts/list", "tools/list"} {
-		e := overStdio(`{"tools":{},"resources":{},"prompts":{}}`, func(method string) bool { return method == only })
-		target, err := e.Prepare(t.Context())
-		if err != nil {
-			t.Errorf("with an answer to %s: %v", only, err)
-		}
-		if only != "ping" && target.List(only).Err != nil {
-			t.Errorf("%s was not read: %v", only, target.List(only).Err)
-		}
-		e.Finish(t.Context())
+		virtually(t, only, func(t *testing.T) {
+			e := overStdio(`{"tools":{},"resources":{},"prompts":{}}`, func(method string) bool { return method == only })
+			target, err := e.Prepare(t.Context())
+			if err != nil {
+				t.Errorf("with an answer to %s: %v", only, err)
+			}
+			if only != "ping" && target.List(only).Err != nil {
+				t.Errorf("%s was not read: %v", only, target.List(only).Err)
+			}
+			e.Finish(t.Context())
+		})
 	}
 }
 
@@ -149,7 +172,7 @@ func TestBecomesUnresponsive(t *testing.T) {
 		"stdio": func(*testing.T) *check.Engine { return overStdio(`{}`, never) },
 		"http":  func(t *testing.T) *check.Engine { return overHTTP(t, `{}`, never) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		virtually(t, name, func(t *testing.T) {
 			e := start(t)
 			if _, err := e.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
@@ -168,15 +191,14 @@ func TestBecomesUnresponsive(t *testing.T) {
 			if n := begun.Load(); n > many/5 {
 				t.Errorf("%d checks were begun", n)
 			}
-			if name == "stdio" {
-				goleak.VerifyNone(t)
-			}
 		})
 	}
 }
 
 // Checks that get no answer from a server that answers others keep what they found.
-func TestUnansweredIsNotUnresponsive(t *testing.T) {
+func TestUnansweredIsNotUnresponsive(t *testing.T) { virtual.Test(t, unansweredIsNotUnresponsive) }
+
+func unansweredIsNotUnresponsive(t *testing.T) {
 	e := overStdio(`{"tools":{}}`, func(method string) bool { return method == "tools/list" })
 	if _, err := e.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
@@ -191,11 +213,12 @@ func TestUnansweredIsNotUnresponsive(t *testing.T) {
 		t.Errorf("%v after %d checks", e.GivenUp(), begun.Load())
 	}
 	e.Finish(t.Context())
-	goleak.VerifyNone(t)
 }
 
 // A server over HTTP that becomes unresponsive is started again, and the run goes on.
-func TestUnresponsiveServerIsRestarted(t *testing.T) {
+func TestUnresponsiveServerIsRestarted(t *testing.T) { virtual.Test(t, unresponsiveServerIsRestarted) }
+
+func unresponsiveServerIsRestarted(t *testing.T) {
 	var broken atomic.Bool
 	var once sync.Once
 	first := make(chan struct{})
@@ -235,7 +258,9 @@ func TestUnresponsiveServerIsRestarted(t *testing.T) {
 }
 
 // A check that finds something while the server goes down is run again.
-func TestDesertedCheckIsRepeated(t *testing.T) {
+func TestDesertedCheckIsRepeated(t *testing.T) { virtual.Test(t, desertedCheckIsRepeated) }
+
+func desertedCheckIsRepeated(t *testing.T) {
 	e := overHTTP(t, `{"tools":{}}`, func(string) bool { return true })
 	if _, err := e.Prepare(t.Context()); err != nil {
 		t.Fatal(err)

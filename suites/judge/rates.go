@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -39,6 +40,9 @@ func judgeRates(c *Conversation, rec *Recorder) {
 		if id, ok := limited[e.Msg.Method]; ok {
 			// Progress is limited for each request that asked for it: together, many requests make many notifications.
 			of := wire.Show(wire.At(e.Msg.Params, "progressToken"))
+			if x := c.Of(e); x != nil && x.Request != e {
+				of = strconv.Itoa(x.Request.Seq) // a token is free again after the response
+			}
 			k := Key{Requirement: id, Party: e.From}
 			sent[k][of] = append(sent[k][of], e)
 		}

@@ -191,18 +191,24 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 				if e.Seq < last {
 					rec.Pass("resources.updated.sub-resource", wire.Client)
 				}
-			case s == nil && below(byURI, updated, func(*subscription) bool { return true }):
+			case s == nil && below(byURI, updated, func(s *subscription) bool { return !c.past(s, e, roundTrip) }):
 				// It may have been on its way when the subscription above it ended.
 			case s == nil && some:
 				// What a sub-resource is called is up to the server.
 				rec.Warn("resources.updated.only-subscribed", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came, which is neither subscribed to nor below what is", e)
-			case s != nil && s.ended != nil && !covered(byURI, updated) && (roundTrip > s.ended.Seq || c.Transport == transport.NameStdio && e.At-s.ended.At >= Crossing):
+			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip):
 				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)
 			}
 		}
 	}
+}
+
+// past reports whether an update was certainly sent after the end of a subscription.
+// roundTrip is the position of the client's last request that was answered.
+func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip int) bool {
+	return s.ended != nil && !s.asked && (roundTrip > s.ended.Seq || c.Transport == transport.NameStdio && update.At-s.ended.At >= Crossing)
 }
 
 // covered reports whether a subscription holds for a URI or for one above it: an

@@ -92,6 +92,8 @@ func TestUpdatesOfParts(t *testing.T) {
 		{"while subscribed", subscribe(1, "a:b") + updated("a:b/c"), false},
 		{"before the answer", subscribe(1, "a:b") + request(2, "resources/unsubscribe", `{"uri":"a:b"}`) + updated("a:b/c") + answer(2, "{}"), false},
 		{"right after the answer", subscribe(1, "a:b") + unsubscribe(2, "a:b") + updated("a:b/c"), false},
+		{"after a round trip", subscribe(1, "a:b") + unsubscribe(2, "a:b") + ping + updated("a:b/c"), true},
+		{"below another that is subscribed to", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b") + ping + updated("a:b/c/d"), false},
 		{"of another resource", subscribe(1, "a:b") + updated("a:c"), true},
 	} {
 		seen := judge.Judge([]*wire.Log{conversation(t, c.lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 
 // What an elicitation asks for is in its sentences: a text that asks for what
 // is plainly a secret of the user breaks client/elicitation#user-interaction-model. The
-// name of a property proves nothing about what the user is to type, so that one which
-// reads like a secret is only warned about.
+// label under which a property is shown, its title or else its name, proves less about what
+// the user is to type, so that one which is a secret, and not about one, is only warned about.
 
 // nouns name what is plainly sensitive: what gives access, and what pays or identifies.
 const nouns = `((?:pass ?words?|pass ?phrases?|pass ?codes?|pwd|passwort|kennwort|mot de passe|contraseña|senha)` +
@@ -42,8 +43,10 @@ var (
 	}
 	// owned is a label that names a secret of the user.
 	owned = regexp.MustCompile(`^(?:please )?your ` + between + nouns + ends)
-	// named is a name or a label that ends with a secret.
-	named = regexp.MustCompile(`^(?:[a-z0-9]+ ){0,3}(?:` + nouns + `|secret)$`)
+	// named is a label whose last word is a secret.
+	named = regexp.MustCompile(`^((?:[a-z0-9]+ ){0,3})(` + nouns + `|secret)$`)
+	// digits are the secrets that a number can be.
+	digits = regexp.MustCompile(`\b(?:pin|codes?|otps?|numbers?|cvv|cvv2|cvc|ssn|pass ?codes?)\b`)
 	// acted are the verbs with which a name says what is to be done, and the words with which a sentence says the opposite.
 	acted  = regexp.MustCompile(`^(?:reset|change|forgot|forget|show|hide|has|have|is|use|uses|remember|generate|rotate|require|requires|allow|enable|disable|delete|remove|revoke|renew|check|verify|guess|no|without|skip|lost|save|store|encrypt)\b`)
 	denied = regexp.MustCompile(`\b(?:not|never|don't|dont|without|instead of|no need)\b`)
@@ -96,10 +99,12 @@ func isOwned(label string) bool {
 	return found != nil && !about.MatchString(found[1])
 }
 
-// namesSecret reports whether a name or a label reads like that of a secret.
-func namesSecret(name string) bool {
-	name = strings.TrimRight(plain(name), " :?.*")
-	return named.MatchString(name) && !acted.MatchString(name)
+// namesSecret reports whether a label, a name or a title, is that of a secret. Of "length
+// of the password" the head is the length.
+func namesSecret(label string, number bool) bool {
+	label = strings.TrimRight(plain(label), " :?.*")
+	found := named.FindStringSubmatch(label)
+	return found != nil && !about.MatchString(found[1]) && !acted.MatchString(label) && (!number || digits.MatchString(found[2]))
 }
 
 // judgeSensitive judges what the user is asked to type, by the message of a request and
@@ -121,14 +126,15 @@ func judgeSensitive(message string, properties map[string]any, names []string, e
 		about := "property " + wire.Quote(name, 60)
 		title, _ := property["title"].(string)
 		description, _ := property["description"].(string)
+		number := property["type"] != "string"
 		switch {
 		case isOwned(title), demandsSecret(title):
 			fail("the title of " + about + " asks for a secret: " + wire.Quote(title, 80))
 		case isOwned(description), demandsSecret(description):
 			fail("the description of " + about + " asks for a secret: " + wire.Quote(description, 120))
-		case namesSecret(name), namesSecret(title), namesSecret(description):
+		case namesSecret(cmp.Or(title, name), number), namesSecret(description, number):
 			clean = false
-			rec.Warn(id, wire.Server, about+" reads like a secret, though a name does not prove what is to be typed", e)
+			rec.Warn(id, wire.Server, about+" reads like a secret, though a label does not prove what is to be typed", e)
 		}
 	}
 	if typed && demandsSecret(message) {

@@ -46,9 +46,15 @@ func TestDemandsSecret(t *testing.T) {
 		"Passwort": true, "secret": true, "a credit card number": true, "Password:": true,
 		"passwordLength": false, "reset_password": false, "Secret Santa": false, "secretWord": false, "maxTokens": false,
 		"userName": false, "has_password": false, "pinColor": false, "tokenCount": false, "keyboard": false, "opinion": false,
+		"Length of the password": false, "Age of your password": false, "Number of API keys": false, "Hint for the password": false,
 	} {
-		if got := namesSecret(name); got != want {
+		if got := namesSecret(name, false); got != want {
 			t.Errorf("name %q: %v", name, got)
+		}
+	}
+	for label, want := range map[string]bool{"PIN": true, "Security code": false, "Card number": true, "password": false, "Passwords": false} {
+		if got := namesSecret(label, true); got != want {
+			t.Errorf("label %q of a number: %v", label, got)
 		}
 	}
 }

@@ -103,8 +103,8 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 	}
 }
 
-// end returns the position in the log up to which a request is running. One that
-// the transport refused was never running.
+// end returns the position in the log up to which a request is certainly running. One
+// that the transport refused was never running, and what cannot be read may be the answer.
 func (c *Conversation) end(x *Exchange) int {
 	head := x.Head
 	switch {
@@ -114,6 +114,10 @@ func (c *Conversation) end(x *Exchange) int {
 		return x.Cancelled.Seq
 	case head != nil && head.HTTP.Status >= http.StatusBadRequest:
 		return head.Seq
+	}
+	garbled := c.faults[x.From().Peer()].garbled
+	if i := sort.SearchInts(garbled, x.Request.Seq); i < len(garbled) {
+		return garbled[i]
 	}
 	return math.MaxInt
 }

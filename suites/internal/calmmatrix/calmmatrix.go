@@ -56,9 +56,6 @@ type Matrix struct {
 	// positions, in virtual time. Without oddities it is the peer that the others are
 	// compared with.
 	Run func(ctx context.Context, over string, oddities ...int) (*result.Run, error)
-	// Accused lists what is accused although it is legal, until that is mended: by the
-	// oddity, the requirements. It must only shrink.
-	Accused map[string][]string
 	// OneOf limits the test to one run out of so many. Zero tries all. It does not count
 	// with -oddity and -whole.
 	OneOf int
@@ -89,7 +86,6 @@ func (m *Matrix) Test(t *testing.T) {
 	if len(attempts) == 0 {
 		t.Fatalf("no oddity begins with %q", *only)
 	}
-	all := len(attempts)
 	if !separate() && m.OneOf > 0 {
 		attempts = brief.Part(t, attempts, m.OneOf)
 	}
@@ -107,24 +103,19 @@ func (m *Matrix) Test(t *testing.T) {
 			reference[over] = verdicts(run)
 		})
 	}
-	seen := &met{accused: make(map[string]bool)}
-	var next, tried atomic.Int64 // some are not tried where -run leaves them out
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for n := int(next.Add(1)) - 1; n < len(attempts); n = int(next.Add(1)) - 1 {
 				a := attempts[n]
 				t.Run(m.name(a), func(t *testing.T) {
-					tried.Add(1)
-					m.try(t, a, reference[a.over], seen)
+					m.try(t, a, reference[a.over])
 				})
 			}
 		})
 	}
 	workers.Wait()
-	if *only == "" && !m.partial() && int(tried.Load()) == all && !t.Failed() {
-		seen.stale(t, m)
-	}
 }
 
 func verdicts(run *result.Run) map[string]result.Verdict {
@@ -153,7 +144,7 @@ func separate() bool { return *whole || *only != "" }
 // alone reports whether an oddity shares no run with others. One that leaves much
 // untried would hide what they do.
 func (m *Matrix) alone(o Oddity) bool {
-	return separate() || m.Partial || m.Accused[o.ID] != nil ||
+	return separate() || m.Partial ||
 		slices.ContainsFunc(o.Untried, func(pattern string) bool { return strings.HasSuffix(pattern, "*") })
 }
 
@@ -217,11 +208,11 @@ func (m *Matrix) name(a attempt) string {
 
 // try makes one run. If something is wrong with one that several oddities share, each
 // is tried alone, to tell which it is.
-func (m *Matrix) try(t *testing.T, a attempt, reference map[string]result.Verdict, seen *met) {
-	problems := m.problems(t, a, reference, seen)
+func (m *Matrix) try(t *testing.T, a attempt, reference map[string]result.Verdict) {
+	problems := m.problems(t, a, reference)
 	if len(a.oddities) > 1 && len(problems) > 0 {
 		for _, i := range a.oddities {
-			for _, p := range m.problems(t, attempt{a.over, []int{i}}, reference, seen) {
+			for _, p := range m.problems(t, attempt{a.over, []int{i}}, reference) {
 				t.Errorf("%s: %s", m.Oddities[i].ID, p)
 			}
 		}
@@ -240,7 +231,7 @@ func (m *Matrix) ids(a attempt) []string {
 }
 
 // problems makes one run and says what differs from the reference.
-func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.Verdict, seen *met) (problems []string) {
+func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.Verdict) (problems []string) {
 	virtual.Test(t, func(t *testing.T) {
 		run, err := m.Run(t.Context(), a.over, a.oddities...)
 		if err != nil {
@@ -250,11 +241,9 @@ func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.V
 		for _, q := range run.Requirements {
 			switch q.Verdict {
 			case result.Fail, result.Warn, result.Error:
-				if !m.accused(a, q.ID, seen) {
-					problems = append(problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q)))
-				}
+				problems = append(problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q)))
 			case result.Skip, result.Inconclusive:
-				if reference[q.ID] == result.Pass && !m.untried(a, q.ID) && !m.accused(a, q.ID, seen) {
+				if reference[q.ID] == result.Pass && !m.untried(a, q.ID) {
 					problems = append(problems, fmt.Sprintf("%s is %s: %s", q.ID, q.Verdict, q.Reason))
 				}
 			}
@@ -274,44 +263,6 @@ func (m *Matrix) untried(a attempt, id string) bool {
 			return ok && err == nil
 		})
 	})
-}
-
-// accused reports whether it is known that a requirement is found broken by one of the oddities.
-func (m *Matrix) accused(a attempt, id string, seen *met) bool {
-	for _, i := range a.oddities {
-		o := m.Oddities[i]
-		if slices.Contains(m.Accused[o.ID], id) {
-			seen.note(o.ID, id)
-			return true
-		}
-	}
-	return false
-}
-
-// met holds which of the exceptions were needed.
-type met struct {
-	mu      sync.Mutex
-	accused map[string]bool
-}
-
-func (s *met) note(oddity, requirement string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.accused[oddity+" "+requirement] = true
-}
-
-// stale reports the exceptions that nothing needs.
-func (s *met) stale(t *testing.T, m *Matrix) {
-	for id, requirements := range m.Accused {
-		for _, requirement := range requirements {
-			if !s.accused[id+" "+requirement] {
-				t.Errorf("%s is not accused of %s any more: take it out of the exceptions", id, requirement)
-			}
-		}
-		if !slices.ContainsFunc(m.Oddities, func(o Oddity) bool { return o.ID == id }) {
-			t.Errorf("there is no oddity %s, which the exceptions name", id)
-		}
-	}
 }
 
 // compare compares the matrix with the file, or writes the file.
