@@ -20,6 +20,9 @@ import (
 type Findings struct {
 	// Reasons say for each requirement why the text bears its findings out.
 	Reasons map[string]string `yaml:"reasons"`
+	// Objections say for each requirement what a maintainer could object, and why
+	// its findings stand all the same or are contested.
+	Objections map[string]string `yaml:"objections"`
 	// Timing lists requirements whose findings depend on which of two events
 	// happens first in a target, so that they may come or not.
 	Timing []string `yaml:"timing"`
@@ -73,8 +76,8 @@ func (k *Findings) Try(t *testing.T, key string, run func() *result.Run) *result
 	return last
 }
 
-// Save writes the file when it is to be updated. New requirements get an empty
-// reason, which the next comparison finds.
+// Save writes the file when it is to be updated. New requirements lack reason and
+// objection, which the next comparison finds.
 func (k *Findings) Save(t *testing.T) {
 	t.Helper()
 	if !k.update {
@@ -108,6 +111,9 @@ func (k *Findings) compare(key string, run *result.Run) (found map[string]result
 		}
 		if k.Reasons[q.ID] == "" {
 			odd[fmt.Sprintf("%s: %s gives no reason for it", q.ID, k.path)] = shown(q)
+		}
+		if k.Objections[q.ID] == "" {
+			odd[fmt.Sprintf("%s: %s does not say what could be objected to it", q.ID, k.path)] = shown(q)
 		}
 		if slices.Contains(k.Timing, q.ID) {
 			continue

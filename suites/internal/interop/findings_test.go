@@ -1,0 +1,47 @@
+package interop
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// Whoever reads a finding learns why the text bears it out, and what speaks against it.
+func TestFindingsAreArgued(t *testing.T) {
+	for _, path := range []string{"../../../fixtures/targets/findings.yaml", "../../../fixtures/targets/client-findings.yaml"} {
+		k := Load(t, path, false)
+		found := make(map[string]bool)
+		for _, id := range k.Timing {
+			found[id] = true
+		}
+		for _, verdicts := range k.Targets {
+			for id := range verdicts {
+				found[id] = true
+			}
+		}
+		if len(found) == 0 {
+			t.Errorf("%s has no findings", path)
+		}
+		for _, id := range slices.Sorted(maps.Keys(found)) {
+			if k.Reasons[id] == "" {
+				t.Errorf("%s gives no reason for %s", path, id)
+			}
+			if k.Objections[id] == "" {
+				t.Errorf("%s does not say what could be objected to %s, and why it stands", path, id)
+			}
+		}
+	}
+}
+
+func TestUpdateKeepsWhatIsWrittenByHand(t *testing.T) {
+	path := t.TempDir() + "/findings.yaml"
+	k := &Findings{
+		Reasons: map[string]string{"a": "why"}, Objections: map[string]string{"a": "what speaks against it"}, Timing: []string{"b"},
+		path: path, update: true,
+	}
+	k.Save(t)
+	again := Load(t, path, false)
+	if !maps.Equal(again.Reasons, k.Reasons) || !maps.Equal(again.Objections, k.Objections) || !slices.Equal(again.Timing, k.Timing) {
+		t.Errorf("got %+v, want %+v", again, k)
+	}
+}
