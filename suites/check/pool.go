@@ -29,7 +29,7 @@ type sessions struct {
 // How many sessions of a key are used in turn: what one check waits for, for a second at
 // most, is waited for beside others.
 const (
-	mostProcesses = 4
+	mostProcesses = 3
 	mostRemote    = 8
 	// perSession is how many checks make one more of them worth what it costs.
 	perSession = 6

@@ -85,11 +85,16 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
 		return
 	}
-	s, err := e.connect(ctx, "probe of tools", Capable())
+	o := Capable()
+	key := keyOf(client.Version, o.Capabilities)
+	e.pool.expect(key)
+	s, err := e.connect(ctx, "probe of tools", o)
 	if err != nil {
+		e.pool.give(key, nil)
 		return // the checks say what is wrong
 	}
-	defer e.close(context.WithoutCancel(ctx), s)
+	var subscribed []string
+	defer func() { e.leave(context.WithoutCancel(ctx), key, s, subscribed) }()
 	if _, err := s.Initialize(ctx); err != nil {
 		return
 	}
@@ -103,7 +108,9 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 		resources := t.List("resources/list").Items
 		for _, resource := range resources[:min(len(resources), maxWatched)] {
 			if uri, ok := resource["uri"].(string); ok {
-				_, _ = s.Call(ctx, "resources/subscribe", map[string]any{"uri": uri})
+				if x, err := s.Call(ctx, "resources/subscribe", map[string]any{"uri": uri}); err == nil && x.Result() != nil {
+					subscribed = append(subscribed, uri)
+				}
 			}
 		}
 	}
@@ -154,6 +161,23 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 			}
 		}
 	}
+}
+
+// leave ends the subscriptions of a session and leaves it to checks that use it in turn,
+// unless something is left undone in it.
+func (e *Engine) leave(ctx context.Context, key string, s *client.Session, subscribed []string) {
+	for _, uri := range subscribed {
+		if x, err := s.Call(ctx, "resources/unsubscribe", map[string]any{"uri": uri}); err != nil || x.Result() == nil {
+			e.close(ctx, s)
+			e.pool.give(key, nil)
+			return
+		}
+	}
+	var a attempt
+	if _, ok := reusable(s); !ok {
+		a.lost = true
+	}
+	e.putBack(ctx, key, s, &a)
 }
 
 // watched is a list that may change without a notification.
