@@ -90,7 +90,7 @@ func TestWitness(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if len(c.rec.Record.Findings()) != 2 {
+	if len(c.rec.Record.Findings()) != 1 {
 		t.Errorf("%d findings", len(c.rec.Record.Findings()))
 	}
 }
