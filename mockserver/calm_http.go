@@ -916,6 +916,15 @@ var legacyOddities = []Oddity{
 		Apply: replying(server.LegacyAccepted, func(r *server.Reply) { r.Status = http.StatusNoContent }),
 	},
 	{
+		ID: "legacy.post-400-beside-error", Summary: "The POST of a request with an unknown method is answered with 400, and the error comes on the stream.", Transports: overSSE,
+		Why: "The text names no status for a POST, and the response is a message event.", Source: at(legacyPage), Changes: "posts",
+		Apply: all(peeking(), replying(server.LegacyAccepted, func(r *server.Reply) {
+			if strings.HasPrefix(posted(r.Request).Method, "mcpconform/") {
+				r.Status = http.StatusBadRequest
+			}
+		})),
+	},
+	{
 		ID: "legacy.post-answered-late", Summary: "A POST is answered 30 ms after its message was served.", Transports: overSSE,
 		Why: "The response travels on the stream, independent of the POST.", Source: at(legacyPage), Changes: "posts",
 		Apply: replying(server.LegacyAccepted, func(*server.Reply) { <-time.After(30 * time.Millisecond) }),

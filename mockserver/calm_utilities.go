@@ -350,6 +350,11 @@ var loggingOddities = []Oddity{
 		Apply: besides("initialize", func(r *server.Request) { r.Session.SetLevel("emergency") }),
 	},
 	{
+		ID: "logging.level-absent", Summary: "logging/setLevel without a level is served.",
+		Why: "JSON-RPC 2.0, section 4.2, lets the absence of a name go without an error.", Source: at("basic/index#messages"),
+		Apply: answering("logging/setLevel", object{}, func(r *server.Request) bool { return r.Params["level"] == nil }),
+	},
+	{
 		ID: "logging.set-level-fails", Summary: "logging/setLevel is refused with -32603, as a configuration error.",
 		Why: "The text names this error.", Source: at("server/utilities/logging#error-handling"), Changes: "log level",
 		Untried: []string{"logging.set-level.all-levels", "logging.set-level.replaces", "logging.filter.none-below", "schema.set-level-result", "logging.filter.all-above"},

@@ -380,14 +380,19 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.origin-null-trusted", Requirement: "http.server.origin-null", Transports: overHTTP,
-		Summary:    "The Origin null is trusted.",
-		Collateral: []string{"http.server.origin-every-request"},
-		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
+		Summary: "The Origin null is trusted.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
+	},
+	{
+		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: overHTTP,
+		Summary: "The Origin null is trusted within a session.",
+		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil && origin(r) == "null" }),
 	},
 	{
 		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP,
-		Summary: "The Origin is checked for the first request of a session only.",
-		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
+		Summary:    "The Origin is checked for the first request of a session only.",
+		Collateral: []string{"http.server.origin-null"},
+		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
 	},
 	{
 		ID: "http.origin-get-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,

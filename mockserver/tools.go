@@ -506,6 +506,16 @@ var toolFaults = []Fault{
 		}),
 	},
 	{
+		ID: "tools.surplus-member-accepted", Requirement: "tools.security.validate-inputs", WarnOnly: true,
+		Summary: "A member that the input schema does not allow is dropped.",
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if given, _ := r.Params["arguments"].(object); len(given) > 0 && r.Params["name"] == "test_simple_text" {
+				r.Params["arguments"] = object{}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
 		ID: "tools.arguments-required", Requirement: "tools.call.arguments-omitted",
 		Summary: "A call without the member arguments is refused.",
 		Apply: refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {

@@ -72,8 +72,9 @@ type Requirement struct {
 	Page string `yaml:"page" json:"page"`
 	// Anchor is a heading of the page, "" for the text above the first one.
 	Anchor string `yaml:"anchor" json:"anchor"`
-	// Text finds the sentence on the page, see [Source]. It is empty where the type
+	// Lead and Text find the sentence on the page, see [Source]. Text is empty where the type
 	// definition as a whole states the requirement.
+	Lead string `yaml:"lead" json:"lead,omitempty"`
 	Text string `yaml:"text" json:"text,omitempty"`
 	// Summary states the obligation in one sentence.
 	Summary string `yaml:"summary" json:"summary"`
@@ -103,13 +104,14 @@ type Source struct {
 	Page   string `yaml:"page" json:"page"`
 	Anchor string `yaml:"anchor" json:"anchor"`
 	// Text is the sentence as a text fragment finds it: its first words and its last,
-	// with " … " in between, or a few words that stand together. Words before the sentence
-	// that end with "-" may lead, where its own occur earlier on the page.
+	// with " … " in between, or a few words that stand together. Lead is what stands right
+	// before it, where its own words occur earlier on the page.
+	Lead string `yaml:"lead" json:"lead,omitempty"`
 	Text string `yaml:"text" json:"text,omitempty"`
 }
 
 // Place returns where the requirement is stated.
-func (r Requirement) Place() Source { return Source{r.Page, r.Anchor, r.Text} }
+func (r Requirement) Place() Source { return Source{r.Page, r.Anchor, r.Lead, r.Text} }
 
 // JudgedParty returns the party whose behaviour shows whether the requirement
 // is met: Judged or, where that is empty, Party.
@@ -133,7 +135,7 @@ func (s Source) URL(revision string) string {
 		address += "#" + s.Anchor
 	}
 	if s.Text != "" {
-		address += ":~:text=" + directive(s.Text)
+		address += ":~:text=" + directive(s.Lead, s.Text)
 	}
 	return address
 }
@@ -141,14 +143,16 @@ func (s Source) URL(revision string) string {
 // directive writes words of a page as the text directive of a URL fragment, in
 // which a comma parts them and a hyphen marks those that only lead to the text
 // (https://wicg.github.io/scroll-to-text-fragment/#syntax).
-func directive(text string) string {
-	terms := strings.Split(text, " … ")
-	for i, term := range terms {
-		words, leads := term, ""
-		if i == 0 && len(terms) > 1 && strings.HasSuffix(term, "-") {
-			words, leads = strings.TrimSuffix(term, "-"), "-"
-		}
-		terms[i] = strings.NewReplacer("+", "%20", "-", "%2D").Replace(url.QueryEscape(words)) + leads
+func directive(lead, text string) string {
+	escape := func(words string) string {
+		return strings.NewReplacer("+", "%20", "-", "%2D").Replace(url.QueryEscape(words))
+	}
+	var terms []string
+	if lead != "" {
+		terms = append(terms, escape(lead)+"-")
+	}
+	for term := range strings.SplitSeq(text, " … ") {
+		terms = append(terms, escape(term))
 	}
 	return strings.Join(terms, ",")
 }

@@ -62,6 +62,7 @@ var pages = []string{
 
 var (
 	idPattern         = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+$`)
+	keywordPattern    = regexp.MustCompile(`\b(MUST|SHALL|REQUIRED|SHOULD|RECOMMENDED|MAY|OPTIONAL)\b`)
 	capabilityPattern = regexp.MustCompile(`^(server|client)\.[A-Za-z]+(\.[A-Za-z]+)?$`)
 )
 
@@ -81,7 +82,7 @@ func faults(r schema.Requirement) []string {
 	check(slices.Contains(bases, r.Basis), "the basis is unknown")
 	check((r.Standard != "") == (r.Basis == schema.ByStandard), "it names a standard without resting on one, or the other way round")
 	check(r.Position == "" || r.Basis == schema.ByStatement, "a position defends what needs none")
-	check(r.Text != "" || r.Basis != schema.ByKeyword, "it rests on a keyword, but does not say where")
+	check(r.Basis != schema.ByKeyword || keywordPattern.MatchString(r.Text), "it rests on a keyword that its text does not show")
 	switch must := r.Level.AsStrongAs(schema.Must); r.Basis {
 	case schema.ByStatement:
 		check(!must || r.Position != "", "no position says why a plain statement is "+string(r.Level))
@@ -89,7 +90,8 @@ func faults(r schema.Requirement) []string {
 		check(!must, "what only an example shows, or the text implies, is "+string(r.Level))
 	}
 	for _, s := range append([]schema.Source{r.Place()}, r.Sources...) {
-		for _, term := range strings.Split(s.Text, " … ") {
+		check(s.Lead == strings.TrimSuffix(s.Lead, "-"), "the hyphen after what leads to its text is that of a URL")
+		for _, term := range append(strings.Split(s.Text, " … "), s.Lead) {
 			check(term == strings.TrimSpace(term) && len(strings.Fields(term)) <= 8, "its text has more words than it needs to be found")
 		}
 	}
@@ -132,7 +134,7 @@ func TestCatalogue(t *testing.T) {
 // The checks of entries notice what they are for.
 func TestFaults(t *testing.T) {
 	good := schema.Requirement{
-		ID: "tools.list.unique", Level: schema.Must, Basis: schema.ByKeyword, Party: schema.Server, Page: "server/tools", Anchor: "listing-tools", Text: "It holds",
+		ID: "tools.list.unique", Level: schema.Must, Basis: schema.ByKeyword, Party: schema.Server, Page: "server/tools", Anchor: "listing-tools", Text: "It MUST hold",
 		Summary: "It holds.", Observable: true, How: "Try it.", Violation: "It does not hold.",
 	}
 	if got := faults(good); got != nil {
@@ -144,7 +146,8 @@ func TestFaults(t *testing.T) {
 		"level":           func(r *schema.Requirement) { r.Level = "must" },
 		"basis":           func(r *schema.Requirement) { r.Basis = "guess" },
 		"no place":        func(r *schema.Requirement) { r.Text = "" },
-		"long text":       func(r *schema.Requirement) { r.Text = "It … " + strings.Repeat("a ", 8) + "a" },
+		"no keyword":      func(r *schema.Requirement) { r.Text = "It … hold" },
+		"long text":       func(r *schema.Requirement) { r.Text = "It MUST … " + strings.Repeat("a ", 8) + "a" },
 		"plain statement": func(r *schema.Requirement) { r.Basis = schema.ByStatement },
 		"example":         func(r *schema.Requirement) { r.Basis = schema.ByExample },
 		"implied":         func(r *schema.Requirement) { r.Level, r.Basis = schema.MustNot, schema.ByImplication },
@@ -222,7 +225,7 @@ func TestURL(t *testing.T) {
 		site + "2025-06-18/basic/lifecycle#version-negotiation":     {Page: "basic/lifecycle", Anchor: "version-negotiation"},
 		site + "2025-06-18/basic#meta":                              {Page: "basic/index", Anchor: "meta"},
 		site + "2025-06-18/basic#meta:~:text=well%2Dknown,a%2C%20b": {Page: "basic/index", Anchor: "meta", Text: "well-known … a, b"},
-		site + "2025-06-18/basic#meta:~:text=Above-,It,1%2B1":       {Page: "basic/index", Anchor: "meta", Text: "Above- … It … 1+1"},
+		site + "2025-06-18/basic#meta:~:text=Above-,It,1%2B1":       {Page: "basic/index", Anchor: "meta", Lead: "Above", Text: "It … 1+1"},
 		site + "2025-06-18":                                         {Page: "index"},
 		site + "2025-06-18/schema#calltoolresult":                   {Page: "schema", Anchor: "calltoolresult"},
 		site + "2024-11-05/basic/transports#http-with-sse":          {Page: "2024-11-05/basic/transports", Anchor: "http-with-sse"},

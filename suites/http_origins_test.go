@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,7 +30,7 @@ func TestTrustedOrigins(t *testing.T) {
 		{"look-alikes as well", func(o string) bool { return strings.HasPrefix(o, app) }, []string{app}, result.Fail, result.Pass},
 		{"not the one", func(string) bool { return false }, []string{app}, result.Inconclusive, result.Inconclusive},
 		{"null on purpose", func(o string) bool { return o == "null" }, []string{"null"}, result.Pass, result.Skip},
-		{"null", func(o string) bool { return o == "null" }, nil, result.Pass, result.Fail},
+		{"null", func(o string) bool { return o == "null" }, nil, result.Pass, result.Warn},
 		{"all on purpose", func(string) bool { return true }, []string{"*"}, result.Skip, result.Skip},
 	} {
 		for over, path := range map[string]string{transport.NameHTTP: server.PathMCP, transport.NameSSE: server.PathSSE} {
@@ -64,5 +65,45 @@ func TestTrustedOrigins(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A finding on a server that can be reached from outside shows what answered there.
+func TestBoundToAllInterfaces(t *testing.T) {
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Skip(err)
+	}
+	handler := server.New(serverOptions()).HTTP()
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler}}
+	s.Start()
+	t.Cleanup(s.Close)
+	t.Cleanup(handler.Close)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "http.server.bind-localhost"
+	d := &transport.HTTP{Endpoint: transport.Endpoint{URL: "http://127.0.0.1:" + port + server.PathMCP}}
+	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: d, Settings: check.Settings{CallTools: check.CallNone}}, suites.Options{Selection: suites.Selection{Select: []string{id}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := run.Requirements[0]
+	if q.Verdict == result.Inconclusive {
+		t.Skip(q.Reason)
+	}
+	if q.Verdict != result.Warn || len(q.Findings) != 1 {
+		t.Fatalf("%s is %s: %s", id, q.Verdict, killmatrix.Why(q))
+	}
+	kinds := make(map[string]bool)
+	for _, e := range q.Findings[0].Evidence {
+		kinds[e.Kind] = true
+		if e.Kind == "http-request" && strings.Contains(e.Text, "POST http://127.0.0.1") {
+			t.Errorf("the evidence shows a request to the loopback address: %s", e.Text)
+		}
+	}
+	if !kinds["http-request"] || !kinds["http-response"] {
+		t.Errorf("the evidence does not show what answers outside: %v", q.Findings[0].Evidence)
 	}
 }

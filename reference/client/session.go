@@ -391,6 +391,13 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 			return x, &ClosedError{Awaited: awaited, Cause: end}
 		}
 	}
+	if x.Response == nil && p.session.Log().Transport == transport.NameSSE && p.Method != "initialize" && p.Method != p.session.NoOp() {
+		// The response is due on the event stream, whatever the status of the POST
+		// (2024-11-05/basic/transports#http-with-sse).
+		if p.session.Fence(ctx) == nil {
+			x = p.exchange()
+		}
+	}
 	return x, nil
 }
 

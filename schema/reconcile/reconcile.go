@@ -138,7 +138,7 @@ func (r *report) texts(spec *specification, requirements []schema.Requirement) {
 			if place.Text == "" || !spec.anchors[place.Page][place.Anchor] {
 				continue
 			}
-			found, missing := find(seen[place.Page], place.Text)
+			found, missing := find(seen[place.Page], place.Lead, place.Text)
 			switch {
 			case missing != "":
 				r.gap("%s: its text on page %s %s", req.ID, place.Page, missing)

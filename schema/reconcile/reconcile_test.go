@@ -193,19 +193,19 @@ func TestBlocks(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	page := blocks("# One\nServers SHOULD:\n- be kind. Or quick (e.g. soon).\n\n# Two\nServers SHOULD:\n- rest\n- be kind\n")
-	for text, want := range map[string]string{
-		"Servers SHOULD … be kind":          "Servers SHOULD: be kind. ",
-		"Two- … Servers SHOULD … be kind":   "Servers SHOULD: rest be kind",
-		"or quick":                          "Or quick (e.g. ",
-		"servers should … quick":            "Servers SHOULD: be kind. Or quick (e.g. ",
-		"Three- … Servers SHOULD … be kind": "",
-		"Server":                            "",
-		"Servers SHOULD … kin":              "",
-		"a … b … c":                         "",
+	for _, tt := range []struct{ lead, text, want string }{
+		{"", "Servers SHOULD … be kind", "Servers SHOULD: be kind. "},
+		{"Two", "Servers SHOULD … be kind", "Servers SHOULD: rest be kind"},
+		{"", "or quick", "Or quick (e.g. "},
+		{"", "servers should … quick", "Servers SHOULD: be kind. Or quick (e.g. "},
+		{"Three", "Servers SHOULD … be kind", ""},
+		{"", "Server", ""},
+		{"", "Servers SHOULD … kin", ""},
+		{"", "a … b … c", ""},
 	} {
-		found, missing := find(page, text)
-		if found == nil != (missing != "") || found == nil != (want == "") || found != nil && found.sentences != want {
-			t.Errorf("%s: got %+v, %q, want %q", text, found, missing, want)
+		found, missing := find(page, tt.lead, tt.text)
+		if found == nil != (missing != "") || found == nil != (tt.want == "") || found != nil && found.sentences != tt.want {
+			t.Errorf("%s: got %+v, %q, want %q", tt.text, found, missing, tt.want)
 		}
 	}
 }

@@ -110,12 +110,8 @@ type passage struct {
 // find looks for a text as a browser does that follows it as a text fragment: for
 // the first occurrence of the first words, and the next one of the last. It says
 // what is missing.
-func find(blocks []block, text string) (*passage, string) {
+func find(blocks []block, before, text string) (*passage, string) {
 	terms := strings.Split(text, " … ")
-	before := ""
-	if words, leads := strings.CutSuffix(terms[0], "-"); leads && len(terms) > 1 {
-		before, terms = words, terms[1:]
-	}
 	if len(terms) > 2 {
 		return nil, "has more than a beginning and an end"
 	}

@@ -28,14 +28,21 @@ func (t *T) Expect(actual any) *Expectation {
 	return &Expectation{t, actual, func(message string) { t.Fail("%s", message) }}
 }
 
-// Check is Expect for a requirement of its own, and lets the body go on.
+// Check is Expect for a requirement of its own, and lets the body go on: the evidence
+// so far was that of this finding.
 func (t *T) Check(id string, actual any) *Expectation {
-	return &Expectation{t, actual, func(message string) { t.Violation(id, message) }}
+	return &Expectation{t, actual, func(message string) {
+		t.Violation(id, message)
+		t.Clear()
+	}}
 }
 
 // WarnUnless is Check for what only warns, whatever the requirement's level.
 func (t *T) WarnUnless(id string, actual any) *Expectation {
-	return &Expectation{t, actual, func(message string) { t.Warning(id, message) }}
+	return &Expectation{t, actual, func(message string) {
+		t.Warning(id, message)
+		t.Clear()
+	}}
 }
 
 // Assume ends the body as inconclusive unless a value is as expected: it is the

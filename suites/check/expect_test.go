@@ -39,7 +39,7 @@ func TestExpectations(t *testing.T) {
 		{"described", func(t *T) { t.Expect(x).To(match.HaveErrorCode(-32601), "at the %dnd time", 2) }, Failed, "",
 			&finding{requirement: "first", message: "at the 2nd time, " + message}, false},
 		{"negated", func(t *T) { t.Expect(x).ToNot(match.HaveResult()) }, Failed, "",
-			&finding{requirement: "first", message: "ping was answered with a result, which was not expected"}, false},
+			&finding{requirement: "first", message: "ping was answered with a result; an error was expected"}, false},
 		{"negated otherwise", func(t *T) { t.Expect(x).ShouldNot(match.HaveError()); t.Expect(x).NotTo(match.HaveError()) }, Passed, "", nil, true},
 		{"composed", func(t *T) { t.Expect(x).To(gomega.Or(match.HaveError(), match.HaveResult())) }, Passed, "", nil, true},
 		{"check", func(t *T) { t.Check("third", x).To(match.HaveErrorCode(-32601)) }, Failed, "",
@@ -86,7 +86,7 @@ func TestWitness(t *testing.T) {
 		c.Check("first", []*wire.Event{{}, e}).ToNot(match.Carry("something", func(o *wire.Event) bool { return o == e }), "in silence")
 	}
 	for _, f := range c.rec.Record.Findings() {
-		if f.Message != "in silence, something came" || !slices.Equal(f.Evidence, []*wire.Event{e}) {
+		if f.Message != "in silence, something came, where none was expected" || !slices.Equal(f.Evidence, []*wire.Event{e}) {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -52,6 +53,9 @@ func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Respo
 	response := s.Response()
 	t.showStream(conn, s)
 	t.Show(response.Messages...)
+	if x := conn.Log().Carrier(s.Head); x != nil {
+		t.Show(x.Body())
+	}
 	if ctx.Err() != nil && t.Context.Err() == nil && len(response.Messages) == 0 {
 		t.Must(context.Cause(ctx))
 	}
@@ -84,7 +88,7 @@ func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
 	}
 }
 
-// Clear forgets the evidence so far: what follows does not concern it.
+// Clear forgets the evidence so far, but for premises: what follows does not concern it.
 func (t *T) Clear() { t.evidence = nil }
 
 // Endpoint returns where a target over HTTP is.
@@ -124,6 +128,35 @@ func (t *T) DialSSE(more http.Header) (head *wire.Event) {
 	}
 	return head
 }
+
+// HeadAt sends what opens a session to another URL, over the transport of the target, and
+// returns the head of the answer, or nil if none came. The headers of the user are not for
+// other hosts. The connection is closed with the check.
+func (t *T) HeadAt(url string) *wire.Event {
+	e, _ := t.Endpoint()
+	e.Redactor = t.redactor(e)
+	e.URL, e.Header, e.Timeout = url, nil, headTimeout
+	log := t.engine.Trace.Connect(t.Target.Transport, t.check.Name)
+	if t.Target.Transport == transport.NameSSE {
+		if conn, err := (&transport.SSE{Endpoint: e}).Dial(t.Context, log); err == nil {
+			t.extra = append(t.extra, client.New(conn, client.Options{Timeout: t.engine.Timeout}))
+		}
+	} else if conn, err := (&transport.HTTP{Endpoint: e}).Dial(t.Context, log); err == nil {
+		s := client.New(conn, client.Options{Timeout: headTimeout})
+		t.extra = append(t.extra, s)
+		_, _ = s.Initialize(t.Context)
+	}
+	for _, event := range log.Events() {
+		t.Show(event)
+		if event.Kind == wire.KindHTTPResponse {
+			return event
+		}
+	}
+	return nil
+}
+
+// headTimeout is how long the answer of another address is awaited.
+const headTimeout = 2 * time.Second
 
 // redactor returns the redactor of an endpoint, which must not take what the
 // check adds for a secret.

@@ -31,6 +31,7 @@ type T struct {
 	check    *Check
 	extra    []*client.Session // opened by the body
 	evidence []*wire.Event
+	premises []*wire.Event
 	// What Send sent since the last Fence and no answer is due to.
 	unawaited []*wire.Event
 	outcome   Outcome
@@ -68,6 +69,16 @@ func (t *T) Show(events ...*wire.Event) {
 	}
 }
 
+// Premise adds events that lead the evidence of all later findings: the declaration by
+// which an act is wrong, or the twin of a request that was accepted. Clear leaves them.
+func (t *T) Premise(events ...*wire.Event) {
+	for _, e := range events {
+		if e != nil && !slices.Contains(t.premises, e) {
+			t.premises = append(t.premises, e)
+		}
+	}
+}
+
 // Exercised records that requirements were exercised, in addition to those of the check.
 func (t *T) Exercised(ids ...string) {
 	for _, id := range ids {
@@ -92,6 +103,9 @@ func (t *T) Warning(id, message string, events ...*wire.Event) {
 func (t *T) proof(events []*wire.Event) []*wire.Event {
 	if len(events) == 0 {
 		events = t.evidence
+	}
+	if room := maxEvidence - len(t.premises); len(t.premises) > 0 && room > 0 {
+		return slices.Concat(t.premises, events[max(0, len(events)-room):])
 	}
 	if len(events) == 0 && t.Session != nil {
 		all := t.Session.Log().Events()

@@ -138,3 +138,13 @@ func inOrder(events ...*wire.Event) []*wire.Event {
 	slices.SortStableFunc(events, func(a, b *wire.Event) int { return a.Seq - b.Seq })
 	return slices.Compact(events)
 }
+
+// declaring returns events after the message of the handshake in which a party declared its
+// capabilities: the premise of what is wrong because of them.
+func declaring(c *Conversation, p wire.Party, events ...*wire.Event) []*wire.Event {
+	declaration := c.Init.Request
+	if p == wire.Server {
+		declaration = c.Init.Response
+	}
+	return inOrder(append(events, declaration)...)
+}

@@ -292,12 +292,8 @@ func judgeGates(c *Conversation, rec *Recorder) {
 		informed := c.informed(e)
 		for _, g := range gates {
 			if g.sender == e.From && g.method == e.Msg.Method && (g.declarer == e.From || informed) {
-				declaration := c.Init.Request
-				if g.declarer == wire.Server {
-					declaration = c.Init.Response
-				}
 				rec.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
-					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+dotted(g.path), inOrder(declaration, e)...)
+					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+dotted(g.path), declaring(c, g.declarer, e)...)
 			}
 		}
 	}

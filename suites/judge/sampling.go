@@ -83,7 +83,7 @@ func supports(x *Exchange) bool {
 
 func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Recorder) {
 	answer := x.Response.Msg
-	proof := inOrder(append(x.Events(), c.Init.Request)...)
+	proof := declaring(c, wire.Client, x.Events()...)
 	if answer.Kind == wire.Result && (declared || supports(x)) {
 		rec.Check(declared, f.declared, wire.Client, x.Method()+" was served although the client has not declared "+f.capability, proof...)
 		if !declared {
@@ -105,7 +105,7 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 		}
 		return
 	}
-	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but answers "+x.Method()+" with -32601", x.Events()...)
+	rec.Check(!unknown, f.honoured, wire.Client, "the client has declared "+f.capability+", but answers "+x.Method()+" with -32601", proof...)
 }
 
 var sampling = feature{

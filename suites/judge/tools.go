@@ -241,7 +241,7 @@ func judgeToolResult(c *Conversation, x *Exchange, t *tool, rec *Recorder) {
 	for _, block := range blocks {
 		if wire.At(block, "type") == "resource" {
 			rec.Check(c.Declared(wire.Server, "resources"), "tools.embedded-resource.resources-capability", wire.Server,
-				"a tool result embeds a resource, but the server does not declare resources", x.Events()...)
+				"a tool result embeds a resource, but the server does not declare resources", declaring(c, wire.Server, x.Events()...)...)
 		}
 	}
 }

@@ -129,7 +129,8 @@ type Requirement struct {
 	Party    string `json:"party"` // server, client, both, host or authorization-server
 	Page     string `json:"page"`  // path under the revision's folder, no extension
 	Anchor   string `json:"anchor"`
-	// Text finds the sentence on the page, as [schema.Source] has it.
+	// Lead and Text find the sentence on the page, as [schema.Source] has them.
+	Lead    string `json:"lead,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Summary string `json:"summary"`
 	// Observable is false for a requirement that no peer can see; its verdict
@@ -228,5 +229,5 @@ func (q *Requirement) URL(revision string) string {
 	if q.Page == ScriptPages || strings.HasPrefix(q.Page, ScriptPages+"/") {
 		return ""
 	}
-	return schema.Source{Page: q.Page, Anchor: q.Anchor, Text: q.Text}.URL(revision)
+	return schema.Source{Page: q.Page, Anchor: q.Anchor, Lead: q.Lead, Text: q.Text}.URL(revision)
 }

@@ -104,18 +104,20 @@ var completionChecks = []*check.Check{
 				t.Exercised("completion.capability.declared")
 				t.Skip("the server declares completions")
 			}
+			t.Premise(declaration(t))
 			c := completable{ref: map[string]any{"type": "ref/prompt", "name": noPrompt}, name: "argument"}
 			if all := listCompletables(t); len(all) > 0 {
 				c = all[0]
 			}
+			t.Clear()
 			x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
 			switch {
 			case offered(x):
-				t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although completions is not declared")
+				t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although the server does not declare completions")
 			case x.Result() != nil:
 				t.Note("completion/complete is answered without values, although completions is not declared")
 			default:
-				t.Expect(x).To(HaveErrorCode(-32601))
+				t.Expect(x).To(HaveErrorCode(-32601), "although the server does not declare completions")
 			}
 		},
 	},

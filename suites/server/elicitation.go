@@ -108,20 +108,24 @@ var elicitationChecks = []*check.Check{
 			}
 			noticed := false
 			for _, v := range []struct {
-				when string
-				fill func(request *wire.Event) (content map[string]any, marker string)
-			}{{"a value of the wrong type", wrongType}, {"a value outside its enum", outsideEnum}, {"a required member missing", withoutRequired}} {
-				if content, _ := v.fill(asked[0]); content == nil {
+				rule string
+				fill func(request *wire.Event) (content map[string]any, property, marker string)
+			}{{"type", wrongType}, {"enum", outsideEnum}, {"required", withoutRequired}} {
+				if content, _, _ := v.fill(asked[0]); content == nil {
 					continue // the form has no such rule
 				}
-				marker := ""
-				x, _ := converse(t, call, elicit, func(request *wire.Event) map[string]any {
-					content, m := v.fill(request)
-					marker = m
-					return map[string]any{"action": "accept", "content": content}
+				t.Clear()
+				property, marker, rule := "", "", ""
+				x, _ := converse(t, call, elicit, func(request *wire.Event) (answer map[string]any) {
+					answer = map[string]any{"action": "accept"}
+					answer["content"], property, marker = v.fill(request)
+					rule = quote(at(request.Msg.Params, "requestedSchema", "properties", property, v.rule))
+					return answer
 				}, client.Deliberately("*"))
 				if marker != "" && used(x, marker) {
-					t.Violation("elicitation.security.validate-content", "the tool "+quote(call.Tool)+" worked on with "+v.when)
+					t.Violation("elicitation.security.validate-content", fmt.Sprintf(
+						"the property %q, whose %s is %s, was filled in with %s, and the tool %q gave a result with that; an error or a result with isError was expected",
+						property, v.rule, rule, marker, call.Tool))
 				}
 				noticed = noticed || !worked(x)
 			}
@@ -139,7 +143,7 @@ var ofUser = regexp.MustCompile(`(?i)\buser\b|declin|cancel|reject|refus|dismiss
 
 // wrongType fills in a form with one value of the wrong type, which the marker
 // shows again.
-func wrongType(request *wire.Event) (content map[string]any, marker string) {
+func wrongType(request *wire.Event) (content map[string]any, property, marker string) {
 	content = form(request)
 	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -147,33 +151,33 @@ func wrongType(request *wire.Event) (content map[string]any, marker string) {
 		case "string":
 			const number = 471147114711
 			content[name] = number
-			return content, fmt.Sprint(number)
+			return content, name, fmt.Sprint(number)
 		case "number", "integer", "boolean":
 			const text = "mcpconform-unfitting"
 			content[name] = text
-			return content, text
+			return content, name, text
 		}
 	}
-	return content, ""
+	return content, "", ""
 }
 
 // outsideEnum fills in a form with one value that is not among those that are listed, or
 // returns nil.
-func outsideEnum(request *wire.Event) (content map[string]any, marker string) {
+func outsideEnum(request *wire.Event) (content map[string]any, property, marker string) {
 	const text = "mcpconform-outside-enum"
 	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if _, listed := at(properties[name], "enum").([]any); listed {
 			content = form(request)
 			content[name] = text
-			return content, text
+			return content, name, text
 		}
 	}
-	return nil, ""
+	return nil, "", ""
 }
 
 // withoutRequired leaves out what the form requires. No marker can show that.
-func withoutRequired(request *wire.Event) (content map[string]any, marker string) {
+func withoutRequired(request *wire.Event) (content map[string]any, property, marker string) {
 	content = form(request)
 	required, _ := at(request.Msg.Params, "requestedSchema", "required").([]any)
 	for _, r := range required {
@@ -181,5 +185,5 @@ func withoutRequired(request *wire.Event) (content map[string]any, marker string
 			delete(content, name)
 		}
 	}
-	return content, ""
+	return content, "", ""
 }

@@ -30,34 +30,47 @@ var httpSessionChecks = []*check.Check{
 			const id = "http.server.session-missing-400"
 			sessionID(t)
 			served(t, t.Do(plainRequest(t)), id)
-			without := http.Header{headerSession: nil}
-			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}}
-			if listens(t) {
-				requests = append(requests, transport.Request{Method: http.MethodGet})
+			type trial struct {
+				what    string
+				request func() transport.Request
+				answer  *transport.Response
 			}
-			refused := 0
-			var served []*transport.Response
-			for _, r := range requests {
+			trials := []*trial{
+				{what: "the POST of a request", request: func() transport.Request { return plainRequest(t) }},
+				{what: "the POST of a notification", request: func() transport.Request { return transport.Request{Body: []byte(strangeNotification)} }},
+			}
+			if listens(t) {
+				trials = append(trials, &trial{what: "a GET", request: func() transport.Request { return transport.Request{Method: http.MethodGet} }})
+			}
+			refused := ""
+			var served []*trial
+			for _, v := range trials {
 				t.Clear()
-				r.Header, r.Deliberate = without, []string{"*"}
-				switch got := t.Do(r); {
-				case got.Status/100 == 2 && slices.ContainsFunc(got.Events, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" }):
+				r := v.request()
+				r.Header, r.Deliberate = http.Header{headerSession: nil}, []string{"*"}
+				v.answer = t.Do(r)
+				switch status := v.answer.Status; {
+				case status/100 == 2 && slices.ContainsFunc(v.answer.Events, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" }):
 					// A GET may open the stream of the older transport at the same URL (basic/transports#backwards-compatibility).
-				case got.Status/100 == 2:
-					t.Note("a request without a session id is served")
-					served = append(served, got)
-				case r.Method == http.MethodGet && got.Status == http.StatusMethodNotAllowed:
+				case status/100 == 2:
+					served = append(served, v)
+				case r.Method == http.MethodGet && status == http.StatusMethodNotAllowed:
 					// 405 is one of the two answers to a GET (basic/transports#listening-for-messages-from-the-server).
-				case t.Check(id, got).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id"):
-					refused++
+				case r.Method != http.MethodGet && t.Do(v.request()).Status/100 != 2: // the twin of a GET is the listening stream
+				case t.Check(id, v.answer).To(HaveHTTPStatus(http.StatusBadRequest), "for %s without the session id, with which it is accepted", v.what):
+					refused = v.what
 				}
 			}
-			if refused == 0 {
-				t.Skip("the server serves requests without a session id")
-			}
-			for _, r := range served {
+			for _, v := range served {
+				if refused == "" {
+					t.Note("%s is served without a session id", v.what)
+					continue
+				}
 				t.Clear()
-				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "without a session id, although other requests need one")
+				t.Check(id, v.answer).To(HaveHTTPStatus(http.StatusBadRequest), "for %s without a session id, although %s needs one", v.what, refused)
+			}
+			if refused == "" {
+				t.Skip("the server serves requests without a session id")
 			}
 			// What becomes of an id that was never given is not said (docs/positions.md, unknown-session-id).
 			r := plainRequest(t)
@@ -88,16 +101,19 @@ var httpSessionChecks = []*check.Check{
 			if listening {
 				requests = append(requests, transport.Request{Method: http.MethodGet})
 			}
-			for i, r := range requests {
-				r.Deliberate = []string{"*"}
-				switch got := t.Do(r); {
-				case got.Status/100 == 2 && i == 0:
-					t.Violation(deletes, "the DELETE was answered with success, but the session continues")
-					fallthrough
-				default:
-					t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in an ended session")
-				}
+			if x := t.Session.Log().Carrier(r.Head); x != nil {
+				t.Premise(x.Events()...)
 			}
+			for i, r := range requests {
+				t.Clear()
+				r.Deliberate = []string{"*"}
+				got := t.Do(r)
+				if got.Status/100 == 2 && i == 0 {
+					t.Violation(deletes, "the DELETE was answered with success, but the session continues: a ping in it was served")
+				}
+				t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in a session that a DELETE has ended")
+			}
+			t.Clear()
 			// A second DELETE is idempotent in HTTP, so success only warns (docs/positions.md, second-delete).
 			t.WarnUnless(ended, t.Do(transport.Request{Method: http.MethodDelete, Deliberate: []string{"*"}})).
 				To(HaveHTTPStatus(http.StatusNotFound), "for the DELETE of an ended session")

@@ -322,6 +322,16 @@ func offered(x *client.Exchange) bool {
 	return false
 }
 
+// declaration returns the result of initialize, in which the server declares its capabilities.
+func declaration(t *check.T) *wire.Event {
+	for _, x := range t.Session.Log().Requests(wire.Client, "initialize") {
+		if x.Result() != nil {
+			return x.Response
+		}
+	}
+	return nil
+}
+
 // declaredBy names the requirement that a result to an undeclared feature's
 // request breaks.
 var declaredBy = map[string]string{
@@ -429,6 +439,7 @@ func init() {
 					t.Exercised(declaredBy[r.capability])
 					t.Skip("the server declares %s", r.capability)
 				}
+				t.Premise(declaration(t))
 				for _, c := range r.calls {
 					t.Clear()
 					x := t.Call(c.Method, c.Params, client.Deliberately("*"))
@@ -438,12 +449,12 @@ func init() {
 						if r.capability == "logging" || r.capability == "resources.subscribe" {
 							expect = t.WarnUnless // nothing is emitted by that alone; the rules see what is
 						}
-						expect(declaredBy[r.capability], x).ToNot(HaveResult(), "although %s is not declared", r.capability)
+						expect(declaredBy[r.capability], x).ToNot(HaveResult(), "although the server does not declare %s", r.capability)
 						return
 					case x.Result() != nil:
 						t.Note("%s is answered with a result that holds nothing, although %s is not declared", c.Method, r.capability)
 					case x.Error() != nil:
-						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "when %s is not declared", r.capability)
+						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "although the server does not declare %s", r.capability)
 					}
 				}
 			},

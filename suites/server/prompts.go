@@ -102,17 +102,25 @@ var promptChecks = []*check.Check{
 			tried := 0
 			for _, p := range prompts(t) {
 				required := requiredArguments(p)
+				if len(required) == 0 {
+					continue
+				}
 				full := promptParams(t, p)
-				if len(required) == 0 || t.Call("prompts/get", full).Result() == nil {
+				control := t.Call("prompts/get", full)
+				if control.Result() == nil {
 					continue
 				}
 				tried++
+				name, _ := p["name"].(string)
 				for _, missing := range required[:min(len(required), maxMutations)] {
+					t.Clear()
+					t.Show(t.Listed("prompts/list", "prompts", name))
+					t.Show(control.Events()...)
 					less := maps.Clone(full["arguments"].(map[string]any))
 					delete(less, missing)
 					x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": less}, client.Deliberately("*"))
-					t.Check("prompts.arguments.validated", x).ToNot(HaveResult(), "without the required argument %s", quote(missing))
-					if !t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602), "without the required argument %s", quote(missing)) {
+					t.Check("prompts.arguments.validated", x).ToNot(HaveResult(), "for the prompt %q without its required argument %s", name, quote(missing))
+					if !t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602), "for the prompt %q without its required argument %s", name, quote(missing)) {
 						break
 					}
 				}
@@ -140,6 +148,7 @@ var promptChecks = []*check.Check{
 				for name := range arguments {
 					wrong[name] = map[string]any{"not": []any{"a string"}}
 				}
+				t.Clear()
 				x := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": wrong}, client.Deliberately("*"))
 				t.Expect(x).ToNot(HaveResult(), "with arguments that are not strings")
 			}

@@ -69,15 +69,20 @@ var samplingChecks = []*check.Check{
 			working(t, call, createMessage, always(generation(nil)))
 			const marker = "~mcpconform~unchecked~"
 			noticed := false
-			for _, content := range []any{
-				map[string]any{"type": "mcpconform-unknown", "text": marker},
-				map[string]any{"type": "image", "mimeType": "image/png", "data": marker},
-				map[string]any{"type": "audio", "mimeType": "audio/wav", "data": marker},
-				map[string]any{"type": "text", "text": map[string]any{"not a text": marker}},
+			for _, v := range []struct {
+				wrong   string
+				content map[string]any
+			}{
+				{"has a type that does not exist", map[string]any{"type": "mcpconform-unknown", "text": marker}},
+				{"is an image whose data is not base64", map[string]any{"type": "image", "mimeType": "image/png", "data": marker}},
+				{"is audio whose data is not base64", map[string]any{"type": "audio", "mimeType": "audio/wav", "data": marker}},
+				{"is a text that is an object", map[string]any{"type": "text", "text": map[string]any{"not a text": marker}}},
 			} {
-				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": content})), client.Deliberately("*"))
+				t.Clear()
+				x, _ := converse(t, call, createMessage, always(generation(map[string]any{"content": v.content})), client.Deliberately("*"))
 				if used(x, marker) {
-					t.Violation("sampling.security.validate-content", "the tool "+quote(call.Tool)+" went on working with invalid content of type "+quote(at(content, "type")))
+					t.Violation("sampling.security.validate-content", "the content of the sampled message "+v.wrong+", and the tool "+quote(call.Tool)+
+						" gave a result with what it holds; an error or a result with isError was expected")
 				}
 				noticed = noticed || !worked(x)
 			}

@@ -86,10 +86,10 @@ var sseChecks = []*check.Check{
 func refuseLegacyOrigin(t *check.T, id, origin string) {
 	t.Clear()
 	header := http.Header{"Origin": {origin}}
-	t.Check(id, t.DialSSE(header)).To(BeTurnedDown(), "for a GET with a foreign origin")
+	t.Check(id, t.DialSSE(header)).To(BeTurnedDown(), "for a GET with the header Origin: %s", origin)
 	t.Clear()
 	t.Check(id, postLegacy(t, plainRaw(t, t.Session.NextID()), header, client.Deliberately("*"))).
-		To(BeTurnedDown(), "for a message with a foreign origin")
+		To(BeTurnedDown(), "for a POST with the header Origin: %s", origin)
 }
 
 // postLegacy posts a message with further headers and returns the head of what

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -292,8 +293,19 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 		return false
 	}
 	if worked(x) {
-		t.Violation("tools.security.validate-inputs", "tool "+quote(tool["name"])+" accepted arguments that break its schema: "+m.Detail,
-			append(control, x.Events()...)...)
+		// That inputs are validated need not mean that a member which the tool does not know is refused.
+		found := t.Violation
+		if m.Name == "additional-property" {
+			found = t.Warning
+		}
+		keyword := m.Keyword
+		if keyword == "false" { // the schema of a member that must not be there
+			keyword = "additionalProperties"
+		}
+		message := fmt.Sprintf("a call of the tool %s with arguments that break the keyword %s of its inputSchema (%s) was served; an error or a result with isError was expected",
+			quote(tool["name"]), keyword, m.Detail)
+		name, _ := tool["name"].(string)
+		found("tools.security.validate-inputs", message, slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
 		return false
 	}
 	if x.Error() != nil {

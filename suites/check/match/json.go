@@ -65,7 +65,7 @@ func (m *haveMember) FailureMessage(actual any) string {
 // NegatedFailureMessage implements types.GomegaMatcher.
 func (m *haveMember) NegatedFailureMessage(actual any) string {
 	_, name, _ := m.object(actual)
-	return fmt.Sprintf("%s has %s %s, which was not expected", name, m.name, wire.Show(m.want))
+	return fmt.Sprintf("%s has %s %s; another value, or none, was expected", name, m.name, wire.Show(m.want))
 }
 
 // equalJSON matches JSON that means the same.
@@ -93,7 +93,7 @@ func (m *equalJSON) FailureMessage(actual any) string {
 
 // NegatedFailureMessage implements types.GomegaMatcher.
 func (m *equalJSON) NegatedFailureMessage(actual any) string {
-	return "the same came: " + wire.Show(decoded(actual))
+	return "the same came, where something else was expected: " + wire.Show(decoded(actual))
 }
 
 // differences returns, a clause each, where two values mean something else in JSON.

@@ -105,7 +105,7 @@ func (a *answer) String() string {
 	}
 	switch {
 	case a.response == nil && a.status != 0:
-		return fmt.Sprintf("HTTP status %d", a.status)
+		return fmt.Sprintf("HTTP status %d and no JSON-RPC response on any stream", a.status)
 	case a.response == nil:
 		return "no answer"
 	case a.error() != nil:
@@ -156,8 +156,9 @@ func Evidence(actual any) []*wire.Event {
 
 // answered matches what answered a request.
 type answered struct {
-	fits func(*answer) bool
-	want string // what it was to be answered with
+	fits  func(*answer) bool
+	want  string // what it was to be answered with
+	other string // what it was to be answered with where it must not fit
 }
 
 // Match implements types.GomegaMatcher.
@@ -187,29 +188,29 @@ func (m *answered) NegatedFailureMessage(actual any) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s was answered with %s, which was not expected", a.request, a)
+	return fmt.Sprintf("%s was answered with %s; %s was expected", a.request, a, m.other)
 }
 
 // BeAnswered matches a request that got a JSON-RPC response, whatever it holds.
 func BeAnswered() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.response != nil }, "a JSON-RPC response"}
+	return &answered{func(a *answer) bool { return a.response != nil }, "a JSON-RPC response", "no JSON-RPC response"}
 }
 
 // HaveResult matches a request that got a result. Whether a tool failed, as its
 // result tells, is another matter.
 func HaveResult() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.result() != nil }, "a result"}
+	return &answered{func(a *answer) bool { return a.result() != nil }, "a result", "an error"}
 }
 
 // Succeed matches the call of a tool, or another request, that got a result
 // without isError.
 func Succeed() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.result() != nil && a.result()["isError"] != true }, "a plain result"}
+	return &answered{func(a *answer) bool { return a.result() != nil && a.result()["isError"] != true }, "a plain result", "an error or a result with isError"}
 }
 
 // HaveError matches a request that got a JSON-RPC error.
 func HaveError() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.error() != nil }, "a JSON-RPC error"}
+	return &answered{func(a *answer) bool { return a.error() != nil }, "a JSON-RPC error", "a result"}
 }
 
 // HaveErrorCode matches a request that got a JSON-RPC error with one of the codes.
@@ -217,22 +218,22 @@ func HaveErrorCode(codes ...int64) types.GomegaMatcher {
 	return &answered{func(a *answer) bool {
 		e := a.error()
 		return e != nil && e.HasCode && slices.Contains(codes, e.Code)
-	}, "error " + alternatives(codes)}
+	}, "error " + alternatives(codes), "a result or another error"}
 }
 
 // HaveHTTPStatus matches what HTTP answered with one of the statuses.
 func HaveHTTPStatus(statuses ...int) types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return slices.Contains(statuses, a.status) }, alternatives(statuses)}
+	return &answered{func(a *answer) bool { return slices.Contains(statuses, a.status) }, alternatives(statuses), "another status"}
 }
 
 // BeAccepted matches what HTTP answered with a status of success.
 func BeAccepted() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.status/100 == 2 }, "success"}
+	return &answered{func(a *answer) bool { return a.status/100 == 2 }, "success", "an error status"}
 }
 
 // BeTurnedDown matches what HTTP answered with the status of an error.
 func BeTurnedDown() types.GomegaMatcher {
-	return &answered{func(a *answer) bool { return a.status >= 400 }, "an error status"}
+	return &answered{func(a *answer) bool { return a.status >= 400 }, "an error status", "a status below 400"}
 }
 
 // alternatives joins what may stand in a place: 1, 2 or 3.

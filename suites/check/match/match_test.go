@@ -2,6 +2,7 @@ package match
 
 import (
 	"encoding/json"
+	"regexp"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -51,6 +52,9 @@ const (
 	told    = `{"jsonrpc":"2.0","method":"notifications/message"}`
 )
 
+// expectation is how each failure says what was expected.
+var expectation = regexp.MustCompile(`, not |; .+ was expected|, where .+ was expected| was expected, and |; it was to be `)
+
 func TestMatchers(t *testing.T) {
 	is := func(raw string) func(*wire.Event) bool {
 		return func(e *wire.Event) bool { return string(e.Raw) == raw }
@@ -64,43 +68,43 @@ func TestMatchers(t *testing.T) {
 		// ToNot where it does.
 		message string
 	}{
-		{"answered", BeAnswered(), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\"", which was not expected`},
-		{"not answered", BeAnswered(), exchange(400, ""), false, "ping was answered with HTTP status 400, not with a JSON-RPC response"},
+		{"answered", BeAnswered(), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\""; no JSON-RPC response was expected`},
+		{"not answered", BeAnswered(), exchange(400, ""), false, "ping was answered with HTTP status 400 and no JSON-RPC response on any stream, not with a JSON-RPC response"},
 		{"silence", BeAnswered(), exchange(0, ""), false, "ping was not answered; it was to be answered with a JSON-RPC response"},
-		{"result", HaveResult(), exchange(0, failed), true, "ping was answered with a result with isError, which was not expected"},
+		{"result", HaveResult(), exchange(0, failed), true, "ping was answered with a result with isError; an error was expected"},
 		{"error for a result", HaveResult(), exchange(200, refused), false, `ping was answered with error -32602: "Bad \"params\"", not with a result`},
 		{"result that is not an object", HaveResult(), exchange(0, odd), false, `ping was answered with the result "pong", not with a result`},
 		{"request for a response", HaveResult(), exchange(0, told), false, "ping was answered with a message that is not a response, not with a result"},
-		{"result over HTTP", HaveResult(), response(200, told, result), true, "the request was answered with HTTP status 200 and a result, which was not expected"},
+		{"result over HTTP", HaveResult(), response(200, told, result), true, "the request was answered with HTTP status 200 and a result; an error was expected"},
 		{"result with an error status", HaveResult(), response(500, result), false, "the request was answered with HTTP status 500, not with a result"},
-		{"success", Succeed(), exchange(0, result), true, "ping was answered with a result, which was not expected"},
+		{"success", Succeed(), exchange(0, result), true, "ping was answered with a result; an error or a result with isError was expected"},
 		{"tool that failed", Succeed(), exchange(0, failed), false, "ping was answered with a result with isError, not with a plain result"},
-		{"error", HaveError(), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\"", which was not expected`},
+		{"error", HaveError(), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\""; a result was expected`},
 		{"no error", HaveError(), exchange(0, result), false, "ping was answered with a result, not with a JSON-RPC error"},
 		{"code of a message", HaveErrorCode(-32700), message(refused), false, `the request was answered with error -32602: "Bad \"params\"", not with error -32700`},
-		{"code", HaveErrorCode(-32602), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\"", which was not expected`},
+		{"code", HaveErrorCode(-32602), exchange(0, refused), true, `ping was answered with error -32602: "Bad \"params\""; a result or another error was expected`},
 		{"other code", HaveErrorCode(-32601, -32002), exchange(0, refused), false, `ping was answered with error -32602: "Bad \"params\"", not with error -32601 or -32002`},
 		{"no code", HaveErrorCode(0), exchange(0, uncoded), false, `ping was answered with error "x": "", not with error 0`},
 		{"code of a result", HaveErrorCode(-1, -2, -3), exchange(0, result), false, "ping was answered with a result, not with error -1, -2 or -3"},
-		{"code over HTTP", HaveErrorCode(-32602), response(400, refused), true, "the request was answered with HTTP status 400 and error -32602, which was not expected"},
-		{"status", HaveHTTPStatus(400, 404), head(404), true, "the request was answered with HTTP status 404, which was not expected"},
+		{"code over HTTP", HaveErrorCode(-32602), response(400, refused), true, "the request was answered with HTTP status 400 and error -32602; a result or another error was expected"},
+		{"status", HaveHTTPStatus(400, 404), head(404), true, "the request was answered with HTTP status 404; another status was expected"},
 		{"other status", HaveHTTPStatus(401), response(200, result), false, "the request was answered with HTTP status 200 and a result, not with 401"},
-		{"accepted", BeAccepted(), response(202), true, "the request was answered with HTTP status 202, which was not expected"},
+		{"accepted", BeAccepted(), response(202), true, "the request was answered with HTTP status 202; an error status was expected"},
 		{"not accepted", BeAccepted(), head(302), false, "the request was answered with HTTP status 302, not with success"},
-		{"turned down", BeTurnedDown(), response(400), true, "the request was answered with HTTP status 400, which was not expected"},
+		{"turned down", BeTurnedDown(), response(400), true, "the request was answered with HTTP status 400; a status below 400 was expected"},
 		{"not turned down", BeTurnedDown(), exchange(200, result), false, "ping was answered with a result, not with an error status"},
-		{"member", HaveMember("n", 1), exchange(0, result), true, "the result of ping has n 1, which was not expected"},
+		{"member", HaveMember("n", 1), exchange(0, result), true, "the result of ping has n 1; another value, or none, was expected"},
 		{"other member", HaveMember("isError", true), exchange(0, result), false, "the result of ping has isError false, not true"},
 		{"no member", HaveMember("none", "x"), map[string]any{}, false, `the object has no member none; "x" was expected`},
 		{"member of an error", HaveMember("isError", true), exchange(0, refused), false, `ping was answered with error -32602: "Bad \"params\"", not with a result whose isError is true`},
-		{"same JSON", EqualJSON([]any{1, "a"}), []any{json.Number("1.0"), "a"}, true, `the same came: [1.0,"a"]`},
+		{"same JSON", EqualJSON([]any{1, "a"}), []any{json.Number("1.0"), "a"}, true, `the same came, where something else was expected: [1.0,"a"]`},
 		{"other items", EqualJSON([]any{"a", "b"}), []any{"a", "c"}, false, `what came differs: /1 is "c", not "b"`},
 		{"one item less", EqualJSON([]any{"a", "b"}), []any{"a"}, false, `what came differs: /1 is missing, where "b" was expected`},
 		{"one item more", EqualJSON([]any{"a"}), []any{"x", "a"}, false, `what came differs: /0 is "x", where nothing was expected`},
 		{"many differences", EqualJSON(map[string]any{"a/": 1, "b": 2, "c": 3, "d": nil}), map[string]any{"a/": 2, "b": nil, "c": json.Number("9007199254740993"), "e": "x"}, false, ""},
 		{"null", EqualJSON(nil), "x", false, `what came differs: it is "x", not null`},
 		{"large numbers", EqualJSON(json.Number("9007199254740992")), json.Number("9007199254740993"), false, "what came differs: it is 9007199254740993, not 9007199254740992"},
-		{"message", Carry("a log message", is(told)), []*wire.Event{message(result), message(told)}, true, "a log message came"},
+		{"message", Carry("a log message", is(told)), []*wire.Event{message(result), message(told)}, true, "a log message came, where none was expected"},
 		{"no message", Carry("a log message", is(told)), []*wire.Event{message(result)}, false, "a log message was expected, and did not come"},
 		{"nothing at all", Carry("a log message", is(told)), []*wire.Event(nil), false, "a log message was expected, and did not come"},
 	} {
@@ -112,6 +116,9 @@ func TestMatchers(t *testing.T) {
 		text := tt.matcher.FailureMessage
 		if got {
 			text = tt.matcher.NegatedFailureMessage
+		}
+		if said := text(tt.actual); !expectation.MatchString(said) {
+			t.Errorf("%s: it does not say what was expected: %s", tt.name, said)
 		}
 		if tt.message != "" && text(tt.actual) != tt.message {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, text(tt.actual), tt.message)

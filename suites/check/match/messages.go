@@ -40,7 +40,7 @@ func (m *carry) Match(actual any) (bool, error) {
 func (m *carry) FailureMessage(any) string { return m.what + " was expected, and did not come" }
 
 // NegatedFailureMessage implements types.GomegaMatcher.
-func (m *carry) NegatedFailureMessage(any) string { return m.what + " came" }
+func (m *carry) NegatedFailureMessage(any) string { return m.what + " came, where none was expected" }
 
 // Evidence returns the message that fits.
 func (m *carry) Evidence() []*wire.Event {

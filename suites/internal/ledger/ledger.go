@@ -108,7 +108,7 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	k := Key{q.ID, l.Party}
 	r := result.Requirement{
 		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard,
-		Party: string(q.Party), Page: q.Page, Anchor: q.Anchor, Text: q.Text,
+		Party: string(q.Party), Page: q.Page, Anchor: q.Anchor, Lead: q.Lead, Text: q.Text,
 		Summary: q.Summary, Observable: q.Observable, Checks: l.served[k],
 	}
 	e := l.record[k]

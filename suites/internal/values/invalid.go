@@ -25,6 +25,8 @@ type Mutation struct {
 	// Pointer is the JSON pointer of the place that breaks the rule. For a member that
 	// is missing or must not be there it is that of the object.
 	Pointer string
+	// Keyword is the keyword of JSON Schema that is broken.
+	Keyword string
 	// Detail says in plain words what is wrong, as in `member "a" is missing`.
 	Detail string
 	// Value is the whole value. Mutations share parts of their values, so it
@@ -203,7 +205,7 @@ func (b *breaker) try(r rule, pointer string, value any) bool {
 	default:
 		return false
 	}
-	b.list = append(b.list, Mutation{Name: r.name, Pointer: pointer, Detail: list[0].Message, Value: value})
+	b.list = append(b.list, Mutation{Name: r.name, Pointer: pointer, Keyword: list[0].Keyword, Detail: list[0].Message, Value: value})
 	return true
 }
 
