@@ -7,6 +7,7 @@
 //	targets show [flags] TARGET TRANSPORT [SERVER ARG…]
 //	targets stability [-n N] [-load] [-doc FILE] [TARGET…]   run again and again: which verdicts differ
 //	targets race [-n N] [-doc FILE]                          beside the official package: time and memory
+//	targets interop [-doc FILE] DIR                          what the runs found whose results are in DIR
 //
 // Installed things go to $MCPCONFORM_TARGETS, by default the user's cache folder
 // mcpconform/targets. What is already there at the pinned versions is left alone, and
@@ -47,7 +48,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race"
+	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race | interop DIR"
 	if len(args) == 0 {
 		return errors.New(usage)
 	}
@@ -73,6 +74,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return stability(ctx, in, repo, args[1:], out)
 	case "race":
 		return race(ctx, in, repo, args[1:], out)
+	case "interop":
+		return interop(in, args[1:], out)
 	}
 	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 }

@@ -66,7 +66,10 @@ func TestReplaceBetween(t *testing.T) {
 
 // TestDocuments sees that the pages have the places that the commands write to.
 func TestDocuments(t *testing.T) {
-	for path, names := range map[string][]string{"../../docs/stability.md": {"idle", "busy"}, "../../docs/performance.md": {"race"}} {
+	for path, names := range map[string][]string{
+		"../../docs/stability.md": {"idle", "busy"}, "../../docs/performance.md": {"race"},
+		"../../docs/interop.md": {"servers", "clients", "findings on servers", "findings on clients"},
+	} {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
