@@ -98,12 +98,12 @@ func TestBoundToAllInterfaces(t *testing.T) {
 	}
 	kinds := make(map[string]bool)
 	for _, e := range q.Findings[0].Evidence {
-		kinds[e.Kind] = true
+		kinds[e.From+" "+e.Kind] = true
 		if e.Kind == "http-request" && strings.Contains(e.Text, "POST http://127.0.0.1") {
 			t.Errorf("the evidence shows a request to the loopback address: %s", e.Text)
 		}
 	}
-	if !kinds["http-request"] || !kinds["http-response"] {
+	if !kinds["client http-request"] || !kinds["server http-response"] || !kinds["server message"] {
 		t.Errorf("the evidence does not show what answers outside: %v", q.Findings[0].Evidence)
 	}
 }

@@ -146,13 +146,16 @@ func (t *T) HeadAt(url string) *wire.Event {
 		t.extra = append(t.extra, s)
 		_, _ = s.Initialize(t.Context)
 	}
+	var head *wire.Event
 	for _, event := range log.Events() {
 		t.Show(event)
 		if event.Kind == wire.KindHTTPResponse {
-			return event
+			head = event
+		} else if head != nil && event.From == wire.Server {
+			break // the first that comes with the head tells who answers
 		}
 	}
-	return nil
+	return head
 }
 
 // headTimeout is how long the answer of another address is awaited.
