@@ -109,13 +109,13 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 	fmt.Fprintln(b)
 	names, rows := m.pages()
 	for _, name := range names {
-		fmt.Fprintf(b, "## %s\n\n| Requirement | Level |", mdCell(line(name, limitName)))
+		fmt.Fprintf(b, "## %s\n\n| Requirement | Level | Basis |", mdCell(line(name, limitName)))
 		for i := range m.views {
 			fmt.Fprintf(b, " %d |", i+1)
 		}
-		fmt.Fprintf(b, "\n| --- | --- |%s\n", strings.Repeat(" --- |", len(m.views)))
+		fmt.Fprintf(b, "\n| --- | --- | --- |%s\n", strings.Repeat(" --- |", len(m.views)))
 		for _, row := range rows[name] {
-			fmt.Fprintf(b, "| %s | %s |", row.of.mdLink(row.any), mdCell(line(row.any.Level, limitName)))
+			fmt.Fprintf(b, "| %s | %s | %s |", row.of.mdLink(row.any), mdCell(line(row.any.Level, limitName)), mdCell(basis(row.any)))
 			for i, q := range row.cells {
 				if q == nil {
 					fmt.Fprint(b, " |")
@@ -129,6 +129,15 @@ func MatrixMarkdown(w io.Writer, runs []*result.Run) error {
 		fmt.Fprintln(b)
 	}
 	return b.Flush()
+}
+
+// graded returns the level of a requirement and what it rests on.
+func graded(q *result.Requirement) string {
+	level := line(q.Level, limitName)
+	if b := basis(q); b != "" {
+		level += ", " + b
+	}
+	return level
 }
 
 // MatrixConsole writes several runs side by side for people: the runs with
@@ -179,7 +188,7 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 				o := m.views[i].outcome(q)
 				cells.WriteString("  " + c.paint(o.mark(), o.style()))
 			}
-			c.prose(cells.String()+"  ", 3*len(runs)+4, line(row.any.ID, limitName)+" ("+line(row.any.Level, limitName)+")", "")
+			c.prose(cells.String()+"  ", 3*len(runs)+4, line(row.any.ID, limitName)+" ("+graded(row.any)+")", "")
 		}
 	}
 	c.println("")
