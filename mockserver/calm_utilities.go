@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -297,8 +298,16 @@ var loggingOddities = []Oddity{
 	},
 	{
 		ID: "logging.no-logger", Summary: "Log messages do not name a logger.",
-		Why: "The name is optional.", Source: at("schema#loggingmessagenotification"),
-		Apply: params("notifications/message", lacking("logger")),
+		Why: "The name is optional.", Source: at("schema#loggingmessagenotification"), Changes: "log messages",
+		Untried: []string{"logging.server.consistent-loggers"},
+		Apply:   params("notifications/message", lacking("logger")),
+	},
+	{
+		ID: "logging.loggers-many", Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
+		Why: "What a name stands for is up to the server, as long as it keeps to it.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log messages",
+		Apply: params("notifications/message", func(p object) {
+			p["logger"] = "tools." + strconv.Itoa(len(fmt.Sprint(p["data"]))) + "." + fmt.Sprint(p["level"])
+		}),
 	},
 	{
 		ID: "logging.logger-odd", Summary: "The logger is an empty string, or one with spaces, dots and an emoji.",

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,16 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 
 // server/utilities/logging
 var loggingFaults = []Fault{
+	{
+		ID: "logging.logger-spelled-twice", Requirement: "logging.server.consistent-loggers",
+		Summary: "Every other log message spells the name of its logger with a capital.",
+		Apply: sending(server.OnMessage("notifications/message", func(out *server.Outgoing) []*server.Outgoing {
+			if name, ok := out.Params()["logger"].(string); ok && name != "" && count(out.Session, "logged")%2 == 0 {
+				out.Params()["logger"] = strings.ToUpper(name[:1]) + name[1:]
+			}
+			return []*server.Outgoing{out}
+		})),
+	},
 	{
 		ID: "logging.flood", Requirement: "logging.rate-limit",
 		Summary: "The first call of a tool logs more than a thousand messages.",

@@ -322,6 +322,17 @@ var utilityFaults = []Fault{
 		}),
 	},
 	{
+		ID: "completion.flood", Requirement: "completion.client.debounce", Transports: overStdio,
+		Summary: "The client requests the same completion more than a thousand times in a row.",
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			for range flood {
+				_, _ = s.Call(ctx, "completion/complete", object{
+					"ref": object{"type": "ref/prompt", "name": "greeting"}, "argument": object{"name": "name", "value": ""},
+				})
+			}
+		}),
+	},
+	{
 		ID: "ping.one-at-a-time", Requirement: "architecture.client.routing", Scenario: requests,
 		Summary:    "Requests of the server stay unanswered.",
 		Apply:      dropping(answers),

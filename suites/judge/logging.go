@@ -12,6 +12,7 @@ import (
 
 var loggingRules = []Rule{
 	{Name: "log level", Requirements: []string{"logging.filter.none-below"}, Judge: judgeLogLevel},
+	{Name: "logger names", Requirements: []string{"logging.server.consistent-loggers"}, Judge: judgeLoggers},
 	{
 		Name: "log contents", Requirements: []string{"logging.security.no-credentials", "logging.security.no-personal-data"},
 		Judge: judgeLogContents,
@@ -151,4 +152,34 @@ func mentions(v any, texts []string) bool {
 		}
 	}
 	return false
+}
+
+// maxLoggers bounds how many names are remembered.
+const maxLoggers = 10_000
+
+// judgeLoggers judges that a logger does not go by two spellings
+// (server/utilities/logging#implementation-considerations): names that differ in case and
+// in the marks between words alone are taken for one.
+func judgeLoggers(c *Conversation, rec *Recorder) {
+	const id = "logging.server.consistent-loggers"
+	first := make(map[string]*wire.Event)
+	told := make(map[string]bool)
+	for _, e := range c.notifications(wire.Server, "notifications/message") {
+		name, ok := wire.At(e.Msg.Params, "logger").(string)
+		if !ok {
+			continue
+		}
+		same := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
+		before := first[same]
+		switch {
+		case before == nil && len(first) < maxLoggers:
+			first[same] = e
+		case before == nil || same == "" || told[name]:
+		case wire.At(before.Msg.Params, "logger") == name:
+			rec.Pass(id, wire.Server)
+		default:
+			told[name] = true
+			rec.Fail(id, wire.Server, "the logger "+wire.Quote(name, 60)+" was spelled otherwise before", before, e)
+		}
+	}
 }

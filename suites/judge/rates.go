@@ -17,7 +17,7 @@ const flood = 1000
 var rateRules = []Rule{
 	{
 		Name:         "rates",
-		Requirements: []string{"ping.not-excessive", "progress.rate-limit", "logging.rate-limit"},
+		Requirements: []string{"ping.not-excessive", "progress.rate-limit", "logging.rate-limit", "completion.client.debounce"},
 		Judge:        judgeRates,
 	},
 	{Name: "progress message", Requirements: []string{"progress.message-readable"}, Judge: judgeProgressMessage},
@@ -29,6 +29,7 @@ var limited = map[string]string{
 	"ping":                   "ping.not-excessive",
 	"notifications/progress": "progress.rate-limit",
 	"notifications/message":  "logging.rate-limit",
+	"completion/complete":    "completion.client.debounce",
 }
 
 func judgeRates(c *Conversation, rec *Recorder) {
