@@ -8,6 +8,7 @@
 //	targets stability [-n N] [-load] [-doc FILE] [TARGET…]   run again and again: which verdicts differ
 //	targets race [-n N] [-doc FILE]                          beside the official package: time and memory
 //	targets interop [-doc FILE] DIR                          what the runs found whose results are in DIR
+//	targets scale [-n N] [-doc FILE]                         on servers that grow: time and memory
 //
 // Installed things go to $MCPCONFORM_TARGETS, by default the user's cache folder
 // mcpconform/targets. What is already there at the pinned versions is left alone, and
@@ -48,9 +49,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race | interop DIR"
+	const usage = "usage: targets install [NAME…] | list | show TARGET TRANSPORT [SERVER ARG…] | stability [TARGET…] | race | scale | interop DIR"
 	if len(args) == 0 {
 		return errors.New(usage)
+	}
+	if args[0] == scaleServer {
+		return serveScale(ctx, args[1:])
 	}
 	in, repo, err := open()
 	if err != nil {
@@ -76,6 +80,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return race(ctx, in, repo, args[1:], out)
 	case "interop":
 		return interop(in, args[1:], out)
+	case "scale":
+		return scale(ctx, in, repo, args[1:], out)
 	}
 	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 }

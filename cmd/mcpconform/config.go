@@ -77,6 +77,7 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	if c.Limits.Total > 0 {
 		f.bytes.Run = c.Limits.Total
 		f.bytes.Total = min(f.bytes.Total, c.Limits.Total)
+		boundMemory(c.Limits.Total)
 	}
 	var err error
 	if f.expected, err = f.verdict.expected(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,7 +21,7 @@ const (
 	// hostileLimit is the limit of an answer with which hostile peers are met.
 	hostileLimit = 300 * time.Millisecond
 	// most memory that a run against a hostile peer may take, with the program itself.
-	hostileMemory = 512 << 20
+	hostileMemory = 400 << 20
 )
 
 // listen serves each connection of a peer that is not a proper server, and returns
@@ -319,5 +320,32 @@ func TestResetsAtAnyMoment(t *testing.T) {
 				o.wantHostile(t, exitNotConformant, "")
 			})
 		}
+	}
+}
+
+// TestMemoryIsBounded: what counts is what is kept, decoded, and what is written.
+func TestMemoryIsBounded(t *testing.T) {
+	if _, err := exec.LookPath("awk"); err != nil {
+		t.Skip("this system has no awk: ", err)
+	}
+	const shake = `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'; `
+	for name, endless := range map[string]string{
+		"notifications": `yes '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"a":{"b":1}}}}'`,
+		"requests":      `awk 'BEGIN{for(;;)printf "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}\n",++n}'`,
+		"long ids":      `awk 'BEGIN{x="x";for(i=0;i<20;i++)x=x x;for(;;)printf "{\"jsonrpc\":\"2.0\",\"id\":\"%s%d\",\"method\":\"ping\"}\n",x,++n}'`,
+		"large objects": `awk 'BEGIN{for(;;){printf "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":[";for(i=0;i<200000;i++)printf "{\"a\":{\"b\":1}},";print "0]}}"}}'`,
+		"long texts":    `awk 'BEGIN{x="x";for(i=0;i<20;i++)x=x x;for(;;){printf "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":\"";for(i=0;i<15;i++)printf x;print "\"}}"}}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := conduct(t, nil, "--timeout=2s", "--", "sh", "-c", shake+endless)
+			if o.code != exitNotConformant && o.code != exitIncomplete {
+				t.Errorf("exit code %d:\n%.2000s", o.code, o.files["stdout"])
+			}
+			// The race detector takes several times the memory.
+			if o.memory > hostileMemory && !raceDetector {
+				t.Errorf("it took %d MiB", o.memory>>20)
+			}
+			t.Logf("%d MiB", o.memory>>20)
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // Exit codes.
@@ -31,6 +32,7 @@ type exitError int
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func main() {
+	boundMemory(wire.DefaultLimits.Run)
 	ctx, stop := context.WithCancel(context.Background())
 	go interrupt(stop)
 	err := newRoot().ExecuteContext(ctx)
@@ -43,6 +45,15 @@ func main() {
 	default:
 		fmt.Fprintln(os.Stderr, "mcpconform: "+newRedactor(nil, os.Args[1:]).String(err.Error()))
 		os.Exit(exitUsage)
+	}
+}
+
+// boundMemory keeps what was thrown away from taking as much memory as what is kept of
+// a run, which is bounded. The environment wins.
+func boundMemory(kept int64) {
+	const rest = 64 << 20
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(kept + rest)
 	}
 }
 

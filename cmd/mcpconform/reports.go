@@ -1,7 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -170,34 +171,64 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 	return failed
 }
 
-// writeFile writes a report as a whole or not at all; "-" is stdout.
+// writeFile writes a report as a whole or not at all; "-" is stdout. Half a report could
+// be taken for a whole one, so it is written beside its place first. What is no file, such
+// as a pipe, is written to as it comes.
 func writeFile(path string, render func(io.Writer) error) error {
 	if path == "-" {
 		return render(os.Stdout)
 	}
-	var b bytes.Buffer
-	if err := render(&b); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if dir := filepath.Dir(path); dir != "." {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+	kept := os.FileMode(0) // of a file that is there
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
+	case !info.Mode().IsRegular():
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return fill(file, render)
+	default:
+		kept = info.Mode().Perm()
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
+		}
 	}
-	file, err := os.Create(path)
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
+		// A file can be there in a folder in which nothing else may be made.
+		if file, err = os.Create(path); err != nil {
+			return err
+		}
+		if err = fill(file, render); err != nil {
+			_ = os.Truncate(path, 0)
+		}
 		return err
 	}
-	_, err = file.Write(b.Bytes())
-	if err = errors.Join(err, file.Close()); err == nil {
-		return nil
+	err = fill(file, render)
+	if err == nil && kept != 0 {
+		err = os.Chmod(file.Name(), kept)
 	}
-	// Half a report could be taken for a whole one. A pipe and the like are left
-	// alone.
-	if info, failed := os.Lstat(path); failed == nil && info.Mode().IsRegular() {
-		_ = os.Remove(path)
+	if err == nil {
+		err = os.Rename(file.Name(), path)
 	}
-	return err
+	if err != nil {
+		_ = os.Remove(file.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// fill writes a report to a file and closes it.
+func fill(file *os.File, render func(io.Writer) error) error {
+	w := bufio.NewWriter(file)
+	err := render(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	return errors.Join(err, file.Close())
 }
 
 // consoleOptions fit the terminal, if it is one, at which the report is read.

@@ -18,6 +18,9 @@ const MaxDepth = 512
 // many times the bytes that it took on the wire.
 const MaxValues = 1 << 20
 
+// MaxDecoded is how many bytes the values of one text may take in memory.
+const MaxDecoded = 128 << 20
+
 // maxIssues bounds the issues kept for one text.
 const maxIssues = 32
 
@@ -28,6 +31,10 @@ var ErrDepth = errors.New("nested deeper than " + strconv.Itoa(MaxDepth) + " lev
 // ErrValues reports a text with more than MaxValues values: legal JSON that this
 // reader declines.
 var ErrValues = errors.New("more than " + strconv.Itoa(MaxValues) + " values in one text")
+
+// ErrDecoded reports a text whose values take more than MaxDecoded bytes: legal JSON that
+// this reader declines.
+var ErrDecoded = errors.New("decoded, more than " + strconv.Itoa(MaxDecoded>>20) + " MiB in one text")
 
 // SyntaxError reports a text that is not JSON as RFC 8259 defines it.
 type SyntaxError struct {
@@ -46,7 +53,7 @@ func (e *SyntaxError) Error() string {
 // names (the last one counts), bytes that are not UTF-8 and escaped surrogates
 // without their other half (both read as U+FFFD), a byte order mark. Anything
 // else that is not JSON is a *SyntaxError; too deep nesting is ErrDepth, too
-// many values are ErrValues.
+// many values are ErrValues or ErrDecoded.
 func Decode(raw []byte) (any, []Issue, error) {
 	d := decoder{raw: string(raw)}
 	v, err := d.decode()
@@ -74,10 +81,22 @@ type decoder struct {
 	raw    string // strings and numbers of the value are parts of it
 	pos    int
 	values int       // read so far
+	weight int       // of them in memory, beside the text
 	path   []segment // down to the value being read
 	result string    // the spelling of the member result of the whole text
 	issues []Issue
 }
+
+// What decoded values take in memory beside the text, of which strings and numbers are
+// parts: a map has groups of eight places, of which seven are filled before there are more.
+const (
+	mapWeight   = 48
+	groupWeight = 288
+	groupFill   = 7
+	sliceWeight = 24
+	itemWeight  = 16
+	textWeight  = 16
+)
 
 // segment is one step down into a value.
 type segment struct {
@@ -133,12 +152,16 @@ func (d *decoder) value(depth int) (any, error) {
 	if d.values++; d.values > MaxValues {
 		return nil, ErrValues
 	}
+	if d.weight > MaxDecoded {
+		return nil, ErrDecoded
+	}
 	switch c := d.raw[d.pos]; c {
 	case '{':
 		return d.object(depth + 1)
 	case '[':
 		return d.array(depth + 1)
 	case '"':
+		d.weight += textWeight
 		return d.str()
 	case 't':
 		return true, d.literal("true")
@@ -148,6 +171,7 @@ func (d *decoder) value(depth int) (any, error) {
 		return nil, d.literal("null")
 	default:
 		if c == '-' || c >= '0' && c <= '9' {
+			d.weight += textWeight
 			return d.number()
 		}
 		return nil, d.fail(fmt.Sprintf("unexpected %q", d.peekRune()))
@@ -173,6 +197,7 @@ func (d *decoder) object(depth int) (any, error) {
 	}
 	d.pos++
 	members := make(map[string]any)
+	defer func() { d.weight += mapWeight + (len(members)+groupFill-1)/groupFill*groupWeight }()
 	d.space()
 	if d.eat('}') {
 		return members, nil
@@ -219,6 +244,7 @@ func (d *decoder) array(depth int) (any, error) {
 	}
 	d.pos++
 	items := []any{}
+	defer func() { d.weight += sliceWeight + cap(items)*itemWeight }()
 	d.space()
 	if d.eat(']') {
 		return items, nil
@@ -318,6 +344,7 @@ func (d *decoder) escaped(start int) (string, error) {
 		case c == '"':
 			b.WriteString(d.text(start, d.pos, false))
 			d.pos++
+			d.weight += b.Cap()
 			return b.String(), nil
 		case c == '\\':
 			b.WriteString(d.text(start, d.pos, false))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -54,7 +55,7 @@ type IssueCode string
 const (
 	NotJSON         IssueCode = "not-json"
 	TooDeep         IssueCode = "too-deep"  // legal, but not read: see MaxDepth
-	TooLarge        IssueCode = "too-large" // legal, but not read: see MaxValues
+	TooLarge        IssueCode = "too-large" // legal, but not read: see MaxValues and MaxDecoded
 	DuplicateMember IssueCode = "duplicate-member"
 	InvalidUTF8     IssueCode = "invalid-utf8"
 	LoneSurrogate   IssueCode = "lone-surrogate"
@@ -206,24 +207,34 @@ type Message struct {
 	Issues []Issue
 	Batch  []*Message // the members of a batch
 
-	values int    // in the text
+	weight int    // of what is decoded, in memory
 	result string // as it is spelled
 }
+
+// decoding is held for texts from largeText on: several at a time would take many times
+// their length for what may be thrown away at once.
+var decoding sync.Mutex
+
+const largeText = 1 << 20
 
 // Parse reads one message. It never fails: Issues holds what is wrong, and the
 // other members what can be understood. The bytes belong to the message from then
 // on and must not be changed: its strings are parts of them.
 func Parse(raw []byte) *Message {
 	m := &Message{Raw: raw}
+	if len(raw) >= largeText {
+		decoding.Lock() // what is thrown away of one is there for the next
+		defer decoding.Unlock()
+	}
 	// A copy would double what a trace holds.
 	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw))}
 	v, err := d.decode()
-	m.Issues, m.values, m.result = d.issues, d.values, d.result
+	m.Issues, m.weight, m.result = d.issues, d.weight, d.result
 	switch {
 	case errors.Is(err, ErrDepth):
 		m.issue(TooDeep, "", err.Error())
 		return m
-	case errors.Is(err, ErrValues):
+	case errors.Is(err, ErrValues), errors.Is(err, ErrDecoded):
 		m.issue(TooLarge, "", err.Error())
 		return m
 	case err != nil:
@@ -231,6 +242,9 @@ func Parse(raw []byte) *Message {
 		return m
 	}
 	m.read(v)
+	if m.ID.str {
+		m.weight += len(m.ID.raw)
+	}
 	return m
 }
 

@@ -98,7 +98,7 @@ type Limits struct {
 }
 
 // DefaultLimits suit any honest target.
-var DefaultLimits = Limits{Message: 16 << 20, Total: 128 << 20, Events: 200_000, Run: 256 << 20}
+var DefaultLimits = Limits{Message: 16 << 20, Total: 128 << 20, Events: 200_000, Run: 192 << 20}
 
 // ErrFlood reports that the peer sent more than the limits allow.
 var ErrFlood = errors.New("the peer sent more than the limits allow")
@@ -179,6 +179,9 @@ func (l *Log) Limits() Limits { return l.limits }
 // limits are passed it returns ErrFlood, and keeps only ends and notes.
 func (l *Log) Append(e Event) (*Event, error) {
 	if e.Kind == KindMessage && e.Msg == nil {
+		if l.refuses() {
+			return nil, ErrFlood // unread
+		}
 		e.Msg = Parse(e.Raw)
 	}
 	l.trace.share(e.Msg)
@@ -239,6 +242,7 @@ func (t *Trace) share(m *Message) {
 	known, seen := t.results.LoadOrStore(m.result, m.Result)
 	if whole, ok := m.Value.(map[string]any); ok && seen {
 		m.Result, whole["result"] = known, known
+		m.weight = mapWeight + groupWeight
 	}
 }
 
@@ -255,6 +259,13 @@ func (l *Log) shared(h http.Header) http.Header {
 	}
 	l.heads = append(l.heads, h)
 	return h
+}
+
+// refuses reports whether no message is kept any more, and that is noted.
+func (l *Log) refuses() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flooded && l.cut && !l.stopped && !l.trace.Lossy
 }
 
 // Stop ends the record before the connection ends: from now on only a note with
@@ -299,8 +310,8 @@ func (l *Log) weigh(n int64) int64 {
 
 // The least memory that things take in addition to the peer's bytes.
 const (
-	weight         = 32  // a decoded value
 	eventWeight    = 256 // an event
+	messageWeight  = 256 // a message, without what it holds
 	exchangeWeight = 256 // what the conversation holds of a request
 )
 
@@ -308,7 +319,7 @@ const (
 func (e *Event) size() int64 {
 	n := eventWeight + len(e.Raw)
 	if e.Msg != nil {
-		n += weight * e.Msg.values
+		n += messageWeight + e.Msg.weight
 		if e.Msg.Kind == Request {
 			n += exchangeWeight
 		}

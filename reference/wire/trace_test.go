@@ -116,7 +116,7 @@ func TestWriteToFails(t *testing.T) {
 
 func TestReadTraceRefuses(t *testing.T) {
 	const start = `{"conn":"c1","seq":0,"t":0,"kind":"process-start","from":"server","transport":"stdio"}` + "\n"
-	limits := wire.Limits{Message: 100, Total: 3200, Events: 10}
+	limits := wire.Limits{Message: 100, Total: 5500, Events: 10}
 	message := func(raw string) string {
 		return `{"conn":"c1","kind":"message","from":"server","raw":"` + raw + `"}` + "\n"
 	}
@@ -137,7 +137,7 @@ func TestReadTraceRefuses(t *testing.T) {
 		{"SSE without fields", start + `{"conn":"c1","kind":"sse"}`, "line 2: the SSE event lacks"},
 		{"time before the run", start + `{"conn":"c1","kind":"note","t":-1}`, "line 2: member t is -1"},
 		{"time after all", start + `{"conn":"c1","kind":"note","t":1e300}`, "line 2: member t is 1e+300"},
-		{"more bytes than the limit", start + strings.Repeat(message(strings.Repeat("x", 99)), 12), "line 9: " + wire.ErrFlood.Error()},
+		{"more bytes than the limit", start + strings.Repeat(message(strings.Repeat("x", 99)), 12), "line 10: " + wire.ErrFlood.Error()},
 		{"more events than the limit", start + strings.Repeat(message(""), 12), "line 11: " + wire.ErrFlood.Error()},
 		{"endless line", start + `{"conn":"` + strings.Repeat("x", 2<<20), "line 2: it is longer than"},
 		{"endless blank", strings.Repeat(" ", 2<<20), "line 1: it is longer than"},
@@ -231,9 +231,9 @@ func TestLogLimits(t *testing.T) {
 		event  wire.Event
 		want   int // events that fit
 	}{
-		{"bytes", wire.Limits{Total: 3000, Events: 1000}, line(100), 7}, // what stands in a line counts as a value,
+		{"bytes", wire.Limits{Total: 4300, Events: 1000}, line(100), 7}, // what stands in a line counts as a value,
 		{"events", wire.Limits{Total: 1 << 20, Events: 5}, line(0), 5},
-		{"values", wire.Limits{Total: 40_000, Events: 1000}, wire.Event{
+		{"values", wire.Limits{Total: 100_000, Events: 1000}, wire.Event{
 			Kind: wire.KindMessage, From: wire.Server, Raw: []byte("[" + strings.Repeat("0,", 99) + "0]"),
 		}, 2}, // and not the hundred that its 200 bytes would allow
 		{"header", wire.Limits{Total: 1600, Events: 1000}, wire.Event{
@@ -268,7 +268,7 @@ func TestLogLimits(t *testing.T) {
 }
 
 func TestRunLimit(t *testing.T) {
-	trace := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: 3000})
+	trace := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: 3600})
 	event := wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: bytes.Repeat([]byte("x"), 1000)}
 	appendAll(t, trace.Connect("stdio", "first"), event)
 	second := trace.Connect("stdio", "second")
@@ -404,5 +404,13 @@ func TestTraceSharesWhatIsSaidAgain(t *testing.T) {
 	heads[0]["Mark"] = nil
 	if len(heads[1]) != 2 || len(heads[2]) != 1 {
 		t.Error("equal headers are held twice, or different ones once")
+	}
+}
+
+// What is decoded counts, not what it takes on the wire.
+func TestDecodedIsBounded(t *testing.T) {
+	m := wire.Parse([]byte(`{"jsonrpc":"2.0","method":"m","params":{"a":[` + strings.Repeat(`{"a":0},`, 500_000) + `0]}}`))
+	if !m.Has(wire.TooLarge) || m.Value != nil {
+		t.Errorf("half a million objects are read: %v", m.Issues)
 	}
 }
