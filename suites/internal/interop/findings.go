@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,9 +22,9 @@ type Findings struct {
 	// Objections say for each requirement what a maintainer could object, and why
 	// its findings stand all the same or are contested.
 	Objections map[string]string `yaml:"objections"`
-	// Timing lists requirements whose findings depend on which of two events
-	// happens first in a target, so that they may come or not.
-	Timing []string `yaml:"timing"`
+	// Timing says, of requirements whose findings depend on which of two events
+	// happens first in a target, so that they may come or not, which these are.
+	Timing map[string]string `yaml:"timing"`
 	// Targets holds, by target and transport, the verdicts fail, warn and error.
 	Targets map[string]map[string]result.Verdict `yaml:"targets"`
 
@@ -115,7 +114,7 @@ func (k *Findings) compare(key string, run *result.Run) (found map[string]result
 		if k.Objections[q.ID] == "" {
 			odd[fmt.Sprintf("%s: %s does not say what could be objected to it", q.ID, k.path)] = shown(q)
 		}
-		if slices.Contains(k.Timing, q.ID) {
+		if _, either := k.Timing[q.ID]; either {
 			continue
 		}
 		found[q.ID] = q.Verdict

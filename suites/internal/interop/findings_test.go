@@ -11,8 +11,11 @@ func TestFindingsAreArgued(t *testing.T) {
 	for _, path := range []string{"../../../fixtures/targets/findings.yaml", "../../../fixtures/targets/client-findings.yaml"} {
 		k := Load(t, path, false)
 		found := make(map[string]bool)
-		for _, id := range k.Timing {
+		for id, why := range k.Timing {
 			found[id] = true
+			if why == "" {
+				t.Errorf("%s does not say what the findings on %s depend on", path, id)
+			}
 		}
 		for _, verdicts := range k.Targets {
 			for id := range verdicts {
@@ -36,12 +39,12 @@ func TestFindingsAreArgued(t *testing.T) {
 func TestUpdateKeepsWhatIsWrittenByHand(t *testing.T) {
 	path := t.TempDir() + "/findings.yaml"
 	k := &Findings{
-		Reasons: map[string]string{"a": "why"}, Objections: map[string]string{"a": "what speaks against it"}, Timing: []string{"b"},
+		Reasons: map[string]string{"a": "why"}, Objections: map[string]string{"a": "what speaks against it"}, Timing: map[string]string{"b": "which comes first"},
 		path: path, update: true,
 	}
 	k.Save(t)
 	again := Load(t, path, false)
-	if !maps.Equal(again.Reasons, k.Reasons) || !maps.Equal(again.Objections, k.Objections) || !slices.Equal(again.Timing, k.Timing) {
+	if !maps.Equal(again.Reasons, k.Reasons) || !maps.Equal(again.Objections, k.Objections) || !maps.Equal(again.Timing, k.Timing) {
 		t.Errorf("got %+v, want %+v", again, k)
 	}
 }
