@@ -21,7 +21,7 @@ const (
 	// hostileLimit is the limit of an answer with which hostile peers are met.
 	hostileLimit = 300 * time.Millisecond
 	// most memory that a run against a hostile peer may take, with the program itself.
-	hostileMemory = 400 << 20
+	hostileMemory = 450 << 20
 )
 
 // listen serves each connection of a peer that is not a proper server, and returns

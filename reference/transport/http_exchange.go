@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -459,7 +460,7 @@ func (x *roundTrip) bodyEnd(resp *http.Response, n int64, err error) string {
 // should be one.
 func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) string {
 	limit := x.link.log.Limits().Message
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	raw, err := readBody(x.ctx, resp.Body, int64(limit)+1)
 	end := x.bodyEnd(resp, int64(len(raw)), err)
 	if len(raw) == 0 {
 		return end
@@ -480,6 +481,28 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 		return errFlooded.Error()
 	}
 	return end
+}
+
+// largeBodies holds an entry for each body that is read beyond largeBody bytes: all
+// together take several times what is kept of them.
+var largeBodies = make(chan struct{}, 4)
+
+const largeBody = 1 << 20
+
+// readBody reads a body up to a limit.
+func readBody(ctx context.Context, body io.Reader, limit int64) ([]byte, error) {
+	head, err := io.ReadAll(io.LimitReader(body, min(limit, largeBody)))
+	if err != nil || len(head) < largeBody || limit <= largeBody {
+		return head, err
+	}
+	select {
+	case largeBodies <- struct{}{}:
+	case <-ctx.Done():
+		return head, context.Cause(ctx)
+	}
+	defer func() { <-largeBodies }()
+	rest, err := io.ReadAll(io.LimitReader(body, limit-largeBody))
+	return slices.Concat(head, rest), err
 }
 
 // dueMessage reports whether the body of a response must be a message: over

@@ -1123,3 +1123,27 @@ func TestHTTPConcurrent(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// Long bodies are read a few at a time, and who waits for that ends with its request.
+func TestLongBodiesTakeTurns(t *testing.T) {
+	for range cap(largeBodies) {
+		largeBodies <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	long := strings.Repeat("x", largeBody+1)
+	if _, err := readBody(ctx, strings.NewReader(long), 2*largeBody); !errors.Is(err, context.Canceled) {
+		t.Errorf("the body is read although there is no room: %v", err)
+	}
+	if raw, err := readBody(ctx, strings.NewReader("short"), 2*largeBody); err != nil || string(raw) != "short" {
+		t.Errorf("a short body has to wait: %v", err)
+	}
+	for range cap(largeBodies) {
+		<-largeBodies
+	}
+	for limit, want := range map[int64]int{10: 10, largeBody: largeBody, largeBody + 1: largeBody + 1, 2 * largeBody: largeBody + 1} {
+		if raw, err := readBody(t.Context(), strings.NewReader(long), limit); err != nil || len(raw) != want {
+			t.Errorf("with limit %d, %d bytes are read: %v", limit, len(raw), err)
+		}
+	}
+}
