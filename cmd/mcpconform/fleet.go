@@ -137,7 +137,7 @@ func (f *serverFlags) member(cmd *cobra.Command, base config.Config, name, file 
 		return m, nil
 	case m.Err != nil:
 		m.code = exitUsage
-		return m, nil
+		return m, nil //nolint:nilerr // the member keeps it, and the others are tested all the same
 	}
 	if len(m.args) > 0 {
 		m.flags.http = httpFlags{transport: transportAuto} // --insecure and the like are for the others

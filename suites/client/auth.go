@@ -146,8 +146,6 @@ var authScenarios = []*Scenario{
 // elsewhere is a path of resource metadata that only the header names.
 const elsewhere = "/documents/about-this-resource"
 
-func onLocalhost(u *url.URL) { u.Host = "localhost:" + u.Port() }
-
 func redirecting(change func(url.Values)) *AuthorizationSetup {
 	return &AuthorizationSetup{Servers: []authserver.Options{{Redirect: change}}}
 }

@@ -7,8 +7,10 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -72,12 +74,17 @@ func Judge(logs []*wire.Log, options Options) Report {
 		if l.Transport == transport.NameOAuth {
 			continue // it holds no messages of the protocol
 		}
-		c := NewConversation(l)
+		c, found := NewConversation(l), make(Report)
 		for i := range rules {
-			rec := rules[i].recorder(report)
+			rec := rules[i].recorder(found)
 			rec.options, rec.trace = options, trace
 			rules[i].judge(c, rec)
 		}
+		if c.later() {
+			// What is wrong in this revision may be right in theirs.
+			maps.DeleteFunc(found, func(k Key, _ *ledger.Entry) bool { return !strings.HasPrefix(k.Requirement, "lifecycle.version.") })
+		}
+		report.Add(found)
 	}
 	return report
 }

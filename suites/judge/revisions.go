@@ -21,6 +21,11 @@ func (c *Conversation) Older() bool {
 	return revisionName.MatchString(c.Version) && c.Version < schema.Version
 }
 
+// later reports whether the two sides have settled on a published revision after ours.
+func (c *Conversation) later() bool {
+	return c.Initialized != nil && slices.Contains(schema.Published, c.Version) && c.Version > schema.Version
+}
+
 // metaVersion is where messages of later revisions name theirs.
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
