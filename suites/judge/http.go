@@ -409,6 +409,8 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
 			// How a client learns that the session has ended (#session-management).
 			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
+		case status >= 400 && !c.accepts():
+			rec.Note(id, wire.Server, fmt.Sprintf("the session serves nothing: the GET, as all that was sent, was refused with HTTP status %d", status))
 		case x.OK():
 			rec.Fail(id, wire.Server, "the GET was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
 		default:
@@ -556,6 +558,13 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		rec.Fail("http.client.reinitialize-on-404", wire.Client,
 			"requests still name a session that was answered with 404", append(lost.Events(), stuck.Events()...)...)
 	}
+}
+
+// accepts reports whether the server took any message after initialize.
+func (c *Conversation) accepts() bool {
+	return slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
+		return x.Method() == http.MethodPost && x.Request.Seq > c.Init.Response.Seq && x.OK()
+	})
 }
 
 // barePing reports whether a request is a ping without session and version, which
