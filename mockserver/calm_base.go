@@ -37,7 +37,7 @@ var spellingOddities = []Oddity{
 	{
 		ID: "spelling.newlines", Summary: "Line feeds and carriage returns stand between the tokens of the JSON text.",
 		Why: "Only stdio forbids newlines in a message.", Source: at("basic/transports#stdio"), Transports: []string{"http"},
-		Untried: []string{"progress.*", "logging.*", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
+		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
 		Apply:   all(inForm(server.AnswerJSON), spelling(speller{gap: "\r\n\t"}.spell)),
 	},
 	{

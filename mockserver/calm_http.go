@@ -130,7 +130,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.never-streams", Summary: "Each request is answered with JSON; requests of the server come on the listening stream.", Transports: overHTTP,
 		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
-		Untried: []string{"progress.*", "logging.*", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
+		Untried: []string{"progress.*", "logging.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.late-response", "progress.token.echo", "progress.value-increases", "progress.token.active-request", "progress.in-progress", "progress.stop", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "logging.filter.all-above", "schema.cancelled-notification", "schema.logging-message-notification", "schema.progress-notification"},
 		Apply:   inForm(server.AnswerJSON),
 	},
 	{
@@ -180,7 +180,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.plain", Summary: "The server has neither GET nor DELETE, gives no ids, keeps nothing of its clients, and answers with JSON.", Transports: overHTTP,
 		Why: "All of that is optional.", Source: at("basic/transports#streamable-http"),
-		Untried: []string{"ping.not-excessive", "security.session.*", "progress.*", "logging.*", "base.*", "meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "logging.*", "pagination.server.stable-cursors", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "meta.attach.objects"},
+		Untried: []string{"ping.not-excessive", "security.session.*", "progress.*", "logging.*", "base.*", "meta.attach.result", "lifecycle.init.server-waits", "lifecycle.shutdown.by-transport", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "logging.*", "pagination.server.stable-cursors", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "meta.attach.objects"},
 		Apply:   all(inForm(server.AnswerJSON), stateless),
 	},
 	{

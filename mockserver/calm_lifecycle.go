@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -67,9 +68,35 @@ func afterInitialize(do func(s *server.Session)) apply {
 // basic/lifecycle
 var lifecycleOddities = []Oddity{
 	{
+		ID: "lifecycle.gives-up-soon", Summary: "The server gives its own requests up after two seconds.",
+		Why: "The text sets no time.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		Apply: func(o *server.Options) { o.CallTimeout = 2 * time.Second },
+	},
+	{
+		ID: "lifecycle.gives-up-late", Summary: "The server gives its own requests up a second later than others, and cancels them just after the call has ended.",
+		Why: "The text does not say what comes first.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		Apply: all(
+			func(o *server.Options) { o.CallTimeout = time.Minute + time.Second },
+			messages(cancelled, func(out *server.Outgoing) { out.Delay = 150 * time.Millisecond }),
+		),
+	},
+	{
+		ID: "lifecycle.goes-on-after-timeout", Summary: "A call goes on for five seconds, in which it reports what it does, after the request that it sent was given up.",
+		Why: "The server stops waiting for the response; what else it does is its own business.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		Apply: timedOut(func(ctx context.Context, r *server.Request) {
+			for range 5 {
+				r.Log("info", "tools", "going on without the client's answer")
+				if r.Sleep(ctx, time.Second) != nil {
+					return
+				}
+			}
+		}),
+		Untried: []string{"lifecycle.timeout.stop-waiting"},
+	},
+	{
 		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
 		Why: "Components other than the base protocol and the lifecycle MAY be implemented.", Source: at("basic/index"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
 		Apply:   onlyOffering(),
 	},
 	{
@@ -85,25 +112,25 @@ var lifecycleOddities = []Oddity{
 	{
 		ID: "lifecycle.only-prompts", Summary: "The server offers prompts and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-prompts-list-changed", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "prompts.list-changed.sent", "content.embedded.uri-valid", "completion.*", "logging.*", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "content.annotations.last-modified-format", "roots.list-changed.refetch", "roots.root.file-or-directory"},
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-prompts-list-changed", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "prompts.list-changed.sent", "content.embedded.uri-valid", "completion.*", "logging.*", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "content.annotations.last-modified-format", "roots.list-changed.refetch", "roots.root.file-or-directory"},
 		Apply:   onlyOffering("prompts"),
 	},
 	{
 		ID: "lifecycle.only-resources", Summary: "The server offers resources and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.list-changed.sent", "resources.updated.sent", "content.*", "prompts.*", "completion.*", "logging.*", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "resources.updated.only-subscribed", "roots.list-changed.refetch", "resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory"},
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "lifecycle.capability.server-emits-resources-list-changed", "lifecycle.capability.server-emits-resource-updates", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.list-changed.sent", "resources.updated.sent", "content.*", "prompts.*", "completion.*", "logging.*", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "resources.updated.only-subscribed", "roots.list-changed.refetch", "resources.updated.ends-with-unsubscribe", "roots.root.file-or-directory"},
 		Apply:   onlyOffering("resources"),
 	},
 	{
 		ID: "lifecycle.only-logging", Summary: "The server declares logging and nothing else.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "logging.filter.all-above", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "logging.*"},
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.set-level.replaces", "logging.filter.none-below", "logging.security.no-credentials", "logging.security.no-personal-data", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "logging.filter.all-above", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after", "logging.*"},
 		Apply:   onlyOffering("logging"),
 	},
 	{
 		ID: "lifecycle.only-completions", Summary: "The server declares completions, although it has neither prompts nor resources.",
 		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
-		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
+		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
 		Apply:   onlyOffering("completions"),
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -77,6 +78,25 @@ type ableKey struct{}
 // choosing answers initialize with a version of its own.
 func choosing(version func(asked string) string) apply {
 	return func(o *server.Options) { o.Behaviour.Lifecycle.Version = version }
+}
+
+// timedOut runs when a tool call is about to end because the client did not answer
+// what it asked.
+func timedOut(do func(ctx context.Context, r *server.Request)) apply {
+	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := next(ctx, r)
+		if o, ok := result.(object); ok && ctx.Err() == nil && strings.Contains(text(o), context.DeadlineExceeded.Error()) {
+			do(ctx, r)
+		}
+		return result, problem
+	})
+}
+
+type gaveUpKey struct{}
+
+// gaveUp says whether a request of the server has timed out.
+func gaveUp(s *server.Session) *atomic.Bool {
+	return s.Value(gaveUpKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 }
 
 // basic/lifecycle
@@ -243,6 +263,33 @@ var lifecycleFaults = []Fault{
 		Apply: unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
 			return m.Method == "tools/call" && wire.At(m.Params, "name") == "test_sampling" && !s.ClientHas("sampling")
 		}),
+	},
+	{
+		ID: "lifecycle.timeout-none", Requirement: "lifecycle.timeout.established",
+		Summary: "A tool waits for the answer of the client for a day.",
+		Apply:   func(o *server.Options) { o.CallTimeout = 24 * time.Hour },
+	},
+	{
+		ID: "lifecycle.timeout-uncancelled", Requirement: "lifecycle.timeout.cancel",
+		Summary: "The server does not cancel the requests that it gives up.",
+		Apply:   dropping(cancelled),
+	},
+	{
+		ID: "lifecycle.timeout-hangs", Requirement: "lifecycle.timeout.stop-waiting",
+		Summary: "A call goes on waiting after the server has cancelled the request that it waits for.",
+		Apply: timedOut(func(ctx context.Context, r *server.Request) {
+			r.Detach()
+			<-ctx.Done()
+		}),
+	},
+	{
+		ID: "lifecycle.timeout-deafens", Requirement: "lifecycle.error.request-timeout",
+		Summary:    "After a request of its own has timed out, the server answers nothing any more.",
+		Collateral: []string{"base.response.present"},
+		Apply: all(
+			timedOut(func(_ context.Context, r *server.Request) { gaveUp(r.Session).Store(true) }),
+			unresponsiveAfter(func(s *server.Session, _ *wire.Message) bool { return gaveUp(s).Load() }),
+		),
 	},
 	{
 		ID: "lifecycle.sampling-undeclared", Requirement: "lifecycle.capability.server-uses-sampling",

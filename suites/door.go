@@ -177,6 +177,10 @@ func ToolRole(name, tool string, arguments map[string]any) Option {
 	}
 }
 
+// GivesUpAfter says after what time at most the target gives up a request of its own
+// that is not answered. Waiting for longer is then reported.
+func GivesUpAfter(d time.Duration) Option { return func(s *suite) { s.settings.GivesUpAfter = d } }
+
 // Scenarios runs only the scenarios of these names or globs, beside the baseline.
 func Scenarios(names ...string) Option {
 	return func(s *suite) { s.scenarios = append(s.scenarios, names...) }
@@ -212,7 +216,7 @@ func ClientSuite(t *testing.T, c Client, options ...Option) {
 	t.Helper()
 	o := collect(options)
 	o.Target = c.target
-	report(t, o, ClientScenarios{Transport: c.transport, Launch: c.launch, Scenarios: o.scenarios})
+	report(t, o, ClientScenarios{Transport: c.transport, Launch: c.launch, Scenarios: o.scenarios, GivesUpAfter: o.settings.GivesUpAfter})
 }
 
 func collect(options []Option) *suite {

@@ -74,6 +74,7 @@ func conduct(ctx context.Context, over string, o server.Options) (*result.Run, e
 	defer stop()
 	settings := check.Settings{
 		CallTools: check.CallAll, ToolRoles: rolesOn(o), Secrets: referenceProfile.Secrets, Personal: referenceProfile.Personal,
+		GivesUpAfter: time.Minute, // as the reference server does
 	}
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization

@@ -58,7 +58,12 @@ func (s *serverRun) transport() string {
 }
 
 func (s *serverRun) limit(n int) time.Duration {
-	return runTime(n, cmp.Or(s.Timeout, client.DefaultTimeout))
+	limit := runTime(n, cmp.Or(s.Timeout, client.DefaultTimeout))
+	if patience := s.Settings.GivesUpAfter; patience > 0 {
+		// Two tools, and each once more, alone.
+		limit += 4 * (patience + 2*check.GivingUp)
+	}
+	return limit
 }
 
 func (s *serverRun) specs() ([]*tree.Spec, error) {

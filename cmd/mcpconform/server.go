@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,7 @@ type serverFlags struct {
 	http      httpFlags
 	callTools string
 	protected bool
+	givesUp   time.Duration
 	shard     shardFlags
 	fleet     fleetFlags
 
@@ -52,6 +54,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.shard.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.callTools, "call-tools", string(check.CallSafe), "which tools may be called: none, `safe` or all")
+	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the server gives up a request of its own after `TIME` at most, if nothing comes; waiting for longer is then reported")
 	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
 }
 
@@ -128,7 +131,7 @@ func (f *serverFlags) options() (serverRun, error) {
 	redactor := newRedactor(nil, nil)
 	redactor.Add(f.settings.Secrets...)
 	settings := f.settings
-	settings.CallTools = mode
+	settings.CallTools, settings.GivesUpAfter = mode, f.givesUp
 	return serverRun{suites.Options{
 		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
 		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,

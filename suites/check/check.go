@@ -47,6 +47,8 @@ type Needs struct {
 	Brief bool
 	// Long says that the check waits, on some servers, for a message that never comes.
 	Long bool
+	// Patient says that the check waits until the server gives up a request of its own.
+	Patient bool
 	// Late says that the check waits for what comes some time after a handshake, if at
 	// all: it is begun last, in a session that is no longer new.
 	Late bool

@@ -293,9 +293,20 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	return e.execute(ctx, c, s, time)
 }
 
+// GivingUp is how much later than it should a server may give up a request.
+const GivingUp = 2 * time.Second
+
+// limit is how long a check may take.
+func (e *Engine) limit(c *Check) time.Duration {
+	if c.Needs.Patient {
+		return checkTime*e.Timeout + e.Settings.GivesUpAfter + 2*GivingUp
+	}
+	return checkTime * e.Timeout
+}
+
 // execute runs the body of a check, for the first or a further time.
 func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int) attempt {
-	limit, cancel := context.WithTimeoutCause(ctx, checkTime*e.Timeout, errCheckTime)
+	limit, cancel := context.WithTimeoutCause(ctx, e.limit(c), errCheckTime)
 	defer cancel()
 	limit, abort := context.WithCancelCause(limit)
 	defer context.AfterFunc(e.liveness.gone, func() { abort(e.GivenUp()) })()

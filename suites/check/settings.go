@@ -3,6 +3,7 @@ package check
 import (
 	"regexp"
 	"slices"
+	"time"
 )
 
 // CallMode says which tools may be called.
@@ -46,6 +47,9 @@ type Settings struct {
 	TrustedOrigins []string
 	// Public says that the server is meant to be reachable from outside.
 	Public bool
+	// GivesUpAfter is the time after which the server gives up a request of its own that
+	// is not answered, at most; 0 if that is not known.
+	GivesUpAfter time.Duration
 	// Authorization says what is known about a server's protection.
 	Authorization Authorization
 }
