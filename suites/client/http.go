@@ -766,6 +766,9 @@ func (t *T) judgeStays(get *wire.Event) {
 	const id = "sse.client.fallback-stays-legacy"
 	for _, c := range t.Conversations {
 		for _, x := range c.HTTP {
+			if m := x.Message(); m != nil && m.Msg.Method == "initialize" {
+				continue // a further session begins like the first one
+			}
 			if x.Method() == http.MethodPost && x.Request.At > get.At && x.Request.HTTP.URL == get.HTTP.URL {
 				t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of the server", get, x.Request)
 				return

@@ -43,14 +43,20 @@ var joints = []joint{
 func (s *Scenario) Unit() string {
 	for _, j := range joints {
 		if slices.Contains(j.scenarios, s.Name) {
-			return jointPrefix + j.name
+			return j.title()
 		}
 	}
 	return s.Name
 }
 
-// jointPrefix stands before the name of a joint where a scenario's would be.
-const jointPrefix = "together/"
+// title is the name of the launch where a scenario's would be. A client may tell by it
+// whether the server is protected.
+func (j joint) title() string {
+	if strings.HasPrefix(j.scenarios[0], "auth/") {
+		return "auth/together/" + j.name
+	}
+	return "together/" + j.name
+}
 
 // jointRun is one launch for several scenarios.
 type jointRun struct {
@@ -74,7 +80,7 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 		if len(members) < 2 {
 			continue
 		}
-		together := &Scenario{Name: jointPrefix + j.name, Official: scenarios[members[0]].Official}
+		together := &Scenario{Name: j.title(), Official: scenarios[members[0]].Official}
 		run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes}, done: make(chan struct{})}
 		var parts []func(*ScenarioRun) server.Options
 		var setups []func() *AuthorizationSetup
