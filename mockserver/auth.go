@@ -114,6 +114,27 @@ func challenging(challenge func(metadata, code string) []string) apply {
 	return protecting(func(p *server.Protection) { p.Challenge = challenge })
 }
 
+// explaining adds parameters to the challenge of a token that was refused.
+func explaining(parameters string) func(metadata, code string) []string {
+	return func(metadata, code string) []string {
+		challenge := `Bearer resource_metadata="` + metadata + `"`
+		if code != "" {
+			challenge += `, error="` + code + `"` + parameters
+		}
+		return []string{challenge}
+	}
+}
+
+// refusingSpelling takes no token from an Authorization header that begins in a certain way.
+func refusingSpelling(beginning string) apply {
+	return protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if strings.HasPrefix(r.Header.Get("Authorization"), beginning) {
+			r.Header.Set("Authorization", "Bearer none")
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
 const issuerMetadata = "/.well-known/oauth-authorization-server"
 
 // issuing serves other metadata of the authorization server.
@@ -170,6 +191,7 @@ func openSession(fits func(r *http.Request) bool) apply {
 const (
 	challengeURL  = "auth.server.www-authenticate-metadata-url"
 	challengeCode = "auth.server.validation-failure-challenge"
+	codeStatus    = "auth.server.error-code-status"
 )
 
 // Authorization.
@@ -198,7 +220,7 @@ var authFaults = []Fault{
 		})),
 	},
 	{
-		ID: "auth.token-in-query", Requirement: "auth.server.missing-token-401", WarnOnly: true, Transports: overHTTP,
+		ID: "auth.token-in-query", Requirement: "auth.server.query-token-ignored", Transports: overHTTP,
 		Summary: "A token in the query is as good as one in the header.",
 		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
@@ -221,7 +243,7 @@ var authFaults = []Fault{
 	{
 		ID: "auth.no-challenge", Requirement: "auth.server.www-authenticate", Transports: overHTTP,
 		Summary:    "Answers with HTTP status 401 have no WWW-Authenticate header.",
-		Collateral: []string{challengeURL, challengeCode},
+		Collateral: []string{"auth.server.refusal-challenge", challengeURL, challengeCode},
 		Apply:      challenging(func(string, string) []string { return nil }),
 	},
 	{
@@ -403,14 +425,14 @@ var authFaults = []Fault{
 		}),
 	},
 	{
-		ID: "auth.scheme-case", Requirement: "auth.server.valid-token-accepted", Transports: overHTTP,
+		ID: "auth.scheme-case", Requirement: "auth.server.scheme-any-case", Transports: overHTTP,
 		Summary: "The scheme has to be spelled Bearer.",
-		Apply: protectedWith(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if strings.HasPrefix(r.Header.Get("Authorization"), "bearer ") {
-				r.Header.Set("Authorization", "Bearer none")
-			}
-			next.ServeHTTP(w, r)
-		})),
+		Apply:   refusingSpelling("bearer "),
+	},
+	{
+		ID: "auth.scheme-spaces", Requirement: "auth.server.scheme-any-case", WarnOnly: true, Transports: overHTTP,
+		Summary: "One space has to stand between the scheme and the token.",
+		Apply:   refusingSpelling("Bearer  "),
 	},
 	{
 		ID: "auth.any-token", Requirement: "auth.server.token-validated", Transports: overHTTP,
@@ -477,7 +499,8 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.expired-403", Requirement: "auth.server.expired-token-401", Transports: overHTTP,
-		Summary: "An expired token is refused with HTTP status 403.",
+		Summary:    "An expired token is refused with HTTP status 403.",
+		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if token == ExpiredToken {
 				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token", Text: "the token has expired"}
@@ -487,7 +510,8 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.invalid-token-403", Requirement: "auth.server.invalid-token-401", Transports: overHTTP,
-		Summary: "Tokens that are not known are refused with HTTP status 403.",
+		Summary:    "Tokens that are not known are refused with HTTP status 403.",
+		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if d == server.InvalidToken && token != ExpiredToken {
 				return &server.Denial{Status: http.StatusForbidden, Code: "invalid_token", Text: "who are you?"}
@@ -497,7 +521,8 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.invalid-token-500", Requirement: "auth.server.invalid-token-401", Transports: overHTTP,
-		Summary: "A JWT that cannot be verified ends in HTTP status 500.",
+		Summary:    "A JWT that cannot be verified ends in HTTP status 500.",
+		Collateral: []string{codeStatus},
 		Apply: judging(func(token string, _ *http.Request, d *server.Denial) *server.Denial {
 			if d == server.InvalidToken && jwt(token) != nil {
 				return &server.Denial{Status: http.StatusInternalServerError, Code: "invalid_token", Text: "cannot decode"}
@@ -507,7 +532,8 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.error-code", Requirement: challengeCode, Transports: overHTTP,
-		Summary: "The challenge for an invalid token has the error code insufficient_scope.",
+		Summary:    "The challenge for an invalid token has the error code insufficient_scope.",
+		Collateral: []string{codeStatus},
 		Apply: challenging(func(metadata, code string) []string {
 			challenge := `Bearer resource_metadata="` + metadata + `"`
 			if code != "" {
@@ -524,6 +550,51 @@ var authFaults = []Fault{
 		}),
 	},
 	{
+		ID: "auth.forbidden-without-challenge", Requirement: "auth.server.refusal-challenge", Transports: overHTTP,
+		Summary: "403 comes without a challenge.",
+		Apply:   protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
+	},
+	{
+		ID: "auth.malformed-without-challenge", Requirement: "auth.server.refusal-challenge", WarnOnly: true, Transports: overHTTP,
+		Summary: "400 for a malformed token comes without a challenge.",
+		Apply:   protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
+	},
+	{
+		ID: "auth.challenge-bare", Requirement: "auth.server.challenge-parameters", Transports: overHTTP,
+		Summary: "The challenge of an answer with status 403 is the word Bearer.",
+		Apply:   protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Set("Www-Authenticate", "Bearer") })),
+	},
+	{
+		ID: "auth.challenge-repeats", Requirement: "auth.server.challenge-parameters-once", Transports: overHTTP,
+		Summary: "A challenge describes the error in two languages, by two parameters of the same name.",
+		Apply:   challenging(explaining(`, error_description="No such token", error_description="Kein solches Token"`)),
+	},
+	{
+		ID: "auth.challenge-quotes", Requirement: "auth.server.challenge-characters", Transports: overHTTP,
+		Summary: "The error_description of a challenge has quotation marks in it.",
+		Apply:   challenging(explaining(`, error_description="The token is not \"valid\""`)),
+	},
+	{
+		ID: "auth.challenge-error-uri", Requirement: "auth.server.challenge-characters", Transports: overHTTP,
+		Summary: "The error_uri of a challenge has a space in it.",
+		Apply:   challenging(explaining(`, error_uri="https://example.com/invalid token"`)),
+	},
+	{
+		ID: "auth.malformed-401", Requirement: "auth.server.error-code-status", Transports: overHTTP,
+		Summary: "The error code invalid_request comes with HTTP status 401.",
+		Apply:   protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusUnauthorized })),
+	},
+	{
+		ID: "auth.error-without-token", Requirement: "auth.server.no-error-without-token", Transports: overHTTP,
+		Summary: "The challenge has the error code invalid_token where there was no token.",
+		Apply: challenging(func(metadata, code string) []string {
+			if code == "" {
+				code = "invalid_token"
+			}
+			return []string{`Bearer resource_metadata="` + metadata + `", error="` + code + `"`}
+		}),
+	},
+	{
 		ID: "auth.other-scheme", Requirement: challengeCode, Transports: overHTTP,
 		Summary: "The challenge is of the scheme OAuth.",
 		Apply: challenging(func(metadata, code string) []string {
@@ -537,7 +608,8 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.narrow-401", Requirement: "auth.server.insufficient-scope-403", Transports: overHTTP,
-		Summary: "A request beyond the scope of its token is refused with HTTP status 401.",
+		Summary:    "A request beyond the scope of its token is refused with HTTP status 401.",
+		Collateral: []string{codeStatus},
 		Apply: judging(func(_ string, _ *http.Request, d *server.Denial) *server.Denial {
 			if d == server.InsufficientScope {
 				return &server.Denial{Status: http.StatusUnauthorized, Code: d.Code, Text: d.Text}
@@ -547,8 +619,9 @@ var authFaults = []Fault{
 	},
 	{
 		ID: "auth.malformed-500", Requirement: "auth.server.malformed-400", Transports: overHTTP,
-		Summary: "An Authorization header without a token ends in HTTP status 500.",
-		Apply:   protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
+		Summary:    "An Authorization header without a token ends in HTTP status 500.",
+		Collateral: []string{codeStatus},
+		Apply:      protectedWith(replying(server.MalformedToken, func(r *server.Reply) { r.Status = http.StatusInternalServerError })),
 	},
 	{
 		ID: "auth.malformed-served", Requirement: "auth.server.malformed-400", Transports: overHTTP,
@@ -584,10 +657,13 @@ var authFaults = []Fault{
 		Apply: protectedWith(passing(server.Unauthorized, func(r *server.Reply) bool { return posted(r.Request).Method == "initialize" }),
 			replying(server.AnsweredJSON, func(r *server.Reply) {
 				scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
-				if posted(r.Request).Method == "initialize" && !(strings.EqualFold(scheme, "Bearer") && token == GoodToken) {
+				if posted(r.Request).Method == "initialize" && !(strings.EqualFold(scheme, "Bearer") && strings.TrimLeft(token, " ") == GoodToken) {
 					r.Status = http.StatusUnauthorized
-					r.Header.Set("Www-Authenticate",
-						`Bearer error="invalid_token", resource_metadata="http://`+r.Request.Host+server.WellKnownResource+`/mcp"`)
+					challenge := `Bearer resource_metadata="http://` + r.Request.Host + server.WellKnownResource + `/mcp"`
+					if bearing(r.Request) {
+						challenge += `, error="invalid_token"`
+					}
+					r.Header.Set("Www-Authenticate", challenge)
 				}
 			})),
 	},

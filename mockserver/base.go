@@ -71,15 +71,9 @@ var baseFaults = []Fault{
 	{
 		ID: "base.member-case-ignored", Requirement: "base.jsonrpc.member-case",
 		Summary: "Members are read without regard to case: METHOD is as good as method.",
-		Apply: func(o *server.Options) {
-			before := o.Behaviour.Inbound
-			o.Behaviour.Inbound = func(raw []byte) []byte {
-				if before != nil {
-					raw = before(raw)
-				}
-				return []byte(strings.NewReplacer(`"ID":`, `"id":`, `"METHOD":`, `"method":`, `"Method":`, `"method":`).Replace(string(raw)))
-			}
-		},
+		Apply: inbound(func(raw []byte) []byte {
+			return []byte(strings.NewReplacer(`"ID":`, `"id":`, `"METHOD":`, `"method":`, `"Method":`, `"method":`).Replace(string(raw)))
+		}),
 	},
 	{
 		ID: "base.log-trailing-comma", Requirement: "base.json.well-formed",
@@ -260,7 +254,7 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.method-beginning", Requirement: "base.error.method-not-found",
+		ID: "base.method-beginning", Requirement: "base.error.method-not-found", Form: ByValue,
 		Summary: "Requests of methods whose name begins like ping, in whatever case, are taken for pings.",
 		Apply: answering("*", object{}, func(r *server.Request) bool {
 			return r.Method != "ping" && strings.HasPrefix(strings.ToLower(r.Method), "ping")
@@ -341,13 +335,14 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.id-spaces-mixed", Requirement: "base.request.id-space-per-side",
-		Summary: "Requests with ids from 1000000 on are taken for the server's own and refused.",
+		Collateral: []string{"base.request.integer-id-served"},
+		Summary:    "Requests with ids from 1000000 on are taken for the server's own and refused.",
 		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
 			return slices.Contains([]string{"1000000", "1000001", "1000002"}, r.ID.String())
 		}),
 	},
 	{
-		ID: "base.id-space-shared", Requirement: "base.request.id-space-per-side",
+		ID: "base.id-space-shared", Requirement: "base.request.id-space-per-side", Form: AtOnce,
 		Summary:    "A request with the id of an open request of the server is taken for the answer to that.",
 		Collateral: []string{"base.response.present"},
 		Apply: all(
@@ -361,7 +356,7 @@ var baseFaults = []Fault{
 		),
 	},
 	{
-		ID: "base.id-space-forgets", Requirement: "base.request.id-space-per-side",
+		ID: "base.id-space-forgets", Requirement: "base.request.id-space-per-side", Form: AtOnce,
 		Summary:    "A request with the id of an open request of the server makes that forget what it waits for.",
 		Collateral: []string{"cancellation.in-progress"},
 		Apply: all(
@@ -382,14 +377,14 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.ids-as-text", Requirement: "base.request.string-id-served",
+		ID: "base.ids-as-text", Requirement: "base.request.string-id-served", Form: AtOnce,
 		Summary: "A request is refused while another one has an id of the same text.",
 		Apply: refusing("ping", server.InvalidRequest, func(r *server.Request) bool {
 			return slices.ContainsFunc(r.Session.Running(), func(other *server.Request) bool { return other != r && other.ID.Resembles(r.ID) })
 		}),
 	},
 	{
-		ID: "base.ids-as-text-crossed", Requirement: "base.response.id-type-echo",
+		ID: "base.ids-as-text-crossed", Requirement: "base.response.id-type-echo", Form: AtOnce,
 		Summary:    "The response to a request has the id of another one that is running, if its text is the same.",
 		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty", "schema.call-tool-result"},
 		Apply: responses("ping", func(out *server.Outgoing) {
@@ -401,20 +396,20 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.empty-string-id-refused", Requirement: "base.request.string-id-served",
+		ID: "base.empty-string-id-refused", Requirement: "base.request.string-id-served", Form: ByValue,
 		Summary: "A request whose id is the empty string is refused.",
 		Apply:   refusing("*", server.InvalidRequest, func(r *server.Request) bool { return r.ID.String() == `""` }),
 	},
 	{
-		ID: "base.zero-id-ignored", Requirement: "base.request.integer-id-served",
+		ID: "base.zero-id-ignored", Requirement: "base.request.integer-id-served", Form: ByValue,
 		Summary:    "A request with the id 0 is taken for a notification.",
 		Collateral: []string{"base.response.present"},
 		Apply:      answering("*", server.NoAnswer, func(r *server.Request) bool { return r.ID.String() == "0" }),
 	},
 	{
-		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served",
+		ID: "base.large-id-cut", Requirement: "base.request.integer-id-served", Form: ByValue,
 		Summary:    "Ids are cut to 32 bits in the response.",
-		Collateral: []string{"base.response.present", "base.response.only-to-requests"},
+		Collateral: []string{"base.response.once", "base.response.present", "base.response.only-to-requests"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if n, err := strconv.ParseInt(out.Answers.ID.String(), 10, 64); err == nil && n > 0 {
 				out.Message["id"] = uint32(n)
@@ -451,9 +446,9 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.id-as-number", Requirement: "base.response.id-type-echo",
+		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Form: ByValue,
 		Summary:    "A string id that looks like a number comes back as one.",
-		Collateral: []string{"schema.call-tool-result"},
+		Collateral: []string{"base.response.present", "base.response.once", "base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
 				out.Message["id"] = id
@@ -622,7 +617,8 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.utf8-refused", Requirement: "base.message.utf8-accepted", Transports: overHTTP,
-		Summary: "A request with an id that is not ASCII is answered with HTTP status 400.",
+		Collateral: []string{"base.request.string-id-served"},
+		Summary:    "A request with an id that is not ASCII is answered with HTTP status 400.",
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return strings.Contains(posted(r).ID.String(), "Grüße")
 		}), peeking()),
@@ -639,9 +635,9 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
-		ID: "base.utf8-normalised", Requirement: "base.message.utf8-accepted",
+		ID: "base.utf8-normalised", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary:    "An e and an accent come back as one character.",
-		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Collateral: []string{"base.request.string-id-served", "progress.token.active-request", "base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return bytes.ReplaceAll(frame, []byte("e\u0301"), []byte("\u00e9"))
 		}),

@@ -43,7 +43,7 @@ func Oddities() []Oddity {
 	return slices.Concat(
 		spellingOddities, metaOddities, messageOddities, lifecycleOddities, stdioOddities, pingOddities, progressOddities,
 		cancellationOddities, toolOddities, schemaOddities, contentOddities, resourceOddities, promptOddities, completionOddities,
-		loggingOddities, paginationOddities, askingOddities, httpOddities, streamOddities, legacyOddities, authOddities,
+		loggingOddities, paginationOddities, askingOddities, httpOddities, streamOddities, legacyOddities, authOddities, familyOddities, pairOddities, momentOddities,
 	)
 }
 

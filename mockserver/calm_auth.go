@@ -164,9 +164,19 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "auth.forbidden-without-challenge", Summary: "403 comes without a challenge.", Transports: overHTTP,
-		Why: "The header is demanded of 401.", Source: at("basic/authorization#error-handling"), Changes: "challenge",
-		Apply: protectedWith(replying(server.Forbidden, func(r *server.Reply) { r.Header.Del("Www-Authenticate") })),
+		ID: "auth.description", Summary: "The challenge has scope and error_description with all characters that they may have.", Transports: overHTTP,
+		Why: "OAuth 2.1, section 5.3.1, names them: printable ASCII without quotation mark and backslash.", Source: at("basic/authorization#token-handling"), Changes: "challenge",
+		Apply: challengedWith(func(metadata, code string) []string {
+			return []string{`Bearer resource_metadata="` + metadata + `", scope="a:b/c?d=e&f [g] {h} ~!#$%'()*+,-.;<>@^_` + "`" + `|"` +
+				coded(`, error="CODE", error_description="It's over, sorry: (50%) [a] {b} <c> ~ `+"`d`"+`; e/f?g=h&i @^_|!#$*+"`, code)}
+		}),
+	},
+	{
+		ID: "auth.two-bearer-challenges", Summary: "The header has two challenges of the scheme Bearer, each with its realm.", Transports: overHTTP,
+		Why: "There may be several challenges; each has its own parameters (RFC 9110, section 11.6.1).", Source: at(challenges), Changes: "challenge",
+		Apply: challengedWith(func(metadata, code string) []string {
+			return []string{`Bearer realm="a", resource_metadata="` + metadata + `"` + coded(`, error="CODE"`, code) + `, Bearer realm="b"`}
+		}),
 	},
 	{
 		ID: "auth.streams", Summary: "A protected server answers with streams.", Transports: overHTTP,

@@ -413,7 +413,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.", Transports: overHTTP,
 		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
-		Untried: []string{"http.server.disconnect-not-cancel", "resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
+		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor", "resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
 		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.Method == http.MethodGet {
 				ctx, stop := context.WithTimeout(r.Context(), 20*time.Millisecond)
@@ -436,6 +436,15 @@ var httpOddities = []Oddity{
 		Why: "It is the client that MAY remain connected to several; the server offers what it can.", Source: at("basic/transports#multiple-connections"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
 		Apply:   oneListening,
+	},
+	{
+		ID: "http.listening-after-handshake", Summary: "A listening stream is refused with 400 before notifications/initialized.", Transports: overHTTP,
+		Why: "The initialization phase MUST be the first interaction: nothing obliges to more before its end.", Source: at("basic/lifecycle#initialization"), Changes: "listening",
+		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
+			if !r.Session.Initialized() {
+				r.Status, r.Body = http.StatusBadRequest, []byte("not initialized yet")
+			}
+		}),
 	},
 	{
 		ID: "http.sessions-short", Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.", Transports: overHTTP,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -67,6 +68,27 @@ func afterInitialize(do func(s *server.Session)) apply {
 
 // basic/lifecycle
 var lifecycleOddities = []Oddity{
+	{
+		ID: "lifecycle.incomplete-400", Summary: "An incomplete initialize is answered with 400 and no JSON.", Transports: overHTTP,
+		Why: "The sender learns of the refusal by the status as well.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			m := posted(r)
+			_, named := wire.At(m.Params, "clientInfo", "version").(string)
+			_, versioned := wire.At(m.Params, "protocolVersion").(string)
+			return m.Method == "initialize" && !(named && versioned)
+		}), peeking()),
+	},
+	{
+		ID: "lifecycle.ends-uninitialized", Summary: "The server ends after an initialize that it refused.", Transports: stdio,
+		Why: "The text does not say that a server stays which could not be initialised.", Source: at("basic/lifecycle#error-handling"),
+		Apply: func(o *server.Options) {
+			o.Behaviour.Stdio.Quit = func(n int, line []byte) bool {
+				m := wire.Parse(line)
+				_, named := wire.At(m.Params, "clientInfo", "version").(string)
+				return m.Method == "initialize" && !named
+			}
+		},
+	},
 	{
 		ID: "lifecycle.gives-up-soon", Summary: "The server gives its own requests up after two seconds.",
 		Why: "The text sets no time.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",

@@ -42,6 +42,50 @@ var expressions = regexp.MustCompile(`\{[+#./;?&]?([^}]*)\}`)
 // server/resources
 var resourceOddities = []Oddity{
 	{
+		ID: "resources.any-spelling", Summary: "What is like the URI of a resource, but for two characters at most, is taken for it.",
+		Why: "Which URIs lead to a resource is the server's affair.", Source: at("server/resources#resource"),
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				c.Resources = append(c.Resources, &server.Resource{
+					Definition: object{"uri": dotted, "name": "notes", "mimeType": "text/plain"}, Read: readingText(dotted),
+				})
+			}),
+			wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if uri := param(r, "uri"); len(uri) == len(dotted) {
+					differing := 0
+					for i := range uri {
+						if uri[i] != dotted[i] {
+							differing++
+						}
+					}
+					if differing <= 2 {
+						r.Params["uri"] = dotted
+					}
+				}
+				return next(ctx, r)
+			}),
+		),
+	},
+	{
+		ID: "resources.beside-dots", Summary: "A resource that is not listed has the URI of another one, but for a dot, and the same text; so has one of a template.",
+		Why: "There may be more resources than the list shows.", Source: at("server/resources#resource"),
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				c.Resources = append(c.Resources, &server.Resource{
+					Definition: object{"uri": "test://minutes.v1/readme.txt", "name": "minutes", "mimeType": "text/plain"}, Read: readingText("test://minutes.v1/readme.txt"),
+				})
+				c.Templates = append(c.Templates, templateOf("test://{host}/readme.txt", regexp.MustCompile(`^test://([^/]+)/readme\.txt$`), "host"))
+			}),
+		),
+	},
+	{
+		ID: "resources.template-query", Summary: "A template has a query that may be left out.",
+		Why: "A variable may be undefined (RFC 6570, section 2.3).", Source: at("server/resources#resource-templates"),
+		Apply: offering(func(c *server.Catalogue) {
+			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}", regexp.MustCompile(`^test://reports/([^/?]+)(?:\?format=(?:json|xml))?$`), "id"))
+		}),
+	},
+	{
 		ID: "resources.minimal", Summary: "Resources have just uri and name, templates just uriTemplate and name.",
 		Why: "The other members are optional.", Source: at("schema#resource"), Changes: "resources",
 		Untried: []string{"resources.size.raw-bytes", "resources.template.mime-type-uniform"},
@@ -140,6 +184,7 @@ var resourceOddities = []Oddity{
 	{
 		ID: "resources.clock", Summary: "The first resource differs at each reading, without a notification.",
 		Why: "Updates are for those who subscribe; what is read is as it is at the time.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		Untried: []string{"resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
 		Apply: offering(func(c *server.Catalogue) {
 			c.Resources = slices.Concat([]*server.Resource{{
 				Definition: object{"uri": "memo://clock", "name": "clock"},
@@ -391,6 +436,15 @@ var promptOddities = []Oddity{
 		Why: "The list may be empty.", Source: at("schema#listpromptsresult"), Changes: "templates and prompts",
 		Untried: []string{"prompts.get.answered", "content.embedded.mime-type-present", "prompts.error.missing-argument-code", "prompts.arguments.validated", "prompts.get.arguments-omitted"},
 		Apply:   offering(func(c *server.Catalogue) { c.Prompts = nil }),
+	},
+	{
+		ID: "prompts.none-served", Summary: "There are no prompts, and prompts/get does not exist.",
+		Why: "The list may be empty, and there is nothing to get.", Source: at("schema#listpromptsresult"), Changes: "templates and prompts",
+		Untried: []string{"prompts.*", "content.embedded.mime-type-present", "schema.get-prompt-result"},
+		Apply: all(
+			offering(func(c *server.Catalogue) { c.Prompts = nil }),
+			refusing("prompts/get", server.MethodNotFound, func(*server.Request) bool { return true }),
+		),
 	},
 	{
 		ID: "prompts.without-arguments", Summary: "No prompt has arguments.",

@@ -33,7 +33,8 @@ func toolsNamed(names ...string) apply {
 	return all(changes...)
 }
 
-// whim is a list that changes, with an announcement, each time it was read to its end.
+// whim is a list that changes, with an announcement, each of the first six times that it was
+// read to its end.
 func whim(method, member string, item object) apply {
 	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		state := r.Session.Value(whimKey(method), func() any { return new(atomic.Int64) }).(*atomic.Int64)
@@ -42,7 +43,7 @@ func whim(method, member string, item object) apply {
 		if !ok || o["nextCursor"] != nil {
 			return result, problem
 		}
-		if state.Load()%2 == 1 {
+		if min(state.Load(), 6)%2 == 1 {
 			o[member] = append(slices.Clip(o[member].(list)), copied(item))
 		}
 		if n := state.Add(1); n <= 6 {
@@ -185,13 +186,25 @@ var toolOddities = []Oddity{
 	{
 		ID: "tools.all-fail", Summary: "All tools report an error in their result, as if a service were out of order.",
 		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"), Changes: "calls",
-		Untried: []string{"base.response.result-open", "meta.attach.result", "progress.*", "tools.*", "content.embedded.uri-valid", "sampling.security.validate-content", "elicitation.server.handle-accept", "elicitation.security.validate-content", "sampling.max-tokens.fewer", "sampling.result.stop-reason-optional", "sampling.result.stop-reason-open", "sampling.preferences.advisory"},
+		Untried: []string{"base.response.result-open", "base.response.correlated", "meta.attach.result", "progress.*", "tools.*", "content.embedded.uri-valid", "sampling.security.validate-content", "elicitation.server.handle-accept", "elicitation.security.validate-content", "sampling.max-tokens.fewer", "sampling.result.stop-reason-optional", "sampling.result.stop-reason-open", "sampling.preferences.advisory"},
 		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, problem := next(ctx, r)
 			if problem == nil {
 				return object{"content": list{textBlock("The service is out of order")}, "isError": true}, nil
 			}
 			return result, problem
+		}),
+	},
+	{
+		ID: "tools.all-refused", Summary: "All tools, whatever their arguments, are refused with -32603, but for one that fails by itself.",
+		Why: "Server errors are protocol errors.", Source: at("server/tools#error-handling"), Changes: "calls",
+		Untried: []string{"base.response.result-open", "base.response.correlated", "meta.attach.*", "progress.*", "tools.*", "content.embedded.uri-valid", "sampling.*", "elicitation.*", "logging.*", "roots.*", "lifecycle.capability.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "resources.list-changed.sent", "resources.updated.*", "prompts.list-changed.sent", "schema.*", "cancellation.*"},
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			if problem != nil && unknownTool(r) || problem == nil && wire.At(result, "isError") == true {
+				return result, problem
+			}
+			return nil, &wire.Error{Code: server.InternalError, Message: "The service cannot be reached"}
 		}),
 	},
 	{
@@ -206,15 +219,26 @@ var toolOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "tools.rate-limited", Summary: "More than 60 calls of one session in a second are refused with -32000.",
+		ID: "tools.rate-limited", Summary: "More than 150 calls of one session in a second are refused with -32000.",
 		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"), Changes: "calls",
 		Apply: rateLimited(func() (any, *wire.Error) { return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"} }),
 	},
 	{
-		ID: "tools.rate-limited-in-result", Summary: "More than 60 calls of one session in a second get a result with isError.",
+		ID: "tools.rate-limited-in-result", Summary: "More than 150 calls of one session in a second get a result with isError.",
 		Why: "The example of a tool execution error is a rate limit.", Source: at("server/tools#error-handling"), Changes: "calls",
 		Apply: rateLimited(func() (any, *wire.Error) {
 			return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
+		}),
+	},
+	{
+		ID: "tools.key-missing", Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
+		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"), Changes: "calls",
+		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", "tools.security.validate-inputs", "tools.error.invalid-arguments-form", "sampling.*", "elicitation.*", "base.*", "cancellation.*", "progress.*", "lifecycle.*", "meta.*", "schema.*"},
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if given, ok := r.Params["arguments"].(object); ok && !unknownTool(r) && (len(given) > 0 || slices.Contains([]any{"echo", "sum", "test_sampling", "test_elicitation"}, r.Params["name"])) {
+				return object{"content": list{textBlock("Missing required API key for text, prompt, message, a or b")}, "isError": true}, nil
+			}
+			return next(ctx, r)
 		}),
 	},
 	{
@@ -316,7 +340,7 @@ var toolOddities = []Oddity{
 func rateLimited(refusal func() (any, *wire.Error)) apply {
 	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		second := fmt.Sprint("calls at ", time.Now().Unix())
-		if count(r.Session, second) > 60 {
+		if count(r.Session, second) > 150 {
 			return refusal()
 		}
 		return next(ctx, r)

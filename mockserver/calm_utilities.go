@@ -305,6 +305,7 @@ var loggingOddities = []Oddity{
 	{
 		ID: "logging.loggers-many", Summary: "Each log message names another logger of one family: tools, tools.1, Tools.2, and so on.",
 		Why: "What a name stands for is up to the server, as long as it keeps to it.", Source: at("server/utilities/logging#implementation-considerations"), Changes: "log messages",
+		Untried: []string{"logging.server.consistent-loggers"},
 		Apply: params("notifications/message", func(p object) {
 			p["logger"] = "tools." + strconv.Itoa(len(fmt.Sprint(p["data"]))) + "." + fmt.Sprint(p["level"])
 		}),

@@ -99,7 +99,7 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.goes-on", Requirement: "cancellation.stop-processing",
 		Summary:    "A cancelled request is not answered, but it goes on and reports progress.",
-		Collateral: []string{"cancellation.no-response"},
+		Collateral: []string{"cancellation.no-response", "cancellation.ignore-unknown"},
 		Apply:      unheeded,
 	},
 	{
@@ -134,7 +134,7 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.burst-loses-request", Requirement: "cancellation.race",
 		Summary:    "After several cancellations in a row the next request is lost.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
 		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
 			run := s.Value(burstKey{}, func() any { return new(atomic.Int32) }).(*atomic.Int32)
 			switch {
@@ -145,6 +145,25 @@ var cancellationFaults = []Fault{
 			}
 			next()
 		}),
+	},
+	{
+		ID: "cancellation.call-race-loses-request", Requirement: "cancellation.race", Form: InSequence,
+		Summary:    "After the cancellation of a call of a tool that was answered before, the next request is lost.",
+		Collateral: []string{"base.response.present"},
+		Apply: all(
+			responses("tools/call", func(out *server.Outgoing) { keys(out.Session, endedCallsKey{}).Store(out.Answers.ID.Key(), true) }),
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				_, late := keys(s, endedCallsKey{}).LoadAndDelete(named(m))
+				lost := s.Value(lostKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+				switch {
+				case m.Method == cancelled && late:
+					lost.Store(true)
+				case m.Kind == wire.Request && lost.Swap(false):
+					return
+				}
+				next()
+			}),
+		),
 	},
 	{
 		ID: "cancellation.late-response-deafens", Requirement: "cancellation.late-response",
@@ -226,12 +245,14 @@ var cancellationFaults = []Fault{
 }
 
 type (
-	burstKey     struct{}
-	withdrawnKey struct{}
-	lockKey      struct{}
-	unheededKey  struct{}
-	tokensKey    struct{}
-	answeredKey  struct{}
+	burstKey      struct{}
+	withdrawnKey  struct{}
+	lockKey       struct{}
+	unheededKey   struct{}
+	tokensKey     struct{}
+	answeredKey   struct{}
+	endedCallsKey struct{}
+	lostKey       struct{}
 )
 
 // answered says whether the client has answered the server's request.

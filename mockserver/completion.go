@@ -92,14 +92,14 @@ var completionFaults = []Fault{
 		ID: "completion.unknown-prompt-code", Requirement: "completion.error.invalid-prompt-code",
 		Summary: "Completing an argument of an unknown prompt is refused with -32603.",
 		Apply: refusing("completion/complete", server.InternalError, func(r *server.Request) bool {
-			return wire.At(r.Params, "ref", "name") == "mcpconform-no-such-prompt"
+			return wire.At(r.Params, "ref", "name") == noName
 		}),
 	},
 	{
 		ID: "completion.unknown-prompt-empty", Requirement: "completion.error.invalid-prompt-code",
 		Summary: "Completing an argument of an unknown prompt suggests nothing.",
 		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
-			return wire.At(r.Params, "ref", "name") == "mcpconform-no-such-prompt"
+			return wire.At(r.Params, "ref", "name") == noName
 		}),
 	},
 	{
@@ -123,7 +123,7 @@ var completionFaults = []Fault{
 		}),
 	},
 	{
-		ID: "completion.number-completed", Requirement: "completion.security.validate-inputs",
+		ID: "completion.number-completed", Requirement: "completion.security.validate-inputs", Form: ByValue,
 		Summary: "A value that is a number gets a result.",
 		Apply: answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
 			_, isNumber := wire.At(r.Params, "argument", "value").(json.Number)

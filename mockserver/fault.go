@@ -32,6 +32,8 @@ type Fault struct {
 	// that say the same from another side, and those that cannot be met by a
 	// server with this fault.
 	Collateral []string
+	// Form says in which form the class of fault shows: "" is the plain one.
+	Form Form
 	// WarnOnly marks the fault of a MUST that is only warned of, because the
 	// specification leaves room for it or contradicts itself.
 	WarnOnly bool
@@ -40,12 +42,23 @@ type Fault struct {
 	Apply func(o *server.Options)
 }
 
+// Form is what it takes for a fault to show, beyond the plain stimulus.
+type Form string
+
+// The forms.
+const (
+	ByValue    Form = "value"      // a member of a family of stimuli beside the plain one
+	BySession  Form = "session"    // a second session
+	AtOnce     Form = "concurrent" // several requests at the same time
+	InSequence Form = "sequence"   // one order or moment
+)
+
 // topics returns the faults by topic.
 func topics() [][]Fault {
 	return [][]Fault{
 		baseFaults, metaFaults, lifecycleFaults, stdioFaults, pingFaults, progressFaults, cancellationFaults,
 		toolFaults, resourceFaults, promptFaults, contentFaults, completionFaults, loggingFaults, paginationFaults,
-		clientFaults, schemaFaults, httpFaults, authFaults,
+		clientFaults, schemaFaults, httpFaults, authFaults, familyFaults, threadFaults, pairFaults, momentFaults,
 	}
 }
 

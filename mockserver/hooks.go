@@ -93,6 +93,22 @@ func blocks(tool string, change func(block object)) apply {
 	return wrapping("tools/call", server.Named(tool, server.EditItems("content", change)))
 }
 
+// inbound changes messages as they are read.
+func inbound(change func(raw []byte) []byte) apply {
+	return func(o *server.Options) {
+		before := o.Behaviour.Inbound
+		o.Behaviour.Inbound = func(raw []byte) []byte {
+			if before != nil {
+				raw = before(raw)
+			}
+			if raw == nil {
+				return nil
+			}
+			return change(raw)
+		}
+	}
+}
+
 // wrapping puts a middleware around a method.
 func wrapping(method string, m server.Middleware) apply {
 	return func(o *server.Options) { o.Behaviour.Wrap(method, m) }

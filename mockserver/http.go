@@ -368,7 +368,7 @@ var httpFaults = []Fault{
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session == nil && origin(r) != "null" }),
 	},
 	{
-		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: overHTTP,
+		ID: "http.origin-prefix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
 		Summary:    "An Origin that begins like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
 		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost") }),
@@ -384,12 +384,12 @@ var httpFaults = []Fault{
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return origin(r) == "null" }),
 	},
 	{
-		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: overHTTP,
+		ID: "http.origin-null-trusted-later", Requirement: "http.server.origin-null", Transports: overHTTP, Form: InSequence,
 		Summary: "The Origin null is trusted within a session.",
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil && origin(r) == "null" }),
 	},
 	{
-		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		ID: "http.origin-checked-once", Requirement: "http.server.origin-every-request", Transports: overHTTP, Form: InSequence,
 		Summary:    "The Origin is checked for the first request of a session only.",
 		Collateral: []string{"http.server.origin-null"},
 		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Session != nil }),
@@ -400,14 +400,14 @@ var httpFaults = []Fault{
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Request.Method == http.MethodGet }),
 	},
 	{
-		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: overHTTP,
+		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "An Accept header with quality values is refused with 406.",
 		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), ";q=")
 		}),
 	},
 	{
-		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: overHTTP,
+		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "Media types in the Accept header are compared with regard to case.",
 		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
 			accept := strings.Join(r.Header.Values("Accept"), ",")
@@ -451,7 +451,7 @@ var httpFaults = []Fault{
 		}), peeking()),
 	},
 	{
-		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"},
+		ID: "http.charset-refused", Requirement: "http.server.content-type-forms", Transports: []string{"http", "sse"}, Form: ByValue,
 		Summary: "A Content-Type other than just application/json is refused with 415.",
 		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json"
@@ -723,7 +723,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP,
 		Summary:    "A listening stream begins with the progress that came on the streams of requests.",
-		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress"},
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "http.server.get-unrelated", "cancellation.stop-processing"},
 		Apply: all(
 			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
@@ -811,24 +811,24 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.sessions-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
 		Summary: "Requests of two sessions with the same id get the same answer.",
 		Apply:   confusing(),
 	},
 	{
-		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.same-id-call-lost", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
 		Summary:    "A call gets no response while another client's call with the same id is served.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
 		Apply:      losing("mcpconform-same-call"),
 	},
 	{
-		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.cancels-elsewhere", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),
 	},
 	{
-		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP,
+		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers,
 	},
@@ -1040,17 +1040,17 @@ var httpFaults = []Fault{
 		),
 	},
 	{
-		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE,
+		ID: "sse.sessions-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE, Form: BySession,
 		Summary: "Requests of two sessions with the same id get the same answer.",
 		Apply:   confusing(),
 	},
 	{
-		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE,
+		ID: "sse.answers-mixed", Requirement: "sse.server.session-isolation", Transports: overSSE, Form: BySession,
 		Summary: "When the server asks two clients with the same id, the answer that comes first counts for both.",
 		Apply:   mixingAnswers,
 	},
 	{
-		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: overSSE,
+		ID: "sse.cancels-elsewhere", Requirement: "sse.server.session-isolation", Transports: overSSE, Form: BySession,
 		Summary:    "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),

@@ -170,7 +170,8 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.version-prefix", Requirement: "lifecycle.version.offer-other", Transports: overHTTP,
-		Summary: "A version that begins like a supported one is echoed.",
+		Collateral: []string{"lifecycle.version.echo-supported"},
+		Summary:    "A version that begins like a supported one is echoed.",
 		Apply: choosing(func(asked string) string {
 			if strings.HasPrefix(asked, server.Version) {
 				return asked
@@ -196,8 +197,9 @@ var lifecycleFaults = []Fault{
 	},
 	{
 		ID: "lifecycle.version-internal-error", Requirement: "lifecycle.version.offer-other",
-		Summary: "A version that is not supported is refused with -32603.",
-		Apply:   refusing("initialize", server.InternalError, unsupported),
+		Collateral: []string{"base.error.invalid-params"},
+		Summary:    "A version that is not supported is refused with -32603.",
+		Apply:      refusing("initialize", server.InternalError, unsupported),
 	},
 	{
 		ID: "lifecycle.oldest-version", Requirement: "lifecycle.version.offer-latest",
@@ -233,11 +235,14 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.roots-too-early", Requirement: "lifecycle.init.server-waits",
 		Summary: "roots/list follows right after the answer to initialize.",
 		Apply: sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
-			sent := []*server.Outgoing{out}
-			if out.Kind == wire.Result && out.Session.ClientHas("roots") {
-				sent = append(sent, &server.Outgoing{Session: out.Session, Message: object{"jsonrpc": "2.0", "id": "early", "method": "roots/list"}})
-			}
-			return sent
+			return append([]*server.Outgoing{out}, earlyRoots(out, 0)...)
+		})),
+	},
+	{
+		ID: "lifecycle.roots-by-timer", Requirement: "lifecycle.init.server-waits",
+		Summary: "roots/list follows 150 ms after the answer to initialize, whatever the client has sent by then.",
+		Apply: sending(server.OnResponse("initialize", func(out *server.Outgoing) []*server.Outgoing {
+			return append([]*server.Outgoing{out}, earlyRoots(out, 150*time.Millisecond)...)
 		})),
 	},
 	{
@@ -466,4 +471,15 @@ func beforeHandshake(method string, params object) apply {
 		}
 		return []*server.Outgoing{{Session: out.Session, Kind: wire.Notification, Message: message}, out}
 	}))
+}
+
+// earlyRoots asks a client that has declared roots for them, some time after initialize was
+// answered.
+func earlyRoots(answer *server.Outgoing, after time.Duration) []*server.Outgoing {
+	if answer.Kind != wire.Result || !answer.Session.ClientHas("roots") {
+		return nil
+	}
+	return []*server.Outgoing{{
+		Session: answer.Session, Delay: after, Message: object{"jsonrpc": "2.0", "id": "early", "method": "roots/list"},
+	}}
 }

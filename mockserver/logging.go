@@ -63,7 +63,7 @@ var loggingFaults = []Fault{
 		Apply:   refusing("logging/setLevel", server.InvalidParams, setting("notice", "alert", "emergency")),
 	},
 	{
-		ID: "logging.first-level-stays", Requirement: "logging.set-level.replaces",
+		ID: "logging.first-level-stays", Requirement: "logging.set-level.replaces", Form: InSequence,
 		Summary: "A level that is less severe than the one before has no effect.",
 		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			name, _ := r.Params["level"].(string)
@@ -141,7 +141,7 @@ var loggingFaults = []Fault{
 		),
 	},
 	{
-		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below",
+		ID: "logging.refused-level-resets", Requirement: "logging.filter.none-below", Form: InSequence,
 		Summary: "A level that is refused puts the one in force back to info.",
 		Apply: wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			result, problem := next(ctx, r)
@@ -168,12 +168,12 @@ var loggingFaults = []Fault{
 		Apply:   answering("logging/setLevel", object{}, setting("mcpconform", "")),
 	},
 	{
-		ID: "logging.level-case-ignored", Requirement: "logging.error.invalid-level-code",
+		ID: "logging.level-case-ignored", Requirement: "logging.error.invalid-level-code", Form: ByValue,
 		Summary: "A level in capitals is accepted.",
 		Apply:   answering("logging/setLevel", object{}, setting("ERROR")),
 	},
 	{
-		ID: "logging.level-abbreviated", Requirement: "logging.error.invalid-level-code",
+		ID: "logging.level-abbreviated", Requirement: "logging.error.invalid-level-code", Form: ByValue,
 		Summary: `The level "warn" is taken for warning.`,
 		Apply:   answering("logging/setLevel", object{}, setting("warn")),
 	},

@@ -78,7 +78,7 @@ var paginationFaults = []Fault{
 		})),
 	},
 	{
-		ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors",
+		ID: "pagination.cursor-used-up", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list is refused the second time.",
 		Apply: refusing("tools/list", server.InvalidParams, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
@@ -86,7 +86,7 @@ var paginationFaults = []Fault{
 		}),
 	},
 	{
-		ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors",
+		ID: "pagination.cursor-drifts", Requirement: "pagination.server.stable-cursors", Form: InSequence,
 		Summary: "A cursor of tools/list leads to fewer items the second time.",
 		Apply: wrapping("tools/list", server.Edit(func(r *server.Request, result map[string]any) {
 			cursor, ok := r.Params["cursor"].(string)
@@ -104,7 +104,7 @@ var paginationFaults = []Fault{
 		}),
 	},
 	{
-		ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code",
+		ID: "pagination.cursor-of-symbols-accepted", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
 		Summary: "For a cursor without a letter or digit the first page is returned.",
 		Apply: fromStart("prompts/list", func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
@@ -113,8 +113,9 @@ var paginationFaults = []Fault{
 	},
 	{
 		ID: "pagination.invalid-cursor-code", Requirement: "pagination.error.invalid-cursor-code",
-		Summary: "An invalid cursor is refused with -32603.",
-		Apply:   refusedCursor(server.InternalError),
+		Collateral: []string{"base.error.invalid-params"},
+		Summary:    "An invalid cursor is refused with -32603.",
+		Apply:      refusedCursor(server.InternalError),
 	},
 	{
 		ID: "pagination.invalid-cursor-kills", Requirement: "pagination.server.invalid-cursor-graceful",

@@ -44,7 +44,8 @@ var pingFaults = []Fault{
 	},
 	{
 		ID: "ping.refused-before-initialized", Requirement: "ping.response-prompt",
-		Summary: "Pings are refused with -32602 until notifications/initialized has come.",
+		Collateral: []string{"lifecycle.init.client-early-ping"},
+		Summary:    "Pings are refused with -32602 until notifications/initialized has come.",
 		Apply: refusing("ping", server.InvalidParams, func(r *server.Request) bool {
 			return !r.Session.Initialized()
 		}),

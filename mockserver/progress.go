@@ -26,7 +26,7 @@ var progressFaults = []Fault{
 		}),
 	},
 	{
-		ID: "progress.token-small-letters", Requirement: "progress.token.active-request",
+		ID: "progress.token-small-letters", Requirement: "progress.token.active-request", Form: ByValue,
 		Summary:    "The progress token comes back in small letters.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
 		Apply: params(progressed, func(params object) {
@@ -58,7 +58,7 @@ var progressFaults = []Fault{
 		})),
 	},
 	{
-		ID: "progress.after-response", Requirement: "progress.stop",
+		ID: "progress.after-response", Requirement: "progress.stop", Form: InSequence,
 		Summary: "Progress goes on after the response.",
 		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
 			token, ok := out.Answers.Token()
@@ -123,7 +123,7 @@ var progressFaults = []Fault{
 		}),
 	},
 	{
-		ID: "progress.empty-token-refused", Requirement: "progress.token.any-means",
+		ID: "progress.empty-token-refused", Requirement: "progress.token.any-means", Form: ByValue,
 		Summary: "A progress token that is the empty string is refused.",
 		Apply: refusing("*", server.InvalidParams, func(r *server.Request) bool {
 			token, ok := r.Token()
@@ -181,7 +181,7 @@ var progressFaults = []Fault{
 		Apply:   all(noting, judgingProgress(func(reports list) bool { return len(reports) > 10 })),
 	},
 	{
-		ID: "progress.token-shared", Requirement: "progress.token.unique",
+		ID: "progress.token-shared", Requirement: "progress.token.unique", Form: AtOnce,
 		Summary: "All sampling requests have the same progress token.",
 		Apply: params("sampling/createMessage", func(params object) {
 			params["_meta"] = object{"progressToken": "sampling"}

@@ -50,7 +50,12 @@ var promptFaults = []Fault{
 		Apply:   dropping("notifications/prompts/list_changed"),
 	},
 	{
-		ID: "prompts.change-announced-once", Requirement: "prompts.list-changed.sent",
+		ID: "prompts.list-grows", Requirement: "prompts.list-changed.sent",
+		Summary: "The list has one more prompt when it is read again, nothing tells of that, and no tool is known to change the list.",
+		Apply:   growing("prompts", "toggle_prompt", object{"name": "grown"}),
+	},
+	{
+		ID: "prompts.change-announced-once", Requirement: "prompts.list-changed.sent", Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/prompts/list_changed"),
 	},
@@ -68,17 +73,17 @@ var promptFaults = []Fault{
 	{
 		ID: "prompts.unknown-code", Requirement: "prompts.error.invalid-name-code",
 		Summary: "An unknown prompt is refused with -32603.",
-		Apply:   refusing("prompts/get", server.InternalError, calling("mcpconform-no-such-prompt")),
+		Apply:   refusing("prompts/get", server.InternalError, calling(noName)),
 	},
 	{
-		ID: "prompts.inherited-name", Requirement: "prompts.error.invalid-name-code",
+		ID: "prompts.inherited-name", Requirement: "prompts.error.invalid-name-code", Form: ByValue,
 		Summary: "A prompt with the name of a member that every JavaScript object has is refused with -32603.",
 		Apply:   refusing("prompts/get", server.InternalError, calling("toString")),
 	},
 	{
 		ID: "prompts.unknown-accepted", Requirement: "prompts.error.invalid-name-code",
 		Summary: "An unknown prompt has messages.",
-		Apply:   answering("prompts/get", object{"messages": list{}}, calling("mcpconform-no-such-prompt")),
+		Apply:   answering("prompts/get", object{"messages": list{}}, calling(noName)),
 	},
 	{
 		ID: "prompts.missing-argument-code", Requirement: "prompts.error.missing-argument-code",

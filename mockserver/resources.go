@@ -115,6 +115,11 @@ var resourceFaults = []Fault{
 		Apply:   dropping("notifications/resources/list_changed"),
 	},
 	{
+		ID: "resources.list-grows", Requirement: "resources.list-changed.sent",
+		Summary: "The list has one more resource when it is read again, nothing tells of that, and no tool is known to change the list.",
+		Apply:   growing("resources", "toggle_resource", object{"uri": "test://grown", "name": "grown"}),
+	},
+	{
 		ID: "resources.change-announced-once", Requirement: "resources.list-changed.sent",
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/resources/list_changed"),
@@ -249,6 +254,14 @@ var resourceFaults = []Fault{
 		Apply: contents("test://static-binary", func(item object) {
 			delete(item, "blob")
 			item["text"] = "\uFFFDPNG\r\n"
+		}),
+	},
+	{
+		ID: "resources.base64-as-text", Requirement: "resources.contents.text-only-textual",
+		Summary: "The Base64 of an image is in the member text.",
+		Apply: contents("test://static-binary", func(item object) {
+			item["text"] = item["blob"]
+			delete(item, "blob")
 		}),
 	},
 	{

@@ -84,7 +84,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.long-lines-broken", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
 		Summary:    "Messages are broken into lines of 64 KiB.",
-		Collateral: []string{"base.json.well-formed"},
+		Collateral: []string{"base.response.present", "base.json.well-formed"},
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return bytes.Join(slices.Collect(slices.Chunk(frame, 64<<10)), []byte("\n"))
 		}),
@@ -132,7 +132,7 @@ var stdioFaults = []Fault{
 		}),
 	},
 	{
-		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio,
+		ID: "stdio.blank-line-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio, Form: ByValue,
 		Summary: "A blank line ends the process.",
 		Apply:   dying(func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }),
 	},
@@ -153,12 +153,12 @@ var stdioFaults = []Fault{
 		),
 	},
 	{
-		ID: "stdio.null-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		ID: "stdio.null-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio, Form: ByValue,
 		Summary: "A line with JSON null ends the process.",
 		Apply:   dying(func(line []byte) bool { return string(line) == "null" }),
 	},
 	{
-		ID: "stdio.batch-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio,
+		ID: "stdio.batch-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio, Form: ByValue,
 		Summary:    "A line with an array ends the process.",
 		Collateral: []string{"base.batch.not-served"},
 		Apply:      dying(func(line []byte) bool { return json.Valid(line) && line[0] == '[' }),
@@ -202,7 +202,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
 		Summary:    "U+0085 ends a line, too.",
-		Collateral: []string{"base.request.string-id-served", "progress.token.any-means", "base.response.present", "base.response.id-echo"},
+		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "base.response.present", "base.response.id-echo"},
 		Apply: inbound(func(raw []byte) []byte {
 			return bytes.ReplaceAll(raw, []byte("\u0085"), []byte("\n"))
 		}),
@@ -210,7 +210,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.script-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
 		Summary:    "U+2028 and U+2029 end a line, as in JavaScript.",
-		Collateral: []string{"base.request.string-id-served", "progress.token.any-means", "progress.request", "base.response.present", "base.response.id-echo"},
+		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "progress.request", "base.response.present", "base.response.id-echo"},
 		Apply: inbound(func(raw []byte) []byte {
 			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n").Replace(string(raw)))
 		}),
@@ -237,20 +237,4 @@ var stdioFaults = []Fault{
 		Summary:    "Only the first 512 KiB of a line are read.",
 		Apply:      inbound(func(raw []byte) []byte { return raw[:min(len(raw), 512<<10)] }),
 	},
-}
-
-// inbound changes the lines that are read.
-func inbound(change func(raw []byte) []byte) apply {
-	return func(o *server.Options) {
-		before := o.Behaviour.Inbound
-		o.Behaviour.Inbound = func(raw []byte) []byte {
-			if before != nil {
-				raw = before(raw)
-			}
-			if raw == nil {
-				return nil
-			}
-			return change(raw)
-		}
-	}
 }

@@ -198,7 +198,8 @@ var toolFaults = []Fault{
 	},
 	{
 		ID: "tools.second-page-refused", Requirement: "pagination.operations",
-		Summary: "The second page of tools/list is refused.",
+		Collateral: []string{"pagination.error.invalid-cursor-code"},
+		Summary:    "The second page of tools/list is refused.",
 		Apply: refusing("tools/list", server.InternalError, func(r *server.Request) bool {
 			cursor, ok := r.Params["cursor"].(string)
 			return ok && len(cursor) > 30
@@ -234,25 +235,12 @@ var toolFaults = []Fault{
 		Apply:   addingSilently(),
 	},
 	{
-		// The rule for resources and prompts is the same.
 		ID: "tools.list-grows", Requirement: "tools.list-changed.sent",
 		Summary: "The list has one more tool when it is read again, nothing tells of that, and no tool is known to change the list.",
-		Apply: all(
-			offering(func(c *server.Catalogue) {
-				c.Tools = slices.DeleteFunc(c.Tools, func(t *server.Tool) bool { return t.Name() == "toggle_tool" })
-			}),
-			wrapping("tools/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, rpcErr := next(ctx, r)
-				if page, ok := result.(object); ok && page["nextCursor"] == nil && !once(r.Session, "listed") {
-					tools, _ := page["tools"].(list)
-					page["tools"] = append(slices.Clip(tools), object{"name": "grown", "inputSchema": object{"type": "object"}})
-				}
-				return result, rpcErr
-			}),
-		),
+		Apply:   growing("tools", "toggle_tool", object{"name": "grown", "inputSchema": object{"type": "object"}}),
 	},
 	{
-		ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent",
+		ID: "tools.change-announced-once", Requirement: "tools.list-changed.sent", Form: InSequence,
 		Summary: "Only the first change of the list in a session is announced.",
 		Apply:   firstOnly("notifications/tools/list_changed"),
 	},
@@ -356,7 +344,7 @@ var toolFaults = []Fault{
 		Apply:   called("sum", lacking("structuredContent")),
 	},
 	{
-		ID: "tools.structured-missing-for-zero", Requirement: "tools.output-schema.structured-present",
+		ID: "tools.structured-missing-for-zero", Requirement: "tools.output-schema.structured-present", Form: ByValue,
 		Summary: "A sum of zero comes as text only.",
 		Apply: called("sum", func(result object) {
 			if text(object{"sum": wire.At(result, "structuredContent", "sum")}) == `{"sum":0}` {
@@ -411,12 +399,12 @@ var toolFaults = []Fault{
 		Apply:   refusing("tools/call", server.InternalError, unknownNamed),
 	},
 	{
-		ID: "tools.inherited-name-code", Requirement: "tools.error.unknown-tool-code",
+		ID: "tools.inherited-name-code", Requirement: "tools.error.unknown-tool-code", Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has is refused with -32603.",
 		Apply:   refusing("tools/call", server.InternalError, calling("constructor")),
 	},
 	{
-		ID: "tools.inherited-name-result", Requirement: "tools.error.unknown-tool-protocol-error",
+		ID: "tools.inherited-name-result", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
 		Summary: "The call of a tool with the name of a member that every JavaScript object has gets a result.",
 		Apply:   answering("tools/call", object{"content": textOf("[object Undefined]")}, calling("toString")),
 	},
@@ -619,4 +607,22 @@ func pardoning(result object) server.Middleware {
 		}
 		return given, problem
 	}
+}
+
+// growing gives a list one more item when a session reads it to its end again, and takes away
+// the tool that would change it.
+func growing(feature, toggle string, more object) apply {
+	return all(
+		offering(func(c *server.Catalogue) {
+			c.Tools = slices.DeleteFunc(c.Tools, func(t *server.Tool) bool { return t.Name() == toggle })
+		}),
+		wrapping(feature+"/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, rpcErr := next(ctx, r)
+			if page, ok := result.(object); ok && page["nextCursor"] == nil && !once(r.Session, feature+" listed") {
+				items, _ := page[feature].(list)
+				page[feature] = append(slices.Clip(items), more)
+			}
+			return result, rpcErr
+		}),
+	)
 }

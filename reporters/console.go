@@ -184,6 +184,12 @@ func (c *console) heading() {
 	if c.Transport != "" {
 		subject += " over " + transportName(c.Transport)
 	}
+	switch {
+	case c.Thorough:
+		subject += " · thorough"
+	case c.Seed != 0:
+		subject += fmt.Sprintf(" · seed %d", c.Seed)
+	}
 	c.prose(c.paint(tool, bold)+" ", 2, subject, "")
 	name, address := c.targetName(), c.targetAddress()
 	if address != "" && address != name {

@@ -35,7 +35,8 @@ func TestSelectionCostsWhatItSelects(t *testing.T) {
 		most     int
 	}{
 		{"ping.either-side", "", 1},
-		{"ping", "", 3}, // one before the handshake is complete, and one for a client without capabilities
+		{"ping", transport.NameStdio, 3}, // one before the handshake is complete, and one for a client without capabilities
+		{"ping", transport.NameHTTP, 4},  // and a second one that checks share
 		{"tools.name.unique", "", 1},
 		{"schema.list-tools-result", "", 1},
 		{"base.json.well-formed", "", 1},
@@ -109,6 +110,37 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 				if q.Verdict != result.Pass {
 					t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
 				}
+			}
+		}))
+	}
+}
+
+// TestLatentServer bounds how often a run waits for a server that is far away: what needs no
+// order is sent side by side, and what takes many exchanges is begun early.
+func TestLatentServer(t *testing.T) {
+	const latency, most = 200 * time.Millisecond, 170 // exchanges one after the other
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
+		t.Run(over, inVirtualTime(func(t *testing.T) {
+			o := serverOptions()
+			o.Behaviour.Inbound = func(raw []byte) []byte {
+				time.Sleep(latency)
+				return raw
+			}
+			dialer, stop, err := serve(t.Context(), over, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			began := time.Now()
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > most*latency {
+				t.Errorf("it takes %v, as long as %d exchanges", took, took/latency)
+			}
+			if run.Verdict != result.Conformant {
+				t.Errorf("%s: %s", run.Verdict, run.Reason)
 			}
 		}))
 	}

@@ -150,6 +150,12 @@ func Skip(patterns ...string) Option {
 // Strict makes broken recommendations failures.
 func Strict() Option { return func(s *suite) { s.Strict = true } }
 
+// Seed chooses which members of large families of stimuli are tried: docs/families.md.
+func Seed(n uint64) Option { return func(s *suite) { s.Options.Seed = n } }
+
+// Thorough tries all members of all families of stimuli.
+func Thorough() Option { return func(s *suite) { s.Options.Thorough = true } }
+
 // Timeout bounds one answer of a server, or one scenario of a client.
 func Timeout(d time.Duration) Option { return func(s *suite) { s.Timeout = d } }
 

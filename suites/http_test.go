@@ -104,8 +104,9 @@ func below(at transport.Endpoint, path string) transport.Endpoint {
 	return at
 }
 
-// A server may keep one log level for all its clients, the one that was set last.
-func TestSharedLogLevelPasses(t *testing.T) {
+// One log level for all clients of a server gives none of them too much, but may give one too
+// little (docs/positions.md, shared-log-level).
+func TestSharedLogLevel(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,10 +131,9 @@ func TestSharedLogLevelPasses(t *testing.T) {
 					},
 				}
 			})
-			exonerated(t, run)
-			for _, id := range []string{"logging.filter.none-below", "logging.filter.all-above", "logging.set-level.replaces"} {
-				if q := verdictOn(t, run, id); q.Verdict != result.Pass {
-					t.Errorf("%s is %q, not pass", id, q.Verdict)
+			for id, want := range map[string]result.Verdict{"logging.filter.none-below": result.Pass, "logging.filter.all-above": result.Warn} {
+				if q := verdictOn(t, run, id); q.Verdict != want {
+					t.Errorf("%s is %q, not %q", id, q.Verdict, want)
 				}
 			}
 		})
@@ -170,7 +170,8 @@ func TestLostSessions(t *testing.T) {
 			continue
 		}
 		failed++
-		if !strings.HasPrefix(q.ID, "completion.") {
+		// Wrong params are tried on completions as well.
+		if !strings.HasPrefix(q.ID, "completion.") && q.ID != "base.error.invalid-params" {
 			t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
 		}
 	}

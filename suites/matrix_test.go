@@ -55,16 +55,16 @@ func conducted(t *testing.T, over string, o server.Options) (run *result.Run) {
 	t.Helper()
 	virtual.Test(t, func(t *testing.T) {
 		var err error
-		if run, err = conduct(t.Context(), over, o); err != nil {
+		if run, err = conduct(t.Context(), 0, over, o); err != nil {
 			t.Fatal(err)
 		}
 	})
 	return run
 }
 
-// conduct runs the server suites over a transport against a server in this
+// conduct runs the server suites with a seed over a transport against a server in this
 // process.
-func conduct(ctx context.Context, over string, o server.Options) (*result.Run, error) {
+func conduct(ctx context.Context, seed uint64, over string, o server.Options) (*result.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	dialer, stop, err := serve(ctx, over, o)
@@ -79,7 +79,7 @@ func conduct(ctx context.Context, over string, o server.Options) (*result.Run, e
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
 	}
-	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{})
+	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Seed: seed})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
 	}
@@ -179,13 +179,18 @@ func TestKillMatrix(t *testing.T) {
 		File: "../docs/kill-matrix.md",
 		Head: "# Kill matrix\n\n" +
 			"Each fault of the mock server, the requirement that it breaks, and the checks and passive rules that catch it.\n" +
-			"A fault that nothing catches fails the build, and so does a finding that a fault did not announce.\n" +
+			"A fault that nothing catches fails the build, and so does a finding that a fault did not announce. In italics is what it takes\n" +
+			"for a fault to show where the plain stimulus does not do: a *value* beside the plain one ([families](families.md)), a second *session*,\n" +
+			"*concurrent* requests, or one *sequence* or moment.\n\n" +
+			"The faults in `mockserver/threads.go` were reported to the authors of real servers. Such reports teach to try the second session,\n" +
+			"stream or subscription as well as the first, what a server refuses although its own schema allows it, messages that lack\n" +
+			"a part beside those of another form, and long answers beside long requests.\n\n" +
 			"`mcpconform mock --fault ID` serves a fault. Written by `go test ./suites -run TestKillMatrix -update`.\n",
 		OneOf: brief.OneOf(),
 	}
 	for _, f := range mockserver.Catalogue() {
 		m.Faults = append(m.Faults, killmatrix.Fault{
-			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Collateral: f.Collateral, WarnOnly: f.WarnOnly,
+			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Form: string(f.Form), Collateral: f.Collateral, WarnOnly: f.WarnOnly,
 			Run: func(ctx context.Context) (*result.Run, error) { return faultyRun(ctx, f) },
 		})
 	}
@@ -200,7 +205,7 @@ func faultyRun(ctx context.Context, f mockserver.Fault) (*result.Run, error) {
 	if !f.Shows(over) {
 		over = f.Transports[0]
 	}
-	return conduct(ctx, over, o)
+	return conduct(ctx, killmatrix.Seed(), over, o)
 }
 
 var transports = []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}

@@ -33,6 +33,10 @@ type Options struct {
 	// Parallel is how many connections of single checks are open at a time, or
 	// how many clients are launched; zero for the default.
 	Parallel int
+	// Seed chooses which members of large families of stimuli are tried; the same seed
+	// chooses the same. Thorough tries all.
+	Seed     uint64
+	Thorough bool
 	Strict   bool
 	// Expected are the failures that do not count, for the time being.
 	Expected []expected.Entry
@@ -404,6 +408,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes,
+		Seed: r.Seed, Thorough: r.Thorough,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}
 	if r.part != nil {

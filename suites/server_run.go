@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -87,6 +88,7 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	s.engine = &check.Engine{
 		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart,
+		Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough},
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)
 	if s.cause != nil && ctx.Err() != nil {
@@ -258,12 +260,12 @@ func (s *serverRun) saidSomething() bool {
 	return false
 }
 
-// handshakeEvents returns the beginning and the end of the shared session.
+// handshakeEvents returns the beginning and the end of the first session.
 func (s *serverRun) handshakeEvents() []*wire.Event {
 	const most = 10
 	var events []*wire.Event
 	for _, l := range s.Trace.Logs() {
-		if l.Label == check.SharedLabel {
+		if l.Label == check.FirstLabel {
 			events = l.Events()
 		}
 	}

@@ -184,13 +184,13 @@ func TestMerge(t *testing.T) {
 		return result.Requirement{Verdict: result.Fail, Disputed: d, Findings: []result.Finding{{Message: message, Evidence: []result.Event{{Connection: "c1", Kind: "message"}}}}}
 	}
 	contested := &result.Dispute{ID: "d"}
-	a := shardOf(1, 2, failed("x", nil), is(result.Pass), elsewhere, is(result.Skip), unprovoked, failed("x", contested), failed("x", contested), is(result.Pass))
-	b := shardOf(2, 2, is(result.Pass), elsewhere, unprovoked, never, is(result.Skip), failed("y", nil), is(result.Pass), is(result.Error))
+	a := shardOf(1, 2, failed("x", nil), is(result.Pass), elsewhere, is(result.Skip), unprovoked, failed("x", contested), failed("x", contested), is(result.Pass), failed("x", nil))
+	b := shardOf(2, 2, is(result.Pass), elsewhere, unprovoked, never, is(result.Skip), failed("y", nil), is(result.Pass), is(result.Error), failed("x", nil))
 	run, err := suites.Merge([]*result.Run{b, a})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []result.Verdict{result.Fail, result.Pass, result.Inconclusive, result.Skip, result.Inconclusive, result.Fail, result.Fail, result.Error}
+	want := []result.Verdict{result.Fail, result.Pass, result.Inconclusive, result.Skip, result.Inconclusive, result.Fail, result.Fail, result.Error, result.Fail}
 	for i, q := range run.Requirements {
 		if q.Verdict != want[i] {
 			t.Errorf("%s is %s, not %s", q.ID, q.Verdict, want[i])
@@ -201,6 +201,9 @@ func TestMerge(t *testing.T) {
 	}
 	if q := run.Requirements[5]; q.Disputed != nil || len(q.Findings) != 2 || q.Findings[1].Evidence[0].Connection != "2/c1" {
 		t.Errorf("%+v", q)
+	}
+	if q := run.Requirements[8]; len(q.Findings) != 1 || q.Omitted != 1 {
+		t.Errorf("what two shards say alike is not told once and counted: %+v", q)
 	}
 	if run.Requirements[6].Disputed == nil {
 		t.Error("a dispute is lost")
@@ -266,6 +269,8 @@ func TestMergeRefuses(t *testing.T) {
 		"other plan":     func(b *result.Run) { b.Shard.Plan = "q" },
 		"other number":   func(b *result.Run) { b.Shard.Of = 3 },
 		"strict":         func(b *result.Run) { b.Strict = true },
+		"other seed":     func(b *result.Run) { b.Seed = 7 },
+		"thorough":       func(b *result.Run) { b.Thorough = true },
 		"selection":      func(b *result.Run) { b.Requirements = nil },
 		"expectations":   func(b *result.Run) { b.ExpectedFailures = []result.ExpectedFailure{{ID: "x"}} },
 	} {

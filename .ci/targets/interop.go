@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -56,6 +55,9 @@ func interop(in *installer, args []string, out io.Writer) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		runs := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.subject.target.Kind != kind })
+		if len(runs) == 0 {
+			continue // what is written of them stays
+		}
 		parts := map[string]string{kind + "s": counts(runs), "findings on " + kind + "s": findings(runs, known)}
 		for _, name := range slices.Sorted(maps.Keys(parts)) {
 			if *doc == "" {
@@ -83,13 +85,9 @@ func (d *Data) outcomes(dir string) ([]outcome, error) {
 		}
 		var latest *result.Run
 		for _, file := range files {
-			raw, err := os.ReadFile(file)
+			run, err := readRun(file)
 			if err != nil {
 				return nil, err
-			}
-			run := new(result.Run)
-			if err := json.Unmarshal(raw, run); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			if latest == nil || run.Started.After(latest.Started) {
 				latest = run

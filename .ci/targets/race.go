@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -109,12 +108,8 @@ func (t *tester) round(ctx context.Context, server *Target, over string, ours, t
 			return err
 		}
 	}
-	raw, err := os.ReadFile(file)
+	found, err := readRun(file)
 	if err != nil {
-		return err
-	}
-	found := new(result.Run)
-	if err := json.Unmarshal(raw, found); err != nil {
 		return err
 	}
 	counts := found.Counts()

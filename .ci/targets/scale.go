@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -113,12 +112,8 @@ func (t *tester) scaled(ctx context.Context, s size, n int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		raw, err := os.ReadFile(file)
+		found, err := readRun(file)
 		if err != nil {
-			return "", err
-		}
-		found := new(result.Run)
-		if err := json.Unmarshal(raw, found); err != nil {
 			return "", err
 		}
 		verdict = found.Verdict

@@ -79,7 +79,11 @@ func stability(ctx context.Context, in *installer, repo string, args []string, o
 		return err
 	}
 	defer t.close()
-	t.keep = *keep
+	if t.keep = *keep; t.keep != "" {
+		if err := os.MkdirAll(t.keep, 0o755); err != nil {
+			return fmt.Errorf("keep the results: %w", err)
+		}
+	}
 	state := "idle"
 	if *load {
 		state = "busy"

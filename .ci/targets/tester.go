@@ -119,22 +119,29 @@ func (t *tester) run(ctx context.Context, s subject) (*result.Run, usage, error)
 	if err != nil {
 		return nil, usage{}, fmt.Errorf("mcpconform %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, usage{}, err
-	}
 	t.runs++
 	if t.keep != "" {
-		name := fmt.Sprintf("%s-%s-%d.json", s.target.Name, s.transport, t.runs)
-		if err := os.WriteFile(filepath.Join(t.keep, name), raw, 0o644); err != nil {
+		kept := filepath.Join(t.keep, fmt.Sprintf("%s-%s-%d.json", s.target.Name, s.transport, t.runs))
+		if err := os.Rename(file, kept); err != nil {
 			return nil, usage{}, err
 		}
+		file = kept
 	}
-	found := new(result.Run)
-	if err := json.Unmarshal(raw, found); err != nil {
-		return nil, usage{}, fmt.Errorf("%s: %w", file, err)
+	found, err := readRun(file)
+	return found, spent, err
+}
+
+// readRun reads a results.json.
+func readRun(file string) (*result.Run, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
 	}
-	return found, spent, nil
+	run := new(result.Run)
+	if err := json.Unmarshal(raw, run); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return run, nil
 }
 
 // timed runs the command and returns what it spent and what it printed.

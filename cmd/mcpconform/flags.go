@@ -119,6 +119,17 @@ func (f *limitFlags) check() error {
 	return nil
 }
 
+// familyFlags say which members of families of stimuli are tried.
+type familyFlags struct {
+	seed     uint64
+	thorough bool
+}
+
+func (f *familyFlags) register(cmd *cobra.Command) {
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "choose other members of the large families of stimuli (docs/families.md); the same seed chooses the same")
+	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli")
+}
+
 // shardFlags choose a part of the run: --shard i/n.
 type shardFlags struct{ index, of int }
 

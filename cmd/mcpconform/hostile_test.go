@@ -20,8 +20,9 @@ import (
 const (
 	// hostileLimit is the limit of an answer with which hostile peers are met.
 	hostileLimit = 300 * time.Millisecond
-	// most memory that a run against a hostile peer may take, with the program itself.
-	hostileMemory = 450 << 20
+	// most memory that a run against a hostile peer may take, with the program itself and
+	// what the collector, late on a busy machine, has not taken back yet.
+	hostileMemory = 512 << 20
 )
 
 // listen serves each connection of a peer that is not a proper server, and returns

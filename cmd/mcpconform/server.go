@@ -32,6 +32,7 @@ type serverFlags struct {
 	protected bool
 	givesUp   time.Duration
 	shard     shardFlags
+	families  familyFlags
 	fleet     fleetFlags
 
 	settings check.Settings
@@ -52,6 +53,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.http.register(cmd)
 	f.fleet.register(cmd)
 	f.shard.register(cmd)
+	f.families.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.callTools, "call-tools", string(check.CallSafe), "which tools may be called: none, `safe` or all")
 	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the server gives up a request of its own after `TIME` at most, if nothing comes; waiting for longer is then reported")
@@ -135,6 +137,7 @@ func (f *serverFlags) options() (serverRun, error) {
 	return serverRun{suites.Options{
 		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
 		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
+		Seed: f.families.seed, Thorough: f.families.thorough,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
 	}, suites.ServerChecks{Settings: settings}}, nil
 }

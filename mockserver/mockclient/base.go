@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -188,10 +189,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.unknown-method-result", Requirement: "base.error.method-not-found", Scenario: requests,
 		Summary: "A request of an unknown method is answered with a result.",
-		Apply: editing(refusals, func(m object) {
-			delete(m, "error")
-			m["result"] = object{}
-		}),
+		Apply:   editing(refusals, served),
 	},
 	{
 		ID: "base.unknown-method-death", Requirement: "base.error.method-not-found", Scenario: requests,
@@ -291,6 +289,39 @@ var baseFaults = []Fault{
 		Summary:    "A ping of the server whose id looks like that of a request that waits is not answered.",
 		Apply:      clashing(named, func(outgoing) []outgoing { return nil }),
 		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: requests, Form: mockserver.ByValue,
+		Summary: "A ping whose id is the name of a member that every JavaScript object has is refused.",
+		Apply:   refusing(replies("constructor")),
+	},
+	{
+		ID: "base.id-cut-to-32-bits", Requirement: "base.request.integer-id-served", Scenario: requests, Form: mockserver.ByValue,
+		Summary:    "The id of a ping comes back cut to 32 bits.",
+		Collateral: []string{"base.response.only-to-requests", "base.response.present", "base.response.id-echo", "base.response.once"},
+		Apply:      replacing(replies(2147483648), "2147483648", "-2147483648"),
+	},
+	{
+		ID: "base.spelling-refused", Requirement: "base.json.any-spelling", Scenario: requests, Form: mockserver.ByValue,
+		Summary: "A ping with a blank before a colon is refused.",
+		Apply:   refusing(replies("spelling: blanks between tokens")),
+	},
+	{
+		ID: "base.spelling-ignored", Requirement: "base.json.any-spelling", Scenario: requests, Form: mockserver.ByValue,
+		Summary:    "A ping whose members stand in another order is not answered.",
+		Collateral: []string{"base.response.present"},
+		Apply:      dropping(replies("spelling: members in another order")),
+	},
+	{
+		ID: "base.meta-inherited-refused", Requirement: "meta.attach.request", Scenario: requests, Form: mockserver.ByValue,
+		Summary: "A ping with a _meta that has the name of a member that every JavaScript object has is refused.",
+		Apply:   refusing(replies("meta: a name of JavaScript")),
+	},
+	{
+		ID: "base.token-large-refused", Requirement: "progress.token.any-means", Scenario: requests, Form: mockserver.ByValue,
+		Summary:    "A ping whose progress token does not fit into 32 bits is refused.",
+		Collateral: []string{"progress.request"},
+		Apply:      refusing(replies("token: beyond 31 bits")),
 	},
 	{
 		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Scenario: requests,

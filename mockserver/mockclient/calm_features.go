@@ -67,6 +67,38 @@ func requestID(id wire.ID) json.RawMessage { return json.RawMessage(id.String())
 
 const anyToken = "A token is a string or an integer, chosen by any means, and unique across the active requests."
 
+// leafing reads pages of each list until they are enough, and uses its first item.
+func leafing(enough func(pages, items int) bool) apply {
+	return using(func(ctx context.Context, s *client.Session, call client.Call) error {
+		for _, list := range []struct{ name, method, key string }{
+			{"tools", "tools/call", "name"}, {"resources", "resources/read", "uri"}, {"prompts", "prompts/get", "name"},
+		} {
+			var items []any
+			var params object
+			for pages, more := 1, s.Capability(list.name); more; pages++ {
+				x, err := call(ctx, list.name+"/list", params)
+				if err != nil {
+					return err
+				}
+				page, _ := x.Result()[list.name].([]any)
+				items = append(items, page...)
+				var cursor string
+				cursor, more = x.Result()["nextCursor"].(string)
+				params, more = object{"cursor": cursor}, more && !enough(pages, len(items))
+			}
+			if len(items) == 0 {
+				continue
+			}
+			if key, ok := wire.At(items[0], list.key).(string); ok {
+				if _, err := call(ctx, list.method, object{list.key: key}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
 var utilityOddities = []Oddity{
 	{
 		ID: "ping.often", Summary: "A ping stands before each other request.",
@@ -312,27 +344,21 @@ var useOddities = []Oddity{
 		Why: "After receiving a cursor, the client can continue; a user who has found what was wanted does not.", Source: ofPagination,
 		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters"},
 		Untried:   nothingUsed,
-		Apply: using(func(ctx context.Context, s *client.Session, call client.Call) error {
-			for _, list := range []struct{ name, method, key string }{
-				{"tools", "tools/call", "name"}, {"resources", "resources/read", "uri"}, {"prompts", "prompts/get", "name"},
-			} {
-				if !s.Capability(list.name) {
-					continue
-				}
-				x, err := call(ctx, list.name+"/list", nil)
-				if err != nil {
-					return err
-				}
-				if items, _ := x.Result()[list.name].([]any); len(items) > 0 {
-					if key, ok := wire.At(items[0], list.key).(string); ok {
-						if _, err := call(ctx, list.method, object{list.key: key}); err != nil {
-							return err
-						}
-					}
-				}
-			}
-			return nil
-		}),
+		Apply:     leafing(func(pages, _ int) bool { return pages == 1 }),
+	},
+	{
+		ID: "pages.few", Summary: "The client reads at most three pages of each list, and uses the first item alone.",
+		Why: "After receiving a cursor, the client can continue; nothing says that it has to, or how far.", Source: ofPagination,
+		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters"},
+		Untried:   nothingUsed,
+		Apply:     leafing(func(pages, _ int) bool { return pages == 3 }),
+	},
+	{
+		ID: "pages.until-found", Summary: "The client reads each list until it has found the item that it wants, which is the fifth, and uses the first alone.",
+		Why: "After receiving a cursor, the client can continue; a user who has found what was wanted does not.", Source: ofPagination,
+		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters"},
+		Untried:   nothingUsed,
+		Apply:     leafing(func(_, items int) bool { return items >= 5 }),
 	},
 	{
 		ID: "pages.again", Summary: "A page is requested twice with the same cursor.",

@@ -12,6 +12,7 @@ package mockclient
 import (
 	"slices"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -35,6 +36,8 @@ type Fault struct {
 	// WarnOnly says that the fault breaks a MUST and yet only earns a warning,
 	// because the specification leaves room for it or contradicts itself.
 	WarnOnly bool
+	// Form says in which form the class of fault shows: "" is the plain one.
+	Form mockserver.Form
 	// Crashes says that a process with the fault is ended by a signal where its run fails.
 	Crashes bool
 	// Apply adds the fault to a client. Several can be added to the same.
@@ -45,7 +48,7 @@ type Fault struct {
 func topics() [][]Fault {
 	return [][]Fault{
 		baseFaults, metaFaults, lifecycleFaults, timeFaults, utilityFaults, featureFaults, listFaults, toleranceFaults(), contentFaults(),
-		schemaFaults(), httpFaults, stdioFaults,
+		schemaFaults(), httpFaults, stdioFaults, familyFaults, threadFaults,
 	}
 }
 

@@ -285,7 +285,7 @@ var featureFaults = []Fault{
 		Apply: all(changing(func(o *client.Options) {
 			delete(o.Capabilities, "roots")
 			delete(o.Answers, "roots/list")
-		}), editingError(func(e object) { e["code"] = -32603 })),
+		}), editing(replies("undeclared-roots"), func(m object) { m["error"] = object{"code": -32603, "message": "Internal error"} })),
 	},
 	{
 		ID: "roots.no-list", Requirement: "roots.list.answered", Scenario: rootsSeen,

@@ -203,7 +203,7 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.utf8-death", Requirement: "base.message.utf8-accepted", Scenario: "lifecycle/additions",
 		Summary:    "Letters beyond ASCII end the client.",
 		Apply:      dyingOf("你好"),
-		Collateral: []string{"lifecycle.capability.server-additional", "lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
+		Collateral: []string{"base.response.present", "meta.attach.request", "lifecycle.capability.server-additional", "lifecycle.capability.server-experimental", "lifecycle.init.instructions-optional"},
 	},
 	{
 		ID: "lifecycle.shutdown-request", Requirement: "lifecycle.shutdown.by-transport",
@@ -423,7 +423,7 @@ var utilityFaults = []Fault{
 	ignoring("tools.change-silence", "tools.list-changed.unsolicited", "The client answers no ping after a change of the tools.", "after-changed"),
 	ignoring("prompts.change-silence", "prompts.list-changed.unsolicited", "The client answers no ping after a change of the prompts.", "after-changed"),
 	ignoring("resources.change-silence", "resources.list-changed.unsolicited", "The client answers no ping after a change of the resources.", "after-changed"),
-	ignoring("logging.data-silence", "logging.message.any-data", "The client answers no ping after log messages with all kinds of data.", "after-changed"),
+	ignoring("logging.data-silence", "logging.message.any-data", "The client answers no ping after a log message whose data is an object.", "logged: an object"),
 	ignoring("meta.notification-silence", "meta.attach.notification", "The client answers no ping after a notification with _meta.", "after-unknown"),
 }
 
@@ -431,9 +431,7 @@ var utilityFaults = []Fault{
 var fenced = map[string][]string{
 	"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
 	"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
-	"after-changed": {
-		"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited", "logging.message.any-data",
-	},
+	"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 }
 
 func ignoring(id, requirement, summary, fence string) Fault {

@@ -159,10 +159,11 @@ func (x *httpCall) unauthorized() (done bool) {
 	}
 	header := x.r.Header.Values("Authorization")
 	scheme, token, _ := strings.Cut(strings.Join(header, ", "), " ")
+	token = strings.TrimLeft(token, " ") // 1*SP: OAuth 2.1, section 5.1.1
 	switch {
 	case len(header) == 0 || !strings.EqualFold(scheme, "Bearer"):
 		// A request without authentication only learns where the metadata is
-		// (OAuth 2.1, section 5.3.1).
+		// (OAuth 2.1, section 5.3.2).
 		return x.deny(p, Unauthorized, &Denial{http.StatusUnauthorized, "", "an access token is needed"})
 	case len(header) > 1 || !bearerToken.MatchString(token):
 		return x.deny(p, MalformedToken, &Denial{http.StatusBadRequest, "invalid_request", "the Authorization header does not hold an access token"})

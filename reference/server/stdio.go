@@ -116,6 +116,10 @@ func (l *stdioLink) deliver(out *Outgoing) {
 		Kind: wire.KindMessage, From: wire.Server, Stream: transport.Stdout,
 		Raw: bytes.TrimSuffix(line, []byte{'\n'}), Deliberate: out.Deliberate,
 	}}
+	// What follows a message that came too late must not be sent without it.
+	if l.session.ctx.Err() != nil {
+		return
+	}
 	select {
 	case l.frames <- f:
 	case <-l.session.ctx.Done():

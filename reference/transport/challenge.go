@@ -7,6 +7,8 @@ type Challenge struct {
 	Scheme string
 	// Parameters by lower-case name.
 	Parameters map[string]string
+	// Repeated holds the lower-case names that came more than once.
+	Repeated []string
 }
 
 // ChallengeList holds the challenges of a response.
@@ -48,9 +50,7 @@ func challenges(text string) ChallengeList {
 		}
 		rest := strings.TrimLeft(text[len(word):], " \t")
 		if value, after, ok := parameter(rest); ok && len(all) > 0 {
-			if name := strings.ToLower(word); all[len(all)-1].Parameters[name] == "" {
-				all[len(all)-1].Parameters[name] = value
-			}
+			all[len(all)-1].add(strings.ToLower(word), value)
 			text = after
 			continue
 		}
@@ -58,6 +58,17 @@ func challenges(text string) ChallengeList {
 		text = rest
 	}
 	return all
+}
+
+// add keeps the first value of a parameter that is not empty.
+func (c *Challenge) add(name, value string) {
+	old, had := c.Parameters[name]
+	if had {
+		c.Repeated = append(c.Repeated, name)
+	}
+	if old == "" {
+		c.Parameters[name] = value
+	}
 }
 
 // leading returns the token with which a text begins.

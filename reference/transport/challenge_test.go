@@ -14,19 +14,20 @@ func TestChallenges(t *testing.T) {
 		want   ChallengeList
 	}{
 		{"none", nil, nil},
-		{"scheme alone", []string{"Bearer"}, ChallengeList{{"Bearer", parameters{}}}},
-		{"one", []string{`Bearer resource_metadata="https://a.example/b, c"`}, ChallengeList{{"Bearer", parameters{"resource_metadata": "https://a.example/b, c"}}}},
+		{"scheme alone", []string{"Bearer"}, ChallengeList{{Scheme: "Bearer", Parameters: parameters{}}}},
+		{"one", []string{`Bearer resource_metadata="https://a.example/b, c"`}, ChallengeList{{Scheme: "Bearer", Parameters: parameters{"resource_metadata": "https://a.example/b, c"}}}},
 		{"escapes", []string{`Bearer error_description="say \"please\", or go", error = invalid_token`}, ChallengeList{
-			{"Bearer", parameters{"error_description": `say "please", or go`, "error": "invalid_token"}},
+			{Scheme: "Bearer", Parameters: parameters{"error_description": `say "please", or go`, "error": "invalid_token"}},
 		}},
 		{"several in a line", []string{`Basic realm="x", charset="UTF-8", Bearer Resource_Metadata="https://a.example"`}, ChallengeList{
-			{"Basic", parameters{"realm": "x", "charset": "UTF-8"}}, {"Bearer", parameters{"resource_metadata": "https://a.example"}},
+			{Scheme: "Basic", Parameters: parameters{"realm": "x", "charset": "UTF-8"}}, {Scheme: "Bearer", Parameters: parameters{"resource_metadata": "https://a.example"}},
 		}},
-		{"several lines", []string{"Negotiate", `Bearer realm="x"`}, ChallengeList{{"Negotiate", parameters{}}, {"Bearer", parameters{"realm": "x"}}}},
+		{"several lines", []string{"Negotiate", `Bearer realm="x"`}, ChallengeList{{Scheme: "Negotiate", Parameters: parameters{}}, {Scheme: "Bearer", Parameters: parameters{"realm": "x"}}}},
 		{"without quotes", []string{"Bearer resource_metadata=https://a.example/b, error=x"}, ChallengeList{
-			{"Bearer", parameters{"resource_metadata": "https://a.example/b", "error": "x"}},
+			{Scheme: "Bearer", Parameters: parameters{"resource_metadata": "https://a.example/b", "error": "x"}},
 		}},
-		{"not closed", []string{`Bearer realm="x`}, ChallengeList{{"Bearer", parameters{"realm": "x"}}}},
+		{"repeated", []string{`Bearer error=a, ERROR="b"`}, ChallengeList{{Scheme: "Bearer", Parameters: parameters{"error": "a"}, Repeated: []string{"error"}}}},
+		{"not closed", []string{`Bearer realm="x`}, ChallengeList{{Scheme: "Bearer", Parameters: parameters{"realm": "x"}}}},
 		{"nonsense", []string{`="x", ,, "`}, nil},
 	} {
 		if diff := cmp.Diff(tt.want, Challenges(tt.values)); diff != "" {

@@ -194,10 +194,19 @@ func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	if err := x.awaitHead(ctx); err != nil {
 		return x.sent, err
 	}
-	if msg.Method == "notifications/initialized" && x.head.HTTP.Status/100 == 2 && !c.dialer.NoListen && c.listening.CompareAndSwap(false, true) {
-		c.listen(ctx)
+	if msg.Method == "notifications/initialized" && x.head.HTTP.Status/100 == 2 {
+		c.StartListening(ctx)
 	}
 	return x.sent, nil
+}
+
+// StartListening opens the GET stream of the connection, which Send does after the
+// initialized notification, and gives the server a moment to accept it. It does nothing if
+// the stream was opened before or the connection is not to listen.
+func (c *HTTPConn) StartListening(ctx context.Context) {
+	if !c.dialer.NoListen && c.listening.CompareAndSwap(false, true) {
+		c.listen(ctx)
+	}
 }
 
 // acknowledged reports whether the response to a message's POST only says
@@ -293,7 +302,6 @@ func negotiated(request, answer *wire.Message) string {
 	return v
 }
 
-// listen opens the GET stream and gives the server a moment to accept it.
 func (c *HTTPConn) listen(ctx context.Context) {
 	x, err := c.begin(c.listener(nil, 0))
 	if err != nil || c.dialer.lateHead.Load() {
@@ -303,6 +311,12 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	defer timer.Stop()
 	select {
 	case <-x.headed:
+		if x.head == nil {
+			return // the server has gone
+		}
+		if status := x.head.HTTP.Status; status >= http.StatusBadRequest && status != http.StatusMethodNotAllowed {
+			c.listening.Store(false) // it may be too early
+		}
 	case <-ctx.Done():
 	case <-timer.C:
 		c.dialer.lateHead.Store(true)

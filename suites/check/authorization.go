@@ -30,11 +30,11 @@ func (e *UnauthorizedError) Error() string {
 	return what + " (HTTP status 401): give an access token (--bearer-env VAR, or target.headers in the configuration)"
 }
 
-// unauthorized returns an *UnauthorizedError if the server has refused the shared
+// unauthorized returns an *UnauthorizedError if the server has refused the first
 // session because it lacks authorization, else the error.
 func (e *Engine) unauthorized(err error) error {
 	for _, l := range e.Trace.Logs() {
-		if l.Label != SharedLabel {
+		if l.Label != FirstLabel {
 			continue
 		}
 		for _, event := range l.Events() {
@@ -52,6 +52,20 @@ func (e *Engine) unauthorized(err error) error {
 		}
 	}
 	return err
+}
+
+// NoAuthorization is why checks about authorization do not apply to a server.
+const NoAuthorization = "the server does not demand authorization: it has not answered 401, and authorization.protected is not configured"
+
+// servesAnyone reports whether the server is known not to demand authorization: it has
+// begun the first session without any, and refused nothing in it for want of it.
+func (e *Engine) servesAnyone() bool {
+	d, ok := endpointOf(e.Dialer)
+	u, err := url.Parse(d.URL)
+	if a := e.Settings.Authorization; !ok || err != nil || u.User != nil || a.Protected || len(a.Methods) > 0 {
+		return false
+	}
+	return e.token() == "" && e.target.Unauthorized == "" && e.target.Init != nil && e.target.Init.Result() != nil
 }
 
 // token returns the value of the Authorization header that the user gave, or "".

@@ -20,6 +20,8 @@ type Check struct {
 	// is the one that a failed expectation breaks.
 	Requirements []string
 	Needs        Needs
+	// Families are those of the stimuli that the check draws.
+	Families []string
 	// Body sends the stimulus and states the expectation. It returns early
 	// through the methods of T.
 	Body func(t *T)
@@ -38,6 +40,9 @@ type Needs struct {
 	// Unauthorized says that the check is run even if the server refuses everything
 	// because no valid access token was given.
 	Unauthorized bool
+	// Authorization says that the check is about a server that demands authorization: no
+	// session is opened for it at a server that was seen to serve without.
+	Authorization bool
 	// ToolRoles are the roles in which the check calls tools, as far as there are tools for them.
 	ToolRoles []string
 	// Options of the session, when it is not the shared one.
@@ -45,7 +50,8 @@ type Needs struct {
 	// Brief says that what the check sends gives the server nothing to do: its plain
 	// requests are answered as quickly as before, or not at all.
 	Brief bool
-	// Long says that the check waits, on some servers, for a message that never comes.
+	// Long says that the check waits, on some servers, for a message that never comes, or for
+	// many one after the other.
 	Long bool
 	// Patient says that the check waits until the server gives up a request of its own.
 	Patient bool

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // Engine runs checks against one server, many at a time. Ginkgo runs specs one
@@ -26,6 +27,8 @@ type Engine struct {
 	// Zero: parallelLocal times the number of processors where each is a process, else
 	// parallelRemote.
 	Parallel int
+	// Choice says which members of families the checks draw.
+	Choice family.Choice
 	// Settings say which tools may be called, and which roles they have.
 	Settings Settings
 	// Restart starts a target again that all connections share and that no longer
@@ -38,15 +41,18 @@ type Engine struct {
 	pool        pool
 	launches    chan struct{} // holds an entry for each process that is starting
 	concurrency concurrency
+	varied      sync.Map      // by check and number of the family: the first [variation]
+	tries       chan struct{} // holds an entry for each member of a family that is tried beside others
 	target      *Target
-	shared      *client.Session
-	left        atomic.Bool // the shared session was closed before the end
+	first       *client.Session
+	shared      *client.Session // the first one, or a second one
+	left        atomic.Bool     // the shared session was closed before the end
 	closers     sync.WaitGroup
 	closing     sync.WaitGroup // of sessions
 }
 
-// SharedLabel is the label of the shared session's log.
-const SharedLabel = "shared session"
+// FirstLabel is the label of the log of the first session.
+const FirstLabel = "first session"
 
 // OwnLabel is the label of the logs of sessions that checks used one after the other.
 const OwnLabel = "checks in turn"
@@ -63,6 +69,9 @@ const parallelLocal = 4
 
 // sharedAtOnce is how many checks use the shared session at a time.
 const sharedAtOnce = 16
+
+// triesAtOnce is how many members of families are tried at a time, beside one for each check.
+const triesAtOnce = 16
 
 // Why a check is inconclusive that did not come to its end.
 var (
@@ -123,7 +132,7 @@ func (e *Engine) close(ctx context.Context, s *client.Session) {
 	})
 }
 
-// Prepare opens the shared session and learns what the target offers. The
+// Prepare opens the first session and learns what the target offers. The
 // error is what kept the session from being established; a *transport.StartError
 // when the target could not even be started or reached.
 func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
@@ -142,10 +151,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		e.pool.most = mostProcesses
 	}
 	e.launches = make(chan struct{}, runtime.GOMAXPROCS(0))
+	e.tries = make(chan struct{}, triesAtOnce)
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
-	s, err := e.openShared(ctx)
+	s, err := e.openFirst(ctx)
 	for range maxMoves {
 		d, ok := e.moved(ctx, s, err)
 		if !ok {
@@ -153,9 +163,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 		}
 		e.close(ctx, s)
 		e.Dialer, e.target.Transport = d, d.Transport()
-		s, err = e.openShared(ctx)
+		s, err = e.openFirst(ctx)
 	}
-	e.shared = s
+	e.first, e.shared = s, s
 	if err != nil {
 		return e.target, e.unauthorized(err)
 	}
@@ -169,10 +179,10 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	return e.target, e.target.complete()
 }
 
-// openShared connects the session that checks share and initialises it. It
-// returns the session also with an error, unless there was no connection.
-func (e *Engine) openShared(ctx context.Context) (*client.Session, error) {
-	s, err := e.connect(ctx, SharedLabel, Capable())
+// openFirst connects the first session and initialises it. It returns the session also
+// with an error, unless there was no connection.
+func (e *Engine) openFirst(ctx context.Context) (*client.Session, error) {
+	s, err := e.connect(ctx, FirstLabel, Capable())
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +232,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		}
 	}
 	if cause == nil {
-		e.target.chooseNoOp(ctx, e.shared)
+		e.share(ctx, checks)
 		e.target.probed = make(chan struct{})
 	}
 	e.together(ctx, e.applicable(now), func() []*Future {
@@ -233,6 +243,37 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		return e.applicable(later)
 	})
 	return futures
+}
+
+// share opens the session that checks share, and chooses the request that does nothing. A
+// server that serves several sessions in one process may do for its first one what it
+// fails to do for all others, so that this is a second one if it can be had.
+func (e *Engine) share(ctx context.Context, checks []*Check) {
+	var second *client.Session
+	err := errors.New("no second session is needed")
+	shares := func(c *Check) bool { return c.Needs.Session == Shared }
+	alone := func(c *Check) bool { return !shares(c) && c.Needs.Session != None }
+	// A selection of which one session is enough has no other.
+	if !e.apart() && slices.ContainsFunc(checks, shares) && slices.ContainsFunc(checks, alone) {
+		second, err = e.connect(ctx, "shared session", Capable())
+	}
+	var opening sync.WaitGroup
+	if err == nil {
+		opening.Go(func() {
+			if _, err = second.Initialize(ctx); err == nil {
+				e.target.list(ctx, second)
+			}
+		})
+	}
+	e.target.chooseNoOp(ctx, e.first)
+	opening.Wait()
+	switch {
+	case err == nil:
+		second.Options.NoOp = e.target.noOp
+		e.shared = second
+	case second != nil:
+		e.close(ctx, second)
+	}
 }
 
 // applicable ends the checks that cannot be tried on the target, and returns the others.
@@ -257,6 +298,8 @@ func (e *Engine) inapplicable(c *Check) string {
 		return "another transport"
 	case c.Needs.Server != "" && e.target.Init != nil && e.shared != nil && !e.shared.Capability(c.Needs.Server):
 		return "the server does not declare " + c.Needs.Server
+	case c.Needs.Authorization && e.servesAnyone():
+		return NoAuthorization
 	}
 	return ""
 }
@@ -271,7 +314,7 @@ func (e *Engine) lacking(c *Check) string {
 // alone executes a check in a session of its own, for the first or a further time.
 func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	if c.Needs.Session == None {
-		return e.execute(ctx, c, nil, time)
+		return e.execute(ctx, c, nil, time, false)
 	}
 	s, err := e.connect(ctx, c.Name, c.options())
 	if err == nil {
@@ -290,7 +333,7 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	if err != nil {
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session could be opened for the check: " + err.Error()}, unanswered: true}
 	}
-	return e.execute(ctx, c, s, time)
+	return e.execute(ctx, c, s, time, false)
 }
 
 // GivingUp is how much later than it should a server may give up a request.
@@ -304,13 +347,15 @@ func (e *Engine) limit(c *Check) time.Duration {
 	return checkTime * e.Timeout
 }
 
-// execute runs the body of a check, for the first or a further time.
-func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int) attempt {
+// execute runs the body of a check, for the first or a further time. It is crowded where
+// others are run at the same time, and the check is run again if anything is wrong.
+func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, crowded bool) attempt {
 	limit, cancel := context.WithTimeoutCause(ctx, e.limit(c), errCheckTime)
 	defer cancel()
 	limit, abort := context.WithCancelCause(limit)
 	defer context.AfterFunc(e.liveness.gone, func() { abort(e.GivenUp()) })()
 	t := newT(limit, e, c, s)
+	t.crowded = crowded
 	if s != nil && c.Needs.Brief {
 		s.Hurry(time)
 		defer s.Hurry(0)
@@ -328,7 +373,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if cause := e.GivenUp(); cause != nil && t.outcome.Verdict != Passed {
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()}}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed, unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {
@@ -344,9 +389,18 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 // the run have ended.
 func (e *Engine) Finish(ctx context.Context) {
 	if e.shared != nil && !e.left.Load() {
-		_ = e.shared.Close(ctx)
+		e.closeShared(ctx)
 	}
 	e.closers.Wait()
+}
+
+// closeShared closes the first session and the shared one.
+func (e *Engine) closeShared(ctx context.Context) {
+	e.left.Store(true)
+	e.close(ctx, e.first)
+	if e.shared != e.first {
+		e.close(ctx, e.shared)
+	}
 }
 
 // Alive returns nil if the target still answers: in the shared session or, where that

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -29,13 +30,66 @@ func (t *T) Do(r transport.Request) *transport.Response { return t.DoOn(t.HTTP()
 
 // DoOn is Do on another connection.
 func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Response {
+	var got reply
+	t.aside(func() { got = t.ask(conn, r) })
+	return t.take(got)
+}
+
+// DoEach is DoOn with each of the requests on a connection of its own, a few at a time:
+// what takes its time, as a handshake may, takes it once for all of them. Each response
+// is judged in turn, with the evidence of its request alone.
+func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request, judge func(i int, r *transport.Response)) {
+	replies := make([]reply, len(requests))
+	beside(len(requests), func(i int) { replies[i] = t.ask(conns[i], requests[i]) })
+	for i, r := range replies {
+		t.Clear()
+		judge(i, t.take(r))
+	}
+}
+
+// atOnce is how many things that take their time, each on a connection of its own, one
+// check does at a time.
+const atOnce = 8
+
+// beside calls do with each number below n, a few at a time, and waits for all of them.
+func beside(n int, do func(i int)) {
+	slots := make(chan struct{}, atOnce)
+	var under sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		under.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	under.Wait()
+}
+
+// reply is what came of a raw HTTP request.
+type reply struct {
+	response *transport.Response
+	shown    []*wire.Event
+	err      error // that no response came
+}
+
+// take adds the evidence of a reply to that of the check, and ends the body if no
+// response came.
+func (t *T) take(r reply) *transport.Response {
+	t.Show(r.shown...)
+	t.Must(r.err)
+	return r.response
+}
+
+// ask sends a raw HTTP request as Do says. It leaves the check as it is, so that others
+// may be asked beside it.
+func (t *T) ask(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	r.Defaults = true
 	ctx, cancel := context.WithTimeoutCause(t.Context, t.engine.Timeout,
 		&client.TimeoutError{Awaited: "end of the response to a " + cmp.Or(r.Method, http.MethodPost), After: t.engine.Timeout})
 	defer cancel()
 	s, err := conn.Open(ctx, r)
 	if err != nil {
-		t.Must(err)
+		return reply{err: err}
 	}
 	defer s.Close()
 	for {
@@ -50,16 +104,19 @@ func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Respo
 			break // whether the stream ends is another question
 		}
 	}
-	response := s.Response()
-	t.showStream(conn, s)
-	t.Show(response.Messages...)
-	if x := conn.Log().Carrier(s.Head); x != nil {
-		t.Show(x.Body())
+	got.response = s.Response()
+	x := conn.Log().Carrier(s.Head)
+	if x != nil {
+		got.shown = x.Events()
 	}
-	if ctx.Err() != nil && t.Context.Err() == nil && len(response.Messages) == 0 {
-		t.Must(context.Cause(ctx))
+	got.shown = append(got.shown, got.response.Messages...)
+	if x != nil {
+		got.shown = append(got.shown, x.Body())
 	}
-	return response
+	if ctx.Err() != nil && t.Context.Err() == nil && len(got.response.Messages) == 0 {
+		got.err = context.Cause(ctx)
+	}
+	return got
 }
 
 // Streams reports whether the head of a response announces an event stream.

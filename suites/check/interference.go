@@ -186,11 +186,25 @@ func (t *T) busy(request, answer *wire.Event) bool {
 		return e.At < mark.At
 	}
 	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
-		return slices.ContainsFunc(s.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
-			return x.From() == wire.Client && x.Request != request && !before(answer, x.Request) &&
-				(x.Response == nil || !before(x.Response, request))
+		c := s.Log().Conversation()
+		return slices.ContainsFunc(c.Exchanges, func(x *wire.Exchange) bool {
+			end := ended(c, x)
+			return x.From() == wire.Client && x.Request != request && !before(answer, x.Request) && (end == nil || !before(end, request))
 		})
 	})
+}
+
+// ended returns what ended a request: its response or, where there is none, the end of
+// the HTTP exchange that could have held it. A stream may be resumed, and has no such end.
+func ended(c *wire.Conversation, x *wire.Exchange) *wire.Event {
+	if x.Response != nil {
+		return x.Response
+	}
+	carrier := c.Carrier(x.Request)
+	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Server || carrier.OK() && carrier.MediaType() == "text/event-stream" {
+		return nil
+	}
+	return carrier.End
 }
 
 // refusesAll returns how the server refuses ping and every declared list alike:

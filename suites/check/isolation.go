@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -27,6 +28,7 @@ type attempt struct {
 	unanswered bool
 	left       bool // its session was left to others
 	doubtful   bool // that was found out by a limit which has to be tried twice
+	disturbed  bool // other checks kept it from a verdict
 	interference
 	refusals []refused // of a failed check
 	several  bool      // it used more than one session
@@ -50,7 +52,7 @@ func (a *attempt) settled() bool {
 	case a.outcome.Verdict == Passed, a.outcome.Verdict == Skipped:
 		return true
 	}
-	return a.outcome.Verdict != Failed && !a.unanswered && !a.lost
+	return a.outcome.Verdict != Failed && !a.unanswered && !a.lost && !a.disturbed
 }
 
 // Future is a check that has been started.
@@ -154,7 +156,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 	var workers sync.WaitGroup
 	for i := range p.Parallel {
 		workers.Go(func() {
-			if i >= fewAtOnce && !p.apart() {
+			if i >= fewAtOnce && !p.apart() && !p.latent() {
 				<-crowd
 			}
 			for f := queue.pop(); f != nil; f = queue.pop() {
@@ -226,6 +228,19 @@ func (q *queue) close() {
 // serves many at once no sooner than one after the other.
 const fewAtOnce = 2
 
+// latent reports whether the server takes its time over a handshake, and not because it is
+// busy: what it was asked since took it far less. Then other handshakes pass meanwhile.
+func (e *Engine) latent() bool {
+	if e.target.Init == nil || e.target.Init.Response == nil {
+		return false
+	}
+	took := e.target.Init.Response.At - e.target.Init.Request.At
+	return took > latency && took > 10*e.pace.Reaction(0)
+}
+
+// latency is from which time on a handshake counts as slow.
+const latency = 250 * time.Millisecond
+
 // hold takes most of the slots for shared checks. What it returns gives them back.
 func (p *phase) hold(slots chan struct{}) (release func()) {
 	held := cap(slots) - fewAtOnce
@@ -292,7 +307,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	}
 	switch {
 	case s != nil:
-		f.last = p.execute(ctx, f.Check, s, first)
+		f.last = p.execute(ctx, f.Check, s, first, true)
 	case f.last.doubtful:
 		f.last = p.alone(ctx, f.Check, further)
 	default:
@@ -342,8 +357,7 @@ func (p *phase) later(list *[]*Future, f *Future) {
 // inTurn runs checks alone, one after the other.
 func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	if !e.apart() && e.shared != nil {
-		e.left.Store(true)
-		e.close(ctx, e.shared) // a server may serve one session at a time
+		e.closeShared(ctx) // a server may serve one session at a time
 	}
 	// Checks that can use the same process follow each other.
 	slices.SortStableFunc(checks, func(a, b *Future) int {
@@ -358,6 +372,8 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		if !e.apart() {
 			e.closing.Wait()
 		}
+		// A session that is opened for the check shows as well that the target lives.
+		probed = probed || !e.isDown() && w.session(ctx, f.Check) != nil
 		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
 			f.giveUp(cause)
 			continue
@@ -449,6 +465,9 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	case f.last.unopened:
 		if err := e.open(ctx, "whether the server opens a further session", Capable(), nil); err != nil {
 			f.last.tellsNothing("the server opens no further session: " + err.Error())
+		} else if again != nil {
+			e.closing.Wait() // a server may take a moment to make room for the next session
+			again()
 		}
 	case f.last.lost && f.last.several && e.single(ctx):
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
@@ -496,7 +515,7 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 // unless they have disturbed it, or cost it.
 func (w *worker) execute(ctx context.Context, f *Future) {
 	if s := w.session(ctx, f.Check); s != nil {
-		f.last = w.engine.execute(ctx, f.Check, s, further)
+		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		if !f.last.lost {
 			// A check that is run once more must not meet what it sent before.
 			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {

@@ -73,15 +73,19 @@ func (p *pool) expect(key string) {
 }
 
 // take returns an idle session or, if there are not too many yet, nil for a new one; if it
-// has to be old, only the first one is new. It waits for a session to come back if there
+// has to be old, only the first one is new, and of several the one that is idle longest is taken. It waits for a session to come back if there
 // is neither.
 func (p *pool) take(ctx context.Context, key string, old bool) (*client.Session, error) {
 	for {
 		p.mu.Lock()
 		s := p.of(key)
 		if n := len(s.idle); n > 0 {
-			taken := s.idle[n-1]
-			s.idle = s.idle[:n-1]
+			i := n - 1
+			if old {
+				i = 0
+			}
+			taken := s.idle[i]
+			s.idle = slices.Delete(s.idle, i, i+1)
 			p.mu.Unlock()
 			return taken, nil
 		}

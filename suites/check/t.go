@@ -36,9 +36,14 @@ type T struct {
 	unawaited []*wire.Event
 	outcome   Outcome
 	rec       *ledger.Recorder
-	noAnswer  bool // the check ended because an answer did not come
-	doubtful  bool // it may have been only late
-	about     string
+	varied    *variation // while members of a family are tried
+	// How many families were tried so far.
+	variations int
+	crowded    bool // others are run at the same time, and the check is run again if anything is wrong
+	noAnswer   bool // the check ended because an answer did not come
+	doubtful   bool // it may have been only late
+	disturbed  bool // it ended because of what other checks did
+	about      string
 }
 
 func newT(ctx context.Context, e *Engine, c *Check, s *client.Session) *T {
@@ -54,7 +59,12 @@ const maxEvidence = 12
 
 // Note remarks something on the check's first requirement.
 func (t *T) Note(format string, args ...any) {
-	t.rec.Note(t.check.Requirements[0], wire.Server, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if t.varied != nil {
+		t.varied.note(text)
+		return
+	}
+	t.rec.Note(t.check.Requirements[0], wire.Server, text)
 }
 
 // Show adds events to the evidence of a later failure.
@@ -90,12 +100,20 @@ func (t *T) Exercised(ids ...string) {
 // Without events the evidence is what the check saw so far.
 func (t *T) Violation(id, message string, events ...*wire.Event) {
 	t.outcome.Verdict = Failed
+	if t.varied != nil {
+		t.varied.add(id, message, false, t.proof(events))
+		return
+	}
 	t.rec.Fail(id, wire.Server, message, t.proof(events)...)
 }
 
 // Warning records a finding that only warns, whatever the requirement's level.
 func (t *T) Warning(id, message string, events ...*wire.Event) {
 	t.outcome.Verdict = Failed
+	if t.varied != nil {
+		t.varied.add(id, message, true, t.proof(events))
+		return
+	}
 	t.rec.Warn(id, wire.Server, message, t.proof(events)...)
 }
 
@@ -123,6 +141,13 @@ func (t *T) About(id string) { t.about = id }
 func (t *T) Fail(format string, args ...any) {
 	t.Violation(cmp.Or(t.about, t.check.Requirements[0]), fmt.Sprintf(format, args...))
 	panic(stop{})
+}
+
+// Disturbed is Inconclusive because of what other checks do meanwhile: the check is run
+// again, alone.
+func (t *T) Disturbed(format string, args ...any) {
+	t.disturbed = true
+	t.Inconclusive(format, args...)
 }
 
 // Inconclusive ends the body: the requirement applies, but could not be
@@ -269,7 +294,9 @@ func (t *T) Call(method string, params any, opts ...client.Option) *client.Excha
 
 // CallOn is Call on another session.
 func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.Option) *client.Exchange {
-	x, err := s.Call(t.Context, method, params, opts...)
+	var x *client.Exchange
+	var err error
+	t.aside(func() { x, err = s.Call(t.Context, method, params, opts...) })
 	t.Show(x.Events()...)
 	t.Must(err)
 	t.admitted(x)
@@ -279,7 +306,9 @@ func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.
 // Attempt calls a tool that may take its time: it returns nil when no answer
 // came within the limit, which a tool may exceed.
 func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchange {
-	x, err := t.Session.Call(t.Context, "tools/call", params, opts...)
+	var x *client.Exchange
+	var err error
+	t.aside(func() { x, err = t.Session.Call(t.Context, "tools/call", params, opts...) })
 	t.Show(x.Events()...)
 	var late *client.TimeoutError
 	if errors.As(err, &late) {
@@ -304,6 +333,9 @@ func (t *T) Soon(usual time.Duration) time.Duration {
 	return min(longest, t.engine.pace.Reaction(usual))
 }
 
+// Pause waits, unless the time is over or the run is.
+func (t *T) Pause(d time.Duration) { pause(t.Context, d) }
+
 // Start sends a request whose answer is awaited later with Await.
 func (t *T) Start(method string, params any, opts ...client.Option) *client.Pending {
 	p, err := t.Session.Start(t.Context, method, params, opts...)
@@ -322,7 +354,9 @@ func (t *T) StartID(id wire.ID, method string, params any) *client.Pending {
 
 // Await waits for the answer to a started request.
 func (t *T) Await(p *client.Pending) *client.Exchange {
-	x, err := p.Await(t.Context)
+	var x *client.Exchange
+	var err error
+	t.aside(func() { x, err = p.Await(t.Context) })
 	t.Show(x.Response)
 	t.Must(err)
 	t.admitted(x)
@@ -437,4 +471,16 @@ func (t *T) Connect(o client.Options) *client.Session {
 	t.Must(err)
 	t.extra = append(t.extra, s)
 	return s
+}
+
+// OpenEach opens further initialised sessions, a few at a time: handshakes that take
+// their time take it once for all of them. Where one could not be opened, its error says
+// why. The sessions are closed with the check.
+func (t *T) OpenEach(options ...client.Options) (sessions []*client.Session, errs []error) {
+	for _, o := range options {
+		sessions = append(sessions, t.Connect(o))
+	}
+	errs = make([]error, len(sessions))
+	beside(len(sessions), func(i int) { _, errs[i] = sessions[i].Initialize(t.Context) })
+	return sessions, errs
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -86,6 +87,18 @@ func (t *Target) discover(ctx context.Context, s *client.Session) error {
 		}
 	}
 	return nil
+}
+
+// list reads the lists once more, in another session: much of what a server does there can
+// be judged only by what it listed there.
+func (t *Target) list(ctx context.Context, s *client.Session) {
+	var reading sync.WaitGroup
+	for method, l := range t.Lists {
+		if l.Served() && l.Err == nil && !l.Endless && !l.Long {
+			reading.Go(func() { ReadList(ctx, s, method) })
+		}
+	}
+	reading.Wait()
 }
 
 // chooseNoOp finds a request that does nothing and is served, so that checks of

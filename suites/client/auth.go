@@ -62,11 +62,7 @@ var authScenarios = []*Scenario{
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
 			Challenge: func(metadata, code string) []string {
-				challenge := `Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="` + metadata + `"`
-				if code != "" {
-					challenge += `, error="` + code + `"`
-				}
-				return []string{challenge}
+				return []string{coded(`Bearer realm="mcpconform, \"protected\"", hint="a=b, c", resource_metadata="`+metadata+`"`, code)}
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
@@ -74,8 +70,8 @@ var authScenarios = []*Scenario{
 		// A response may offer several schemes, in as many lines (RFC 9110, section 11.6.1).
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
-			Challenge: func(metadata, _ string) []string {
-				return []string{`Bearer error="invalid_token", resource_metadata="` + metadata + `"`, `Basic realm="staff"`}
+			Challenge: func(metadata, code string) []string {
+				return []string{coded(`Bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code), `Basic realm="staff"`}
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
@@ -83,8 +79,8 @@ var authScenarios = []*Scenario{
 		// The same in one line, and the case of a scheme means nothing (RFC 9110, section 11.1).
 		return &AuthorizationSetup{Protection: server.Protection{
 			MetadataPath: elsewhere,
-			Challenge: func(metadata, _ string) []string {
-				return []string{`Basic realm="staff, all of them", bearer error="invalid_token", resource_metadata="` + metadata + `"`}
+			Challenge: func(metadata, code string) []string {
+				return []string{coded(`Basic realm="staff, all of them", bearer realm="mcpconform", resource_metadata="`+metadata+`"`, code)}
 			},
 		}}
 	}, func(t *T) { t.judgeMetadataFound(elsewhere) }),
@@ -309,6 +305,14 @@ func (t *T) judgeDiscarded(id, because string) {
 	case t.controlPasses(id):
 		t.Exercised(id)
 	}
+}
+
+// coded adds the error code to a challenge, if there is one.
+func coded(challenge, code string) string {
+	if code == "" {
+		return challenge
+	}
+	return challenge + `, error="` + code + `"`
 }
 
 // judgeMetadataFound judges whether the client asks for the metadata at the path that

@@ -36,7 +36,7 @@ func TestCalmMatrix(t *testing.T) {
 			"leaves open. Written by `go test ./suites/client -run TestCalmMatrix -update`. The test tries each in the scenarios in\n" +
 			"which it shows and in a part of the others, and with `-whole` in all. Faults of clients are in `kill-matrix-clients.md`.\n",
 		OneOf: brief.OneOf(), Partial: true,
-		Run: func(ctx context.Context, transport string, chosen ...int) (*result.Run, error) {
+		Run: func(ctx context.Context, seed uint64, transport string, chosen ...int) (*result.Run, error) {
 			var odd []mockclient.Oddity
 			var scenarios []string // none for all
 			for _, i := range chosen {
@@ -45,7 +45,7 @@ func TestCalmMatrix(t *testing.T) {
 					scenarios = append(scenarios, meeting(oddities[i], i+slices.Index(over, transport))...)
 				}
 			}
-			return calmRun(ctx, transport, scenarios, odd)
+			return calmRun(ctx, seed, transport, scenarios, odd)
 		},
 	}
 	for _, o := range oddities {
@@ -72,7 +72,7 @@ func meeting(o mockclient.Oddity, offset int) []string {
 }
 
 // calmRun plays scenarios against a client with oddities.
-func calmRun(ctx context.Context, over string, scenarios []string, odd []mockclient.Oddity) (*result.Run, error) {
+func calmRun(ctx context.Context, seed uint64, over string, scenarios []string, odd []mockclient.Oddity) (*result.Run, error) {
 	s := suites.ClientScenarios{
 		Transport: over, Scenarios: scenarios, Bridge: []string{"bridge"}, Network: new(memory.Network),
 		Launch: func(p client.Endpoint) (transport.Process, error) {
@@ -88,7 +88,7 @@ func calmRun(ctx context.Context, over string, scenarios []string, odd []mockcli
 			}}.Launch()
 		},
 	}
-	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: 20 * time.Second})
+	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: 20 * time.Second, Seed: seed})
 	return run, err
 }
 

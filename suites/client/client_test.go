@@ -109,6 +109,36 @@ func TestJointsSpareLaunches(t *testing.T) {
 	}
 }
 
+// TestJointsHideNothing: a client that does without a feature in a joint, although it ends
+// well, plays its scenarios one by one.
+func TestJointsHideNothing(t *testing.T) {
+	var mu sync.Mutex
+	launched := make(map[string]int)
+	scenarios := []string{"faults/responses", "faults/ids"}
+	conducted(t, suites.ClientScenarios{Scenarios: scenarios, Launch: func(p client.Endpoint) (transport.Process, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		launched[p.Scenario]++
+		return inProcess(func(ctx context.Context, p client.Endpoint) error {
+			s, err := begin(ctx, p, answerTime)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
+			if _, err := s.Call(ctx, "tools/list", nil); err != nil || strings.HasPrefix(p.Scenario, "together/") {
+				return err
+			}
+			_, err = s.Call(ctx, "prompts/list", nil)
+			return err
+		})(p)
+	}}, suites.Options{Timeout: 20 * time.Second})
+	for _, name := range append(scenarios, "together/responses") {
+		if launched[name] != 1 {
+			t.Errorf("the client was launched %d times for %s", launched[name], name)
+		}
+	}
+}
+
 func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -12,6 +13,7 @@ var odd = []string{
 	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds", "resources.read.several-contents",
 	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links", "tools.resource-link.unlisted",
 	"tools.result.embedded-resources", "tools.output-schema.optional", "logging.default.server-decides", "logging.message.logger-optional",
+	"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 }
 
 var contentScenarios = []*Scenario{
@@ -20,6 +22,18 @@ var contentScenarios = []*Scenario{
 		Needs:   "the client got nothing but plain text in the baseline",
 		Options: plain,
 		Judge:   func(t *T) { t.judgeTolerated("plain text alone", odd...) },
+	},
+	{
+		Name: "content/failed-tool", Requirements: []string{"tools.result.structured-or-unstructured"},
+		Needs: "the client called no tool",
+		Options: func(*ScenarioRun) server.Options {
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"tools/call": server.Edit(failed)}}}
+		},
+		Judge: func(t *T) {
+			if x := t.sent("tools/call"); x != nil && x.Result()["structuredContent"] != nil {
+				t.JudgeContinued("the first tool failed, and its result had structured content", "tools.result.structured-or-unstructured")
+			}
+		},
 	},
 	{
 		// The combinations with subscribe and with listChanged belong to the ordinary server.
@@ -33,6 +47,16 @@ var contentScenarios = []*Scenario{
 			}
 		},
 	},
+}
+
+// failed makes the first result in a session that of a tool which failed and says how in
+// structured content, if the tool has none otherwise.
+func failed(r *server.Request, result map[string]any) {
+	first := new(counter)
+	if r.Session.Value("failed", func() any { return first }) == any(first) && result["structuredContent"] == nil {
+		result["content"] = []any{map[string]any{"type": "text", "text": `{"reason":"a test"}`}}
+		result["structuredContent"], result["isError"] = map[string]any{"reason": "a test"}, true
+	}
 }
 
 // plain returns options of a server whose tools and prompts return one text, whose
@@ -59,7 +83,7 @@ func plain(*ScenarioRun) server.Options {
 			"prompts/get": server.EditItems("messages", func(message map[string]any) { message["content"] = text }),
 		},
 		Send: func(out *server.Outgoing) []*server.Outgoing {
-			if out.Kind == wire.Notification && out.Method == "notifications/message" {
+			if out.Kind == wire.Notification && (out.Method == "notifications/message" || strings.HasSuffix(out.Method, "/list_changed")) {
 				return nil
 			}
 			return []*server.Outgoing{out}

@@ -1,13 +1,16 @@
 package client
 
 import (
-	"fmt"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -18,14 +21,31 @@ var exchangeScenarios = []*Scenario{
 			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served",
 			"base.error.method-not-found", "meta.attach.request", "base.params.open", "base.params.omitted",
 			"base.request.id-space-per-side", "architecture.client.routing", "base.jsonrpc.member-case",
-			"http.client.messages-before-response", "progress.request", "progress.token.any-means",
+			"http.client.messages-before-response", "base.json.any-spelling", "base.response.id-type-echo", "progress.request", "progress.token.any-means",
 		},
-		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
-		Options: Scripted(askEverything),
-		Judge:   judgeEverything,
+		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
+		Needs:    "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Options:  Scripted(askEverything),
+		Judge:    judgeEverything,
 	},
 	{
-		Name: "exchange/notifications",
+		Name: framed,
+		Requirements: []string{
+			"http.client.sse-syntax", "sse.client.message-events", "stdio.message.only-newline-delimits", "http.message.large", "stdio.message.large",
+			"http.client.accepted",
+		},
+		Families: []string{"frames", "events", "types-of-nothing"},
+		Needs:    "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Options: func(run *ScenarioRun) server.Options {
+			o := Scripted(askFramed)(run)
+			o.Behaviour.HTTP.Event = writeEvent
+			o.Behaviour.HTTP.Middleware, o.Behaviour.HTTP.Reply = typeAcceptances, typeAcceptance
+			return o
+		},
+		Judge: judgeFramed,
+	},
+	{
+		Name: told, Families: []string{"log-data"},
 		Requirements: []string{
 			"base.notification.unknown-no-response", "base.notification.malformed-no-response", "meta.attach.notification",
 			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
@@ -42,8 +62,7 @@ var exchangeScenarios = []*Scenario{
 				"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
 				"after-malformed": {"base.notification.malformed-no-response"},
 				"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
-				"after-changed": {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
-					"logging.message.any-data"},
+				"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 			}
 			for _, fence := range []string{"after-unknown", "after-malformed", "after-cancelled", "after-changed"} {
 				x := t.Asked(fence)
@@ -78,6 +97,7 @@ var exchangeScenarios = []*Scenario{
 					}
 				}
 			}
+			t.judgeVaried(loggedID, draw(told, "log-data"), "behind a log message whose data is", "logging.message.any-data")
 		},
 	},
 }
@@ -86,19 +106,13 @@ var exchangeScenarios = []*Scenario{
 // its answer to a request, and after its last other message before the request; nil
 // if there is none.
 func (t *T) answerWithoutID(x *judge.Exchange) *wire.Event {
-	for _, c := range t.Conversations {
-		if c.Log.ID != x.Request.Conn {
-			continue
-		}
-		for i := len(c.Messages) - 1; i >= 0; i-- {
-			e := c.Messages[i]
-			switch {
-			case e.From != wire.Client || x.Response != nil && e.Seq > x.Response.Seq:
-			case e.Msg.IsResponse() && !e.Msg.ID.Usable():
-				return e
-			case e.Seq < x.Request.Seq:
-				return nil
-			}
+	for _, e := range slices.Backward(t.conversationOf(x).Messages) {
+		switch {
+		case e.From != wire.Client || x.Response != nil && e.Seq > x.Response.Seq:
+		case e.Msg.IsResponse() && !e.Msg.ID.Usable():
+			return e
+		case e.Seq < x.Request.Seq:
+			return nil
 		}
 	}
 	return nil
@@ -145,11 +159,14 @@ func (t *T) replied(x *judge.Exchange) bool {
 	})
 }
 
-var pings = []struct {
+// pinged is a ping that the script sends.
+type pinged struct {
 	id           any
 	params       map[string]any
 	requirements []string
-}{
+}
+
+var pings = []pinged{
 	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt", "base.params.omitted"}},
 	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}},
 	{"", nil, []string{"base.request.string-id-served"}},
@@ -163,6 +180,48 @@ var pings = []struct {
 	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}}, []string{"progress.request", "progress.token.any-means"}},
 	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}},
 }
+
+// familyPings are further pings, whose ids, progress tokens and metadata are members of
+// families (docs/families.md). They are sent after everything else, as a client may be
+// silent after one of them.
+var familyPings = sync.OnceValue(func() []pinged {
+	var all []pinged
+	used := make(map[string]bool)
+	for _, p := range pings {
+		used[identifier(p.id).Key()] = true
+	}
+	const scenario = "exchange/requests"
+	for _, m := range draw(scenario, "ids") {
+		requirement := "base.request.integer-id-served"
+		if isString(m.ID()) {
+			requirement = "base.request.string-id-served"
+		}
+		if !used[m.ID().Key()] {
+			all = append(all, pinged{m.ID(), nil, []string{requirement}})
+		}
+	}
+	for _, m := range draw(scenario, "tokens") {
+		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}}, []string{"progress.request", "progress.token.any-means"}})
+	}
+	for _, m := range draw(scenario, "meta-values") {
+		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"}})
+	}
+	for _, m := range draw(scenario, "strings") {
+		all = append(all, pinged{"text: " + m.Is, map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"}})
+	}
+	return all
+})
+
+// spelled are the texts of one ping by its id, which is the member's.
+var spelled = sync.OnceValue(func() []family.Member {
+	members := draw("exchange/requests", "spellings")
+	for i, m := range members {
+		members[i] = m.With(map[string]string{"id": spelledID + m.Is, "method": "ping"})
+	}
+	return members
+})
+
+const spelledID = "spelling: "
 
 func isString(id wire.ID) bool { return strings.HasPrefix(id.Key(), `"`) }
 
@@ -180,6 +239,63 @@ func askEverything(a *Asker) {
 	for _, id := range a.clashes() {
 		a.Request.Session.Take(id)
 		a.Ask(id, "ping", nil)
+	}
+	for _, m := range spelled() {
+		if !a.Silent {
+			a.Raw(m.Raw())
+		}
+	}
+	a.Fence("after-spellings")
+	for _, ids := range alike() {
+		if !a.overdue() {
+			a.AtOnce("ping", nil, ids...)
+		}
+	}
+	for _, p := range familyPings() {
+		if !a.overdue() {
+			a.Ask(p.id, "ping", p.params)
+		}
+	}
+}
+
+// alike returns pairs of ids that differ in their type alone. There are several, as what a
+// client does with one of two requests may depend on when the other comes.
+func alike() [][]wire.ID {
+	const first, pairs = 7100, 8
+	var all [][]wire.ID
+	for n := int64(first); n < first+pairs; n++ {
+		pair := []wire.ID{wire.IntID(n), wire.StringID(strconv.FormatInt(n, 10))}
+		if n%2 == 1 {
+			slices.Reverse(pair)
+		}
+		all = append(all, pair)
+	}
+	return all
+}
+
+// judgeAlike judges whether each of two requests that are open at once, and whose ids differ
+// in their type alone, is answered under its own id.
+func (t *T) judgeAlike() {
+	const id = "base.response.id-type-echo"
+	answers := func(under wire.ID) (events []*wire.Event) {
+		for _, c := range t.Conversations {
+			for _, e := range c.Messages {
+				if e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == under.Key() {
+					events = append(events, e)
+				}
+			}
+		}
+		return events
+	}
+	for _, pair := range alike() {
+		one, other := answers(pair[0]), answers(pair[1])
+		switch {
+		case len(one) > 0 && len(other) > 0:
+			t.Exercised(id)
+		case len(one)+len(other) > 1:
+			t.Violation(id, "two pings at once whose ids are "+pair[0].String()+" and "+pair[1].String()+" were both answered under one of the ids", append(one, other...)...)
+			return
+		}
 	}
 }
 
@@ -212,6 +328,7 @@ func clashing(c *judge.Conversation, x *judge.Exchange) bool {
 
 func judgeEverything(t *T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
+	asked := slices.Concat(pings, familyPings())
 	served := make(map[bool]bool) // whether a ping was served, by whether its id is a string
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
@@ -233,7 +350,7 @@ func judgeEverything(t *T) {
 			default:
 				t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
 			}
-			for _, p := range pings {
+			for _, p := range asked {
 				if identifier(p.id).Key() != x.Request.Msg.ID.Key() {
 					continue
 				}
@@ -273,6 +390,8 @@ func judgeEverything(t *T) {
 			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself", first.Request)
 		}
 	}
+	t.judgeVaried(spelledID, spelled(), "as", "base.json.any-spelling")
+	t.judgeAlike()
 	if x, ok := t.Answered("after-wrong-case"); ok {
 		t.Check(!t.strayTo("wrong-case"), "base.jsonrpc.member-case",
 			"a message whose members are spelled ID and METHOD was answered as if it were a ping", x.Events()...)
@@ -353,8 +472,25 @@ func notifyEverything(a *Asker) {
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		a.Notify("notifications/"+list+"/list_changed", nil)
 	}
-	for i, data := range []any{"text", 7, nil, []any{1, "two"}, map[string]any{"nested": map[string]any{}}} {
-		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": fmt.Sprintf("logger %d", i), "data": data})
+	if !a.Fence("after-changed") {
+		return
 	}
-	a.Fence("after-changed")
+	a.Vary(loggedID, draw(told, "log-data"), func(id string, m family.Member) {
+		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": "a logger", "data": json.RawMessage(jsonText(m))})
+		a.Fence(id)
+	})
+}
+
+const (
+	told     = "exchange/notifications"
+	loggedID = "logged: "
+)
+
+// jsonText returns the text of a member's value as JSON.
+func jsonText(m family.Member) []byte {
+	if text, ok := m.Value().(string); ok {
+		quoted, _ := json.Marshal(text) // never fails
+		return quoted
+	}
+	return []byte(m.Raw())
 }

@@ -60,16 +60,17 @@ func faulty(name string, ids ...string) *Scenario {
 		Name: name, Transports: first.Transports,
 		Requirements: []string{"base.json.well-formed", "base.json.object", "base.response.id-echo"},
 		Needs:        "the client sent nothing",
-		Options: func(*ScenarioRun) server.Options {
-			var o server.Options
-			for _, id := range ids {
-				if f, ok := mockserver.Find(id); ok {
-					f.Apply(&o)
-				}
-			}
-			o.Behaviour.Wrap("*", unhurried)
-			o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
-			return o
-		},
+		Faults:       ids,
 	}
+}
+
+// spoil gives a server faults of the catalogue.
+func spoil(o *server.Options, ids []string) {
+	for _, id := range ids {
+		if f, ok := mockserver.Find(id); ok {
+			f.Apply(o)
+		}
+	}
+	o.Behaviour.Wrap("*", unhurried)
+	o.Behaviour.Breaks = append(o.Behaviour.Breaks, judge.Anything)
 }

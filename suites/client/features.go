@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -16,7 +18,7 @@ var featureScenarios = []*Scenario{
 		Requirements: []string{
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form",
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
-			"sampling.security.validate-content", "sampling.max-tokens.limit",
+			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
 		},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askSampling),
@@ -33,7 +35,7 @@ var featureScenarios = []*Scenario{
 		Name: "features/elicitation",
 		Requirements: []string{
 			"elicitation.schema.client-supports", "elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation",
-			"base.error.invalid-params",
+			"base.error.invalid-params", "base.response.present",
 		},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askElicitation),
@@ -49,6 +51,7 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			plain, ok := t.Answered("elicitation-string")
+			t.judgeInstead(plain)
 			if !ok || plain.Result() == nil {
 				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
@@ -57,25 +60,31 @@ var featureScenarios = []*Scenario{
 			for _, f := range forms {
 				t.judgeForm("elicitation-"+f.name, "elicitation.schema.client-supports")
 			}
+			for _, id := range unrequired {
+				t.judgeForm(id, "elicitation.schema.client-supports")
+			}
 			t.judgeForm("elicitation-number", "elicitation.schema.number-bounds")
 			t.judgeInvalidParams("elicitation-broken", "an elicitation request whose schema is not an object")
 		},
 	},
 	{
 		Name:         "features/roots",
-		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race"},
+		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race", "base.response.present"},
 		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
-			if x, ok := t.Answered("after-cancelling"); ok && x.Response.Msg.Kind == wire.Result {
-				t.Exercised("cancellation.either-side", "cancellation.race")
-			} else if before, served := t.Answered("before-cancelling"); served && t.lost(x) != "" {
-				for _, id := range []string{"cancellation.either-side", "cancellation.race"} {
-					t.Violation(id, t.lost(x)+" after requests to it were cancelled", x.Request)
+			for _, after := range cancelled {
+				if x, ok := t.Answered(after); ok && x.Response.Msg.Kind == wire.Result {
+					t.Exercised("cancellation.either-side", "cancellation.race")
+				} else if before, served := t.Answered("before-cancelling"); served && t.lost(x) != "" {
+					for _, id := range []string{"cancellation.either-side", "cancellation.race"} {
+						t.Violation(id, t.lost(x)+" after requests to it were cancelled", x.Request)
+					}
+				} else if ok && before.Result() != nil {
+					t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
 				}
-			} else if ok && before.Result() != nil {
-				t.Violation("cancellation.race", "pings are refused after requests were cancelled", x.Events()...)
 			}
+			t.judgeKept()
 			const id = "roots.list.current"
 			if !t.declares("roots") {
 				t.Inconclusive("the client does not declare roots", id)
@@ -189,6 +198,7 @@ func (t *T) judgeRefusal(id, requirement string) {
 func (t *T) judgeSampling() {
 	malformed := []string{"sampling-no-text", "sampling-not-base64", "sampling-unknown-type"}
 	plain, _ := t.Answered("sampling-plain")
+	t.judgeInstead(plain)
 	if plain == nil || plain.Result() == nil {
 		t.Inconclusive("the client answers no sampling request with a generated message",
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form", "sampling.error.returned",
@@ -196,6 +206,9 @@ func (t *T) judgeSampling() {
 		return
 	}
 	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
+	for i := range samplingOptions {
+		t.judgeLikePlain("sampling-option-"+strconv.Itoa(i), "sampling.request.optional-members")
+	}
 	for _, context := range []string{"none", "thisServer", "allServers"} {
 		t.judgeLikePlain("sampling-"+context, "sampling.include-context.optional")
 	}
@@ -224,6 +237,53 @@ func (t *T) judgeSampling() {
 	if refused == len(malformed) { // the passive rules see those that are served
 		t.Exercised("sampling.security.validate-content")
 	}
+}
+
+// judgeInstead judges a request for a declared feature that may wait for a user: what its
+// result would hold, in a notification that names the request, is not a response.
+func (t *T) judgeInstead(x *judge.Exchange) {
+	const id = "base.response.present"
+	switch {
+	case x == nil:
+		return
+	case x.Response != nil:
+		t.Exercised(id)
+		return
+	}
+	for _, e := range t.conversationOf(x).Messages {
+		if e.From != wire.Client || e.Seq < x.Request.Seq || e.Msg.Kind != wire.Notification {
+			continue
+		}
+		if holds(e.Msg.Params, isResult) && holds(e.Msg.Params, func(v any) bool { return v == x.Request.Msg.ID.Loose() || v == x.Request.Msg.ID.String() }) {
+			t.Violation(id, "in place of a response came a notification "+wire.Quote(e.Msg.Method, 60)+", which names the request and holds what its result would", x.Request, e)
+			return
+		}
+	}
+}
+
+// isResult reports whether a value is the result of an elicitation or of a sampling request.
+func isResult(v any) bool {
+	o, _ := v.(map[string]any)
+	action, _ := o["action"].(string)
+	return slices.Contains(actions, action) || o["role"] == "assistant" && o["content"] != nil
+}
+
+// holds reports whether a JSON value, or one within it, is of a kind.
+func holds(v any, is func(v any) bool) bool {
+	if is(v) {
+		return true
+	}
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return holds(item, is) })
+	case map[string]any:
+		for _, member := range v {
+			if holds(member, is) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // asInvalid reports whether an error says that a request is not valid, or that the
@@ -303,6 +363,13 @@ func sampleText(text string) map[string]any {
 	return map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": text}}
 }
 
+// samplingOptions are optional members of sampling requests, alone and empty.
+var samplingOptions = []map[string]any{
+	{"systemPrompt": "Be brief."}, {"systemPrompt": ""}, {"temperature": 0}, {"stopSequences": []any{"END", "\n\n"}}, {"stopSequences": []any{}},
+	{"modelPreferences": map[string]any{}}, {"modelPreferences": map[string]any{"hints": []any{}}},
+	{"modelPreferences": map[string]any{"costPriority": 0, "speedPriority": 1}}, {"maxTokens": 100_000},
+}
+
 func askSampling(a *Asker) {
 	const method = "sampling/createMessage"
 	plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
@@ -357,6 +424,12 @@ func askSampling(a *Asker) {
 			"messages": []any{map[string]any{"role": "user", "content": malformed.content}},
 		}), plain, "*")
 	}
+	for i, option := range samplingOptions {
+		if a.overdue() {
+			break
+		}
+		a.AskLike("sampling-option-"+strconv.Itoa(i), method, with(option), plain)
+	}
 	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
 	a.Fence("after-sampling")
 }
@@ -376,7 +449,15 @@ var forms = []struct {
 	{"unset", map[string]any{"type": "boolean", "default": false}},
 	{"zero", map[string]any{"type": "integer", "minimum": 0, "maximum": 0}},
 	{"enum", map[string]any{"type": "string", "enum": []any{"red", "green"}, "enumNames": []any{"Red", "Green"}}},
+	{"bare-string", map[string]any{"type": "string"}},
+	{"bare-number", map[string]any{"type": "number"}},
+	{"bare-integer", map[string]any{"type": "integer"}},
+	{"bare-boolean", map[string]any{"type": "boolean"}},
+	{"bare-enum", map[string]any{"type": "string", "enum": []any{"red"}}},
 }
+
+// unrequired are forms in which nothing is required, said in either way.
+var unrequired = []string{"elicitation-optional", "elicitation-none-required"}
 
 func form(names ...string) map[string]any {
 	properties := make(map[string]any)
@@ -408,41 +489,93 @@ func askElicitation(a *Asker) {
 	}
 	a.Greet("before-elicitation")
 	var all []string
+	var bareForms []string
 	for i, f := range forms {
 		params := form(f.name)
 		if i > 0 { // the others are compared with the plain one
 			params = tracked(params, i-1)
 		}
-		if i == 0 {
+		all = append(all, f.name)
+		switch {
+		case i == 0:
 			a.AskUser("elicitation-"+f.name, method, params)
-		} else {
+		case strings.HasPrefix(f.name, "bare-"):
+			bareForms = append(bareForms, f.name)
+		default:
 			a.AskLike("elicitation-"+f.name, method, params, form("string"))
 		}
-		all = append(all, f.name)
 	}
 	a.AskUser("elicitation-all", method, form(all...))
 	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"}, form("string"), "*")
+	for _, name := range bareForms {
+		if !a.overdue() {
+			a.AskLike("elicitation-"+name, method, form(name), form("string"))
+		}
+	}
+	for i, id := range unrequired {
+		params := form("string", "boolean")
+		schema, _ := params["requestedSchema"].(map[string]any)
+		if delete(schema, "required"); i > 0 {
+			schema["required"] = []any{}
+		}
+		if !a.overdue() {
+			a.AskLike(id, method, params, form("string"))
+		}
+	}
 	a.Withdraw("elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
 	a.Fence("after-elicitation")
 }
 
+// crossings is how many pings are cancelled: what a client does with a cancellation often
+// depends on whether it comes before or after the answer has left.
+const crossings = 20
+
+// keptID begins the ids of pings that are open while another one is cancelled.
+const keptID = "ping-kept-"
+
 func askRoots(a *Asker) {
 	const method = "roots/list"
 	a.Fence("before-cancelling")
+	for i := range crossings {
+		id := "ping-cancelled-" + strconv.Itoa(i)
+		a.Send(map[string]any{"id": id, "method": "ping"})
+		a.Send(map[string]any{"id": keptID + strconv.Itoa(i), "method": "ping"})
+		a.Notify("notifications/cancelled", map[string]any{"requestId": id})
+	}
+	a.Fence(cancelled[0])
+	// A person may take long to consent to the roots.
 	if a.Has("roots") {
 		a.AskUser("roots-first", method, nil)
 		a.AskUser("roots-second", method, map[string]any{"_meta": map[string]any{"com.example/x": 1}})
 		a.Send(map[string]any{"id": "roots-cancelled", "method": method})
 		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled", "reason": "no longer needed"})
+		a.Fence(cancelled[1])
 	} else {
 		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
 	}
-	for _, id := range []string{"ping-cancelled-1", "ping-cancelled-2"} {
-		a.Send(map[string]any{"id": id, "method": "ping"})
-		a.Notify("notifications/cancelled", map[string]any{"requestId": id})
-	}
-	a.Fence("after-cancelling")
 }
+
+// cancelled are the pings behind requests that the script cancelled: pings, and roots/list.
+var cancelled = []string{"after-cancelling", "after-cancelling-roots"}
+
+// judgeKept judges whether requests are answered that were open when others were cancelled.
+func (t *T) judgeKept() {
+	const id = "base.response.present"
+	fence, ok := t.Answered(cancelled[0])
+	if !ok || !t.goesOn(t.conversationOf(fence), fence.Response) {
+		return // an answer may still have been on its way
+	}
+	for i := range crossings {
+		x, ok := t.Answered(keptID + strconv.Itoa(i))
+		if x == nil {
+			return
+		}
+		t.Check(ok, id, "a request was not answered that was open when another one was cancelled", x.Request)
+	}
+}
+
+// progressValues grow on: integers and others that are large, spelled in several ways.
+var progressValues = []string{"1e2", "2.5E+2", "4294967297", "9007199254740991", "18446744073709551616", "1.5e300"}
 
 // progressing reports progress of every request that asks for it, in quick
 // succession, with fractions, and sometimes with a total.
@@ -457,6 +590,9 @@ func progressing(ctx context.Context, r *server.Request, next server.Handler) (a
 			params["total"], params["message"] = 25.5, "still at it"
 		}
 		r.Notify("notifications/progress", params)
+	}
+	for _, value := range progressValues {
+		r.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": json.Number(value), "message": "far on"})
 	}
 	delete(r.Params, "_meta") // so that nothing else reports progress
 	return next(ctx, r)

@@ -26,13 +26,24 @@ type joint struct {
 var joints = []joint{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
+		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large",
 	}},
-	{"bare", []string{"exchange/bare", "exchange/notifications", "lists/whole", "http/sse-crlf", "http/delete"}},
-	{"pages", []string{"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/listening"}},
-	{"features", []string{"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "http/sse-idle", "http/no-session"}},
+	{"bare", []string{"exchange/bare", "exchange/notifications", framed, "lists/whole", "http/sse-crlf", "http/delete"}},
+	{"pages", []string{
+		"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
+	}},
+	{"features", []string{
+		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
+	}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
-	{"unhurried", []string{"lifecycle/slow-answer", "features/completions", "lists/sub-resource", "lists/directory", "hostile/large"}},
 	{"resources", []string{"capabilities/only-resources", "lists/virtual-files"}},
+	// Many clients read only the first page of a list, or do not read on when the connection is cut.
+	{"first-page", []string{"lists/empty-first-page", "acts/roots"}},
+	{"endless", []string{"lists/endless", "time/slow"}},
+	// What cannot be read excuses errors without an id, which nothing in responses does.
+	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/answers", "faults/streams", "faults/events"}},
+	{"responses", []string{"faults/responses", "faults/ids", "faults/endless-list"}},
+	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.
 	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
 	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
@@ -81,11 +92,14 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 			continue
 		}
 		together := &Scenario{Name: j.title(), Official: scenarios[members[0]].Official}
-		run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes}, done: make(chan struct{})}
+		run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes, joint: true}, done: make(chan struct{})}
 		var parts []func(*ScenarioRun) server.Options
 		var setups []func() *AuthorizationSetup
 		for _, i := range members {
 			parts = append(parts, scenarios[i].Options)
+			together.Long = together.Long || scenarios[i].Long
+			together.Faults = append(together.Faults, scenarios[i].Faults...)
+			together.UserActions = strings.TrimSpace(together.UserActions + " " + scenarios[i].UserActions)
 			if scenarios[i].Authorization != nil {
 				setups = append(setups, scenarios[i].Authorization)
 			}
@@ -127,8 +141,6 @@ func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
 	return all
 }
 
-func byName(a, b *jointRun) int { return strings.Compare(a.t.Scenario.Name, b.t.Scenario.Name) }
-
 // judge judges each scenario by what the client did in the launch for all.
 func (r *jointRun) judge(baseline, authBaseline *T) {
 	defer close(r.done)
@@ -137,12 +149,22 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 	}
 	r.t.Baseline = baseline
 	ok, decided, _ := r.t.Continued()
-	r.through = ok && decided && !r.t.leftUnanswered()
+	r.through = ok && decided && !r.t.leftUnanswered() && r.t.usesAll()
 	for _, t := range r.members {
-		t.Conversations, t.Ending, t.Baseline = r.t.Conversations, r.t.Ending, baseline
+		t.Conversations, t.Ending, t.Baseline, t.Folder = r.t.Conversations, r.t.Ending, baseline, r.t.Folder
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
 	}
+}
+
+// usesAll reports whether the client used each feature of the server that it uses with an
+// ordinary one and that is declared here. If not, one scenario may have kept it from
+// another.
+func (t *T) usesAll() bool {
+	c := t.Handshake()
+	return !slices.ContainsFunc(uses, func(u use) bool {
+		return c.Declared(wire.Server, u.capability) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil
+	})
 }
 
 // unjudged reports whether the harness failed to judge a requirement.
@@ -186,6 +208,15 @@ func merge(into, more reflect.Value) {
 	case into.Type() == reflect.TypeFor[func(http.Handler) http.Handler]() && !into.IsZero():
 		outer, inner := into.Interface().(func(http.Handler) http.Handler), more.Interface().(func(http.Handler) http.Handler)
 		into.Set(reflect.ValueOf(func(h http.Handler) http.Handler { return outer(inner(h)) }))
+	case into.Type() == reflect.TypeFor[func(*server.Event) []*server.Event]() && !into.IsZero():
+		first, second := into.Interface().(func(*server.Event) []*server.Event), more.Interface().(func(*server.Event) []*server.Event)
+		into.Set(reflect.ValueOf(func(e *server.Event) []*server.Event {
+			var all []*server.Event
+			for _, e := range first(e) {
+				all = append(all, second(e)...)
+			}
+			return all
+		}))
 	case into.Kind() == reflect.Struct:
 		for i := range into.NumField() {
 			merge(into.Field(i), more.Field(i))

@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // TestJoints holds the list of joints to what they need: scenarios that exist, that
 // want nothing of their own from the launch, and whose servers one can be.
 func TestJoints(t *testing.T) {
-	seen := make(map[string]bool)
+	seen, topics := make(map[string]bool), make(map[string]bool)
 	for _, j := range joints {
 		for _, name := range j.scenarios {
 			i := slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == name })
@@ -21,8 +22,15 @@ func TestJoints(t *testing.T) {
 			}
 			seen[name] = true
 			s := Scenarios()[i]
-			if s.Judge == nil || s.UserActions != "" || s.Patient || s.Path != "" || s.IgnoreSIGTERM {
+			if s.Judge == nil && s.Faults == nil || s.Patient || s.Path != "" || s.IgnoreSIGTERM {
 				t.Errorf("%s: scenario %s wants a launch of its own", j.name, name)
+			}
+			for told := range strings.FieldsSeq(s.UserActions) {
+				topic, _, _ := strings.Cut(told, "=")
+				if topics[j.name+topic] {
+					t.Errorf("%s: scenario %s is about the %s of the user, like another", j.name, name, topic)
+				}
+				topics[j.name+topic] = true
 			}
 			first := Scenarios()[slices.IndexFunc(Scenarios(), func(s *Scenario) bool { return s.Name == j.scenarios[0] })]
 			if s.Official != first.Official && s.Official != officialFlow || (s.Authorization == nil) != (first.Authorization == nil) {
@@ -42,7 +50,7 @@ func TestJoints(t *testing.T) {
 			o := j.t.Scenario.Options(&ScenarioRun{Scenario: j.t.Scenario, Patience: time.Second, UserPatience: time.Second})
 			if setup := j.t.Scenario.Authorization; setup != nil {
 				setup()
-			} else if o.Behaviour.Methods == nil && len(o.Without) == 0 {
+			} else if o.Behaviour.Methods == nil && len(o.Without) == 0 && j.t.Scenario.Faults == nil {
 				t.Errorf("%s over %s: the server behaves as any other", j.t.Scenario.Name, over)
 			}
 		}

@@ -19,7 +19,9 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.version.client-supported", "lifecycle.init.instructions-optional",
 			"pagination.client.both-flows", "pagination.client.missing-cursor-ends", "lifecycle.version.revision-name",
 		},
-		Judge: judgeBaseline,
+		// Small pages: how far a client reads a list with ordinary cursors is compared with how far it reads others.
+		Options: func(*ScenarioRun) server.Options { return server.Options{PageSize: 2} },
+		Judge:   judgeBaseline,
 	},
 	{
 		Name:         "lifecycle/older-version",
@@ -228,9 +230,20 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name: "exchange/open-results", Requirements: []string{"base.response.result-open"},
-		Needs:   "the client requested no list",
-		Options: editing(nil, func(result map[string]any) { result["com.example.addition"] = []any{"unknown", 1, nil} }),
-		Judge:   func(t *T) { t.JudgeContinued("results came with an additional member", "base.response.result-open") },
+		Needs: "the client requested no list",
+		Options: editing(nil, func(result map[string]any) {
+			added(result)
+			added(result["serverInfo"])
+			for _, member := range listed {
+				items, _ := result[member].([]any)
+				for _, item := range items {
+					added(item)
+				}
+			}
+		}),
+		Judge: func(t *T) {
+			t.JudgeContinued("results came with additional members, and so did what they list", "base.response.result-open")
+		},
 	},
 	{
 		Name: "exchange/bare", Requirements: []string{"schema.optional-members"},
@@ -327,6 +340,14 @@ func editing(breaks []string, change func(result map[string]any)) func(*Scenario
 	}
 }
 
+// added gives an object members that the revision does not know, one of them from a later one.
+func added(v any) {
+	if o, ok := v.(map[string]any); ok {
+		o["com.example.addition"] = []any{"unknown", 1, nil}
+		o["icons"] = []any{map[string]any{"src": "https://example.com/icon.png", "sizes": []any{"48x48"}}}
+	}
+}
+
 // required are the members that the items of lists and the names of peers need, and
 // those that say how an item is used.
 var required = map[string]bool{
@@ -371,8 +392,10 @@ func without(capabilities ...string) func(*ScenarioRun) server.Options {
 	}
 }
 
-// uses ties a method to the requirement that binds it to a capability.
-var uses = []struct{ method, requirement, capability string }{
+// use ties a method to the requirement that binds it to a capability.
+type use struct{ method, requirement, capability string }
+
+var uses = []use{
 	{"tools/list", "lifecycle.capability.client-uses-tools", "tools"},
 	{"tools/call", "lifecycle.capability.client-uses-tools", "tools"},
 	{"prompts/list", "lifecycle.capability.client-uses-prompts", "prompts"},

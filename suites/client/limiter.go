@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,14 +13,16 @@ import (
 // so that each gets enough of the machine; those that merely wait make room for
 // others, so that hanging clients wait for their time limits together.
 type launchLimiter struct {
-	working chan struct{} // one entry for each client that works
 	present chan struct{} // one entry for each client that is there, also if it only waits
 	hanging chan struct{} // closed when the client is found to hang in the baseline
 
 	mu       sync.Mutex
+	free     int           // how many more clients may work
+	line     []*place      // of those that wait for that, if none may
 	at       time.Time     // when hanging was closed
 	mute     bool          // the client had not sent anything by then
 	baseline time.Duration // how long the client took in the baseline; 0 if not known
+	sent     int           // by the client in that time
 }
 
 // A client that takes this many times as long as with an ordinary server counts as
@@ -33,21 +36,68 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 	if parallel <= 0 {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
-	return &launchLimiter{
-		working: make(chan struct{}, parallel), present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}),
+	return &launchLimiter{free: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{})}
+}
+
+// place is one in the line of clients that want to be launched.
+type place struct {
+	reached chan struct{} // closed when it is the client's turn
+}
+
+// insert takes the first place in the line, or the last.
+func (l *launchLimiter) insert(first bool) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &place{make(chan struct{})}
+	at := len(l.line)
+	if first {
+		at = 0
+	}
+	l.line = slices.Insert(l.line, at, p)
+	l.advance()
+	return p
+}
+
+// leave gives a place up, whether or not it was reached.
+func (l *launchLimiter) leave(p *place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.line, p); i >= 0 {
+		l.line = slices.Delete(l.line, i, i+1)
+		return
+	}
+	l.free++
+	l.advance()
+}
+
+// advance lets those at the head of the line work, as many as may.
+func (l *launchLimiter) advance() {
+	for l.free > 0 && len(l.line) > 0 {
+		close(l.line[0].reached)
+		l.line = l.line[1:]
+		l.free--
 	}
 }
 
+// unlimited reports whether a client may be launched at any time: without the baseline
+// nothing can be judged, and clients that are kept waiting do nothing.
+func unlimited(s *Scenario) bool { return s.Name == Baseline || s.Patient }
+
 // acquire waits until a client may be launched, and returns its slot or says why it
-// must not be launched.
-func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario) (s *slot, why string) {
+// must not be launched. One without a place in the line takes the first.
+func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *place) (s *slot, why string) {
 	s = &slot{limiter: l}
-	if scenario.Name != Baseline && !scenario.Patient {
+	if !unlimited(scenario) {
+		if p == nil {
+			p = l.insert(true) // it had to wait for the outcome of another launch
+		}
 		select {
-		case l.working <- struct{}{}:
-			s.working = true
+		case <-p.reached:
+			s.working = p
 		case <-l.hanging:
+			l.leave(p)
 		case <-ctx.Done():
+			l.leave(p)
 		}
 		select {
 		case l.present <- struct{}{}:
@@ -78,11 +128,24 @@ func (l *launchLimiter) baselineHangs(spoke bool) {
 	close(l.hanging)
 }
 
-// baselineTook notes how long the client takes with an ordinary server.
-func (l *launchLimiter) baselineTook(d time.Duration) {
+// baselineTook notes how long the client takes with an ordinary server, and how much it
+// sends.
+func (l *launchLimiter) baselineTook(d time.Duration, sent int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.baseline = d
+	l.baseline, l.sent = d, sent
+}
+
+// endlessly is how many times as much as with an ordinary server a client sends that
+// reads on for ever.
+const endlessly = 10
+
+// hopeless reports whether a client will hardly come through a joint: its time is better
+// spent on the scenarios one by one.
+func (l *launchLimiter) hopeless(lasted, limit time.Duration, sent int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.baseline > 0 && (lasted > max(slowness*l.baseline, limit) || sent > endlessly*l.sent)
 }
 
 // minimum returns how long the client may take at least.
@@ -114,15 +177,16 @@ func (l *launchLimiter) since(t time.Time) time.Time {
 
 // slot is the permission for one client to run.
 type slot struct {
-	limiter          *launchLimiter
-	working, present bool
+	limiter *launchLimiter
+	working *place // nil if it only waits
+	present bool
 }
 
 // idle makes room for another client that does something: this one only waits.
 func (s *slot) idle() {
-	if s.working {
-		<-s.limiter.working
-		s.working = false
+	if s.working != nil {
+		s.limiter.leave(s.working)
+		s.working = nil
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 )
 
@@ -33,4 +34,46 @@ func TestRequestsInFlightAreWaitedFor(t *testing.T) {
 		t.Error("a request that has ended counts as in flight")
 	}
 	<-left
+}
+
+// TestLaunchesInTurn: clients are launched in the order of the line, also if one gives
+// its place up or comes to its head.
+func TestLaunchesInTurn(t *testing.T) {
+	l := newLaunchLimiter(1)
+	works, second, third := l.insert(false), l.insert(false), l.insert(false)
+	first := l.insert(true)
+	turn := func(p *place) bool {
+		select {
+		case <-p.reached:
+			return true
+		default:
+			return false
+		}
+	}
+	if !turn(works) || turn(first) || turn(second) {
+		t.Fatal("another number of clients than one may work")
+	}
+	l.leave(second)
+	l.leave(works)
+	if !turn(first) || turn(third) {
+		t.Error("the place at the head of the line is not the next")
+	}
+	l.leave(first)
+	if !turn(third) {
+		t.Error("nobody is next after a place that was given up")
+	}
+}
+
+// TestBegunFirst: what keeps clients waiting, and what others wait for, is begun before
+// the rest.
+func TestBegunFirst(t *testing.T) {
+	long, plain, alone := &Scenario{Name: "long", Long: true}, &Scenario{Name: "plain"}, &Scenario{Name: "alone"}
+	joint := &jointRun{t: &T{Scenario: &Scenario{Name: "together"}}}
+	var order []string
+	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long}, map[int]*jointRun{2: joint}) {
+		order = append(order, u.scenario().Name)
+	}
+	if want := []string{Baseline, "long", "together", "plain", "alone"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %q, want %q", order, want)
+	}
 }

@@ -108,12 +108,22 @@ var listScenarios = []*Scenario{
 				given, ok := wire.At(x.Request.Msg.Params, "cursor").(string)
 				switch {
 				case !ok || listed[x.Method()] == "":
-				case pageOf(x.Method(), given) == 1:
+				case strings.HasPrefix(given, torn):
 					t.Exercised(id)
 				case strings.ContainsRune(given, '\uFFFD'):
 					t.Violation(id, "a character that was written in two pieces was read as other characters: "+wire.Show(given), x.Request)
 					return
 				}
+			}
+		},
+	},
+	{
+		Name: schemas, Families: []string{"tool-schemas"}, Requirements: []string{"tools.input-schema.any-keyword"},
+		Needs:   "the client did not request the list of tools",
+		Options: schematic,
+		Judge: func(t *T) {
+			if t.sent("tools/list") != nil {
+				t.JudgeContinued("tools came whose schemas use many keywords of JSON Schema, each of them valid", "tools.input-schema.any-keyword")
 			}
 		},
 	},
@@ -309,14 +319,32 @@ var pages = []struct {
 // the first piece alone.
 const cutPause = 20 * time.Millisecond
 
-// cutCharacters serves lists in pages, and writes one character of each first
-// cursor in two pieces: a read may end within a character.
+// torn begins the cursors of which one character is written in two pieces.
+const torn = "次 "
+
+// cutCharacters writes one character of each cursor in two pieces: a read may end within
+// a character.
 func cutCharacters(*ScenarioRun) server.Options {
 	methods := make(map[string]server.Middleware)
-	for method, member := range listed {
-		methods[method] = paged(method, member)
+	for method := range listed {
+		methods[method] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if given, ok := r.Params["cursor"].(string); ok {
+				own, marked := strings.CutPrefix(given, torn)
+				if !marked {
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid params: no such cursor"}
+				}
+				r.Params["cursor"] = own
+			}
+			result, rpcErr := next(ctx, r)
+			if page, ok := result.(map[string]any); ok {
+				if cursor, ok := page["nextCursor"].(string); ok {
+					page["nextCursor"] = torn + cursor
+				}
+			}
+			return result, rpcErr
+		}
 	}
-	o := server.Options{PageSize: 10_000, HTTP: server.HTTPOptions{AlwaysSSE: true}, Behaviour: server.Behaviour{Methods: methods}}
+	o := server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true}, Behaviour: server.Behaviour{Methods: methods}}
 	o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return cutter{to: w} }
 	o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(cutResponse{w}, r) })
@@ -331,7 +359,7 @@ type cutter struct {
 }
 
 func (c cutter) Write(p []byte) (int, error) {
-	at := bytes.Index(p, []byte("次")) + 1
+	at := bytes.Index(p, []byte(torn)) + 1
 	if at == 0 {
 		return c.to.Write(p)
 	}
@@ -389,6 +417,33 @@ func paged(method, member string) server.Middleware {
 
 // subResource is the path of a resource below another.
 const subResource = "/mcpconform-part"
+
+const schemas = "lists/schemas"
+
+// schematic adds tools to the first page of their list that have the schemas of a family.
+func schematic(*ScenarioRun) server.Options {
+	const prefix = "schema_"
+	return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
+		"tools/list": server.Edit(func(r *server.Request, result map[string]any) {
+			items, _ := result["tools"].([]any)
+			if r.Params["cursor"] != nil {
+				return
+			}
+			for i, m := range draw(schemas, "tool-schemas") {
+				items = append(items, map[string]any{
+					"name": prefix + strconv.Itoa(i), "description": "Its schema: " + m.Is + ".", "inputSchema": json.RawMessage(m.Raw()),
+				})
+			}
+			result["tools"] = items
+		}),
+		"tools/call": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if name, _ := r.Params["name"].(string); !strings.HasPrefix(name, prefix) {
+				return next(ctx, r)
+			}
+			return map[string]any{"content": []any{map[string]any{"type": "text", "text": "Called."}}}, nil
+		},
+	}}}
+}
 
 // emptyFirst puts an empty page before each list, and all items on the second.
 func emptyFirst(*ScenarioRun) server.Options {
@@ -654,6 +709,10 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	}
 	// It does read further pages, and has stopped before the last.
 	const opaque, size = "pagination.client.no-format-assumptions", "pagination.client.no-fixed-page-size"
+	if here, there := extentOf(c, method), t.Baseline.extent(method); there.pages <= here.pages || there.items <= here.items {
+		t.Inconclusive("the client stopped reading "+method+" after as much as it reads of a list with ordinary cursors", opaque, size)
+		return
+	}
 	message := "the client stopped reading " + method + ": it did not use the cursor " + pages[reached].looks + ", although it used those before"
 	items, _ := last.Result()[listed[method]].([]any)
 	switch {
@@ -666,6 +725,40 @@ func (t *T) judgeReached(c *judge.Conversation, method string, reached int, last
 	default:
 		t.Violation(opaque, message, last.Events()...)
 	}
+}
+
+// extent is how much of a list a client has read.
+type extent struct{ pages, items int }
+
+// extent returns the most that the client has read of a list in one session.
+func (t *T) extent(method string) extent {
+	var most extent
+	for _, c := range t.Conversations {
+		if e := extentOf(c, method); e.pages > most.pages {
+			most = e
+		}
+	}
+	return most
+}
+
+// extentOf returns the most that the client has read of a list in one go: it may want no more
+// than some pages, or than what it has found there.
+func extentOf(c *judge.Conversation, method string) extent {
+	var most, now extent
+	for _, x := range requests(c) {
+		if x.Method() != method || x.Result() == nil {
+			continue
+		}
+		if wire.At(x.Request.Msg.Params, "cursor") == nil {
+			now = extent{}
+		}
+		items, _ := x.Result()[listed[method]].([]any)
+		now = extent{now.pages + 1, now.items + len(items)}
+		if now.pages > most.pages {
+			most = now
+		}
+	}
+	return most
 }
 
 // judgeNumbered judges whether the client asks for a further page of a list by

@@ -39,7 +39,7 @@ func TestKillMatrix(t *testing.T) {
 	for _, f := range mockclient.Catalogue() {
 		f.Scenario = cmp.Or(f.Scenario, client.Baseline)
 		m.Faults = append(m.Faults, killmatrix.Fault{
-			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario, Collateral: f.Collateral, WarnOnly: f.WarnOnly,
+			ID: f.ID, Requirement: f.Requirement, Summary: f.Summary, Form: string(f.Form), Scenario: f.Scenario, Collateral: f.Collateral, WarnOnly: f.WarnOnly,
 			Run:     func(ctx context.Context) (*result.Run, error) { return faultyRun(ctx, f) },
 			Process: process(f),
 		})

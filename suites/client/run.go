@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -102,8 +101,8 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T) error {
-		err := e.runScenario(ctx, t)
+	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T, p *place) error {
+		err := e.runScenario(ctx, t, p)
 		if err != nil {
 			stop(err)
 		}
@@ -120,7 +119,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	opened.Add(len(scenarios))
 	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
-	return e.all(serving, scenarios, nil, func(t *T) error {
+	return e.all(serving, scenarios, nil, func(t *T, _ *place) error {
 		i := slices.Index(e.outcomes, t)
 		run, dir, err := e.prepare(t)
 		defer func() { _ = os.RemoveAll(dir) }()
@@ -149,7 +148,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 
 // all runs every scenario in a goroutine of its own, unless the client did well in a
 // launch for several, and judges each as soon as it and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T) error) ([]*T, error) {
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, p *place) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -173,71 +172,86 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	var failed error
 	var once sync.Once
 	var all sync.WaitGroup
-	play := func(t *T) {
-		if err := run(t); err != nil {
+	play := func(t *T, p *place) {
+		if err := run(t, p); err != nil {
 			once.Do(func() { failed = err })
 		}
 	}
-	for _, j := range slices.Compact(slices.SortedFunc(maps.Values(joints), byName)) {
+	for _, u := range units(scenarios, joints) {
+		var p *place
+		if e.launches != nil && !e.depends(u) {
+			p = e.launches.insert(false)
+		}
 		all.Go(func() {
-			if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
-				close(j.done)
-				return
+			if u.joint != nil && u.alone == nil {
+				e.together(u.joint, func(t *T) { play(t, p) })
+			} else {
+				e.alone(ctx, u, func(t *T) { play(t, p) })
 			}
-			play(j.t)
-			j.t.gather(e.Trace)
-			<-e.baselineDone
-			if j.t.Scenario.Authorization != nil && e.authBaseline != nil {
-				<-e.authBaselineDone
-			}
-			j.judge(e.outcomes[0], e.authBaseline)
-		})
-	}
-	for _, i := range begun(scenarios) {
-		s := scenarios[i]
-		all.Go(func() {
-			if t := e.outcomes[i]; i > 0 && !e.needed(s) {
-				t.Ending.Skipped = "the scenario was not needed"
-				if t == e.authBaseline {
-					close(e.authBaselineDone)
-				}
-				e.ended(i, t)
-				return
-			}
-			if j := joints[i]; j != nil {
-				if t := j.of(s); t != nil {
-					e.ended(i, t)
-					return
-				}
-			}
-			t := e.outcomes[i]
-			play(t)
-			t.Baseline = e.outcomes[0]
-			t.AuthorizationBaseline = e.authBaseline
-			t.gather(e.Trace)
-			if i == 0 {
-				close(e.baselineDone)
-			}
-			if t == e.authBaseline {
-				close(e.authBaselineDone)
-			}
-			<-e.baselineDone
-			if s.Authorization != nil && e.authBaseline != nil {
-				<-e.authBaselineDone
-			}
-			t.judge()
-			for range maxRepeats {
-				again := e.repeat(ctx, t)
-				if again == t {
-					break
-				}
-				t = again
-			}
-			e.ended(i, t)
 		})
 	}
 	all.Wait()
 	return e.outcomes, failed
+}
+
+// together plays a joint and judges its scenarios.
+func (e *Engine) together(j *jointRun, play func(*T)) {
+	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
+		close(j.done)
+		return
+	}
+	play(j.t)
+	j.t.gather(e.Trace)
+	e.awaitBaselines(j.t.Scenario)
+	j.judge(e.outcomes[0], e.authBaseline)
+}
+
+// alone plays a scenario, unless the client did well in the launch for several, and
+// judges it.
+func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
+	t := e.outcomes[u.index]
+	if u.index > 0 && !e.needed(u.alone) {
+		t.Ending.Skipped = "the scenario was not needed"
+		if t == e.authBaseline {
+			close(e.authBaselineDone)
+		}
+		e.ended(u.index, t)
+		return
+	}
+	if u.joint != nil {
+		if t := u.joint.of(u.alone); t != nil {
+			e.ended(u.index, t)
+			return
+		}
+	}
+	play(t)
+	t.Baseline = e.outcomes[0]
+	t.AuthorizationBaseline = e.authBaseline
+	t.gather(e.Trace)
+	if u.index == 0 {
+		close(e.baselineDone)
+	}
+	if t == e.authBaseline {
+		close(e.authBaselineDone)
+	}
+	e.awaitBaselines(u.alone)
+	t.judge()
+	for range maxRepeats {
+		again := e.repeat(ctx, t)
+		if again == t {
+			break
+		}
+		t = again
+	}
+	e.ended(u.index, t)
+}
+
+// awaitBaselines waits for the ends of those by which a scenario is judged.
+func (e *Engine) awaitBaselines(s *Scenario) {
+	<-e.baselineDone
+	if s.Authorization != nil && e.authBaseline != nil {
+		<-e.authBaselineDone
+	}
 }
 
 // needed reports whether a scenario is to be run.
@@ -250,21 +264,52 @@ func (e *Engine) needed(s *Scenario) bool {
 	return ask()
 }
 
-// begun returns the indices of scenarios in the order in which they are begun: the
-// baseline, what keeps clients waiting, and the rest.
-func begun(scenarios []*Scenario) []int {
-	order := make([]int, len(scenarios))
-	for i := range order {
-		order[i] = i
-	}
-	rank := func(i int) int {
-		if i == 0 || scenarios[i].Patient || scenarios[i].Long {
-			return 0
+// unit is what waits for a launch: a joint, or a scenario alone.
+type unit struct {
+	alone *Scenario // nil for a joint
+	index int       // of the scenario
+	joint *jointRun // of the scenario, or itself; nil if the scenario has none
+}
+
+// units returns all in the order in which they are begun: what waits long for the client,
+// what others wait for, and the rest.
+func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
+	var all []unit
+	for i, s := range scenarios {
+		if j := joints[i]; j != nil && !slices.ContainsFunc(all, func(u unit) bool { return u.joint == j }) {
+			all = append(all, unit{joint: j})
 		}
-		return 1
+		all = append(all, unit{alone: s, index: i, joint: joints[i]})
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank(a), rank(b)) })
-	return order
+	rank := func(u unit) int {
+		switch s := u.scenario(); {
+		case s.Name == Baseline, s.Patient, s.Long:
+			return 0
+		case u.joint != nil, s.Name == AuthorizationBaseline:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
+}
+
+// scenario returns what is played.
+func (u unit) scenario() *Scenario {
+	if u.alone == nil {
+		return u.joint.t.Scenario
+	}
+	return u.alone
+}
+
+// depends reports whether a unit has to wait for the outcome of another before it needs a
+// place in the line, or never needs one.
+func (e *Engine) depends(u unit) bool {
+	s := u.scenario()
+	_, asks := e.Needed[s.Name]
+	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
+	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
+	return unlimited(s) || asks || !unlocked || u.alone != nil && u.joint != nil
 }
 
 // ended takes the outcome of a scenario.
@@ -295,7 +340,7 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, GivesUpAfter: t.GivesUpAfter, Baseline: t.Baseline, AuthorizationBaseline: t.AuthorizationBaseline,
 		after: len(e.Trace.Logs()), full: t.Ending.Silent,
 	}
-	if err := e.runScenario(ctx, again); err != nil || again.Ending.Skipped != "" {
+	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
 		return t
 	}
 	again.gather(e.Trace)
@@ -367,14 +412,15 @@ func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 	return ""
 }
 
-// runScenario launches the client against one server and waits for its end.
-func (e *Engine) runScenario(ctx context.Context, t *T) error {
+// runScenario launches the client against one server and waits for its end. It gives up
+// its place in the line, if it has one.
+func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 	why := e.unauthorized(ctx, t.Scenario)
 	if why != "" {
 		t.Ending.Skipped = why
 		return nil
 	}
-	slot, why := e.launches.acquire(ctx, t.Scenario)
+	slot, why := e.launches.acquire(ctx, t.Scenario, p)
 	if why != "" {
 		t.Ending.Skipped = why
 		return nil
@@ -406,7 +452,7 @@ func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, err error) {
 		return run, "", fmt.Errorf("make a folder for the client: %w", err)
 	}
 	if strings.Contains(t.Scenario.UserActions, folder) {
-		if run.Folder, err = os.MkdirTemp(dir, "root-"); err != nil {
+		if run.Folder, err = os.MkdirTemp(dir, "root-é%41-"); err != nil {
 			return run, dir, fmt.Errorf("make a folder for the client: %w", err)
 		}
 	}
@@ -420,6 +466,9 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	var o server.Options
 	if s.Options != nil {
 		o = s.Options(run)
+	}
+	if len(s.Faults) > 0 {
+		spoil(&o, s.Faults)
 	}
 	o.Trace, o.Label = e.Trace, s.Name
 	if o.Catalogue == nil {
@@ -584,7 +633,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		select {
 		case <-p.Done():
 			if run.Scenario.Name == Baseline {
-				e.launches.baselineTook(time.Since(began))
+				heard.look()
+				e.launches.baselineTook(time.Since(began), heard.sent)
 			}
 			return Ending{}
 		case <-ctx.Done():
@@ -610,6 +660,9 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			end := late()
 			end.Silent = true
 			return end
+		}
+		if t.joint && e.launches.hopeless(time.Since(began), e.Timeout/3, heard.sent) {
+			return late()
 		}
 		if run.Scenario.Patient || !e.launches.baselineHung() {
 			continue
@@ -651,6 +704,7 @@ func (e *Engine) silence(run *ScenarioRun) time.Duration {
 type activity struct {
 	logs        func() []*wire.Log
 	events      int
+	sent        int // of them by the client
 	any, client time.Time
 	read        map[*wire.Log]int
 }
@@ -667,6 +721,7 @@ func (a *activity) look() {
 			a.any = time.Now()
 			if e.From == wire.Client {
 				a.client = a.any
+				a.sent++
 			}
 		}
 	}

@@ -27,6 +27,8 @@ type Scenario struct {
 	Name string
 	// Requirements that the scenario can judge.
 	Requirements []string
+	// Families are those of the stimuli that the scenario draws.
+	Families []string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
 	// UserActions tells the client what to do where a user would decide: topics
@@ -46,6 +48,8 @@ type Scenario struct {
 	Path string
 	// Options returns the options of the server; nil is the ordinary server.
 	Options func(run *ScenarioRun) server.Options
+	// Faults are those of the catalogue of package mockserver that the server has besides.
+	Faults []string
 	// Authorization says how the server is protected; nil leaves it open.
 	Authorization func() *AuthorizationSetup
 	// Official is the name of a scenario of the official conformance tool: clients
@@ -174,6 +178,7 @@ type T struct {
 
 	after int  // connections that the trace held when the run began
 	full  bool // the client has the whole time limit, whether or not it is silent
+	joint bool // the run is for several scenarios, which are played alone if the client does not come through
 	rec   *ledger.Recorder
 }
 

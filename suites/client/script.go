@@ -26,6 +26,8 @@ type Asker struct {
 
 	raw        bool // raw texts were sent, with ids that the log does not know
 	responsive bool // the client has answered the ping of Greet
+	lost       int  // requests of Vary that were not answered
+	began      time.Time
 }
 
 // During returns the middleware, for all methods, that runs a script once in a
@@ -39,7 +41,8 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 		first := make(chan struct{})
 		if r.Session.Value(once, func() any { return first }) == any(first) {
 			r.Detach()
-			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience})
+			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
+			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, began: began})
 		}
 		return next(ctx, r)
 	}
@@ -69,9 +72,13 @@ func (a *Asker) Send(members map[string]any, breaks ...string) {
 		kind = wire.Request
 	}
 	method, _ := message["method"].(string)
-	a.Request.Session.Send(&server.Outgoing{
-		Session: a.Request.Session, Kind: kind, Method: method, To: a.Request, Message: message, Deliberate: breaks,
-	})
+	out := &server.Outgoing{Session: a.Request.Session, Kind: kind, Method: method, To: a.Request, Message: message, Deliberate: breaks}
+	if text, err := json.Marshal(message); err == nil {
+		if raw := wire.RawSeparators(text); len(raw) != len(text) {
+			out.Raw = raw
+		}
+	}
+	a.Request.Session.Send(out)
 }
 
 // Raw sends a text in place of a message.
@@ -168,6 +175,33 @@ func (a *Asker) missed(from int, began time.Time, method string) {
 	s := a.Request.Session
 	if s.Context().Err() == nil || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
 		_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
+	}
+}
+
+// AtOnce sends requests of one method, all of them before it waits for the answers.
+func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
+	if a.Silent {
+		return
+	}
+	log := a.Request.Session.Log()
+	from, began := log.Len(), time.Now()
+	for _, id := range ids {
+		message := map[string]any{"id": json.RawMessage(id.String()), "method": method}
+		if params != nil {
+			message["params"] = params
+		}
+		a.Send(message)
+	}
+	ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience)
+	defer cancel()
+	for _, id := range ids {
+		if _, err := log.Await(ctx, from, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key()
+		}); err != nil {
+			a.Silent = true
+			a.missed(from, began, method)
+			return
+		}
 	}
 }
 

@@ -251,7 +251,7 @@ const stillWaiting = "the client still waited at the time limit of the scenario"
 
 // judgeWaiting judges a client that still waited for an answer when it was stopped.
 func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
-	waited := t.conversation(t.logOf(x)).Events
+	waited := t.conversationOf(x).Events
 	for _, id := range ids {
 		switch after := waited[len(waited)-1].At - x.Request.At; {
 		case t.GivesUpAfter == 0:
@@ -265,11 +265,11 @@ func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
 	}
 }
 
-// logOf returns the connection of an exchange.
-func (t *T) logOf(x *judge.Exchange) *wire.Log {
+// conversationOf returns the conversation of an exchange.
+func (t *T) conversationOf(x *judge.Exchange) *judge.Conversation {
 	for _, c := range t.Conversations {
 		if c.Log.ID == x.Request.Conn {
-			return c.Log
+			return c
 		}
 	}
 	return nil
@@ -285,7 +285,7 @@ func (t *T) heardSince(e *wire.Event) bool {
 // hungUp returns the event with which the client closed the stream of a request that was
 // not answered, before it went on; nil if it did not.
 func (t *T) hungUp(x *judge.Exchange) *wire.Event {
-	c := t.conversation(t.logOf(x))
+	c := t.conversationOf(x)
 	carrier := c.Carrier(x.Request)
 	if carrier == nil || carrier.End == nil || carrier.End.From != wire.Client || carrier.End.Seq > t.wentOn(x).Seq {
 		return nil

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +18,14 @@ var authRules = []Rule{
 			"auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url", "auth.server.no-data-unauthorized",
 		},
 		Judge: judgeChallenges,
+	},
+	{
+		Name: "forms of challenges",
+		Requirements: []string{
+			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once", "auth.server.challenge-characters",
+			"auth.server.error-code-status", "auth.server.no-error-without-token",
+		},
+		Judge: judgeChallengeForms,
 	},
 	{
 		Name: "access tokens",
@@ -70,6 +79,65 @@ func judgeChallenges(c *Conversation, rec *Recorder) {
 // RFC 9449).
 func ofOAuth(c transport.Challenge) bool {
 	return strings.EqualFold(c.Scheme, "Bearer") || strings.EqualFold(c.Scheme, "DPoP")
+}
+
+// errorStatus is the status that belongs to each error code of a challenge.
+var errorStatus = map[string]int{
+	"invalid_request": http.StatusBadRequest, "invalid_token": http.StatusUnauthorized, "insufficient_scope": http.StatusForbidden,
+}
+
+// describing are the parameters of a challenge that say what went wrong, error first.
+var describing = []string{"error", "error_description", "error_uri"}
+
+// judgeChallengeForms looks at each challenge of the scheme Bearer, whatever the status of its
+// answer is (OAuth 2.1, sections 5.3.1 and 5.3.2).
+func judgeChallengeForms(c *Conversation, rec *Recorder) {
+	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
+		return
+	}
+	for _, x := range c.HTTP {
+		if x.Head == nil {
+			continue
+		}
+		for _, challenge := range transport.Challenges(x.Head.HTTP.Header.Values(headerChallenge)) {
+			if strings.EqualFold(challenge.Scheme, "Bearer") {
+				judgeChallengeForm(x, challenge, rec)
+			}
+		}
+	}
+}
+
+func judgeChallengeForm(x *wire.HTTPExchange, challenge transport.Challenge, rec *Recorder) {
+	rec.Check(len(challenge.Parameters) > 0, "auth.server.challenge-parameters", wire.Server,
+		"a challenge of the scheme Bearer has no parameter", x.Events()...)
+	for _, name := range append([]string{"realm", "scope"}, describing...) {
+		value, ok := challenge.Parameters[name]
+		if !ok {
+			continue
+		}
+		rec.Check(!slices.Contains(challenge.Repeated, name), "auth.server.challenge-parameters-once", wire.Server,
+			"a challenge of the scheme Bearer has the parameter "+name+" more than once", x.Events()...)
+		if name != "realm" {
+			odd := strings.IndexFunc(value, func(r rune) bool {
+				return r < ' ' || r > '~' || r == '"' || r == '\\' || r == ' ' && name == "error_uri"
+			})
+			rec.Check(odd < 0, "auth.server.challenge-characters", wire.Server,
+				"the parameter "+name+" of a challenge is "+wire.Quote(value, 100)+", which has a character that it may not have", x.Events()...)
+		}
+	}
+	if status, ok := errorStatus[challenge.Parameters["error"]]; ok {
+		rec.Check(x.Status() == status, "auth.server.error-code-status", wire.Server, fmt.Sprintf(
+			"the error code %s came with HTTP status %d, not with %d", challenge.Parameters["error"], x.Status(), status), x.Events()...)
+	}
+	header := x.Request.HTTP.Header
+	if header.Get("Authorization") == "" && header.Get("Cookie") == "" && !tokenInQuery(x.Request.HTTP.URL) {
+		told := slices.IndexFunc(describing, func(name string) bool { return challenge.Parameters[name] != "" })
+		message := ""
+		if told >= 0 {
+			message = "the challenge for a request without any authentication has the parameter " + describing[told]
+		}
+		rec.Check(told < 0, "auth.server.no-error-without-token", wire.Server, message, x.Events()...)
+	}
 }
 
 // judgeAccess looks at how a client shows its token: once a client has one for a

@@ -378,7 +378,7 @@ func TestCancellation(t *testing.T) {
 	runAsk(t, []askCase{
 		{
 			id: "cancellation.stop-processing", party: wire.Server,
-			good: call(1, "7") + progressed("7", "1") + cancels(1) + progressed("7", "2") + fence(3) + fence(4),
+			good: call(8, "8") + fence(9) + fence(10) + ended(8) + call(1, "7") + progressed("7", "1") + cancels(1) + progressed("7", "2") + fence(3) + fence(4),
 			bad:  call(1, "7") + progressed("7", "1") + cancels(1) + fence(3) + fence(4) + progressed("7", "3"),
 		},
 		{

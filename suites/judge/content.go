@@ -16,7 +16,7 @@ var contentRules = []Rule{
 		Requirements: []string{
 			"content.block.known-type", "content.image.base64", "content.audio.base64", "content.image.mime-type",
 			"content.audio.mime-type", "content.embedded.uri-valid", "content.embedded.mime-type-present",
-			"resources.contents.text-or-blob", "resources.security.binary-encoded",
+			"resources.contents.text-or-blob", "resources.contents.text-only-textual", "resources.security.binary-encoded",
 		},
 		Judge: judgeContent,
 	},
@@ -187,10 +187,15 @@ func judgeContents(p *piece, rec *Recorder) {
 	}
 	if text, ok := p.value["text"].(string); ok && !hasBlob {
 		mimeType, _ := p.value["mimeType"].(string)
-		damaged := binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD")
-		if damaged {
+		const textual = "resources.contents.text-only-textual"
+		switch {
+		case binary(mimeType) && strings.ContainsAny(text, "\u0000\uFFFD"):
 			rec.Fail("resources.security.binary-encoded", p.event.From,
 				what+" is of the type "+wire.Quote(mimeType, 60)+" and came as text, in which some bytes are lost", p.evidence()...)
+		case p.event.From != wire.Server || mimeType == "" || anyBytes(mimeType):
+		default:
+			rec.Check(!binary(mimeType), textual, wire.Server,
+				what+" is of the type "+wire.Quote(mimeType, 60)+", which is not text, and came as text", p.evidence()...)
 		}
 	}
 	if !p.embedded {
@@ -228,11 +233,20 @@ var mimeType = regexp.MustCompile("^" + mimeToken + "/" + mimeToken +
 
 const mimeToken = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
+// essence returns a media type in small letters and without its parameters.
+func essence(mimeType string) string {
+	bare, _, _ := strings.Cut(strings.ToLower(mimeType), ";")
+	return strings.TrimSpace(bare)
+}
+
+// anyBytes reports whether a media type is the one that says nothing about its bytes, which
+// servers give to what they do not know: text, too.
+func anyBytes(mimeType string) bool { return essence(mimeType) == "application/octet-stream" }
+
 // binary reports whether what is of a media type is never text
 // (schema#textresourcecontents).
 func binary(mimeType string) bool {
-	essence, _, _ := strings.Cut(strings.ToLower(mimeType), ";")
-	kind, of, _ := strings.Cut(strings.TrimSpace(essence), "/")
+	kind, of, _ := strings.Cut(essence(mimeType), "/")
 	switch kind {
 	case "image", "audio", "video", "font":
 		return !strings.HasSuffix(of, "+xml")

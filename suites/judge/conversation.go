@@ -133,8 +133,8 @@ func brokenOnPurpose(x *Exchange) bool {
 	})
 }
 
-// inOrder sorts events of one conversation as they came.
-func inOrder(events ...*wire.Event) []*wire.Event {
+// chronological sorts events of one conversation as they came.
+func chronological(events ...*wire.Event) []*wire.Event {
 	slices.SortStableFunc(events, func(a, b *wire.Event) int { return a.Seq - b.Seq })
 	return slices.Compact(events)
 }
@@ -146,5 +146,5 @@ func declaring(c *Conversation, p wire.Party, events ...*wire.Event) []*wire.Eve
 	if p == wire.Server {
 		declaration = c.Init.Response
 	}
-	return inOrder(append(events, declaration)...)
+	return chronological(append(events, declaration)...)
 }

@@ -21,8 +21,9 @@ import (
 // A transcript is a conversation with what the rules are to say about it. The
 // files in testdata/conversations hold many; README.md there explains them.
 type transcript struct {
-	name  string
-	meets []string // "id party" that must be exercised and not broken
+	name   string
+	meets  []string // "id party" that must be exercised and not broken
+	leaves []string // "id party" of which nothing may be said
 	// breaks and warns hold all "id party" that are broken and why there are no others.
 	breaks, warns []string
 	log           *wire.Log
@@ -79,6 +80,8 @@ func (tr *transcript) read(line string) error {
 	switch verb {
 	case "+":
 		tr.meets = append(tr.meets, rest)
+	case "-":
+		tr.leaves = append(tr.leaves, rest)
 	case "!":
 		tr.breaks = append(tr.breaks, rest)
 	case "~":
@@ -206,6 +209,12 @@ func TestConversations(t *testing.T) {
 						t.Errorf("%s is not exercised", m)
 					} else if len(seen.Findings) > 0 {
 						t.Errorf("%s is broken: %s", m, seen.Findings[0].Message)
+					}
+				}
+				for _, m := range tr.leaves {
+					id, party, _ := strings.Cut(m, " ")
+					if seen := report[judge.Key{Requirement: id, Party: wire.Party(party)}]; seen != nil && seen.Exercised > 0 {
+						t.Errorf("%s is exercised", m)
 					}
 				}
 				for k, seen := range report {

@@ -71,6 +71,7 @@ var envelopeRules = []Rule{{
 }}
 
 func judgeEnvelope(c *Conversation, rec *Recorder) {
+	long := make(map[wire.Party][][]byte) // messages that an error may quote
 	for _, e := range c.Messages {
 		var broken map[string]bool
 		if len(e.Msg.Issues) > 0 {
@@ -95,7 +96,14 @@ func judgeEnvelope(c *Conversation, rec *Recorder) {
 				report(id, issue.Detail+atPointer(issue))
 			}
 		}
-		judgeErrorCode(e, rec)
+		if len(e.Raw) > conciseMessage/2 && len(long[e.From]) < maxLong {
+			long[e.From] = append(long[e.From], e.Raw)
+		}
+		if x := c.Of(e); x != nil {
+			judgeErrorCode(e, len(x.Request.Raw), rec)
+		} else {
+			judgeErrorCode(e, quotedLength(e, long[e.From.Peer()]), rec)
+		}
 		if e.Msg.Kind != wire.Invalid {
 			for _, ids := range [...][]string{exercisedByKind[e.Msg.Kind], exercisedByAny} {
 				for _, id := range ids {
@@ -226,7 +234,31 @@ var specified = map[int64]bool{-32700: true, -32600: true, -32601: true, -32602:
 // concise sentence (schema#jsonrpcerror gives no figure).
 const conciseMessage = 1000
 
-func judgeErrorCode(e *wire.Event, rec *Recorder) {
+// maxLong is how many long messages of a party are remembered, as errors may quote them.
+const maxLong = 64
+
+// quotedLength returns the length of the longest message that an error without a request holds
+// a piece of, or 0.
+func quotedLength(e *wire.Event, long [][]byte) int {
+	const piece = 16
+	most := 0
+	for _, raw := range long {
+		if len(raw) <= most || e.Msg.Error == nil {
+			continue
+		}
+		for _, at := range []int{len(raw) / 4, len(raw) / 2, 3 * len(raw) / 4} {
+			if strings.Contains(e.Msg.Error.Message, string(raw[at:at+piece])) {
+				most = len(raw)
+				break
+			}
+		}
+	}
+	return most
+}
+
+// judgeErrorCode judges an error for a message of so many bytes, which it may quote, with
+// each of them as an escape.
+func judgeErrorCode(e *wire.Event, quotable int, rec *Recorder) {
 	if e.Msg.Kind != wire.ErrorResponse || e.Msg.Error == nil || !e.Msg.Error.HasCode {
 		return
 	}
@@ -235,6 +267,6 @@ func judgeErrorCode(e *wire.Event, rec *Recorder) {
 	implementation := code >= -32099 && code <= -32000
 	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
 		"the error's code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+" is reserved and not assigned", e)
-	rec.Check(len(e.Msg.Error.Message) <= conciseMessage, "base.error.message-concise", e.From,
+	rec.Check(len(e.Msg.Error.Message) <= conciseMessage+2*quotable, "base.error.message-concise", e.From,
 		"the error's message is far longer than one concise sentence", e)
 }

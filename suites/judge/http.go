@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -322,7 +323,56 @@ func (c *Conversation) judgeFirstPost(x *wire.HTTPExchange, rec *Recorder) {
 			rec.Pass("http.server.endpoint-post", wire.Server)
 			rec.Pass("http.server.initialize-without-session", wire.Server)
 		}
+		if x.Status() == http.StatusBadRequest || x.Status() == http.StatusConflict {
+			c.judgeFurtherSession(x, rec)
+		}
 	}
+}
+
+// judgeFurtherSession judges that initialize was refused. A server may serve one client at
+// a time (docs/positions.md, several-clients), but once a session has ended, its client MUST start
+// a new one (basic/transports#session-management).
+func (c *Conversation) judgeFurtherSession(x *wire.HTTPExchange, rec *Recorder) {
+	asked := wire.At(x.Message().Msg.Params, "protocolVersion")
+	served := false
+	for _, l := range rec.trace.lives {
+		if l.ended >= x.Request.At || l.begun > x.Request.At {
+			return
+		}
+		served = served || l.asked == asked
+	}
+	if served && !deliberate(x) && x.Request.HTTP.Header.Get("Origin") == "" {
+		rec.Fail("http.server.initialize-without-session", wire.Server,
+			fmt.Sprintf("an initialize was refused with HTTP status %d although the session before it had ended", x.Status()), x.Events()...)
+	}
+}
+
+// sessionLife is when a session of Streamable HTTP was begun, and when its DELETE was
+// answered with success, if it was.
+type sessionLife struct {
+	asked        any // the version
+	begun, ended time.Duration
+}
+
+func sessionLives(logs []*wire.Log) []sessionLife {
+	var all []sessionLife
+	for _, l := range logs {
+		if l.Transport != transport.NameHTTP {
+			continue
+		}
+		c := l.Conversation()
+		if !c.Handshaken() {
+			continue
+		}
+		life := sessionLife{asked: wire.At(c.Init.Request.Msg.Params, "protocolVersion"), begun: c.Init.Response.At, ended: math.MaxInt64}
+		for _, x := range c.HTTP {
+			if x.Method() == http.MethodDelete && x.OK() {
+				life.ended = min(life.ended, x.Head.At)
+			}
+		}
+		all = append(all, life)
+	}
+	return all
 }
 
 // legacy reports whether the server announced an endpoint of HTTP+SSE.
@@ -409,6 +459,8 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
 			// How a client learns that the session has ended (#session-management).
 			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
+		case status >= 400 && !c.Ready(x.Request):
+			rec.Note(id, wire.Server, fmt.Sprintf("before notifications/initialized the GET was refused with HTTP status %d", status))
 		case status >= 400 && !c.accepts():
 			rec.Note(id, wire.Server, fmt.Sprintf("the session serves nothing: the GET, as all that was sent, was refused with HTTP status %d", status))
 		case x.OK():
@@ -525,6 +577,10 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		}
 		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
 			continue // without a session until initialize is answered, and again once it is lost
+		}
+		if x.Method() == http.MethodGet && x.Resumes() && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
+			judgeSessionHeader(x, id, rec)
+			continue // it asks for the rest of the stream whose body has the version
 		}
 		told = true
 		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] && !c.knew(x.Request, opened) {

@@ -320,7 +320,7 @@ func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, 
 		}
 	case x.Method() == http.MethodPost:
 		rec.Fail(own, wire.Server, "the stream "+x.Stream+carrying(x)+" carries progress of the request with the id "+r.Request.Msg.ID.String()+", which was sent on the stream "+r.Request.Stream,
-			inOrder(append(slices.Clone(x.Sent), r.Request, e)...)...)
+			chronological(append(slices.Clone(x.Sent), r.Request, e)...)...)
 	case r.Response == nil || r.Response.Seq > e.Seq:
 		rec.Fail(listening, wire.Server, "the listening stream carries progress of a request that is still running", r.Request, x.Request, e)
 	}
@@ -328,10 +328,8 @@ func (c *Conversation) judgeProgressStream(x *wire.HTTPExchange, e *wire.Event, 
 
 // carrying names the request that was sent on a stream, for a finding.
 func carrying(x *wire.HTTPExchange) string {
-	for _, e := range x.Sent {
-		if e.Msg != nil && e.Msg.Kind == wire.Request {
-			return " of the request with the id " + e.Msg.ID.String()
-		}
+	if e := x.Message(); e != nil && e.Msg.Kind == wire.Request {
+		return " of the request with the id " + e.Msg.ID.String()
 	}
 	return ""
 }
@@ -424,7 +422,7 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[stri
 		if c.belongsElsewhere(e, original) {
 			r := c.Of(e).Request
 			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+", and brings a message about the request with the id "+r.Msg.ID.String()+", which was sent on the stream "+r.Stream,
-				inOrder(append(slices.Clone(original.Sent), from.event, r, x.Request, e)...)...)
+				chronological(append(slices.Clone(original.Sent), from.event, r, x.Request, e)...)...)
 			return
 		}
 		if e.SSE == nil || !e.SSE.HasID || e.SSE.ID == "" || e.Kind != wire.KindMessage {
@@ -434,7 +432,7 @@ func (c *Conversation) judgeReplay(x, original *wire.HTTPExchange, seen map[stri
 		switch {
 		case known.stream != original:
 			rec.Fail(same, wire.Server, "the GET resumes the stream "+original.Stream+carrying(original)+", and brings the event with the id "+wire.Quote(e.SSE.ID, 80)+" of the stream "+known.stream.Stream+carrying(known.stream),
-				inOrder(slices.Concat(original.Sent, known.stream.Sent, []*wire.Event{from.event, known.event, x.Request, e})...)...)
+				chronological(slices.Concat(original.Sent, known.stream.Sent, []*wire.Event{from.event, known.event, x.Request, e})...)...)
 			return
 		case known.position <= from.position:
 			rec.Fail(cursor, wire.Server, "the resumed stream repeats an event up to the one that Last-Event-ID names", x.Request, from.event, e)

@@ -244,6 +244,14 @@ func TestHTTPRules(t *testing.T) {
 		},
 		{
 			"http.server.get-stream-or-405", wire.Server,
+			func(s *httpScript) { // too early: a remark
+				s.initialize(headers("Accept", both), "abc").get(later(), 400, "")
+				s.post(ready, later(), 202, "", "").get(later(), 405, "")
+			},
+			func(s *httpScript) { s.handshake().get(later(), 400, ""); s.ping() },
+		},
+		{
+			"http.server.get-stream-or-405", wire.Server,
 			func(s *httpScript) { // a second one is refused: a remark
 				s.handshake().get(later(), 200, "text/event-stream")
 				s.get(later(), 409, "")
@@ -576,26 +584,31 @@ func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool)
 	}
 }
 
-// TestReplayedMessageCountsOnce: what a resumed stream brings again is no
-// second response.
 // TestVersionHeaderNotDue judges requests without MCP-Protocol-Version in
-// sessions whose version the client has refused, or does not have the header.
+// sessions whose version the client has refused or not read, or does not have the header.
 func TestVersionHeaderNotDue(t *testing.T) {
 	for _, test := range []struct {
-		name, version string
-		accepts       bool
-		violations    int
+		name, version    string
+		accepts, resumes bool
+		violations       int
 	}{
-		{"of another age, refused", "2031-01-01", false, 0},
-		{"of another age, taken", "2031-01-01", true, 2},
-		{"older than the header", "2024-11-05", true, 0},
-		{"with the header", "2025-06-18", true, 2},
+		{"of another age, refused", "2031-01-01", false, false, 0},
+		{"of another age, taken", "2031-01-01", true, false, 2},
+		{"older than the header", "2024-11-05", true, false, 0},
+		{"with the header", "2025-06-18", true, false, 2},
+		{"not read", "2025-06-18", false, true, 0},
+		{"read", "2025-06-18", true, true, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newHTTPScript(t, "http")
 			s.post(askInit, headers("Accept", both), 200, "application/json", strings.Replace(gotInit, "2025-06-18", test.version, 1))
 			if test.accepts {
 				s.post(ready, without(later(), headerVersion), 202, "", "")
+			}
+			if test.resumes {
+				h := without(later("Accept", "text/event-stream"), headerVersion)
+				h.Set("Last-Event-ID", "1-2")
+				s.end(s.get(h, 200, "text/event-stream"))
 			}
 			s.head(s.ask(http.MethodDelete, mcp, "", without(later(), headerVersion)), 204, nil)
 			n := 0
@@ -609,6 +622,8 @@ func TestVersionHeaderNotDue(t *testing.T) {
 	}
 }
 
+// TestReplayedMessageCountsOnce: what a resumed stream brings again is no
+// second response.
 func TestReplayedMessageCountsOnce(t *testing.T) {
 	s := newHTTPScript(t, "http").handshake()
 	s.stream(callSix, false, "1", progSix, "2", doneSix)

@@ -52,6 +52,7 @@ type traceFacts struct {
 	listening    []listening
 	slowestStart time.Duration
 	levels       LogLevelsSet
+	lives        []sessionLife
 	validated    validated
 }
 
@@ -69,7 +70,7 @@ func Rules() []Rule {
 func Judge(logs []*wire.Log, options Options) Report {
 	report := make(Report)
 	rules := Rules()
-	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs), make(validated)}
+	trace := traceFacts{listeningTimes(logs), slowestStart(logs), LevelsSet(logs), sessionLives(logs), make(validated)}
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth {
 			continue // it holds no messages of the protocol

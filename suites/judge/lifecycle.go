@@ -184,8 +184,9 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 		}
 	}
 	rec.Pass("lifecycle.init.initialized-before-operation", wire.Client)
-	// A server that sent nothing early has waited.
-	rec.Pass("lifecycle.init.server-waits", wire.Server)
+	if c.Initialized.At-answer.At >= Crossing {
+		rec.Pass("lifecycle.init.server-waits", wire.Server) // it had time to ask, and did not
+	}
 	rec.Pass("lifecycle.init.client-waits", wire.Client)
 }
 

@@ -171,7 +171,18 @@ func sameNames(a, b *listing) bool {
 // listens reports whether the server had a stream for messages of its own from one event
 // to the other: over Streamable HTTP the client has to open one.
 func (c *Conversation) listens(from, to *wire.Event) bool {
-	return c.Transport != transport.NameHTTP || slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
-		return x.Method() == http.MethodGet && x.OK() && x.MediaType() == typeEvents && x.Head.Seq < from.Seq && (x.End == nil || x.End.Seq > to.Seq)
-	})
+	if c.Transport != transport.NameHTTP {
+		return true
+	}
+	throughout := false
+	for _, x := range c.HTTP {
+		switch {
+		case x.Method() != http.MethodGet || !x.OK() || x.MediaType() != typeEvents:
+		case x.Head.Seq < from.Seq && (x.End == nil || x.End.Seq > to.Seq):
+			throughout = true
+		case x.Head.Seq < to.Seq && x.End != nil && x.End.Seq > from.Seq:
+			return false // what was sent on another stream is lost with it
+		}
+	}
+	return throughout
 }

@@ -1,7 +1,10 @@
 package judge
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -46,9 +49,9 @@ func judgeLines(c *Conversation, rec *Recorder) {
 			clean = "stdio.client.stdin-clean"
 		}
 		switch {
-		case e.Dropped > 0:
-			rec.Fail(clean, e.From, "a line is longer than the limit, and does not end", e)
-		case e.Msg.Has(wire.TooDeep, wire.TooLarge):
+		case e.Dropped > 0 && !beginsObject(e.Raw):
+			rec.Fail(clean, e.From, "a line does not begin like an MCP message, and goes on beyond the limit", e)
+		case e.Dropped > 0, e.Msg.Has(wire.TooDeep, wire.TooLarge):
 			rec.Note(clean, e.From, "a message is larger, or nested deeper, than mcpconform reads")
 		case e.Member:
 		case e.Msg.Kind != wire.Invalid:
@@ -68,6 +71,18 @@ func judgeLines(c *Conversation, rec *Recorder) {
 			rec.Fail("stdio.message.no-embedded-newlines", e.From, "one message is spread over several lines", lines...)
 		}
 	}
+}
+
+// beginsObject reports whether a text that was cut off may be the beginning of a JSON
+// object. No sentence limits how long a message may be.
+func beginsObject(text []byte) bool {
+	const enough = 4 << 10
+	d := json.NewDecoder(bytes.NewReader(text[:min(len(text), enough)]))
+	first, err := d.Token()
+	for err == nil {
+		_, err = d.Token()
+	}
+	return first == json.Delim('{') && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
 // sharesLine reports whether a line holds one message right after another.

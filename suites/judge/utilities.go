@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"math/big"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -236,6 +238,7 @@ func judgeCancellation(c *Conversation, rec *Recorder) {
 // request shows that it has read the cancellation. The answer to one more shows
 // that what it sends afterwards was not on its way already.
 func judgeCancelled(c *Conversation, rec *Recorder) {
+	durations := sync.OnceValue(c.durations)
 	for _, x := range c.Exchanges {
 		if x.Cancelled == nil || x.Method() == "initialize" {
 			continue
@@ -271,7 +274,8 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 		case x.Method() == "ping", strings.HasSuffix(x.Method(), "/list"):
 			grace = overtaking // there is nothing to stop: only a busy machine keeps the answer
 		}
-		judgeAfterCancellation(x, read, grace, owed, c.Events[len(c.Events)-1].At-x.Cancelled.At, rec)
+		lasts := x.Response == nil && len(x.Progress) > 0 && lasting(x, durations()) > x.Cancelled.At-x.Request.At+grace
+		judgeAfterCancellation(x, read, grace, owed, lasts, c.Events[len(c.Events)-1].At-x.Cancelled.At, rec)
 	}
 }
 
@@ -286,12 +290,55 @@ func (c *Conversation) unknown(x *Exchange) bool {
 	return !begun && overtaken || x.From() == wire.Client && stateless
 }
 
+// durations returns how long it took to answer what was asked for and not cancelled.
+func (c *Conversation) durations() map[string]time.Duration {
+	took := make(map[string]time.Duration)
+	for _, x := range c.Exchanges {
+		if x.Cancelled == nil && x.Response != nil {
+			took[asked(x)] = x.Response.At - x.Request.At
+		}
+	}
+	return took
+}
+
+// asked says what a request asks its peer for: all but its metadata.
+func asked(x *Exchange) string {
+	params, _ := x.Request.Msg.Params.(map[string]any)
+	params = maps.Clone(params)
+	delete(params, "_meta")
+	text, err := json.Marshal(params)
+	if err != nil {
+		return ""
+	}
+	return string(x.From()) + " " + x.Method() + " " + string(text)
+}
+
+// lasting returns how long a cancelled request takes when it is let be: as long as what
+// was asked for likewise, or as long as its progress until the cancellation foretells.
+func lasting(x *Exchange, durations map[string]time.Duration) time.Duration {
+	if took, known := durations[asked(x)]; known {
+		return took
+	}
+	reported := x.Progress[:sort.Search(len(x.Progress), func(i int) bool { return x.Progress[i].Seq > x.Cancelled.Seq })]
+	if len(reported) < 2 {
+		return 0
+	}
+	first, last := reported[0], reported[len(reported)-1]
+	from, _ := floatOf(wire.At(first.Msg.Params, "progress"))
+	to, _ := floatOf(wire.At(last.Msg.Params, "progress"))
+	total, _ := floatOf(wire.At(last.Msg.Params, "total"))
+	if to <= from || total <= to {
+		return 0
+	}
+	return last.At - x.Request.At + time.Duration(float64(last.At-first.At)*(total-to)/(to-from))
+}
+
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. What arrives within the grace may have
 // been on its way. A response that the transport demands is not a finding. Silence
-// counts once the connection was watched for longer than it took the request to
-// report something.
-func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed bool, watched time.Duration, rec *Recorder) {
+// counts if the request would have lasted beyond the grace, and once the connection was
+// watched for longer than it took the request to report something.
+func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, lasts bool, watched time.Duration, rec *Recorder) {
 	receiver := x.From().Peer()
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
@@ -311,7 +358,7 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed boo
 		// A receiver that cannot cancel a request may ignore the cancellation (basic/utilities/cancellation#behavior-requirements):
 		// the request is then still in progress.
 		rec.Fail(stops, receiver, "a progress notification came well after the cancellation", x.Request, x.Cancelled, x.Progress[late])
-	case len(x.Progress) > 0 && read != math.MaxInt && x.Response == nil && watched >= max(Crossing, x.Progress[0].At-x.Request.At):
+	case lasts && read != math.MaxInt && watched >= max(Crossing, x.Progress[0].At-x.Request.At):
 		rec.Pass(stops, receiver)
 	}
 }

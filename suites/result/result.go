@@ -62,6 +62,10 @@ type Run struct {
 	Verdict   Overall   `json:"verdict"`
 	// Strict says that a broken SHOULD made the run not conformant.
 	Strict bool `json:"strict,omitempty"`
+	// Seed chose the members of large families of stimuli, unless the run was Thorough:
+	// then all were tried.
+	Seed     uint64 `json:"seed,omitempty"`
+	Thorough bool   `json:"thorough,omitempty"`
 	// Partial says that the user selected a part of the requirements, or of what
 	// provokes the target: the verdict is about that part.
 	Partial bool `json:"partial,omitempty"`

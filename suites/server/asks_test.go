@@ -105,7 +105,7 @@ func TestAsksFaults(t *testing.T) {
 		}}},
 		{"cancellation.ignore-unknown", onCancel(func(_ *server.Session, m *wire.Message) bool { return requestID(m).Key() == "987654321" })},
 		{"cancellation.ignore-malformed", onCancel(func(_ *server.Session, m *wire.Message) bool { return !requestID(m).Usable() })},
-		{"progress.request", token(func(v any) bool { return v == "mcpconform-token" })},
+		{"progress.request", token(func(v any) bool { return v == "mcpconform-any" })},
 		{"progress.token.any-means", token(func(v any) bool { return v == "" })},
 		{"sampling.result.stop-reason-optional", refuses("stopReason", func(v any) bool { return v == nil })},
 		{"sampling.result.stop-reason-open", refuses("stopReason", func(v any) bool { return v != nil && v != "endTurn" })},

@@ -16,7 +16,12 @@ import (
 )
 
 // unauthorized is for checks that need neither a session nor the user's token.
-var unauthorized = check.Needs{Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true}
+var unauthorized = check.Needs{
+	Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true, Authorization: true,
+}
+
+// authorizedSession is a session with the user's token, which a check may spoil.
+var authorizedSession = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Authorization: true}
 
 // basic/authorization
 var authChecks = []*check.Check{
@@ -40,11 +45,24 @@ var authChecks = []*check.Check{
 					}
 				}
 			}
-			if url, ok := queried(t); ok {
-				t.Clear()
-				if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
-					t.Warning(missing, "a request without an Authorization header was served because its query holds the token")
-				}
+		},
+	},
+	{
+		Name:         "auth/token-in-query",
+		Requirements: []string{"auth.server.query-token-ignored"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			if authorized(t, protected(t)) {
+				t.Inconclusive("requests are served without a token, so nothing shows whether one in the query counts")
+			}
+			control(t)
+			url, ok := queried(t)
+			if !ok {
+				t.Inconclusive("a token in a URL ends up in logs: only servers on this machine are tried with one")
+			}
+			t.Clear()
+			if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
+				t.Fail("a request without an Authorization header was served because its query holds the token")
 			}
 		},
 	},
@@ -79,6 +97,20 @@ var authChecks = []*check.Check{
 				reached(t, err)
 				t.Violation(id, "there are no metadata where the WWW-Authenticate header says: "+err.Error())
 			}
+		},
+	},
+	{
+		Name: "auth/challenge-forms",
+		Requirements: []string{
+			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once", "auth.server.challenge-characters",
+			"auth.server.error-code-status", "auth.server.no-error-without-token",
+		},
+		Needs: unauthorized,
+		Body: func(t *check.T) {
+			// The rule judges all challenges that this and other checks provoke.
+			protected(t)
+			tryAuthorization(t, "Bearer "+madeUp)
+			t.Skip("the challenges of the server do not have what this is about")
 		},
 	},
 	{
@@ -155,7 +187,13 @@ var authChecks = []*check.Check{
 				t.Clear()
 				r := tryAuthorization(t, header)
 				t.Check("auth.server.malformed-400", r).To(HaveHTTPStatus(http.StatusBadRequest, http.StatusUnauthorized), "with the header \"Authorization: %s\"", header)
-				if r.Status == http.StatusUnauthorized {
+				const challenge = "auth.server.refusal-challenge"
+				switch {
+				case r.Status == http.StatusBadRequest && challenged(r):
+					t.Exercised(challenge)
+				case r.Status == http.StatusBadRequest:
+					t.Warning(challenge, "the answer with HTTP status 400 to a malformed token has no WWW-Authenticate header")
+				case r.Status == http.StatusUnauthorized:
 					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
 				}
 			}
@@ -163,7 +201,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/valid-token",
-		Requirements: []string{"auth.server.valid-token-accepted"},
+		Requirements: []string{"auth.server.valid-token-accepted", "auth.server.scheme-any-case"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			// The control of all refusals: with the token, a session begins and goes on.
@@ -172,9 +210,13 @@ var authChecks = []*check.Check{
 				t.Inconclusive("a session can be begun without a token, so nothing shows whether the given token is valid")
 			}
 			token := control(t)
+			const spelling = "auth.server.scheme-any-case"
 			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
-				// The name of a scheme is case-insensitive: OAuth 2.1 section 5.1.1, RFC 9110 section 11.1.
-				t.Warning("auth.server.valid-token-accepted", "the token is refused where the scheme is spelled bearer: "+Describe(r))
+				t.Violation(spelling, "the token is refused where the scheme is spelled bearer: "+Describe(r))
+			}
+			if r := tryAuthorization(t, "Bearer  "+token); !authorized(t, r) {
+				// The grammar has 1*SP, and no sentence mentions it.
+				t.Warning(spelling, "the token is refused where two spaces stand between it and the scheme: "+Describe(r))
 			}
 			t.Clear()
 			s := t.Connect(client.Options{})
@@ -255,7 +297,7 @@ var authChecks = []*check.Check{
 	},
 	{
 		Name:         "auth/narrow-token",
-		Requirements: []string{"auth.server.insufficient-scope-403"},
+		Requirements: []string{"auth.server.insufficient-scope-403", "auth.server.refusal-challenge"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)
@@ -274,12 +316,15 @@ var authChecks = []*check.Check{
 				})})
 			}
 			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "for a request beyond the scope of its token")
+			if !challenged(begun) {
+				t.Violation("auth.server.refusal-challenge", "the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
+			}
 		},
 	},
 	{
 		Name:         "auth/other-user",
 		Requirements: []string{"security.session.bound-to-user"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
+		Needs:        authorizedSession,
 		Body: func(t *check.T) {
 			protected(t)
 			control(t)
@@ -300,7 +345,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/every-request",
 		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}},
+		Needs:        authorizedSession,
 		Body: func(t *check.T) {
 			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and in the end DELETE.
 			// Where the user names the methods that need a token, the others need none.
@@ -378,7 +423,7 @@ func protected(t *check.T) *transport.Response {
 	if t.Authorization() != "" && !authorized(t, r) && authorized(t, tryAuthorization(t, t.Authorization())) {
 		return r // it serves requests with a token
 	}
-	t.Skip("the server does not demand authorization: it has not answered 401, and authorization.protected is not configured")
+	t.Skip(check.NoAuthorization)
 	return nil
 }
 
@@ -517,6 +562,11 @@ func disclosed(t *check.T, id string, r *transport.Response) {
 		}
 	}
 	t.Exercised(id)
+}
+
+// challenged reports whether a response says how to get access.
+func challenged(r *transport.Response) bool {
+	return len(transport.Challenges(r.Header.Values("Www-Authenticate"))) > 0
 }
 
 // challengeOf returns the parameters of all challenges of a response by their

@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // basic#messages
@@ -19,41 +23,74 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/string-id",
 		Requirements: []string{"base.request.string-id-served", "base.response.id-echo"},
+		Families:     []string{"ids"},
 		Body: func(t *check.T) {
 			// An id may be any string: the answer carries it unchanged.
-			for _, id := range []string{"mcpconform-1", "", "ü/\"\\\u2028", "20250618"} {
-				t.Expect(t.Await(t.StartID(wire.StringID(id), t.NoOp(), nil))).To(HaveResult())
-			}
+			t.Vary(slices.DeleteFunc(t.Draw("ids"), isNumber), func(m family.Member) {
+				t.Check("base.request.string-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(), "with the id %s", m)
+			})
 		},
 	},
 	{
 		Name:         "base/integer-ids",
 		Requirements: []string{"base.request.integer-id-served"},
 		Needs:        check.Needs{Session: check.Own},
+		Families:     []string{"ids"},
 		Body: func(t *check.T) {
-			// Zero, negative and large numbers are ids like others. The largest is the largest that every reader of JSON keeps
-			// exactly.
-			for _, id := range []int64{0, -1, 1<<53 - 1} {
-				t.Expect(t.Await(t.StartID(wire.IntID(id), t.NoOp(), nil))).To(HaveResult(), "with the id %d", id)
+			// Zero, negative and large numbers are ids like others.
+			members := slices.DeleteFunc(t.Draw("ids"), func(m family.Member) bool { return !isNumber(m) })
+			t.Vary(members, func(m family.Member) {
+				t.Check("base.request.integer-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(), "with the id %s", m)
+			})
+		},
+	},
+	{
+		Name:         "base/spellings",
+		Requirements: []string{"base.json.any-spelling"},
+		Families:     []string{"spellings"},
+		Body: func(t *check.T) {
+			// Whatever the order of its members, the white space and the escapes: it is the same request.
+			metadata := t.Call(t.NoOp(), meta("example.com/text", "text")).Result() != nil
+			members := slices.DeleteFunc(t.Draw("spellings"), func(m family.Member) bool {
+				return !metadata && strings.Contains(m.Raw(), "_meta")
+			})
+			for i, m := range members {
+				members[i] = m.With(map[string]string{"id": spellingID + m.Is, "method": t.NoOp()})
 			}
+			t.Vary(members, func(m family.Member) {
+				id := wire.StringID(spellingID + m.Is)
+				p, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(m.Raw()))
+				t.Must(err)
+				t.Show(p.Request)
+				x := t.Await(p)
+				if m.Plain() {
+					t.Assume(x).To(HaveResult(), "with a string as its id")
+				}
+				t.Check("base.json.any-spelling", x).To(HaveResult(), "for %s", m)
+			})
 		},
 	},
 	{
 		Name:         "base/unknown-method",
 		Requirements: []string{"base.error.method-not-found"},
+		Families:     []string{"methods-unknown"},
 		Body: func(t *check.T) {
-			// An unknown method is refused, with params and without. So is one that differs from a known one only in the case
-			// or the end of its name, and one that begins like the methods of a feature.
-			refuse := func(method string, params any) {
-				t.Clear()
-				t.Expect(t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated"))).To(HaveErrorCode(-32601))
+			// An unknown method is refused, with params and without. So is one that is nearly a known one.
+			refused := func(method string, params any) *check.Expectation {
+				return t.Check("base.error.method-not-found", t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated")))
 			}
-			refuse("mcpconform/no-such-method", map[string]any{"any": "thing"})
-			for _, method := range []string{
-				"mcpconform/no-such-method", "Ping", "pings", "ping/mcpconform", "tools/mcpconform", "prompts/mcpconform", "resources/mcpconform",
-			} {
-				refuse(method, nil)
+			members := t.Draw("methods-unknown")
+			for i, m := range members {
+				members[i] = m.With(map[string]string{"known": t.NoOp()})
 			}
+			refused(members[0].Str(), map[string]any{"any": "thing"}).To(HaveErrorCode(-32601))
+			t.Vary(members, func(m family.Member) {
+				codes := []int64{-32601}
+				if !methodName.MatchString(m.Str()) {
+					codes = append(codes, -32600) // whether it is the name of a method at all is not said
+				}
+				refused(m.Str(), nil).To(HaveErrorCode(codes...), "for the method %s", m)
+			})
 		},
 	},
 	{
@@ -88,6 +125,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/invalid-params",
 		Requirements: []string{"base.error.invalid-params"},
+		Families:     []string{"not-strings"},
 		Body: func(t *check.T) {
 			// Known methods, as the declared capabilities tell, with params that lack a member or have one of the wrong type.
 			tried := false
@@ -101,11 +139,30 @@ var baseChecks = []*check.Check{
 				switch {
 				case bad.dispensable && x.Result() != nil:
 					t.Note("%s with the params %s is served", bad.method, quote(jsonValue(bad.params)))
+				case nothingToServe(t, x):
+					t.Note("%s is not served, and the lists of %s are empty", bad.method, bad.capability)
 				case bad.method == "resources/read" && len(bad.params) > 0 && refusedWith(x, -32002):
 					t.Note("resources/read with the params %s is refused like a resource that does not exist", quote(jsonValue(bad.params)))
 				default:
 					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with the params %s", quote(jsonValue(bad.params)))
 				}
+			}
+			for _, place := range stringPlaces {
+				if !t.Session.Capability(place.capability) || place.optional && !t.Target.List(place.method).Served() {
+					continue
+				}
+				t.Vary(t.Draw("not-strings", place.method), func(m family.Member) {
+					x := t.Call(place.method, place.params(m.Value()), client.Deliberately("*"))
+					switch {
+					case m.Value() == nil && place.dispensable && x.Result() != nil, place.optional && x.Result() != nil:
+						return // like a member that is not there
+					case place.method == "resources/read" && refusedWith(x, -32002):
+						return // like a resource that does not exist
+					case nothingToServe(t, x):
+						return
+					}
+					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m, place.member)
+				})
 			}
 			if !tried {
 				t.Skip("the server declares no feature whose requests have required params")
@@ -145,6 +202,22 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.notification.unknown-no-response", "base.notification.no-response"},
 		Body: func(t *check.T) {
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/mcpconform/no-such"}`)
+			// Without an id, the method of a request is that of an unknown notification.
+			t.About("base.notification.no-response")
+			requests := []check.RPC{{Method: t.NoOp()}}
+			for _, feature := range refusals {
+				if t.Session.Capability(feature.capability) && feature.capability != "logging" {
+					requests = append(requests, feature.calls...)
+				}
+			}
+			for _, r := range requests {
+				t.Clear()
+				message := map[string]any{"jsonrpc": "2.0", "method": r.Method}
+				if r.Params != nil {
+					message["params"] = r.Params
+				}
+				silent(t, string(client.Marshal(message)))
+			}
 		},
 		Needs: check.Needs{Session: check.Own},
 	},
@@ -210,26 +283,42 @@ var baseChecks = []*check.Check{
 				}
 			}
 			for _, rpc := range workingCalls(t) {
-				t.Clear()
-				params := maps.Clone(rpc.Params)
-				params["mcpconform"] = true
-				with, err := t.Session.Call(t.Context, rpc.Method, params)
-				t.Show(with.Events()...)
-				if timedOut(err) && rpc.Method == "tools/call" {
-					continue // a tool may take its time
-				}
-				t.Must(err)
-				if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
-					t.Expect(with).To(Succeed(), "with one more member in its params, while it works without that member")
+				for _, more := range []struct {
+					id, member string
+					value      any
+				}{
+					{"base.params.open", "mcpconform", true},
+					{"meta.attach.request", "_meta", map[string]any{"example.com/mcpconform": "any"}},
+				} {
+					t.Clear()
+					t.About(more.id)
+					params := maps.Clone(rpc.Params)
+					params[more.member] = more.value
+					with, err := t.Session.Call(t.Context, rpc.Method, params)
+					t.Show(with.Events()...)
+					if timedOut(err) && rpc.Method == "tools/call" {
+						continue // a tool may take its time
+					}
+					t.Must(err)
+					if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
+						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.member)
+					}
 				}
 			}
 		},
 	},
 	{
 		Name:         "base/meta-keys",
-		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions"},
+		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions", "meta.attach.request"},
+		Families:     []string{"meta-values"},
 		Body: func(t *check.T) {
 			servesMeta(t)
+			for _, method := range slices.Concat([]string{t.NoOp()}, t.Target.Served()[:min(1, len(t.Target.Served()))]) {
+				t.Vary(t.Draw("meta-values", method), func(m family.Member) {
+					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(), "with the _meta %s", m)
+				})
+			}
+			t.Clear()
 			for _, v := range []struct {
 				id   string
 				meta map[string]any
@@ -304,6 +393,31 @@ var baseChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "base/arguments-not-objects",
+		Requirements: []string{"base.error.invalid-params"},
+		Families:     []string{"not-objects"},
+		Needs:        check.Needs{Session: check.Own},
+		Body:         notObjects,
+	},
+	{
+		Name:         "base/requests-at-once",
+		Requirements: []string{"base.response.id-echo"},
+		Needs:        check.Needs{Session: check.Own},
+		Body:         requestsAtOnce,
+	},
+	{
+		Name:         "base/calls-at-once",
+		Requirements: []string{"base.response.present"},
+		Needs:        waiting(calling("slow", "progress")),
+		Body:         callsAtOnce,
+	},
+	{
+		Name:         "base/answers-in-any-order",
+		Requirements: []string{"base.response.correlated"},
+		Needs:        waiting(byHand(answering...)),
+		Body:         answersInAnyOrder,
+	},
+	{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{"base.request.id-space-per-side"},
 		Needs: check.Needs{
@@ -342,6 +456,13 @@ var noRequests = []struct {
 	{`{"id":%[1]s,"method":"%[2]s"}`, "without jsonrpc", understood},
 	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":[1]}`, "whose params are an array", inParams},
 	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":"text"}`, "whose params are a string", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":7}`, "whose params are a number", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":false}`, "whose params are false", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":null}`, "whose params are null", asWell},
+	{`{"jsonrpc":null,"id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is null", understood},
+	{`{"jsonrpc":"2","id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is 2", understood},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":{"name":"%[2]s"}}`, "whose method is an object", wrong},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":true}`, "whose method is true", wrong},
 	{`{"jsonrpc":"2.0","id":{"not":"an id"},"method":"%[2]s"}`, "whose id is an object", understood},
 	{`{"jsonrpc":"2.0","id":["not an id"],"method":"%[2]s"}`, "whose id is an array", understood},
 	{`{"jsonrpc":"2.0","id":true,"method":"%[2]s"}`, "whose id is true", understood},
@@ -376,7 +497,7 @@ func invalidRequests(t *check.T) {
 			continue
 		}
 		codes, expect := []int64{-32600}, t.Check
-		if v.lenience == inParams {
+		if v.lenience == inParams || strings.Contains(v.raw, `"params":null`) {
 			codes = append(codes, -32602)
 		}
 		e := answers[0]
@@ -423,6 +544,15 @@ func endOf(t *check.T, sent *wire.Event) {
 	})
 }
 
+// nothingToServe reports whether a method that takes an item of a list does not exist, as the
+// lists of its feature have none.
+func nothingToServe(t *check.T, x *client.Exchange) bool {
+	feature, _, _ := strings.Cut(x.Method(), "/")
+	return refusedWith(x, -32601) && !slices.ContainsFunc(t.Target.Methods(), func(method string) bool {
+		return strings.HasPrefix(method, feature+"/") && len(t.Target.List(method).Items) > 0
+	})
+}
+
 // invalidCalls are requests whose params are wrong.
 var invalidCalls = []struct {
 	capability, method string
@@ -440,6 +570,81 @@ var invalidCalls = []struct {
 	{"completions", "completion/complete", map[string]any{}, false},
 	{"logging", "logging/setLevel", map[string]any{}, true},
 	{"logging", "logging/setLevel", map[string]any{"level": 7}, false},
+}
+
+const spellingID = "mcpconform spelling: "
+
+// methodName is the form of the names that methods of MCP have.
+var methodName = regexp.MustCompile(`^[\w./]{1,100}$`)
+
+func isNumber(m family.Member) bool {
+	_, ok := m.Value().(string)
+	return !ok
+}
+
+// stringPlaces are members of params that have to be strings.
+var stringPlaces = []struct {
+	capability, method, member string
+	params                     func(v any) map[string]any
+	// dispensable is as in invalidCalls; an optional member need not be looked at.
+	dispensable, optional bool
+}{
+	{"tools", "tools/call", "name", func(v any) map[string]any { return map[string]any{"name": v, "arguments": map[string]any{}} }, false, false},
+	{"prompts", "prompts/get", "name", func(v any) map[string]any { return map[string]any{"name": v} }, false, false},
+	{"resources", "resources/read", "uri", func(v any) map[string]any { return map[string]any{"uri": v} }, false, false},
+	{"logging", "logging/setLevel", "level", func(v any) map[string]any { return map[string]any{"level": v} }, true, false},
+	{"tools", "tools/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"prompts", "prompts/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"resources", "resources/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"completions", "completion/complete", "name of a prompt", func(v any) map[string]any {
+		return map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": v}, "argument": map[string]any{"name": "x", "value": ""}}
+	}, false, false},
+}
+
+// notObjects sends arguments that are not an object to a tool and a prompt that take empty
+// ones. null, and the empty array as which some languages write an empty object, may pass
+// for none.
+func notObjects(t *check.T) {
+	try := func(method string, name any) {
+		t.Vary(t.Draw("not-objects"), func(m family.Member) {
+			x := t.Call(method, map[string]any{"name": name, "arguments": m.Value()}, client.Deliberately("*"))
+			if x.Result() != nil && (!worked(x) || m.Value() == nil || m.Raw() == "[]") {
+				return
+			}
+			if x.Result() == nil && !refusedWith(x, -32602) && !works(t, method, map[string]any{"name": name, "arguments": map[string]any{}}) {
+				return // what is wrong is not the arguments
+			}
+			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the arguments", m)
+		})
+	}
+	// One that does nothing but answer may be called often. Other requirements judge those that do not.
+	served := func(method string, name any) bool {
+		mark := t.Mark()
+		x, err := t.Session.Call(t.Context, method, map[string]any{"name": name, "arguments": map[string]any{}})
+		return err == nil && worked(x) && x.Response.At-x.Request.At < prompt &&
+			!slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return !e.Msg.IsResponse() })
+	}
+	const most = 5 // of which one should work
+	tried := false
+	tools := slices.DeleteFunc(slowLast(t, callable(t)), func(tool map[string]any) bool { return requires(tool) > 0 || t.Target.Known(tool) })
+	for _, tool := range tools[:min(len(tools), most)] {
+		if served("tools/call", tool["name"]) {
+			try("tools/call", tool["name"])
+			tried = true
+			break
+		}
+	}
+	listed := slices.DeleteFunc(prompts(t), func(p map[string]any) bool { return len(requiredArguments(p)) > 0 })
+	for _, p := range listed[:min(len(listed), most)] {
+		if served("prompts/get", p["name"]) {
+			try("prompts/get", p["name"])
+			tried = true
+			break
+		}
+	}
+	if !tried {
+		t.Inconclusive("the server has neither a tool that may be called nor a prompt which takes empty arguments and does nothing but answer")
+	}
 }
 
 // asking are the tool roles of tools that make the server send a request.
@@ -556,19 +761,15 @@ func worksApart(t *check.T, call check.Call) bool {
 func workingCalls(t *check.T) []check.RPC {
 	var all []check.RPC
 	add := func(method string, params map[string]any) bool {
-		x, err := t.Session.Call(t.Context, method, params)
-		if err != nil || !worked(x) || x.Response.At-x.Request.At > prompt {
-			return false // other requirements judge that
+		if !works(t, method, params) {
+			return false
 		}
 		all = append(all, check.RPC{Method: method, Params: params})
 		return true
 	}
 	const most = 5 // of which one should work
-	tools := slowLast(t, callable(t))
-	for _, tool := range tools[:min(len(tools), most)] {
-		if arguments, ok := t.Target.Arguments(tool); ok && add("tools/call", map[string]any{"name": tool["name"], "arguments": arguments}) {
-			break
-		}
+	if call, ok := quickCall(t); ok {
+		all = append(all, check.RPC{Method: "tools/call", Params: call.Params()})
 	}
 	for _, uri := range resourceURIs(t, most) {
 		if add("resources/read", map[string]any{"uri": uri}) {
@@ -590,6 +791,28 @@ func workingCalls(t *check.T) []check.RPC {
 		}
 	}
 	return all
+}
+
+// works reports whether a request is answered soon, and not with an error. If not, other
+// requirements judge that.
+func works(t *check.T, method string, params map[string]any) bool {
+	x, err := t.Session.Call(t.Context, method, params)
+	return err == nil && worked(x) && x.Response.At-x.Request.At <= prompt
+}
+
+// quickCall returns a call of a tool that works and is over soon.
+func quickCall(t *check.T) (check.Call, bool) {
+	const most = 5 // of which one should work
+	tools := slowLast(t, callable(t))
+	for _, tool := range tools[:min(len(tools), most)] {
+		if arguments, ok := t.Target.Arguments(tool); ok {
+			call := check.Call{Tool: tool["name"].(string), Arguments: arguments}
+			if works(t, "tools/call", call.Params()) {
+				return call, true
+			}
+		}
+	}
+	return check.Call{}, false
 }
 
 // resembles reports whether a response has an id that begins like another one
@@ -620,4 +843,235 @@ func silent(t *check.T, raw string) {
 // answersNothing reports whether a message is a response to no request of the session.
 func answersNothing(t *check.T, e *wire.Event) bool {
 	return e.Msg.IsResponse() && (!e.Msg.ID.Usable() || t.Stray(e))
+}
+
+// callsAtOnce makes a call, and then two at the same time, each of which gets an answer: be
+// it an error, be it after the other one. The rules judge what becomes of their progress.
+func callsAtOnce(t *check.T) {
+	call := toolFor(t, "slow", "progress")
+	alone := t.Start("tools/call", withToken(call.Params(), "mcpconform-alone"))
+	control, err := alone.Await(t.Context)
+	if err != nil {
+		t.Inconclusive("the tool %q is not answered when it is called alone: %v", call.Tool, err)
+	}
+	took := control.Response.At - control.Request.At
+	t.Clear()
+	both := []*client.Pending{
+		t.Start("tools/call", withToken(call.Params(), "mcpconform-one")), t.Start("tools/call", withToken(call.Params(), "mcpconform-another")),
+	}
+	// A server may do one thing after the other (docs/positions.md, requests-beside-others).
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout+2*took)
+	defer stop()
+	var open []*client.Pending
+	for _, p := range both {
+		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+			open = append(open, p)
+		} else if x, err := p.Await(t.Context); err != nil {
+			open = append(open, p)
+		} else {
+			t.Show(x.Response)
+		}
+	}
+	t.Must(context.Cause(t.Context))
+	if len(open) == 0 {
+		t.Fence() // no progress may follow the answers
+		return
+	}
+	for _, p := range open {
+		cancel(t, p.ID)
+	}
+	if !endsElsewhere(t, call, client.Options{}) {
+		t.Inconclusive("the tool %q is not answered any more in another session either", call.Tool)
+	}
+	what := "one of them got no answer"
+	if len(open) == len(both) {
+		what = "neither of them got an answer"
+	}
+	t.Fail("two calls of the tool %q were made at the same time, and %s; a call that is made alone is answered", call.Tool, what)
+}
+
+// answersInAnyOrder makes the server ask in two calls at once, one of which begins when the
+// other has asked, and answers the later request first. Each call uses its own answer.
+func answersInAnyOrder(t *check.T) {
+	role := "sampling"
+	if _, ok := knownTool(t, role); !ok {
+		role = "elicitation"
+	}
+	call := toolFor(t, role)
+	method, reply := askedFor(role)
+	markers := []string{"mcpconform-of-the-first", "mcpconform-of-the-second"}
+	mark := t.Mark()
+	var calls []*client.Pending
+	var asked []*wire.Event
+	for range markers {
+		p := t.Start("tools/call", call.Params())
+		calls = append(calls, p)
+		limit, stop := context.WithTimeout(t.Context, prompt)
+		e, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
+		stop()
+		if err != nil || !asks(e, method) {
+			break
+		}
+		t.Show(e)
+		asked = append(asked, e)
+	}
+	both := len(asked) == len(markers)
+	for i, e := range slices.Backward(asked) {
+		switch {
+		case method == createMessage && !check.Sampleable(e.Msg.Params):
+			both = false
+			respond(t, e, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})
+		default:
+			respond(t, e, marked(method, e.Msg.Params, markers[i]))
+		}
+		if both {
+			t.Fence()
+		}
+	}
+	seeThrough(t, calls, mark, method, reply, asked)
+	if !both {
+		t.Inconclusive("the tool %q does not ask, with something that can be answered, in two calls at the same time", call.Tool)
+	}
+	shown := false
+	for i, p := range calls {
+		x, err := p.Await(t.Context)
+		t.Show(x.Response)
+		if err != nil {
+			t.Inconclusive("the tool %q does not answer although its request was answered: %v", call.Tool, err)
+		}
+		if strings.Contains(texts(x), markers[1-i]) {
+			t.Fail("two calls asked the client at the same time, and one of them used the answer to the request of the other")
+		}
+		shown = shown || strings.Contains(texts(x), markers[i])
+	}
+	if !shown {
+		t.Inconclusive("the result of the tool %q does not show what the client has answered", call.Tool)
+	}
+}
+
+// marked returns the answer to a request for sampling or elicitation that holds a text.
+func marked(method string, params any, text string) map[string]any {
+	if method == createMessage {
+		return generation(map[string]any{"content": map[string]any{"type": "text", "text": text}})
+	}
+	content := check.Form(at(params, "requestedSchema"))
+	for name := range content {
+		property, _ := at(params, "requestedSchema", "properties", name).(map[string]any)
+		most, bounded := property["maxLength"].(json.Number)
+		room, _ := most.Float64()
+		if property["type"] == "string" && property["format"] == nil && property["enum"] == nil && (!bounded || room >= float64(len(text))) {
+			content[name] = text
+		}
+	}
+	return map[string]any{"action": "accept", "content": content}
+}
+
+// telling is a request whose result tells it from others of its method.
+type telling struct {
+	method string
+	params map[string]any
+	own    func(x *client.Exchange) bool
+}
+
+// requestsAtOnce sends requests of one method at the same time. Each response is the one to
+// the request whose id it has, or an error.
+func requestsAtOnce(t *check.T) {
+	kinds := tellingRequests(t)
+	if len(kinds) == 0 {
+		t.Inconclusive("the server has neither two resources that differ, nor a tool or prompt that gives back a text")
+	}
+	for _, requests := range kinds {
+		if strange, _ := crossed(t, requests); strange == nil {
+			continue
+		}
+		// Once more, in case what a request gives has just changed.
+		for _, r := range requests {
+			if !r.own(t.Call(r.method, r.params)) {
+				t.Inconclusive("what %s gives is not the same each time", r.method)
+			}
+		}
+		t.Clear()
+		const alone = "; one after the other, each gets its own"
+		switch strange, swapped := crossed(t, requests); {
+		case strange == nil:
+		case swapped:
+			t.Violation("base.response.id-echo", "some of the requests "+requests[0].method+" that were made at the same time got the results of each other"+alone, strange...)
+		default:
+			// What a request does with its params is up to the server.
+			t.Warning("base.response.id-echo", "one of the requests "+requests[0].method+" that were made at the same time got the result of another one"+alone, strange...)
+		}
+	}
+}
+
+// crossed sends requests at the same time, a few times. It returns the exchanges of those
+// that got the result of another one, and whether that one got a result of another one as well.
+func crossed(t *check.T, requests []telling) (strange []*wire.Event, swapped bool) {
+	const rounds = 3
+	for range rounds {
+		var started []*client.Pending
+		for _, r := range requests {
+			started = append(started, t.Start(r.method, r.params))
+		}
+		got := make(map[int]int) // by request: whose result it got
+		for i, p := range started {
+			x, err := p.Await(t.Context)
+			if timedOut(err) {
+				continue // other checks judge whether it is answered
+			}
+			t.Must(err)
+			if x.Result() == nil || requests[i].own(x) {
+				continue
+			}
+			if whose := slices.IndexFunc(requests, func(r telling) bool { return r.own(x) }); whose >= 0 {
+				strange = append(strange, x.Events()...)
+				got[i] = whose
+			}
+		}
+		for _, whose := range got {
+			_, other := got[whose]
+			swapped = swapped || other
+		}
+		if strange != nil {
+			return strange, swapped
+		}
+	}
+	return nil, false
+}
+
+// tellingRequests returns requests at once, by method: texts that a tool or a prompt gives back, and
+// resources of different contents.
+func tellingRequests(t *check.T) (kinds [][]telling) {
+	const several = 4
+	echoes := func(method string, params func(text string) map[string]any) {
+		if params == nil {
+			return
+		}
+		var requests []telling
+		for i := range several {
+			text := fmt.Sprintf("%s at once %d", marker, i)
+			requests = append(requests, telling{method, params(text), func(x *client.Exchange) bool { return gives(x, text) }})
+		}
+		kinds = append(kinds, requests)
+	}
+	if t.Session.Capability("tools") {
+		echoes("tools/call", echoing(t))
+	}
+	if t.Session.Capability("prompts") {
+		echoes("prompts/get", echoingPrompt(t))
+	}
+	var reads []telling
+	var contents []any
+	for _, uri := range resourceURIs(t, several) {
+		params := map[string]any{"uri": uri}
+		alone := t.Call("resources/read", params).Result()["contents"]
+		if alone == nil || slices.ContainsFunc(contents, func(other any) bool { return reflect.DeepEqual(alone, other) }) {
+			continue
+		}
+		contents = append(contents, alone)
+		reads = append(reads, telling{"resources/read", params, func(x *client.Exchange) bool { return reflect.DeepEqual(x.Result()["contents"], alone) }})
+	}
+	if len(reads) > 1 {
+		kinds = append(kinds, reads)
+	}
+	return kinds
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -16,7 +17,12 @@ import (
 // cancel cancels a request of ours. A request that may have been answered
 // already is cancelled on purpose.
 func cancel(t *check.T, id wire.ID, opts ...client.Option) {
-	t.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id.String()+`,"reason":"mcpconform no longer needs it"}}`, opts...)
+	t.Send(cancellation(id), opts...)
+}
+
+// cancellation is the message that cancels a request of ours.
+func cancellation(id wire.ID) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id.String() + `,"reason":"mcpconform no longer needs it"}}`
 }
 
 // late declares a cancellation of a request that is over, or was never made.
@@ -62,10 +68,10 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/race",
 		Requirements: []string{"cancellation.race", "cancellation.either-side"},
-		Needs:        check.Needs{Session: check.Own},
+		Needs:        aboutLiveness(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
 			// A cancellation right after its request, and right after the answer, again and again. The race decides whether
-			// the request is answered; the requests beside it are.
+			// the request is answered; the requests beside it are. It is another one for a list than for a call.
 			method := t.NoOp()
 			if len(t.Target.Tools()) > 0 {
 				method = "tools/list"
@@ -73,19 +79,44 @@ var cancellationChecks = []*check.Check{
 			t.About("cancellation.either-side")
 			cancel(t, t.Start(method, nil).ID)
 			t.Fence()
+			t.Exercised("cancellation.either-side")
 			t.About("cancellation.race")
-			const rounds, burst = 10, 4
+			const least, most, burst = 14, 30, 4
 			var kept []*client.Pending
-			for range rounds {
-				t.Clear()
-				for range burst {
-					p := t.Start(method, nil)
-					t.Show(p.Request)
-					cancel(t, p.ID)
+			cross := func(method string, params any, least, most int) {
+				start := time.Now()
+				var took time.Duration // to answer one
+				for round := 0; round < least || round < most && time.Since(start) < check.AtOnce; round++ {
+					t.Clear()
+					began := time.Now()
+					var crossing []*client.Pending
+					for range burst {
+						p := t.Start(method, params)
+						t.Show(p.Request)
+						if round%2 == 0 {
+							cancel(t, p.ID)
+							continue
+						}
+						crossing = append(crossing, p)
+					}
+					kept = append(kept, t.Start(t.NoOp(), nil))
+					for i, p := range crossing { // from at once to when it is, or has just been, answered
+						t.Pause(time.Until(began.Add(time.Duration(i) * took / 2)))
+						cancel(t, p.ID, late)
+					}
+					answered := t.Call(method, params)
+					if lostSession(t.Session) {
+						t.Inconclusive("the server has ended the session")
+					}
+					cancel(t, answered.Request.Msg.ID, late)
+					if answered.Response != nil {
+						took = min(answered.Response.At-answered.Request.At, judge.Crossing)
+					}
 				}
-				kept = append(kept, t.Start(t.NoOp(), nil))
-				answered := t.Call(method, nil)
-				cancel(t, answered.Request.Msg.ID, late)
+			}
+			cross(method, nil, least, most)
+			if call, ok := quickCall(t); ok {
+				cross("tools/call", call.Params(), least/5, least/5)
 			}
 			for _, p := range kept {
 				t.Expect(t.Await(p)).To(HaveResult())
@@ -102,6 +133,8 @@ var cancellationChecks = []*check.Check{
 			// to the first would have come. The rule tells a crossing answer from one that was sent in spite of the cancellation.
 			call := toolFor(t, "slow")
 			gone := begun(t, call, "mcpconform-cancelled", t.Fence) // with which the server shows that it reads on
+			kept := t.Start("tools/call", withToken(call.Params(), "mcpconform-kept"))
+			shows(t, t.Session, kept, judge.Crossing/4)
 			// The reason is optional. Others give one.
 			for range 2 {
 				t.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(gone.ID.String())})
@@ -117,7 +150,8 @@ var cancellationChecks = []*check.Check{
 				t.Fence()
 			}
 			control := t.Start("tools/call", call.Params())
-			awaitSlow(t, call, control)
+			awaitSlow(t, call, control, gone, text)
+			keptOn(t, call, kept)
 			// Two timers of the same length may fire in another order than that in which they were set.
 			began, ended := control.Request.At, t.Session.Log().Events()[t.Mark()-1].At
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
@@ -143,7 +177,7 @@ var cancellationChecks = []*check.Check{
 			t.Show(x.Events()...)
 			switch {
 			case x.Response != nil && (x.Error() == nil || !cancels.MatchString(x.Error().Message)):
-			case x.Response == nil && !endsElsewhere(t, call):
+			case x.Response == nil && !endsElsewhere(t, call, client.Options{}):
 				t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 			case t.Context.Err() != nil:
 				t.Must(err)
@@ -192,11 +226,31 @@ func lateResponse(role string) *check.Check {
 // otherwise, over HTTP, the next message can overtake it, and the server does not yet
 // know what is cancelled.
 func underWay(t *check.T, s *client.Session, p *client.Pending) {
-	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+	shows(t, s, p, judge.Crossing)
+}
+
+// shows waits until a request reports progress or is answered, up to a limit.
+func shows(t *check.T, s *client.Session, p *client.Pending, most time.Duration) {
+	limit, stop := context.WithTimeout(t.Context, most)
 	defer stop()
 	_, _ = s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
 		return p.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/progress"
 	})
+}
+
+// keptOn judges a call that was under way when another one was cancelled, and that ends
+// before a call that was made later, unless the cancellation has ended it as well.
+func keptOn(t *check.T, call check.Call, kept *client.Pending) {
+	x, err := kept.Await(t.Context)
+	switch {
+	case t.Context.Err() != nil:
+		t.Must(err)
+	case err != nil && endsElsewhere(t, call, client.Options{}):
+		t.Violation("base.response.present", "when a call was cancelled, another one that was under way got no answer; the same call, made later, did", x.Request)
+	case x.Error() != nil && cancels.MatchString(x.Error().Message), x.Result()["isError"] == true && cancels.MatchString(texts(x)):
+		t.Violation("cancellation.either-side", "when a call was cancelled, another one that was under way was answered as if it had been cancelled, too",
+			x.Request, x.Response)
+	}
 }
 
 // begun makes a slow call that is under way, and not over, once the step after
@@ -224,33 +278,32 @@ func finished(t *check.T, p *client.Pending) bool {
 }
 
 // endsElsewhere reports whether a call is answered in time in a session of its own.
-func endsElsewhere(t *check.T, call check.Call) bool {
-	_, err := t.Open(client.Options{}).Call(t.Context, "tools/call", call.Params())
+func endsElsewhere(t *check.T, call check.Call, options client.Options) bool {
+	_, err := t.Open(options).Call(t.Context, "tools/call", call.Params())
 	return err == nil
 }
 
 // awaitSlow waits for as long as it takes to answer a call, which may be longer than the
 // time limit of an answer. The server is at fault only if a cancellation before the call keeps it
-// from being answered.
-func awaitSlow(t *check.T, call check.Call, p *client.Pending) {
+// from being answered. What was cancelled is awaited as well where the call ends without an answer.
+func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*client.Pending) {
 	e, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "the end of a slow tool", func(e *wire.Event) bool { return over(e, p) })
 	if err != nil && t.Context.Err() == nil {
 		cancel(t, p.ID)
 		t.Fence()
-		if endsElsewhere(t, call) {
+		if endsElsewhere(t, call, client.Options{}) {
 			t.Violation("base.response.present", "after a call was cancelled, the same call is no longer answered; in another session it is", p.Request)
 		}
 		t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
 	}
 	t.Must(err)
 	// A server that ends the exchange without an answer may still answer elsewhere, and so much time is what counts here.
-	if !p.Answers(e) && !endsElsewhere(t, call) {
-		// What was cancelled may go on all the same.
+	if !p.Answers(e) && !endsElsewhere(t, call, client.Options{}) {
 		limit, stop := context.WithTimeout(t.Context, 5*judge.Crossing)
 		defer stop()
-		_, _ = t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.Msg.Method == "notifications/progress"
-		})
+		for _, gone := range cancelled {
+			_, _ = t.Session.Log().Await(limit, gone.Request.Seq+1, gone.Answers)
+		}
 		t.Inconclusive("the slow tool does not answer: %s", cmp.Or(e.Note, "its exchange ended without one"))
 	}
 }

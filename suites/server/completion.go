@@ -1,10 +1,13 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // Bounds of what is completed on one server.
@@ -58,6 +61,29 @@ var completionChecks = []*check.Check{
 			if answered == 0 {
 				t.Inconclusive("the server completes no argument before the other arguments have values")
 			}
+		},
+	},
+	{
+		Name:         "completion/values",
+		Requirements: []string{"completion.answered"},
+		Needs:        check.Needs{Server: "completions"},
+		Families:     []string{"strings"},
+		Body: func(t *check.T) {
+			// What the user has typed may be anything; the server suggests what fits, or nothing.
+			all := completables(t)
+			i := slices.IndexFunc(all, func(c completable) bool { return t.Call("completion/complete", c.params("")).Result() != nil })
+			if i < 0 {
+				t.Inconclusive("the server completes no argument before the other arguments have values")
+			}
+			t.Vary(t.Draw("strings"), func(m family.Member) {
+				x := t.Call("completion/complete", all[i].params(m.Str()))
+				if refusedWith(x, -32602) {
+					// A reader may limit the strings that it takes (RFC 8259, section 9), and a server the values.
+					t.Note("the value %s is refused: %s", m, Describe(x))
+					return
+				}
+				t.Check("completion.answered", x).To(HaveResult(), "for the value %s of the argument %s", m, quote(all[i].name))
+			})
 		},
 	},
 	{
@@ -125,9 +151,13 @@ var completionChecks = []*check.Check{
 		Name:         "completion/unknown-prompt",
 		Requirements: []string{"completion.error.invalid-prompt-code"},
 		Needs:        check.Needs{Server: "completions"},
+		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			c := completable{ref: map[string]any{"type": "ref/prompt", "name": noPrompt}, name: "argument"}
-			t.Expect(t.Call("completion/complete", c.params(""))).To(HaveErrorCode(-32602))
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)), func(m family.Member) {
+				c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
+				t.Check("completion.error.invalid-prompt-code", t.Call("completion/complete", c.params(""))).
+					To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
+			})
 		},
 	},
 	{
@@ -152,6 +182,8 @@ var completionChecks = []*check.Check{
 				params map[string]any
 			}{
 				{"with a ref of an unknown type", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
+				{"with a ref that is a string", map[string]any{"ref": noPrompt, "argument": argument}},
+				{"with an argument that is a string", map[string]any{"ref": c.ref, "argument": c.name}},
 				{"with a ref without a name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
 				{"with an array as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
 				{"with a number as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": 1}}},

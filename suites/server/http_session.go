@@ -126,9 +126,13 @@ var httpSessionChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// New sessions are opened while another lives, and each gets an id of its own.
 			ids := map[string]bool{t.HTTP().SessionID(): true}
-			for range 3 {
-				s := t.Connect(client.Options{})
-				x, err := s.Initialize(t.Context)
+			sessions, errs := t.OpenEach(make([]client.Options, 3)...)
+			for i, s := range sessions {
+				x, err := s.Init, errs[i]
+				if err != nil { // perhaps because of the others (docs/positions.md, requests-beside-others)
+					s = t.Connect(client.Options{})
+					x, err = s.Initialize(t.Context)
+				}
 				t.Show(x.Events()...)
 				if refused := (*client.RefusedError)(nil); errors.As(err, &refused) {
 					// The control: whether the server serves another client like the first one (docs/positions.md, several-clients).
@@ -166,9 +170,15 @@ var httpSessionChecks = []*check.Check{
 		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
 	},
 	{
+		Name:         "http/session-end",
+		Requirements: []string{"http.server.session-isolation"},
+		Needs:        overHTTP,
+		Body:         func(t *check.T) { endsAlone(t, "http.server.session-isolation") },
+	},
+	{
 		Name:         "http/session-answers",
 		Requirements: []string{"http.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, ToolRoles: []string{"sampling"}, Lacking: calling("sampling").Lacking},
+		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, ToolRoles: answering, Lacking: calling(answering...).Lacking},
 		Body:         func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
 	},
 	{
@@ -194,8 +204,13 @@ var httpSessionChecks = []*check.Check{
 		Name:         "http/version-invalid",
 		Requirements: []string{"http.server.version-header-invalid-400"},
 		Needs:        overHTTP,
+		Families:     []string{"versions-invalid"},
 		Body: func(t *check.T) {
-			wrongVersions(t, "http.server.version-header-invalid-400", "not-a-version", "2025-06-18-beta")
+			var versions []string
+			for _, m := range t.Draw("versions-invalid") {
+				versions = append(versions, m.Str())
+			}
+			wrongVersions(t, "http.server.version-header-invalid-400", versions...)
 		},
 	},
 	{
@@ -231,6 +246,21 @@ func needsListening(t *check.T) {
 			t.Inconclusive("the listening stream ended before the notification could come on it")
 		}
 	}
+}
+
+// listensIn reports whether messages of the server that belong to no request can reach a
+// session: over Streamable HTTP, that it has a listening stream.
+func listensIn(s *client.Session) bool {
+	if s.Log().Transport != transport.NameHTTP {
+		return true
+	}
+	open := false
+	for _, e := range s.Log().Events() {
+		if strings.HasPrefix(e.Stream, "get:") {
+			open = e.Kind != wire.KindStreamEnd && (open || e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK && check.Streams(e.HTTP.Header))
+		}
+	}
+	return open
 }
 
 // headWait is how long the head of a listening stream is awaited. Some servers
@@ -340,6 +370,30 @@ func isolated(t *check.T, id string) {
 	}
 }
 
+// endsAlone ends one of two sessions, and then, as a server may end a session at any time,
+// one of two others.
+func endsAlone(t *check.T, id string) {
+	stays := t.Session
+	for range 2 {
+		leaves := t.Open(check.Capable())
+		if err := stays.Fence(t.Context); err != nil {
+			t.Inconclusive("a session does not outlast the beginning of another one: %v", err)
+		}
+		t.FenceOn(leaves)
+		_ = leaves.Close(t.Context)
+		x, err := stays.Call(t.Context, t.NoOp(), nil)
+		t.Show(x.Events()...)
+		if err == nil && x.Result() != nil {
+			return
+		}
+		if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
+			t.Inconclusive("the server no longer takes the access token")
+		}
+		stays = t.Open(check.Capable())
+	}
+	t.Violation(id, "when one client ended its session, that of another one was ended, too; so it was when this was tried once more")
+}
+
 // isolatedCalls makes the same slow call with the same id in two sessions, so
 // that both are being served at a time.
 func isolatedCalls(t *check.T, other *client.Session, id string) {
@@ -363,8 +417,15 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 		underWay(t, s, p)
 		calls = append(calls, p)
 	}
+	// What becomes of the progress of calls with the same token is for the rules to judge.
+	var alike []*client.Pending
+	for _, s := range both {
+		p, err := s.StartID(t.Context, wire.StringID("mcpconform-same-token"), "tools/call", withToken(call.Params(), "mcpconform-same-token"))
+		t.Must(err)
+		alike = append(alike, p)
+	}
 	if _, err := alone.Await(t.Context); err != nil {
-		return // the call is not answered alone either
+		t.Inconclusive("a call of the tool %q is not answered in a session of its own either: %v", call.Tool, err)
 	}
 	for _, p := range calls {
 		x, err := p.Await(t.Context)
@@ -381,6 +442,9 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 				return
 			}
 		}
+	}
+	for _, p := range alike {
+		_, _ = p.Await(t.Context)
 	}
 	cancelledElsewhere(t, call, other, id)
 }
@@ -407,25 +471,28 @@ func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id s
 // check, which the server asks at the same time.
 func isolatedAnswers(t *check.T, id string) {
 	const attempts = 3
-	call := toolFor(t, "sampling")
-	for range attempts {
-		t.Clear()
-		if askBoth(t, call, id) {
-			return
+	for _, role := range answering {
+		call, ok := knownTool(t, role)
+		for i := 0; ok && i < attempts; i++ {
+			t.Clear()
+			if askBoth(t, call, role, id) {
+				return
+			}
 		}
 	}
-	t.Inconclusive("the result of the tool %q does not show what was sampled", call.Tool)
+	t.Inconclusive("no result of a tool shows what the client has answered")
 }
 
 // askBoth makes a call in two sessions, in which the client that is asked first
 // answers first. It reports whether the results show who answered.
-func askBoth(t *check.T, call check.Call, id string) (shown bool) {
+func askBoth(t *check.T, call check.Call, role, id string) (shown bool) {
+	method, _ := askedFor(role)
 	texted := []string{"mcpconform-of-the-first", "mcpconform-of-the-second"}
 	both, answered := make(chan struct{}), make(chan struct{}) // closed once both are asked, and the first has answered
 	free, next := sync.OnceFunc(func() { close(both) }), sync.OnceFunc(func() { close(answered) })
 	defer free()
 	sessions := []*client.Session{
-		t.Open(sampled(texted[0], both, func(context.Context, string) { next() })), t.Open(sampled(texted[1], answered, nil)),
+		t.Open(marking(method, texted[0], both, func(context.Context, string) { next() })), t.Open(marking(method, texted[1], answered, nil)),
 	}
 	var calls []*client.Pending
 	for _, s := range sessions {
@@ -433,9 +500,9 @@ func askBoth(t *check.T, call check.Call, id string) (shown bool) {
 		t.Must(err)
 		t.Show(p.Request)
 		limit, stop := context.WithTimeout(t.Context, prompt)
-		e, err := s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, createMessage) })
+		e, err := s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
 		stop()
-		if err != nil || !asks(e, createMessage) {
+		if err != nil || !asks(e, method) {
 			t.Inconclusive("the tool %q does not ask two clients at the same time", call.Tool)
 		}
 		t.Show(e)
@@ -458,16 +525,19 @@ func askBoth(t *check.T, call check.Call, id string) (shown bool) {
 	return shown
 }
 
-// sampled is a client that samples a text of its own, once it may.
-func sampled(text string, may <-chan struct{}, answered func(context.Context, string)) client.Options {
+// answering are the tool roles of calls in which the client can answer with a text of its own.
+var answering = []string{"sampling", "elicitation"}
+
+// marking is a client that answers with a text of its own, once it may.
+func marking(method, text string, may <-chan struct{}, answered func(context.Context, string)) client.Options {
 	o := check.Capable()
 	o.Answered = answered
-	o.Answers[createMessage] = func(ctx context.Context, _ any) (any, *wire.Error) {
+	o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
 		select {
 		case <-may:
 		case <-ctx.Done():
 		}
-		return generation(map[string]any{"content": map[string]any{"type": "text", "text": text}}), nil
+		return marked(method, params, text), nil
 	}
 	return o
 }

@@ -178,10 +178,7 @@ var httpStreamChecks = []*check.Check{
 			if !listens(t) {
 				t.Skip("the server does not offer a listening stream")
 			}
-			call, ok := knownTool(t, "progress")
-			if !ok {
-				call = toolFor(t, "slow")
-			}
+			call := toolFor(t, "progress", "slow")
 			left, err := t.OpenStream(callRequest(t, call, "mcpconform-orphan"))
 			t.Must(err)
 			left.Close()
@@ -190,6 +187,69 @@ var httpStreamChecks = []*check.Check{
 			}
 			awaitSlow(t, call, t.Start("tools/call", call.Params()))
 			t.Fence()
+		},
+	},
+	{
+		Name:         "http/disconnect-beside",
+		Requirements: []string{"base.response.present"},
+		Needs:        waiting(overHTTPCalling("slow")),
+		Body: func(t *check.T) {
+			// The connection of one of two calls breaks while both are under way: the other one is answered.
+			call := toolFor(t, "slow")
+			beside := t.Start("tools/call", call.Params())
+			limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+			defer stop()
+			leftAlone := callRequest(t, call, "mcpconform-left-alone")
+			leftAlone.Defaults = true
+			if left, err := t.HTTP().Open(limit, leftAlone); err == nil {
+				left.Close()
+			}
+			if finished(t, beside) {
+				t.Inconclusive("the tool %q was answered before the connection could be dropped", call.Tool)
+			}
+			x, err := beside.Await(t.Context)
+			switch {
+			case t.Context.Err() != nil:
+				t.Must(err)
+			case err != nil && endsElsewhere(t, call, client.Options{}):
+				t.Fail("when the connection of a call was dropped, another one that was under way got no answer; in another session the call is answered")
+			case err != nil:
+				t.Inconclusive("the slow tool takes longer than an answer may: configure a call that ends sooner")
+			case x.Error() != nil && cancels.MatchString(x.Error().Message):
+				t.Show(x.Response)
+				t.Violation("http.server.disconnect-not-cancel", "when the connection of a call was dropped, another one that was under way was answered as cancelled")
+			}
+		},
+	},
+	{
+		Name:         "http/delete-crossing",
+		Requirements: []string{"http.server.session-ended-404"},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, ToolRoles: []string{"slow"}, Lacking: calling("slow").Lacking, Long: true},
+		Body: func(t *check.T) {
+			// A DELETE crosses a call that is running. The session ends all the same, and the end of the call does not bring it back,
+			// which the same call in another session shows.
+			const ended = "http.server.session-ended-404"
+			sessionID(t)
+			call := toolFor(t, "slow")
+			t.Assume(t.Do(plainRequest(t))).To(HaveResult(), "in a session that goes on")
+			begun(t, call, "mcpconform-deleted", nil)
+			other := t.Open(capable)
+			twin, err := other.Start(t.Context, "tools/call", call.Params())
+			t.Must(err)
+			r := t.Do(transport.Request{Method: http.MethodDelete})
+			if r.Status/100 != 2 {
+				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", r.Status)
+			}
+			for _, when := range []string{"while a call was running", "while a call was running, and after the time that the call takes"} {
+				request := plainRequest(t)
+				request.Deliberate = []string{"*"}
+				if !t.Check(ended, t.Do(request)).To(HaveHTTPStatus(http.StatusNotFound), "in a session that a DELETE has ended %s", when) {
+					return
+				}
+				if _, err := twin.Await(t.Context); err != nil {
+					t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
+				}
+			}
 		},
 	},
 	{
@@ -229,10 +289,7 @@ var httpStreamChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// Two requests run at once; the stream of one is dropped and resumed. The rule compares what comes then with
 			// what belongs to that request.
-			call, ok := knownTool(t, "progress")
-			if !ok {
-				call = toolFor(t, "slow")
-			}
+			call := toolFor(t, "progress", "slow")
 			_, last := drop(t, call, true)
 			resumed := resume(t, last)
 			if responseOn(t, resumed, func(context.Context) bool { return true }) == nil {
@@ -319,10 +376,7 @@ var httpStreamChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A connection that breaks is not a cancellation: the resumed stream brings the result. There are two calls: one is
 			// resumed at once, the other when the first is done, after the server has noticed that its client is gone.
-			call, ok := knownTool(t, "slow")
-			if !ok {
-				call = toolFor(t, "progress")
-			}
+			call := toolFor(t, "slow", "progress")
 			left, first := leave(t, call)
 			dropped, last := drop(t, call, false)
 			if answer := responseIn(dropped); answer != nil {
@@ -433,12 +487,22 @@ func firstID(t *check.T, s *transport.Stream) string {
 
 // drop calls a tool and drops the connection once an event with an id has come,
 // which it returns; with beside, while another call is under way. A quick tool may have
-// answered by then: it is called a few times.
+// answered by then, and a call may be answered without a stream: it is made a few times.
 func drop(t *check.T, call check.Call, beside bool) (dropped *transport.Stream, last string) {
+	var streamed bool
 	for i := range 5 {
-		if dropped, last = dropOnce(t, call, fmt.Sprint("mcpconform-dropped-", i), beside); responseIn(dropped) == nil {
+		dropped, last = dropOnce(t, call, fmt.Sprint("mcpconform-dropped-", i), beside)
+		streams := check.Streams(dropped.Head.HTTP.Header)
+		streamed = streamed || streams
+		if streams && responseIn(dropped) == nil {
 			break
 		}
+	}
+	switch {
+	case !streamed:
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the tool role %q in the configuration", call.Tool, "progress")
+	case last == "":
+		t.Inconclusive("the server does not send event ids before the response, so there is nothing to resume")
 	}
 	return dropped, last
 }
@@ -448,7 +512,7 @@ func dropOnce(t *check.T, call check.Call, token string, beside bool) (dropped *
 	t.Must(err)
 	defer dropped.Close()
 	if !check.Streams(dropped.Head.HTTP.Header) {
-		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress slowly for the tool role %q in the configuration", call.Tool, "progress")
+		return dropped, ""
 	}
 	var kept *transport.Stream
 	if beside {
@@ -460,9 +524,6 @@ func dropOnce(t *check.T, call check.Call, token string, beside bool) (dropped *
 	dropped.Close()
 	if kept != nil {
 		_, _ = readTo(t, kept)
-	}
-	if last == "" {
-		t.Inconclusive("the server does not send event ids before the response, so there is nothing to resume")
 	}
 	return dropped, last
 }

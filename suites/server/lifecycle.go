@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -69,16 +70,30 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.init.client-early-ping"},
 		Needs:        check.Needs{Session: check.Raw, Options: capable},
 		Body: func(t *check.T) {
-			// Pings are allowed while initialize is unanswered: both are sent at once.
+			// Pings are allowed before initialize is answered.
 			if t.NoOp() != "ping" {
 				t.Inconclusive("the server does not serve pings in a session either")
+			}
+			// Over Streamable HTTP there is no session before that one could belong to.
+			var first *client.Pending
+			if t.Target.Transport != transport.NameHTTP {
+				first = t.Start("ping", nil)
 			}
 			init := t.Start("initialize", t.Session.InitializeParams())
 			ping := t.Start("ping", nil)
 			t.Expect(t.Await(init)).To(HaveResult())
+			if first != nil {
+				t.Check("lifecycle.init.client-early-ping", t.Await(first)).To(HaveResult(), "before initialize")
+			}
 			t.Await(ping)
 			t.Notify("notifications/initialized", nil)
 		},
+	},
+	{
+		Name:         "lifecycle/incomplete-initialize",
+		Requirements: []string{"base.error.invalid-params"},
+		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Body:         incompleteInitialize,
 	},
 	{
 		Name:         "lifecycle/experimental-capabilities",
@@ -93,9 +108,12 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.capability.client-additional"},
 		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
 			"mcpconform/unlisted": map[string]any{},
-		}}},
+			"roots":               map[string]any{"listChanged": true, "mcpconform": map[string]any{}},
+			"sampling":            map[string]any{"mcpconform": map[string]any{}},
+			"elicitation":         map[string]any{"mcpconform": map[string]any{}},
+		}, Answers: check.StandardAnswers()}},
 		Body: func(t *check.T) {
-			// The set of capabilities is open: an unknown one is not a reason to refuse.
+			// The set of capabilities is open, and so is what each of them holds: nothing unknown is a reason to refuse.
 			handshake(t)
 		},
 	},
@@ -148,7 +166,7 @@ var lifecycleChecks = []*check.Check{
 	},
 	{
 		Name:         "lifecycle/older-revision",
-		Requirements: []string{"lifecycle.operation.version"},
+		Requirements: []string{"lifecycle.operation.version", "lifecycle.version.echo-supported"},
 		Needs: check.Needs{Session: check.Raw, Options: client.Options{
 			Version: "2025-03-26", Capabilities: map[string]any{"roots": map[string]any{}, "sampling": map[string]any{}},
 			Answers: answersFor("roots", "sampling"),
@@ -159,6 +177,7 @@ var lifecycleChecks = []*check.Check{
 			t.Show(x.Events()...)
 			t.Must(err)
 			if x.Result()["protocolVersion"] != t.Session.Options.Version {
+				supportsInHeader(t)
 				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
 			}
 			// Over HTTP, with the older version in the header.
@@ -210,6 +229,54 @@ func handshake(t *check.T) {
 	t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 	t.Notify("notifications/initialized", nil)
 	t.Fence()
+}
+
+// incompleteInitialize sends initialize without what it has to contain, one thing at a time.
+// Over stdio, one that is served all the same begins the session, and is the last.
+func incompleteInitialize(t *check.T) {
+	full := t.Session.InitializeParams()
+	without := func(name string) map[string]any {
+		less := maps.Clone(full)
+		delete(less, name)
+		return less
+	}
+	unnamed := without("clientInfo")
+	unnamed["clientInfo"] = map[string]any{"version": "1"}
+	unversioned := without("clientInfo")
+	unversioned["clientInfo"] = map[string]any{"name": "mcpconform"}
+	for i, bad := range []struct {
+		how    string
+		params any
+	}{
+		{"without params", nil},
+		{"without protocolVersion", without("protocolVersion")},
+		{"without clientInfo", without("clientInfo")},
+		{"without capabilities", without("capabilities")},
+		{"without the name in clientInfo", unnamed},
+		{"without the version in clientInfo", unversioned},
+	} {
+		t.Clear()
+		s := t.Session
+		if i > 0 && t.Target.Transport != transport.NameStdio {
+			s = t.Connect(capable) // a session for each, which over stdio would be a process
+		}
+		x, err := s.Call(t.Context, "initialize", bad.params, client.Deliberately("*"))
+		t.Show(x.Events()...)
+		switch {
+		case x.Head != nil && x.Head.HTTP.Status/100 == 4:
+			// Which says as much (docs/positions.md, unparseable-post).
+		case err != nil:
+			// The text does not say that a server stays which could not be initialised.
+			t.Note("initialize %s: %v", bad.how, err)
+		case bad.params == nil && refusedWith(x, -32600):
+			// The schema has no such request.
+		default:
+			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "%s", bad.how)
+		}
+		if t.Target.Transport == transport.NameStdio && (err != nil || x.Result() != nil) {
+			return
+		}
+	}
 }
 
 // capable is a client that can do everything, so that no server has a reason to
@@ -265,6 +332,25 @@ func asksFor(t *check.T, version string) *client.Exchange {
 		}
 	}
 	return nil
+}
+
+// supportsInHeader fails a server that did not agree on the version of the session, and serves
+// a request whose header names it: one that is not supported has to be refused with 400
+// (basic/transports#protocol-version-header), as the control is.
+func supportsInHeader(t *check.T) {
+	if t.Target.Transport != transport.NameHTTP {
+		return
+	}
+	with := func(version string) *transport.Response {
+		r := plainRequest(t)
+		r.Header, r.Deliberate = http.Header{headerVersion: {version}}, []string{"*"}
+		return t.Do(r)
+	}
+	if with(impossibleVersion).Status != http.StatusBadRequest {
+		return // it does not look at the header, as another check finds
+	}
+	t.Check("lifecycle.version.echo-supported", with(t.Session.Options.Version)).To(HaveHTTPStatus(http.StatusBadRequest),
+		"with a version in the header on which the server does not agree in initialize")
 }
 
 func ofVersion(version string) client.Options {

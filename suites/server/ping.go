@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
@@ -38,12 +39,13 @@ var pingChecks = []*check.Check{
 	},
 	{
 		Name:         "ping/before-initialized",
-		Requirements: []string{"ping.response-prompt"},
-		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Requirements: []string{"ping.response-prompt", "lifecycle.init.server-waits"},
+		Needs:        check.Needs{Session: check.Raw, Options: capable, Long: true},
 		Body: func(t *check.T) {
+			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
+			holdBack(t)
 			// Once initialize is answered, a ping is served, although notifications/initialized is still to come: even before
 			// that, pings need not wait (basic/lifecycle#initialization).
-			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
 			t.Clear()
 			t.Expect(t.Call("ping", nil)).To(HaveResult())
 			t.Notify("notifications/initialized", nil)
@@ -94,3 +96,18 @@ func took(x *client.Exchange) time.Duration { return x.Response.At - x.Request.A
 
 // busy is how long a ping may wait behind a slow call before that is the reason.
 const busy = time.Second
+
+// holdBack gives a server that has answered initialize the time to ask for something before
+// the initialized notification, and over HTTP a stream to do it on. The rule of the handshake
+// judges what it asks for.
+func holdBack(t *check.T) {
+	if conn, ok := t.Session.Conn.(*transport.HTTPConn); ok {
+		conn.StartListening(t.Context)
+	}
+	limit, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+	defer stop()
+	_, _ = t.Session.Log().Await(limit, t.Mark(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.Method != "ping"
+	})
+	t.Exercised("lifecycle.init.server-waits")
+}

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // withToken adds a progress token to the params of a request.
@@ -22,23 +22,20 @@ func withToken(params map[string]any, token any) map[string]any {
 	return with
 }
 
-// oddTokens are tokens that a sender may choose. They differ from one another
-// and from those of other checks that are under way in the session.
-var oddTokens = []any{"", "MCPconform-Case", "mcpconform/any", "mcpconform ü \u2028 \"quoted\"", strings.Repeat("long", 300), 0, -1, int64(1<<53 - 1)}
-
 // basic/utilities/progress
 var progressChecks = []*check.Check{
 	{
 		Name:         "progress/plain-requests",
 		Requirements: []string{"progress.request", "progress.token.any-means"},
 		Needs:        check.Needs{Session: check.Own},
+		Families:     []string{"tokens"},
 		Body: func(t *check.T) {
 			// A token asks for progress and changes nothing else, even if there is no progress to report.
 			methods := append([]string{t.NoOp()}, t.Target.Served()...)
 			for _, method := range methods {
 				without := t.Call(method, nil)
 				t.Expect(without).To(HaveResult(), "without a progress token")
-				for _, token := range []any{"mcpconform-token", 7} {
+				for _, token := range []any{"mcpconform-any", 8} {
 					t.Expect(t.Call(method, withToken(nil, token))).To(HaveResult(), "with the progress token %s", quote(token))
 				}
 			}
@@ -46,11 +43,10 @@ var progressChecks = []*check.Check{
 				// A request that is refused has no progress to report either.
 				t.Call("tools/call", withToken(map[string]any{"name": "mcpconform-no-such-tool", "arguments": map[string]any{}}, "mcpconform-refused"))
 			}
-			for _, token := range oddTokens {
-				t.Clear()
-				t.Check("progress.token.any-means", t.Call(methods[len(methods)-1], withToken(nil, token))).
-					To(HaveResult(), "with the progress token %s", quote(jsonValue(token)))
-			}
+			t.Vary(t.Draw("tokens"), func(m family.Member) {
+				t.Check("progress.token.any-means", t.Call(methods[len(methods)-1], withToken(nil, m.Value()))).
+					To(HaveResult(), "with the progress token %s", m)
+			})
 			t.Fence()
 		},
 	},
@@ -58,26 +54,35 @@ var progressChecks = []*check.Check{
 		Name:         "progress/reported",
 		Requirements: []string{"progress.request", "progress.token.any-means"},
 		Needs:        calling("progress"),
+		Families:     []string{"tokens"},
 		Body: func(t *check.T) {
 			// A tool that reports progress, with tokens that are easily mistaken for one another. The rules judge what comes back.
 			call := toolFor(t, "progress")
 			control := t.Call("tools/call", call.Params())
-			tokens := append([]any{"7", 7}, oddTokens...)
-			var calls []*client.Pending
+			tokens := t.Draw("tokens")
+			calls := make(map[string]*client.Pending) // by what is special about the token
 			mark := t.Mark()
-			for _, token := range tokens {
-				calls = append(calls, t.Start("tools/call", withToken(call.Params(), token)))
+			for _, m := range tokens {
+				calls[m.Is] = t.Start("tools/call", withToken(call.Params(), m.Value()))
 			}
-			for i, p := range calls {
-				x := t.Await(p)
-				if x.Result() != nil || control.Result() == nil {
-					continue
+			t.VaryInTurn(tokens, func(m family.Member) {
+				x, err := calls[m.Is].Await(t.Context)
+				t.Show(x.Response)
+				if timedOut(err) {
+					for _, p := range calls { // nor are they all awaited
+						cancel(t, p.ID, late)
+					}
+				} else {
+					t.Must(err)
 				}
-				// Not all servers take calls beside others.
+				if x.Result() != nil || control.Result() == nil {
+					return
+				}
+				// Not all servers take calls beside others; whether they answer them is another check's affair.
 				t.Clear()
-				t.Check("progress.token.any-means", t.Call("tools/call", withToken(call.Params(), tokens[i]))).
-					To(HaveResult(), "with the progress token %s", quote(jsonValue(tokens[i])))
-			}
+				t.Check("progress.token.any-means", t.Call("tools/call", withToken(call.Params(), m.Value()))).
+					To(HaveResult(), "with the progress token %s", m)
+			})
 			t.Fence() // no progress may follow the answers
 			if control.Result() == nil {
 				t.Note("without a progress token, the tool %q gives %s", call.Tool, Describe(control))
@@ -111,7 +116,7 @@ func progressOfOurs(role string) *check.Check {
 			"progress.none", "progress.notify", "progress.value-float", "progress.total-float", "progress.omit-total",
 			"progress.frequency",
 		},
-		Needs: byHand(role),
+		Needs: waiting(byHand(role)),
 		Body: func(t *check.T) {
 			// The server may ask for progress too: it then copes with none, some and a lot.
 			call := toolFor(t, role)
@@ -197,10 +202,20 @@ func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) m
 	for _, e := range open {
 		respond(t, e, reply(e))
 	}
+	seeThrough(t, calls, mark, method, reply, open)
+	return open
+}
+
+// seeThrough answers what the server asks after a mark, but for what was answered, until the
+// calls have ended.
+func seeThrough(t *check.T, calls []*client.Pending, mark int, method string, reply func(*wire.Event) map[string]any, answered []*wire.Event) {
+	over := func(e *wire.Event) bool {
+		return slices.ContainsFunc(calls, func(p *client.Pending) bool { return p.Answers(e) })
+	}
 	ended := 0
 	for from, more := mark, 0; ended < len(calls) && more < maxAsked; {
 		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
-			return over(e) || asks(e, method) && !slices.Contains(open, e)
+			return over(e) || asks(e, method) && !slices.Contains(answered, e)
 		})
 		if err != nil {
 			break // other checks judge whether the tool answers
@@ -212,7 +227,6 @@ func twice(t *check.T, call check.Call, method string, reply func(*wire.Event) m
 			respond(t, e, reply(e))
 		}
 	}
-	return open
 }
 
 // ourProgress is progress as a client may report it of a request of the server.

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // noPrompt is a name that no server gives a prompt.
@@ -87,10 +88,15 @@ var promptChecks = []*check.Check{
 		Name:         "prompts/unknown",
 		Requirements: []string{"prompts.error.invalid-name-code"},
 		Needs:        check.Needs{Server: "prompts"},
+		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			for _, name := range append([]string{noPrompt}, unlisted(t.Target.List("prompts/list").Items, inherited)...) {
-				t.Expect(t.Call("prompts/get", map[string]any{"name": name})).To(HaveErrorCode(-32602))
-			}
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)), func(m family.Member) {
+				x := t.Call("prompts/get", map[string]any{"name": m.Str()})
+				if nothingToServe(t, x) {
+					t.Skip("the server has no prompts, and does not serve prompts/get")
+				}
+				t.Check("prompts.error.invalid-name-code", x).To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
+			})
 		},
 	},
 	{

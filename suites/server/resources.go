@@ -4,15 +4,18 @@ import (
 	"context"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -92,6 +95,9 @@ var resourceChecks = []*check.Check{
 		Needs:        check.Needs{Server: "resources"},
 		Body: func(t *check.T) {
 			// Only values that the server itself suggests are sure to fit.
+			alike := func(x *client.Exchange, uri string) bool {
+				return x.Error() != nil && refusedAlike(x, t.Call("resources/read", map[string]any{"uri": noResource}), noResource, uri)
+			}
 			found := 0
 			for _, template := range templates(t) {
 				missing := 0
@@ -106,11 +112,11 @@ var resourceChecks = []*check.Check{
 					x := t.Call("resources/read", map[string]any{"uri": uri})
 					if hasContents(x) {
 						found++
-					} else if refusedWith(x, -32002) {
+					} else if refusedWith(x, -32002) || suggested && alike(x, uri) {
 						missing++
 					}
 				}
-				if suggested && missing == len(uris) && len(templateVariables(template)) == 1 {
+				if suggested && missing == len(uris) && len(filledVariables(template)) == 1 {
 					t.Fail("the server does not find a resource for the template %s, filled in with values that it suggests itself", wire.Quote(template, 60))
 				}
 			}
@@ -160,12 +166,20 @@ var resourceChecks = []*check.Check{
 		Name:         "resources/not-found",
 		Requirements: []string{"resources.error.not-found-code"},
 		Needs:        check.Needs{Server: "resources"},
+		Families:     []string{"uris-unknown"},
 		Body: func(t *check.T) {
 			x := t.Call("resources/read", map[string]any{"uri": noResource})
 			if hasContents(x) && anythingMatches(t) {
 				t.Inconclusive("a template of the server matches every URI")
 			}
+			if nothingToServe(t, x) {
+				t.Skip("the server has no resources, and does not serve resources/read")
+			}
 			t.Expect(x).To(HaveErrorCode(-32002))
+			if !anythingMatches(t) {
+				t.Vary(noResources(t), func(m family.Member) { notFound(t, m) })
+				t.Clear()
+			}
 			// So is one of a scheme that the server knows, beside what it has.
 			for _, uri := range besideListed(t) {
 				if x := t.Call("resources/read", map[string]any{"uri": uri}); x.Error() != nil {
@@ -211,6 +225,8 @@ var resourceChecks = []*check.Check{
 					t.Violation("resources.security.validate-uris", "the server returned contents for "+wire.Quote(uri, 80), x.Events()...)
 				}
 			}
+			t.Clear()
+			takenForPatterns(t, known)
 			t.Fence()
 			// The control: the server still serves a valid URI.
 			for _, uri := range known[:min(len(known), 1)] {
@@ -340,6 +356,8 @@ func resourceUpdates(t *check.T) {
 		t.Clear()
 		updatedAgain(t, call, uri, "")
 		subscribed = updatedBeside(t, call, uri, subscribed)
+		updatedElsewhere(t, call, uri)
+		subscribedTwice(t, call, uri)
 	}
 	t.About("resources.unsubscribe.accepted")
 	for _, uri := range subscribed {
@@ -434,6 +452,60 @@ func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string)
 	t.About("resources.updated.sent")
 	updatedAgain(t, call, uri, " after the subscription to another one had ended")
 	return slices.Delete(subscribed, i, i+1)
+}
+
+// subscribedTwice subscribes once more to a resource that is subscribed to. A server may
+// refuse that; otherwise the updates go on.
+func subscribedTwice(t *check.T, call check.Call, uri string) {
+	t.Clear()
+	if t.Call("resources/subscribe", map[string]any{"uri": uri}).Result() == nil {
+		return
+	}
+	mark := t.Mark()
+	updatedAgain(t, call, uri, " after it had subscribed twice")
+	t.Fence()
+	updates := slices.DeleteFunc(t.Since(mark), func(e *wire.Event) bool { return !updateOf(e, uri) })
+	if len(updates) > 1 {
+		t.Note("a change of a resource that was subscribed to twice is announced %d times", len(updates))
+	}
+}
+
+// updatedElsewhere changes a resource under subscription while other clients are subscribed
+// to it as well, and once they no longer are: the one by its own will, the other because its session has ended.
+func updatedElsewhere(t *check.T, call check.Call, uri string) {
+	if t.Target.Transport == transport.NameStdio {
+		return // each would be a process
+	}
+	params := map[string]any{"uri": uri}
+	others, errs := t.OpenEach(check.Capable(), check.Capable())
+	for i, s := range others {
+		if errs[i] != nil || t.CallOn(s, "resources/subscribe", params).Result() == nil {
+			return
+		}
+	}
+	t.Clear()
+	contents := func() any { return t.CallOn(others[0], "resources/read", params).Result()["contents"] }
+	before, mark := contents(), others[0].Log().Len()
+	updatedAgain(t, call, uri, ", with other clients,")
+	if after := contents(); before != nil && after != nil && !reflect.DeepEqual(before, after) {
+		e, err := others[0].AwaitNotification(t.Context, mark, "notifications/resources/updated")
+		t.Show(e)
+		switch {
+		case !timedOut(err) || !listensIn(others[0]):
+		case !reflect.DeepEqual(after, contents()):
+			t.Disturbed("the resource %s changes by itself as well", wire.Quote(uri, 60))
+		default:
+			t.Fail("the resource %s changed for two clients that were subscribed to it, by a call of one of them, and notifications/resources/updated did not come to the other",
+				wire.Quote(uri, 60))
+		}
+	}
+	t.Clear()
+	if t.CallOn(others[0], "resources/unsubscribe", params).Result() != nil {
+		updatedAgain(t, call, uri, " after another client had unsubscribed from it,")
+	}
+	t.Clear()
+	_ = others[1].Close(t.Context)
+	updatedAgain(t, call, uri, " after the session of another subscriber had ended,")
 }
 
 // selfChanging subscribes to resources that no known tool changes, in case one changes
@@ -536,6 +608,41 @@ func templates(t *check.T) []string {
 	return all
 }
 
+// noResources returns the URIs of the family that no resource has, as far as the list tells.
+func noResources(t *check.T) []family.Member {
+	all := resourceURIs(t, 1<<16)
+	var members []family.Member
+	for _, m := range t.Draw("uris-unknown") {
+		if strings.Contains(m.Str(), "{known}") {
+			if len(all) == 0 {
+				continue
+			}
+			m = m.With(map[string]string{"known": all[0]})
+		}
+		if !slices.Contains(all, m.Str()) && schema.CheckFormat("uri", m.Str()) == "" {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+// notFound reads a URI that no resource has. One that the server resolves to a resource is
+// not judged.
+func notFound(t *check.T, m family.Member) {
+	x := t.Call("resources/read", map[string]any{"uri": m.Str()})
+	if x.Error() == nil {
+		return
+	}
+	codes := []int64{-32002}
+	if strings.Contains(m.Str(), "%") || len(m.Str()) > longURI {
+		codes = append(codes, -32602) // a server may limit what it decodes (docs/positions.md, no-uri-code)
+	}
+	t.Check("resources.error.not-found-code", x).To(HaveErrorCode(codes...), "for the resource %s", m)
+}
+
+// longURI is what every recipient should take (RFC 9110, section 4.1, says 8000 octets).
+const longURI = 2000
+
 // besideListed returns, for each of a few schemes of the list, the URI of a resource that
 // most likely does not exist, at the place of one that does.
 func besideListed(t *check.T) []string {
@@ -616,6 +723,73 @@ func beside(uri string) string {
 	return uri
 }
 
+// takenForPatterns reads URIs of no resource that differ from those of one in a dot or an
+// underscore, which stand for any character in a regular expression and in a query of SQL.
+// The control differs from it in another place.
+func takenForPatterns(t *check.T, known []string) {
+	const most = 6
+	read := func(uri string) *client.Exchange {
+		return t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
+	}
+	tried := 0
+	try := func(uri, part string) {
+		start := strings.Index(uri, part)
+		scheme := strings.Index(uri, "://") + len("://")
+		special := start + strings.IndexAny(part, "._")
+		letter := strings.LastIndexFunc(uri[:start+len(part)], func(c rune) bool { return 'a' <= c && c <= 'w' })
+		if scheme < len("://") || special < max(start, scheme) || letter < max(start, scheme) || tried == most || followable(uri) && !strings.HasPrefix(uri, "file:") {
+			return
+		}
+		other, control := uri[:special]+"x"+uri[special+1:], uri[:letter]+"x"+uri[letter+1:]
+		if mayHave(t, known, other) || mayHave(t, known, control) {
+			return
+		}
+		tried++
+		t.Clear()
+		right := read(uri)
+		wrong := read(other)
+		if hasContents(right) && hasContents(wrong) && sameContents(right, wrong) && !hasContents(read(control)) {
+			t.Violation("resources.security.validate-uris", "the contents of "+wire.Quote(uri, 80)+" came for "+wire.Quote(other, 80)+
+				", as if the one were a pattern", slices.Concat(right.Events(), wrong.Events())...)
+		}
+	}
+	for _, uri := range known {
+		try(uri, uri)
+	}
+	for _, template := range templates(t) {
+		var literals []string
+		eachExpression(template, func(literal string) { literals = append(literals, literal) }, func(byte, []string) {})
+		i := slices.IndexFunc(literals, func(literal string) bool { return strings.ContainsAny(literal, "._") })
+		if i < 0 {
+			continue
+		}
+		if uris, _ := expansions(t, template); len(uris) > 0 && strings.Contains(uris[0], literals[i]) && schema.CheckFormat("uri", uris[0]) == "" {
+			try(uris[0], literals[i])
+		}
+	}
+}
+
+// mayHave reports whether a URI is that of a listed resource, or one that a template may give.
+func mayHave(t *check.T, known []string, uri string) bool {
+	return slices.Contains(known, uri) || slices.ContainsFunc(templates(t), func(template string) bool {
+		pattern := "^"
+		eachExpression(template, func(literal string) { pattern += regexp.QuoteMeta(literal) }, func(byte, []string) { pattern += ".*" })
+		return regexp.MustCompile(pattern + "$").MatchString(uri)
+	})
+}
+
+// sameContents reports whether two reads gave the same texts and blobs.
+func sameContents(a, b *client.Exchange) bool {
+	data := func(x *client.Exchange) (all []any) {
+		contents, _ := x.Result()["contents"].([]any)
+		for _, item := range contents {
+			all = append(all, at(item, "text"), at(item, "blob"))
+		}
+		return all
+	}
+	return reflect.DeepEqual(data(a), data(b))
+}
+
 // leaks reports whether contents are those of the file that a climbing URI leads to.
 func leaks(x *client.Exchange) bool {
 	contents, _ := x.Result()["contents"].([]any)
@@ -636,9 +810,10 @@ func takesPaths(t *check.T, uri string) bool {
 
 // expansions fills in a template: with what the server suggests for its
 // variables, and else with a plain value. It reports whether all values were
-// suggested.
+// suggested. Of a query it leaves out what it can: a variable may be undefined
+// (RFC 6570, section 2.3).
 func expansions(t *check.T, template string) (uris []string, suggested bool) {
-	names := templateVariables(template)
+	names := filledVariables(template)
 	suggested = len(names) > 0
 	sets := []map[string]string{{}}
 	for i, name := range names {
@@ -757,6 +932,25 @@ func templateVariables(template string) []string {
 			}
 		}
 	})
+	return all
+}
+
+// filledVariables returns the variables in a template but for those of a query, unless it
+// has no others.
+func filledVariables(template string) []string {
+	var all []string
+	eachExpression(template, func(string) {}, func(operator byte, names []string) {
+		if operator != '?' && operator != '&' {
+			for _, name := range names {
+				if name, _ := prefixOf(name); !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+		}
+	})
+	if len(all) == 0 {
+		return templateVariables(template)
+	}
 	return all
 }
 

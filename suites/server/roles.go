@@ -31,14 +31,16 @@ var roles = map[string]struct {
 	"slow":        {regexp.MustCompile(`(?i)slow|sleep|long.?running`), "take its time"},
 }
 
-// toolFor returns the call for a tool role: the configured one, one that was seen
-// to do what the role needs, or one of a tool whose name suggests it. It ends the
-// body if there is none.
-func toolFor(t *check.T, role string) check.Call {
-	if call, ok := knownTool(t, role); ok {
-		return call
+// toolFor returns the call for the first tool role that has one: the configured one,
+// one that was seen to do what the role needs, or one of a tool whose name suggests it.
+// It ends the body if no role has one.
+func toolFor(t *check.T, roles ...string) check.Call {
+	for _, role := range roles {
+		if call, ok := knownTool(t, role); ok {
+			return call
+		}
 	}
-	t.Inconclusive("%s", unknown(role))
+	t.Inconclusive("%s", unknown(roles[len(roles)-1]))
 	return check.Call{}
 }
 
@@ -123,7 +125,7 @@ func aboutLiveness(n check.Needs) check.Needs {
 	return n
 }
 
-// waiting returns needs of a check that waits for what may never come.
+// waiting returns needs of a check that waits for what may never come, or many times.
 func waiting(n check.Needs) check.Needs {
 	n.Long = true
 	return n

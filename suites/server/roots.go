@@ -49,11 +49,11 @@ const rootsChanged = "notifications/roots/list_changed"
 
 // rooting is a session in which a check sets the roots.
 var rooting = check.Needs{
-	Session: check.Own, ToolRoles: []string{"roots"}, Late: true, Liveness: true, Options: check.Capable(),
+	Session: check.Own, ToolRoles: []string{"roots"}, Long: true, Liveness: true, Options: check.Capable(),
 }
 
-// withRoots gives the session of the check roots. A server that has fetched others before
-// is told of them.
+// withRoots gives the session of the check roots, and tells the server: one that has
+// fetched others before has to fetch them, and some never fetch them without being told.
 func withRoots(t *check.T, roots ...any) rooted {
 	r := rooted{Session: t.Session, versions: new(rootVersions)}
 	r.versions.add(roots)
@@ -67,8 +67,9 @@ func withRoots(t *check.T, roots ...any) rooted {
 		return map[string]any{"roots": roots}, nil
 	}
 	t.Session.Answer(answers)
-	if n := r.asked(); n > 0 {
-		r.change(t, roots...)
+	n := r.asked()
+	r.change(t, roots...)
+	if n > 0 {
 		r.awaitAsked(t.Context, n, t.Soon(check.Later))
 	}
 	return r
@@ -127,7 +128,8 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
-	wait := t.Soon(check.Later) - r.quiet(t)
+	// A server that is slow to begin a session is slow to ask in it.
+	wait := max(t.Soon(check.Later), r.handshake()) - r.quiet(t)
 	if call, ok := knownTool(t, "roots"); ok {
 		// Whether the tool itself answers does not matter here.
 		x, _ := r.Call(t.Context, "tools/call", call.Params())
@@ -135,6 +137,14 @@ func (r rooted) use(t *check.T) bool {
 		wait = t.Soon(check.Later)
 	}
 	return r.asked() > 0 || r.awaitAsked(t.Context, 0, wait)
+}
+
+// handshake is how long it took to answer initialize.
+func (r rooted) handshake() time.Duration {
+	if x := r.Log().Conversation().Init; x != nil && x.Response != nil {
+		return x.Response.At - x.Request.At
+	}
+	return 0
 }
 
 // quiet is how long ago something happened that may make a server ask for the roots.

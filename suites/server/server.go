@@ -10,6 +10,6 @@ import (
 
 // Checks returns all checks of servers in the order of the pages.
 func Checks() []*check.Check {
-	return slices.Concat(baseChecks, lifecycleChecks, metaChecks, stdioChecks, httpChecks, httpStreamChecks, httpSessionChecks, sseChecks, authChecks, pingChecks, progressChecks, cancellationChecks, samplingChecks, rootChecks, elicitationChecks, toolChecks, paginationChecks,
-		resourceChecks, promptChecks, completionChecks, loggingChecks)
+	return slices.Concat(baseChecks, sequenceChecks, lifecycleChecks, metaChecks, stdioChecks, httpChecks, httpStreamChecks, httpSessionChecks, sseChecks, authChecks, pingChecks, progressChecks, cancellationChecks, samplingChecks, rootChecks, elicitationChecks, toolChecks, paginationChecks,
+		resourceChecks, promptChecks, completionChecks, loggingChecks, stringChecks)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // overSSE is a session over HTTP+SSE that a check may spoil.
@@ -24,13 +25,14 @@ var sseChecks = []*check.Check{
 	{
 		Name:         "sse/session-answers",
 		Requirements: []string{"sse.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameSSE}, ToolRoles: []string{"sampling"}, Lacking: calling("sampling").Lacking},
+		Needs:        check.Needs{Transports: []string{transport.NameSSE}, ToolRoles: answering, Lacking: calling(answering...).Lacking},
 		Body:         func(t *check.T) { isolatedAnswers(t, "sse.server.session-isolation") },
 	},
 	{
 		Name:         "sse/origin",
 		Requirements: []string{"sse.server.origin-foreign"},
 		Needs:        overSSE,
+		Families:     []string{"origins"},
 		Body: func(t *check.T) {
 			foreign := foreignTo(t)
 			for _, origin := range sites(t.Target.Settings.TrustedOrigins) {
@@ -52,6 +54,7 @@ var sseChecks = []*check.Check{
 		Name:         "sse/origin-null",
 		Requirements: []string{"sse.server.origin-null"},
 		Needs:        overSSE,
+		Families:     []string{"origins"},
 		Body: func(t *check.T) {
 			foreignTo(t, "null")
 			refuseLegacyOrigin(t, "sse.server.origin-null", "null")
@@ -62,14 +65,14 @@ var sseChecks = []*check.Check{
 		Name:         "sse/content-type-forms",
 		Requirements: []string{"http.server.content-type-forms"},
 		Needs:        overSSE,
+		Families:     []string{"content-types"},
 		Body: func(t *check.T) {
 			// A body is JSON even if its media type has a charset.
 			t.Fence()
-			for _, form := range contentTypes {
-				t.Clear()
-				head := postLegacy(t, plainRaw(t, t.Session.NextID()), http.Header{"Content-Type": {form}}, client.Deliberately("*"))
-				t.Expect(head).ToNot(BeTurnedDown(), "with the Content-Type %q", form)
-			}
+			t.VaryInTurn(t.Draw("content-types"), func(m family.Member) {
+				head := postLegacy(t, plainRaw(t, t.Session.NextID()), http.Header{"Content-Type": {m.Str()}}, client.Deliberately("*"))
+				t.Check("http.server.content-type-forms", head).ToNot(BeTurnedDown(), "with the Content-Type %s", m)
+			})
 			t.Fence()
 		},
 	},

@@ -153,19 +153,12 @@ func (u *unanswered) stopsWaiting(cancelled *wire.Event, d time.Duration) {
 	case slices.ContainsFunc(u.Since(cancelled.Seq+1), atWork):
 		u.Exercised(timeoutCoping)
 		u.Inconclusive("the server cancelled %s, and the call of the tool %q went on", u.method, u.call.Tool)
-	case !u.endsWithAnswer():
+	case !endsElsewhere(u.T, u.call, check.Capable()): // it gets its answer there
 		u.Inconclusive("the call of the tool %q does not end even when %s is answered", u.call.Tool, u.method)
 	default:
 		u.Violation(timeoutStopWaiting, fmt.Sprintf("the server has cancelled %s and the call of the tool %q goes on waiting for its response",
 			u.method, u.call.Tool), u.pending.Request, u.request, cancelled)
 	}
-}
-
-// endsWithAnswer reports whether the same call ends in another session, where the
-// request of the server is answered.
-func (u *unanswered) endsWithAnswer() bool {
-	_, err := u.Open(check.Capable()).Call(u.Context, "tools/call", u.call.Params())
-	return err == nil
 }
 
 // atWork reports whether a message shows that the server does something of its own accord.

@@ -5,17 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/values"
 )
 
@@ -57,24 +61,28 @@ var toolChecks = []*check.Check{
 			// its own.
 			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			t.Assume(x).ToNot(HaveResult(), "for a tool that does not exist")
+			if nothingToServe(t, x) {
+				t.Skip("the server has no tools, and does not serve tools/call")
+			}
 			t.Expect(x).To(HaveErrorCode(-32602), "for a tool that does not exist")
 		},
 	},
 	{
-		Name:         "tools/inherited-names",
+		Name:         "tools/unknown-names",
 		Requirements: []string{"tools.error.unknown-tool-protocol-error", "tools.error.unknown-tool-code"},
 		Needs:        check.Needs{Server: "tools"},
+		Families:     []string{"names-unknown"},
 		Body: func(t *check.T) {
-			// Where tools are the members of an object, these names lead to what every object has.
+			// Whatever the name is: a tool that is not listed is refused like any other.
 			t.Assume(t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})).
 				To(HaveErrorCode(-32602), "for an ordinary name that no tool has")
-			for _, name := range unlisted(t.Target.Tools(), inherited) {
-				x := t.Call("tools/call", map[string]any{"name": name, "arguments": map[string]any{}})
-				t.About("tools.error.unknown-tool-protocol-error")
-				t.Expect(x).To(HaveError(), "for a tool that does not exist, %q", name)
-				t.About("tools.error.unknown-tool-code")
-				t.Expect(x).To(HaveErrorCode(-32602), "for a tool that does not exist, %q", name)
-			}
+			t.Vary(unlisted(t.Target.Tools(), t.Draw("names-unknown"), callable(t)), func(m family.Member) {
+				x := t.Call("tools/call", map[string]any{"name": m.Str(), "arguments": map[string]any{}})
+				if t.Check("tools.error.unknown-tool-protocol-error", x).To(HaveError(), "for a tool that does not exist, %s", m) {
+					t.Show(x.Events()...)
+					t.Check("tools.error.unknown-tool-code", x).To(HaveErrorCode(-32602), "for a tool that does not exist, %s", m)
+				}
+			})
 		},
 	},
 	{
@@ -85,6 +93,7 @@ var toolChecks = []*check.Check{
 			// A listed tool is known under its name. It may fail.
 			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
 			called, answered := 0, 0
+			refused := make(map[string]*client.Exchange) // tools that require arguments, with nil for what took them
 			tools := callable(t)
 			// The rules judge a result by the output schema that is listed both before and after the call.
 			describe := func() {
@@ -113,6 +122,12 @@ var toolChecks = []*check.Check{
 					continue
 				}
 				answered++
+				if requires(tool) > 0 {
+					refused[name] = nil
+					if !worked(x) {
+						refused[name] = x
+					}
+				}
 				// Other arguments that fit lead to other results, which the rules judge.
 				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
 					if others := least(t, tool, arguments); others != nil {
@@ -138,6 +153,8 @@ var toolChecks = []*check.Check{
 				t.Inconclusive(nothingCallable)
 			}
 			describe()
+			t.Clear()
+			argumentsLost(t, refused)
 			if answered == 0 {
 				t.Inconclusive("no tool call was answered in time: a longer --timeout may help")
 			}
@@ -181,13 +198,16 @@ var toolChecks = []*check.Check{
 				if tried >= maxMutated {
 					break
 				}
-				arguments, ok := t.Target.Arguments(tool)
-				mutations := objects(values.Invalid(tool["inputSchema"]))
-				if !ok || len(mutations) == 0 {
+				all := values.Invalid(tool["inputSchema"])
+				mutations := objects(all)
+				if len(mutations) == 0 {
 					continue
 				}
-				control := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments})
-				if control == nil || !worked(control) {
+				if last := all[len(all)-1]; tried == 0 && requires(tool) > 0 && last.Name == "not-an-object" {
+					mutations = slices.Insert(mutations, 1, last) // it has none of the members that are required
+				}
+				control := accepted(t, tool)
+				if control == nil {
 					continue
 				}
 				tried++
@@ -284,6 +304,53 @@ var toolChecks = []*check.Check{
 	},
 }
 
+// argumentsLost warns of a server that says of the arguments of each tool that they are
+// missing, and says so in the same words when none are given: what it was sent does not
+// reach the tools.
+func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
+	words := make(map[string]bool)
+	var proof []*wire.Event
+	for _, tool := range callable(t) {
+		name := tool["name"].(string)
+		x, called := refused[name]
+		if !called {
+			continue
+		}
+		if x == nil {
+			return // it takes them
+		}
+		said := refusal(x)
+		required, _ := at(tool, "inputSchema", "required").([]any)
+		named := slices.ContainsFunc(required, func(v any) bool {
+			member, ok := v.(string)
+			return ok && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(member)+`($|\W)`).MatchString(said)
+		})
+		if !named || words[said] || !saysAbsent.MatchString(said) {
+			return // another reason, or one that all have
+		}
+		without := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}}, client.Deliberately("*"))
+		if without == nil || worked(without) || refusal(without) != said {
+			return
+		}
+		words[said] = true
+		proof = append(proof, x.Events()...)
+	}
+	if len(words) > 1 {
+		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+" tools that require arguments refuses those that fit its inputSchema as if there were none", proof...)
+	}
+}
+
+// saysAbsent matches what says of an argument that it is not there.
+var saysAbsent = regexp.MustCompile(`(?i)\b(required|missing|undefined|lacks|not (given|provided|found|set))\b`)
+
+// refusal returns what the error or the failure of a call says.
+func refusal(x *client.Exchange) string {
+	if x.Error() != nil {
+		return x.Error().Message
+	}
+	return textsIn(x.Result()["content"])
+}
+
 // refuses calls a tool with arguments that break its schema, and reports whether
 // it refused them. A result with isError is a refusal, and so is an error
 // (docs/positions.md, invalid-arguments).
@@ -308,10 +375,25 @@ func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wir
 		found("tools.security.validate-inputs", message, slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
 		return false
 	}
-	if x.Error() != nil {
-		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602), "with invalid arguments")
+	// An error that valid arguments meet as well is not about the arguments, and what is not an object is refused before
+	// it comes to the tool (base/invalid-params).
+	if x.Error() != nil && m.Name != "not-an-object" && (refusedWith(x, -32602) || len(control) > 0 || accepted(t, tool) != nil) {
+		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602), "with arguments of %s that break its inputSchema (%s)", quote(tool["name"]), m.Detail)
 	}
 	return true
+}
+
+// accepted calls a tool with arguments that fit its schema. It returns nil if there are
+// none or they do not serve.
+func accepted(t *check.T, tool map[string]any) *client.Exchange {
+	arguments, ok := t.Target.Arguments(tool)
+	if !ok {
+		return nil
+	}
+	if x := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments}); x != nil && worked(x) {
+		return x
+	}
+	return nil
 }
 
 // otherRules breaks the rules that were not broken often enough, each in the first
@@ -350,14 +432,23 @@ func rule(m values.Mutation) string {
 
 var inArray = regexp.MustCompile(`/\d+(/|$)`)
 
-// inherited are names that each object of JavaScript knows.
-var inherited = []string{"constructor", "toString", "__proto__"}
-
-// unlisted returns the names that no item has.
-func unlisted(items []map[string]any, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return slices.ContainsFunc(items, func(item map[string]any) bool { return item["name"] == name })
-	})
+// unlisted returns the members of a family of names that no item has. Those near a known
+// name are made from that of the first of the known items, or left out.
+func unlisted(items []map[string]any, members []family.Member, known []map[string]any) []family.Member {
+	var names []family.Member
+	for _, m := range members {
+		if strings.Contains(m.Str(), "{known}") {
+			if len(known) == 0 {
+				continue
+			}
+			name, _ := known[0]["name"].(string)
+			m = m.With(map[string]string{"known": name})
+		}
+		if !slices.ContainsFunc(items, func(item map[string]any) bool { return item["name"] == m.Str() }) {
+			names = append(names, m)
+		}
+	}
+	return names
 }
 
 // failed reports whether a tool that may be called fails, as a result tells,
@@ -468,7 +559,7 @@ func requires(tool map[string]any) int {
 }
 
 // objects returns the mutations that are still objects: the schema of the request
-// already excludes any other arguments.
+// already excludes any other arguments, which base/invalid-params sends.
 func objects(all []values.Mutation) []values.Mutation {
 	var kept []values.Mutation
 	for _, m := range all {
@@ -562,6 +653,67 @@ func listChanged(t *check.T, feature string) {
 			unannounced(t, feature, after)
 		}
 		t.Must(err)
+	}
+	changedElsewhere(t, call, feature)
+	changedAfterListening(t, call, feature)
+}
+
+// changedAfterListening makes a call that changes a list after a second listening stream was
+// opened and closed, while the first one goes on. The first notice may be lost on the one that was closed.
+func changedAfterListening(t *check.T, call check.Call, feature string) {
+	if t.Target.Transport != transport.NameHTTP || !listensIn(t.Session) {
+		return
+	}
+	t.Clear()
+	second, err := t.OpenStream(transport.Request{Method: http.MethodGet})
+	if err != nil {
+		return // a refusal is not judged here
+	}
+	second.Close()
+	for _, judged := range []bool{false, true} {
+		before, mark := check.ReadList(t.Context, t.Session, feature+"/list"), t.Mark()
+		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+			return
+		}
+		after := check.ReadList(t.Context, t.Session, feature+"/list")
+		if !whole(before) || !whole(after) || sameItems(before, after) {
+			return
+		}
+		_, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+		if !timedOut(err) {
+			t.Must(err)
+			return
+		}
+		if judged && listensIn(t.Session) {
+			t.Note("this came to light after a second listening stream had been opened and closed")
+			unannounced(t, feature, after)
+		}
+	}
+}
+
+// changedElsewhere makes a call that changes a list while another client has a session. If
+// the list changes for that one as well, it is told.
+func changedElsewhere(t *check.T, call check.Call, feature string) {
+	if t.Target.Transport == transport.NameStdio {
+		return // another one would be a process
+	}
+	t.Clear()
+	other := t.Connect(check.Capable())
+	if _, err := other.Initialize(t.Context); err != nil {
+		return
+	}
+	before, mark := check.ReadList(t.Context, other, feature+"/list"), other.Log().Len()
+	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+		return
+	}
+	after := check.ReadList(t.Context, other, feature+"/list")
+	if !whole(before) || !whole(after) || sameItems(before, after) {
+		return
+	}
+	_, err := other.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) && sameItems(after, again) {
+		t.Show(after.Pages[len(after.Pages)-1].Events()...)
+		t.Fail("the call of one client changed the list for another one as well, but notifications/%s/list_changed did not come to that", feature)
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 var (
 	only  = flag.String("oddity", "", "try only the oddities whose id begins with this, each alone over each of its transports")
 	whole = flag.Bool("whole", false, "try each oddity alone over each of its transports")
+	seeds = flag.Int("seeds", 0, "make each run with this many seeds; by default a run has one of the first three")
 )
 
 // Oddity is a row of a matrix.
@@ -52,10 +53,10 @@ type Matrix struct {
 	File     string // path of the file that holds it
 	Head     string // beginning of the file
 	Oddities []Oddity
-	// Run runs the suites over a transport against a peer with the oddities at the given
-	// positions, in virtual time. Without oddities it is the peer that the others are
-	// compared with.
-	Run func(ctx context.Context, over string, oddities ...int) (*result.Run, error)
+	// Run runs the suites with a seed over a transport against a peer with the oddities at
+	// the given positions, in virtual time. Without oddities it is the peer that the others
+	// are compared with.
+	Run func(ctx context.Context, seed uint64, over string, oddities ...int) (*result.Run, error)
 	// OneOf limits the test to one run out of so many. Zero tries all. It does not count
 	// with -oddity and -whole.
 	OneOf int
@@ -74,6 +75,7 @@ func (m *Matrix) partial() bool { return m.Partial && !Whole() }
 // attempt is one run of the suites.
 type attempt struct {
 	over     string
+	seed     uint64
 	oddities []int
 }
 
@@ -96,7 +98,7 @@ func (m *Matrix) Test(t *testing.T) {
 			continue
 		}
 		virtual.Test(t, func(t *testing.T) {
-			run, err := m.Run(t.Context(), over)
+			run, err := m.Run(t.Context(), 0, over)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +162,7 @@ func (m *Matrix) attempts() []attempt {
 			}
 			if m.alone(o) {
 				if separate() || m.Partial || over == o.Transports[0] {
-					all = append(all, attempt{over, []int{i}})
+					all = append(all, attempt{over: over, oddities: []int{i}})
 				}
 				continue
 			}
@@ -172,6 +174,23 @@ func (m *Matrix) attempts() []attempt {
 			shared[fits].oddities = append(shared[fits].oddities, i)
 		}
 		all = append(all, shared...)
+	}
+	return seeded(all)
+}
+
+// seeded gives each run a seed, or makes it with as many as the flag says.
+func seeded(runs []attempt) []attempt {
+	const few = 3
+	var all []attempt
+	for i, a := range runs {
+		if *seeds == 0 {
+			a.seed = uint64(i % few)
+			all = append(all, a)
+		}
+		for seed := range *seeds {
+			a.seed = uint64(seed)
+			all = append(all, a)
+		}
 	}
 	return all
 }
@@ -200,10 +219,11 @@ func (m *Matrix) topic(o Oddity) string {
 }
 
 func (m *Matrix) name(a attempt) string {
-	if len(a.oddities) == 1 {
-		return m.Oddities[a.oddities[0]].ID + "/" + a.over
+	name := m.Oddities[a.oddities[0]].ID
+	if others := len(a.oddities) - 1; others > 0 {
+		name += fmt.Sprintf("-and-%d-others", others)
 	}
-	return fmt.Sprintf("%s-and-%d-others/%s", m.Oddities[a.oddities[0]].ID, len(a.oddities)-1, a.over)
+	return fmt.Sprintf("%s/%s/seed-%d", name, a.over, a.seed)
 }
 
 // try makes one run. If something is wrong with one that several oddities share, each
@@ -212,7 +232,7 @@ func (m *Matrix) try(t *testing.T, a attempt, reference map[string]result.Verdic
 	problems := m.problems(t, a, reference)
 	if len(a.oddities) > 1 && len(problems) > 0 {
 		for _, i := range a.oddities {
-			for _, p := range m.problems(t, attempt{a.over, []int{i}}, reference) {
+			for _, p := range m.problems(t, attempt{a.over, a.seed, []int{i}}, reference) {
 				t.Errorf("%s: %s", m.Oddities[i].ID, p)
 			}
 		}
@@ -233,7 +253,7 @@ func (m *Matrix) ids(a attempt) []string {
 // problems makes one run and says what differs from the reference.
 func (m *Matrix) problems(t *testing.T, a attempt, reference map[string]result.Verdict) (problems []string) {
 	virtual.Test(t, func(t *testing.T) {
-		run, err := m.Run(t.Context(), a.over, a.oddities...)
+		run, err := m.Run(t.Context(), a.seed, a.over, a.oddities...)
 		if err != nil {
 			problems = append(problems, err.Error())
 			return

@@ -26,6 +26,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the kill and calm matrices")
+	seed   = flag.Uint64("seed", 0, "choose the members of families with this seed")
 	only   = flag.String("fault", "", "try only the faults whose id begins with this, or one of these set apart by commas; -update then leaves the others unchanged")
 )
 
@@ -37,6 +38,7 @@ type Fault struct {
 	ID          string
 	Requirement string // the one that it breaks
 	Summary     string
+	Form        string // what it takes for the fault to show; "" is the plain stimulus
 	Scenario    string // the one that shows it, in a matrix with Scenarios
 	Collateral  []string
 	WarnOnly    bool
@@ -57,6 +59,9 @@ func (f Fault) want() result.Verdict {
 	}
 	return result.Warn
 }
+
+// Seed returns the seed of the runs of a kill matrix.
+func Seed() uint64 { return *seed }
 
 // Matrix is a table of faults.
 type Matrix struct {
@@ -228,7 +233,11 @@ func (m *Matrix) text(kills []*kill) []byte {
 			Row(&b, columns)
 			b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
 		}
-		cells := []string{"`" + f.ID + "`", f.Summary, "`" + f.Requirement + "`", string(r.Level), strings.Join(kills[i].by, ", ")}
+		summary := f.Summary
+		if f.Form != "" {
+			summary += " *(" + f.Form + ")*"
+		}
+		cells := []string{"`" + f.ID + "`", summary, "`" + f.Requirement + "`", string(r.Level), strings.Join(kills[i].by, ", ")}
 		if m.Scenarios {
 			cells = slices.Insert(cells, 4, f.Scenario)
 		}

@@ -123,7 +123,7 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	}
 	if e != nil {
 		r.Exercised, r.Notes, r.Omitted = e.Exercised, e.Notes, e.Omitted
-		findings := distinct(inOrder(e.Findings))
+		findings := inOrder(e.Findings)
 		r.Omitted += len(e.Findings) - len(findings)
 		r.Findings, r.Disputed = l.findings(findings), disputed(findings)
 		if more := len(r.Findings) - maxFindings; more > 0 {
@@ -165,22 +165,18 @@ func disputed(findings []Finding) *result.Dispute {
 	return d
 }
 
-// inOrder returns findings in order: those that decide the verdict first, and
-// repeated messages last among their kind.
+// inOrder returns the first of the findings that are alike: those that decide the verdict
+// in front, and behind their kind those that say what another source said before.
 func inOrder(findings []Finding) []Finding {
-	type saying struct {
-		message string
-		rank    int
-	}
-	said := make(map[saying]bool)
 	var ranks [8][]Finding
-	for _, f := range findings {
-		s := saying{f.Message, rank(f)}
-		at := 2 * s.rank
-		if said[s] {
+	for i, f := range findings {
+		if slices.ContainsFunc(findings[:i], f.alike) {
+			continue
+		}
+		at := 2 * rank(f)
+		if slices.ContainsFunc(findings[:i], func(g Finding) bool { return g.Message == f.Message && rank(g) == rank(f) }) {
 			at++
 		}
-		said[s] = true
 		ranks[at] = append(ranks[at], f)
 	}
 	return slices.Concat(ranks[:]...)

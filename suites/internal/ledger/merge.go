@@ -36,7 +36,7 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 	first := shards[0]
 	run := &result.Run{
 		Format: result.Format, Tool: first.Tool, Revision: first.Revision, Role: first.Role, Transport: first.Transport, Target: first.Target,
-		Started: first.Started, Strict: first.Strict, Partial: first.Shard.Partial,
+		Started: first.Started, Strict: first.Strict, Seed: first.Seed, Thorough: first.Thorough, Partial: first.Shard.Partial,
 	}
 	for _, r := range shards {
 		if run.Target.Name == "" && r.Target.Name != "" {
@@ -88,6 +88,8 @@ func together(a, b *result.Run) error {
 		{"the transport", a.Transport, b.Transport},
 		{"the number of shards", fmt.Sprint(a.Shard.Of), fmt.Sprint(b.Shard.Of)},
 		{"the strictness", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
+		{"the seed", fmt.Sprint(a.Seed), fmt.Sprint(b.Seed)},
+		{"the thoroughness", fmt.Sprint(a.Thorough), fmt.Sprint(b.Thorough)},
 		{"the target", strings.Join(a.Target.Command, " "), strings.Join(b.Target.Command, " ")},
 	} {
 		if m.a != m.b {
@@ -242,11 +244,15 @@ func mergeRequirement(shards []*result.Run, i int, missing string) result.Requir
 			merged.Disputed = nil // some of the findings that decide are not disputed
 		}
 		for _, f := range q.Findings {
-			said := slices.ContainsFunc(merged.Findings, func(g result.Finding) bool { return g.Message == f.Message })
-			if f = located(f, r.Shard); said {
-				repeated = append(repeated, f)
-			} else {
-				merged.Findings = append(merged.Findings, f)
+			same := func(g result.Finding) bool { return g.Message == f.Message }
+			alike := func(g result.Finding) bool { return same(g) && g.Check == f.Check }
+			switch {
+			case slices.ContainsFunc(merged.Findings, alike), slices.ContainsFunc(repeated, alike):
+				merged.Omitted++
+			case slices.ContainsFunc(merged.Findings, same):
+				repeated = append(repeated, located(f, r.Shard))
+			default:
+				merged.Findings = append(merged.Findings, located(f, r.Shard))
 			}
 		}
 	}

@@ -205,17 +205,6 @@ func (f Finding) alike(other Finding) bool {
 	return f.Message == other.Message && f.Source == other.Source && rank(f) == rank(other)
 }
 
-// distinct returns the first finding of those that say the same.
-func distinct(findings []Finding) []Finding {
-	var kept []Finding
-	for _, f := range findings {
-		if !slices.ContainsFunc(kept, f.alike) {
-			kept = append(kept, f)
-		}
-	}
-	return kept
-}
-
 // rank returns how little a finding decides: 0 for one that makes a MUST fail.
 func rank(f Finding) int {
 	n := 0

@@ -1,0 +1,163 @@
+package mockserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+	"unicode"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// What servers may make of the members of families (docs/families.md) beside the plain ones.
+var familyOddities = []Oddity{
+	{
+		ID: "families.errors-quote-requests", Summary: "The message of an error quotes the whole request.",
+		Why: "An error may say what it is about; it is as long as what was sent.", Source: at("basic/index#responses"),
+		Apply: problems("*", func(out *server.Outgoing, problem object) {
+			problem["message"] = fmt.Sprintf("%s: %s", problem["message"], out.Answers.Message.Raw)
+		}),
+	},
+	{
+		ID: "families.text-escaped", Summary: "The tool echo gives back its text for HTML, without the blanks around it and in upper case.",
+		Why: "What a tool makes of its arguments is its own affair.", Source: at("server/tools#tool-result"),
+		Apply: blocks("echo", func(block object) {
+			if text, ok := block["text"].(string); ok && text != "" && text != "mcpconform echo 7f3a" {
+				block["text"] = html.EscapeString(strings.ToUpper(strings.TrimSpace(text)))
+			}
+		}),
+	},
+	{
+		ID: "families.text-refused", Summary: "The tool echo fails for texts beyond ASCII, and for those with control characters.",
+		Why: "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
+		Apply: wrapping("tools/call", server.Named("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			text := param(r, "arguments", "text")
+			if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+				return object{"content": textOf("This text is not supported"), "isError": true}, nil
+			}
+			return next(ctx, r)
+		})),
+	},
+	{
+		ID: "families.values-refused", Summary: "Completion refuses values with control characters, and values of more than 1000 characters, with -32602.",
+		Why: "A reader may limit the strings that it takes (RFC 8259, section 9), and the server validates what it completes.", Source: at("server/utilities/completion#security"),
+		Apply: refusing("completion/complete", server.InvalidParams, fitting(func(s string) bool {
+			return len(s) > 1000 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
+		}, "argument", "value")),
+	},
+	{
+		ID: "families.offsets-as-cursors", Summary: "A cursor that is a number gives the first page, whoever made it.",
+		Why: "The form of cursors belongs to the server: to one whose cursors are offsets, any number is valid.", Source: at("server/utilities/pagination#pagination-model"),
+		Apply: fromStart("tools/list", fitting(equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"), "cursor")),
+	},
+	{
+		ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
+		Why: "A fragment names a part of what the URI before it identifies (RFC 3986, section 3.5).", Source: at("server/resources#reading-resources"),
+		Apply: wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if uri := param(r, "uri"); strings.HasPrefix(uri, "test://") {
+				r.Params["uri"], _, _ = strings.Cut(uri, "#")
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "families.encoded-uris-refused", Summary: "URIs with percent-encoding are refused with -32602.",
+		Why: "A server validates URIs, and may not decode those that no resource of its own has.", Source: at("server/resources#security-considerations"),
+		Apply: refusing("resources/read", server.InvalidParams, fitting(holding("%"), "uri")),
+	},
+	{
+		ID: "families.strange-methods-invalid", Summary: "A method whose name has a blank or a control character, or is very long, is refused with -32600.",
+		Why: "Whether such a text is the name of a method at all is not said.", Source: at("basic/index#messages"),
+		Apply: refusing("*", server.InvalidRequest, func(r *server.Request) bool {
+			return len(r.Method) > 500 || strings.ContainsFunc(r.Method, func(c rune) bool { return c <= ' ' })
+		}),
+	},
+	{
+		ID: "families.cursor-null", Summary: "A cursor of another type than a string is taken for none.",
+		Why: "A server that has a single page need not look at the cursor.", Source: at("server/utilities/pagination#pagination-model"),
+		Apply: wrapping("resources/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, ok := r.Params["cursor"].(string); !ok {
+				delete(r.Params, "cursor")
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "families.arguments-empty", Summary: "Arguments that are null or an empty array are taken for none.",
+		Why: "The member is optional, and what is empty holds no argument: the text does not say how lenient a server may be.", Source: at("schema#calltoolrequest"),
+		Apply: all(emptyForNone("tools/call"), emptyForNone("prompts/get")),
+	},
+	{
+		ID: "families.arguments-refused-in-result", Summary: "Arguments that are not an object are reported in the result, with isError.",
+		Why: "Invalid input data is among the tool execution errors.", Source: at("server/tools#error-handling"),
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if given, there := r.Params["arguments"]; there && !unknownTool(r) {
+				if _, ok := given.(object); !ok {
+					return object{"content": textOf("The arguments are not an object"), "isError": true}, nil
+				}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "families.numbers-converted", Summary: "Digits are taken for the number that the tool sum wants.",
+		Why: "The text has inputs validated, and does not say that what reads like a number is none.", Source: at("server/tools#security-considerations"),
+		Apply: wrapping("tools/call", server.Named("sum", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			given, _ := r.Params["arguments"].(object)
+			for name, value := range given {
+				var n json.Number
+				if text, ok := value.(string); ok && json.Unmarshal([]byte(text), &n) == nil {
+					given[name] = n
+				}
+			}
+			return next(ctx, r)
+		})),
+	},
+	{
+		ID: "families.text-invalid", Summary: "The tool echo refuses texts beyond ASCII with -32602, and so does a prompt.",
+		Why: "A server may say of what it cannot work with that it is invalid.", Source: at("server/tools#error-handling"),
+		Apply: all(
+			refusing("tools/call", server.InvalidParams, fitting(holdsWide, "arguments", "text")),
+			refusing("prompts/get", server.InvalidParams, fitting(holdsWide, "arguments", "arg1")),
+		),
+	},
+	{
+		ID: "families.long-text-refused", Summary: "Texts of more than 100000 characters are refused, by the tool echo in its result and by prompts with -32602.",
+		Why: "A server may limit what it works with.", Source: at("server/tools#security-considerations"),
+		Apply: all(
+			wrapping("tools/call", server.Named("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if len(param(r, "arguments", "text")) > 100_000 {
+					return object{"content": textOf("This text is too long"), "isError": true}, nil
+				}
+				return next(ctx, r)
+			})),
+			refusing("prompts/get", server.InvalidParams, fitting(func(s string) bool { return len(s) > 100_000 }, "arguments", "arg1")),
+		),
+	},
+	{
+		ID: "families.long-text-cut", Summary: "The tool echo gives back no more than 1000 characters.",
+		Why: "What a tool makes of its arguments is its own affair.", Source: at("server/tools#tool-result"),
+		Apply: blocks("echo", func(block object) {
+			if text, ok := block["text"].(string); ok && len(text) > 1000 {
+				block["text"] = strings.ToValidUTF8(text[:1000], "") + "…"
+			}
+		}),
+	},
+}
+
+func holdsWide(text string) bool {
+	return strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
+}
+
+// emptyForNone leaves out arguments that are null or an empty array.
+func emptyForNone(method string) apply {
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if items, ok := r.Params["arguments"].(list); r.Params["arguments"] == nil || ok && len(items) == 0 {
+			delete(r.Params, "arguments")
+		}
+		return next(ctx, r)
+	})
+}

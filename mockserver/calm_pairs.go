@@ -1,0 +1,140 @@
+package mockserver
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// inTurn serves calls of tools one after the other, those of one key.
+func inTurn(key func(r *server.Request) any) apply {
+	return func(o *server.Options) {
+		var turns sync.Map
+		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			r.Detach()
+			v, _ := turns.LoadOrStore(key(r), make(chan struct{}, 1))
+			turn := v.(chan struct{})
+			select {
+			case turn <- struct{}{}:
+				defer func() { <-turn }()
+				return next(ctx, r)
+			case <-ctx.Done():
+				return server.NoAnswer, nil
+			}
+		})(o)
+	}
+}
+
+// fewSessions bounds how many sessions there are at a time.
+func fewSessions(most int, status int) apply {
+	return func(o *server.Options) {
+		var open sync.Map
+		all(refusingHTTP(status, func(r *http.Request) bool {
+			if posted(r).Kind != wire.Request || posted(r).Method != "initialize" || idOf(r) != "" {
+				return false
+			}
+			n := 0
+			open.Range(func(any, any) bool { n++; return true })
+			return n >= most
+		}), peeking(), ready(func(s *server.Session) { open.Store(s.ID, true) }),
+			replying(server.DeletedSession, func(r *server.Reply) { open.Delete(r.Session.ID) }))(o)
+	}
+}
+
+// oneSession ends a session when another one begins.
+func oneSession(o *server.Options) {
+	var ended sync.Map
+	ready(func(s *server.Session) {
+		for _, other := range others(s) {
+			ended.Store(other.ID, true)
+		}
+	})(o)
+	refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+		_, gone := ended.Load(idOf(r))
+		return gone && idOf(r) != ""
+	})(o)
+}
+
+// displacedListening ends the listening stream of a session when it opens another one.
+func displacedListening(o *server.Options) {
+	var open sync.Map
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := idOf(r)
+		if r.Method != http.MethodGet || id == "" || r.Header.Get("Last-Event-Id") != "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, stop := context.WithCancel(r.Context())
+		defer stop()
+		if before, there := open.Swap(id, stop); there {
+			before.(context.CancelFunc)()
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})(o)
+}
+
+// pairOddities are legal ways to deal with two of something.
+var pairOddities = []Oddity{
+	{
+		ID: "resources.shared", Summary: "All sessions share a resource that changes, and each that has subscribed to it is told.",
+		Why: "Whose change it was is not said.", Source: at("server/resources#subscriptions"), Transports: overBothHTTP, Changes: "resources",
+		Apply: sharedResource,
+	},
+	{
+		ID: "resources.subscribed-twice-refused", Summary: "A second subscription to the same resource is refused.",
+		Why: "A request can be refused for reasons of its own.", Source: at("server/resources#subscriptions"),
+		Apply: refusing("resources/subscribe", server.InvalidRequest, func(r *server.Request) bool {
+			return slices.Contains(r.Session.Subscriptions(), member(r.Params, "uri"))
+		}),
+	},
+	{
+		ID: "tools.shared", Summary: "All sessions share the list of tools, and each is told when it changes.",
+		Why: "Servers that declared listChanged should tell; whose change it was is not said.", Source: at("server/tools#list-changed-notification"), Transports: overBothHTTP, Changes: "tools",
+		Apply: sharedTools(func(*server.Session) bool { return true }),
+	},
+	{
+		ID: "tools.calls-in-turn", Summary: "The calls of a session are served one after the other.",
+		Why: "No sentence obliges a server to serve calls at the same time.", Source: at("server/tools#calling-tools"), Changes: "calls", Untried: []string{"*"},
+		Apply: inTurn(func(r *server.Request) any { return r.Session }),
+	},
+	{
+		ID: "tools.calls-of-all-in-turn", Summary: "The calls of all sessions are served one after the other.",
+		Why: "No sentence obliges a server to serve calls at the same time.", Source: at("server/tools#calling-tools"), Changes: "calls", Untried: []string{"*"}, Transports: overBothHTTP,
+		Apply: inTurn(func(*server.Request) any { return nil }),
+	},
+	{
+		ID: "tools.one-call", Summary: "A call is refused while another one of the session is served.",
+		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"), Changes: "calls", Untried: []string{"*"},
+		Apply: beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+			if n > 1 {
+				return nil, &wire.Error{Code: -32000, Message: "Another call is being served"}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "http.few-sessions-503", Summary: "Beyond three sessions, initialize is refused with 503.",
+		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Apply: fewSessions(3, http.StatusServiceUnavailable),
+	},
+	{
+		ID: "http.few-sessions-400", Summary: "Beyond one session, initialize is refused with 400, until that one has ended.",
+		Why: "A server can handle several connections, and need not.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Apply: fewSessions(1, http.StatusBadRequest),
+	},
+	{
+		ID: "http.one-session", Summary: "A session ends when another one begins.",
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Apply: oneSession,
+	},
+	{
+		ID: "http.second-get-displaces", Summary: "A second listening stream of a session ends the first.",
+		Why: "The server MAY close the SSE stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Transports: overHTTP, Changes: "listening",
+		Untried: []string{"*"},
+		Apply:   displacedListening,
+	},
+}

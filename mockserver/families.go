@@ -1,0 +1,446 @@
+package mockserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// digits is the JSON text of a string that reads like a whole number of some length.
+var digits = regexp.MustCompile(`^"[1-9]\d{5,}"$`)
+
+// noName is the plain name of what does not exist.
+const noName = "mcpconform-no-such-name"
+
+// renamed changes the ids of responses, given as JSON text.
+func renamed(change func(id string) any) apply {
+	return responses("*", func(out *server.Outgoing) {
+		id := out.Answers.ID.String()
+		if changed := change(id); changed != any(id) {
+			out.Message["id"] = changed
+			out.Raw = nil
+		}
+	})
+}
+
+// param returns a string among the params of a request.
+func param(r *server.Request, path ...string) string {
+	s, _ := wire.At(r.Params, path...).(string)
+	return s
+}
+
+// fitting fits requests one of whose params is a string that fits.
+func fitting(fits func(s string) bool, path ...string) func(r *server.Request) bool {
+	return func(r *server.Request) bool {
+		s, ok := wire.At(r.Params, path...).(string)
+		return ok && fits(s)
+	}
+}
+
+func equal(want ...string) func(string) bool {
+	return func(s string) bool { return slices.Contains(want, s) }
+}
+
+func holding(part string) func(string) bool {
+	return func(s string) bool { return strings.Contains(s, part) }
+}
+
+// ofType fits requests one of whose params has a JSON type.
+func ofType(name string, path ...string) func(r *server.Request) bool {
+	return func(r *server.Request) bool {
+		holder, _ := wire.At(r.Params, path[:len(path)-1]...).(object)
+		v, there := holder[path[len(path)-1]]
+		return there && wire.TypeName(v) == name
+	}
+}
+
+// noRegexp reports whether a text is not a regular expression.
+func noRegexp(s string) bool {
+	_, err := regexp.Compile(s)
+	return err != nil
+}
+
+// respelled refuses messages whose bytes fit.
+func respelled(fits func(raw []byte) bool) apply {
+	return inbound(func(raw []byte) []byte {
+		if m := wire.Parse(raw); m.Kind == wire.Request && m.ID.Usable() && fits(raw) {
+			return []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"method":1}`)
+		}
+		return raw
+	})
+}
+
+// trimmed changes the methods of requests.
+func trimmed(change func(method string) string) apply {
+	return inbound(func(raw []byte) []byte {
+		m := wire.Parse(raw)
+		if m.Kind != wire.Request || change(m.Method) == m.Method {
+			return raw
+		}
+		name, err := json.Marshal(m.Method)
+		other, otherErr := json.Marshal(change(m.Method))
+		if err != nil || otherErr != nil {
+			return raw
+		}
+		return bytes.Replace(raw, append([]byte(`"method":`), name...), append([]byte(`"method":`), other...), 1)
+	})
+}
+
+// latin reads the bytes of a text as ISO 8859-1.
+func latin(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		b.WriteRune(rune(c))
+	}
+	return b.String()
+}
+
+// familyFaults do not show with the plain stimulus, but with another member of its family
+// (docs/families.md).
+var familyFaults = []Fault{
+	{
+		ID: "base.id-digits-as-number", Requirement: "base.response.id-type-echo", Form: ByValue,
+		Summary:    "String ids of six digits and more come back as numbers.",
+		Collateral: []string{"base.request.string-id-served", "base.response.present", "base.response.id-echo", "base.response.only-to-requests"},
+		Apply: renamed(func(id string) any {
+			if digits.MatchString(id) {
+				return json.Number(strings.TrimLeft(strings.Trim(id, `"`), "0"))
+			}
+			return id
+		}),
+	},
+	{
+		ID: "base.id-trimmed", Requirement: "base.request.string-id-served", Form: ByValue,
+		Summary:    "String ids come back without the blanks around them.",
+		Collateral: []string{"base.response.present", "base.response.once", "base.response.only-to-requests", "base.response.id-echo"},
+		Apply: renamed(func(id string) any {
+			if s := strings.Trim(id, `"`); strings.HasPrefix(id, `"`) && strings.TrimSpace(s) != s {
+				return strings.TrimSpace(s)
+			}
+			return id
+		}),
+	},
+	{
+		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Form: ByValue,
+		Summary: "A request whose id is the name of a member that every JavaScript object has is refused.",
+		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return r.ID.String() == `"constructor"` }),
+	},
+	{
+		ID: "base.negative-id-refused", Requirement: "base.request.integer-id-served", Form: ByValue,
+		Summary: "A request with a negative id is refused.",
+		Apply:   refusing("*", server.InvalidRequest, func(r *server.Request) bool { return strings.HasPrefix(r.ID.String(), "-") }),
+	},
+	{
+		ID: "base.id-beyond-31-bits-refused", Requirement: "base.request.integer-id-served", Form: ByValue,
+		Summary: "A request whose id does not fit into 32 bits with a sign is refused.",
+		Apply: refusing("*", server.InvalidRequest, func(r *server.Request) bool {
+			n, err := strconv.ParseInt(r.ID.String(), 10, 64)
+			return err == nil && int64(int32(n)) != n
+		}),
+	},
+	{
+		ID: "base.method-trimmed", Requirement: "base.error.method-not-found", Form: ByValue,
+		Summary: "Blanks around the name of a method are ignored.",
+		Apply:   trimmed(strings.TrimSpace),
+	},
+	{
+		ID: "base.method-slash", Requirement: "base.error.method-not-found", Form: ByValue,
+		Summary: "A slash behind the name of a method is ignored.",
+		Apply:   trimmed(func(method string) string { return strings.TrimSuffix(method, "/") }),
+	},
+	{
+		ID: "base.method-inherited", Requirement: "base.error.method-not-found", Form: ByValue,
+		Summary: "A method with the name of a member that every JavaScript object has is refused with -32603.",
+		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return r.Method == "toString" }),
+	},
+	{
+		ID: "base.method-long", Requirement: "base.error.method-not-found", Form: ByValue,
+		Summary: "A method with a name of more than 1000 characters is refused with -32603.",
+		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return len(r.Method) > 1000 }),
+	},
+	{
+		ID: "base.order-of-members", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary: "Requests that do not begin with the member jsonrpc are refused.",
+		Apply: respelled(func(raw []byte) bool {
+			return !bytes.HasPrefix(bytes.ReplaceAll(bytes.TrimSpace(raw), []byte(" "), nil), []byte(`{"jsonrpc"`)) && bytes.Contains(raw, []byte("mcpconform spelling"))
+		}),
+	},
+	{
+		ID: "base.blanks-refused", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary: "Requests with a blank before a colon are refused.",
+		Apply:   respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`" :`)) }),
+	},
+	{
+		ID: "base.trailing-blanks-refused", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary: "Requests with white space behind the last brace are refused, as by a reader that wants the newline there.",
+		Apply:   respelled(func(raw []byte) bool { return bytes.HasSuffix(raw, []byte("\t")) }),
+	},
+	{
+		ID: "base.escapes-refused", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary: "Requests in which the name of a member has an escape are refused.",
+		Apply:   respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`\u0069d":`)) }),
+	},
+	{
+		ID: "base.null-for-name", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "The call of a tool whose name is null is refused with -32603.",
+		Apply:   refusing("tools/call", server.InternalError, ofType("null", "name")),
+	},
+	{
+		ID: "base.array-for-uri", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "A resources/read whose URI is an array is refused with -32603.",
+		Apply:   refusing("resources/read", server.InternalError, ofType("an array", "uri")),
+	},
+	{
+		ID: "base.object-for-cursor", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "A list request whose cursor is an object is refused with -32603.",
+		Apply:   refusing("tools/list", server.InternalError, ofType("an object", "cursor")),
+	},
+	{
+		ID: "base.params-null-code", Requirement: "base.error.invalid-request", Form: ByValue,
+		Summary: "A request whose params are null is refused with -32603.",
+		Apply: all(
+			inbound(func(raw []byte) []byte {
+				return bytes.Replace(raw, []byte(`"params":null`), []byte(`"params":{"mcpconform-null":true}`), 1)
+			}),
+			refusing("*", server.InternalError, func(r *server.Request) bool { return r.Params["mcpconform-null"] == true }),
+		),
+	},
+	{
+		ID: "meta.inherited-refused", Requirement: "meta.attach.request", Form: ByValue,
+		Summary: "A _meta with the name of a member that every JavaScript object has is refused.",
+		Apply:   refusing("*", server.InternalError, func(r *server.Request) bool { return wire.At(r.Params, "_meta", "constructor") != nil }),
+	},
+	{
+		ID: "meta.empty-refused", Requirement: "meta.attach.request", Form: ByValue,
+		Summary: "A request with an empty _meta is refused.",
+		Apply: refusing("ping", server.InvalidParams, func(r *server.Request) bool {
+			meta, ok := r.Params["_meta"].(object)
+			return ok && len(meta) == 0
+		}),
+	},
+	{
+		ID: "tools.name-prefix-served", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
+		Summary: "The call of a tool whose name only begins like a known one gets a result.",
+		Apply:   answering("tools/call", object{"content": textOf("")}, fitting(func(s string) bool { return strings.HasSuffix(s, "/mcpconform") }, "name")),
+	},
+	{
+		ID: "tools.name-cut-at-null", Requirement: "tools.error.unknown-tool-protocol-error", Form: ByValue,
+		Summary: "The name of a tool is read up to a null character.",
+		Apply:   answering("tools/call", object{"content": textOf("")}, fitting(holding("\x00"), "name")),
+	},
+	{
+		ID: "tools.name-regular-expression", Requirement: "tools.error.unknown-tool-code", Form: ByValue,
+		Summary: "The call of a tool whose name is not a regular expression is refused with -32603.",
+		Apply:   refusing("tools/call", server.InternalError, fitting(noRegexp, "name")),
+	},
+	{
+		ID: "tools.name-empty", Requirement: "tools.error.unknown-tool-code", Form: ByValue,
+		Summary: "The call of a tool with an empty name is refused with -32601.",
+		Apply:   refusing("tools/call", server.MethodNotFound, fitting(equal(""), "name")),
+	},
+	{
+		ID: "tools.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "The tool echo gives back texts as if their bytes were ISO 8859-1.",
+		Apply: blocks("echo", func(block object) {
+			if text, ok := block["text"].(string); ok {
+				block["text"] = latin(text)
+			}
+		}),
+	},
+	{
+		ID: "tools.text-beyond-basic-plane", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "The tool echo puts U+FFFD in the place of each unit of what UTF-16 writes as a surrogate pair.",
+		Apply: blocks("echo", func(block object) {
+			if text, ok := block["text"].(string); ok {
+				block["text"] = regexp.MustCompile(`[^\x{0000}-\x{FFFF}]`).ReplaceAllString(text, "\ufffd\ufffd")
+			}
+		}),
+	},
+	{
+		ID: "prompts.name-empty", Requirement: "prompts.error.invalid-name-code", Form: ByValue,
+		Summary: "A prompts/get with an empty name gets the first prompt.",
+		Apply:   answering("prompts/get", object{"messages": list{}}, fitting(equal(""), "name")),
+	},
+	{
+		ID: "prompts.name-path", Requirement: "prompts.error.invalid-name-code", Form: ByValue,
+		Summary: "A prompts/get whose name leads out of a folder is refused with -32603.",
+		Apply:   refusing("prompts/get", server.InternalError, fitting(holding(".."), "name")),
+	},
+	{
+		ID: "prompts.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "Prompts hold their arguments as if their bytes were ISO 8859-1.",
+		Apply: wrapping("prompts/get", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if arguments, ok := r.Params["arguments"].(object); ok {
+				for name, v := range arguments {
+					if text, ok := v.(string); ok && !strings.Contains(text, "://") {
+						arguments[name] = latin(text)
+					}
+				}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "completion.value-regular-expression", Requirement: "completion.answered", Form: ByValue,
+		Summary: "A value that is not a regular expression is refused with -32603.",
+		Apply:   refusing("completion/complete", server.InternalError, fitting(noRegexp, "argument", "value")),
+	},
+	{
+		ID: "completion.value-number", Requirement: "completion.answered", Form: ByValue,
+		Summary: "A value that reads like a number beyond all limits is refused with -32603.",
+		Apply:   refusing("completion/complete", server.InternalError, fitting(equal("1e400"), "argument", "value")),
+	},
+	{
+		ID: "completion.inherited-name", Requirement: "completion.error.invalid-prompt-code", Form: ByValue,
+		Summary: "Completion for a prompt with the name of a member that every JavaScript object has is refused with -32603.",
+		Apply:   refusing("completion/complete", server.InternalError, fitting(equal("constructor"), "ref", "name")),
+	},
+	{
+		ID: "prompts.text-outside-ascii-refused", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "A prompt with an argument outside ASCII is refused with -32603.",
+		Apply:   refusing("prompts/get", server.InternalError, fitting(holdsWide, "arguments", "arg1")),
+	},
+	{
+		ID: "resources.underscore-as-wildcard", Requirement: "resources.security.validate-uris", Form: ByValue,
+		Summary: "An underscore in the text of a template stands for any character.",
+		Apply: offering(func(c *server.Catalogue) {
+			c.Templates = append(c.Templates, templateOf("test://daily_notes/{id}", regexp.MustCompile("^test://daily.notes/(.+)$"), "id"))
+		}),
+	},
+	{
+		ID: "resources.urn-code", Requirement: "resources.error.not-found-code", Form: ByValue,
+		Summary: "A URI without two slashes is refused with -32603.",
+		Apply: refusing("resources/read", server.InternalError, fitting(func(s string) bool {
+			return !strings.Contains(s, "://") && strings.HasPrefix(s, "urn:")
+		}, "uri")),
+	},
+	{
+		ID: "resources.encoding-code", Requirement: "resources.error.not-found-code", Form: ByValue,
+		Summary: "A URI whose percent-encoding is not that of UTF-8 is refused with -32603.",
+		Apply:   refusing("resources/read", server.InternalError, fitting(holding("%FF"), "uri")),
+	},
+	{
+		ID: "pagination.cursor-of-null", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		Summary: "A cursor that is null in base64 is refused with -32603.",
+		Apply:   refusing("prompts/list", server.InternalError, fitting(equal("bnVsbA=="), "cursor")),
+	},
+	{
+		ID: "pagination.cursor-negative", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		Summary: "A cursor that is a negative number is refused with -32603.",
+		Apply:   refusing("resources/list", server.InternalError, fitting(equal("-1"), "cursor")),
+	},
+	{
+		ID: "logging.level-trimmed", Requirement: "logging.error.invalid-level-code", Form: ByValue,
+		Summary: "Blanks behind a log level are ignored.",
+		Apply:   answering("logging/setLevel", object{}, fitting(equal("info "), "level")),
+	},
+	{
+		ID: "logging.level-number", Requirement: "logging.error.invalid-level-code", Form: ByValue,
+		Summary: "The number of a log level is accepted for its name.",
+		Apply:   answering("logging/setLevel", object{}, fitting(equal("3"), "level")),
+	},
+	{
+		ID: "progress.token-32-bits", Requirement: "progress.token.active-request", Form: ByValue,
+		Summary:    "Progress tokens that are numbers are cut to 32 bits.",
+		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "progress.token.echo"},
+		Apply: params(progressed, func(params object) {
+			if token, ok := params["progressToken"].(json.Number); ok {
+				if n, err := token.Int64(); err == nil && n > 1<<31-1 {
+					params["progressToken"] = int32(n)
+				}
+			}
+		}),
+	},
+	{
+		ID: "progress.inherited-token-refused", Requirement: "progress.token.any-means", Form: ByValue,
+		Summary: "A request whose progress token is the name of a member that every JavaScript object has is refused.",
+		Apply: refusing("*", server.InternalError, func(r *server.Request) bool {
+			return wire.At(r.Params, "_meta", "progressToken") == "__proto__"
+		}),
+	},
+	{
+		ID: "http.charset-quoted-refused", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
+		Summary: "A Content-Type whose charset stands in quotes is refused with 415.",
+		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+			return strings.Contains(r.Header.Get("Content-Type"), `"`)
+		}),
+	},
+	{
+		ID: "http.content-type-case", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
+		Summary: "A Content-Type in another case is refused with 415.",
+		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+			return strings.Contains(r.Header.Get("Content-Type"), "JSON")
+		}),
+	},
+	{
+		ID: "http.accept-tabs", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		Summary: "An Accept header with a tab before a comma is refused with 406.",
+		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), "\t")
+		}),
+	},
+	{
+		ID: "http.accept-anything-refused", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		Summary: "An Accept header that names */* besides is refused with 406.",
+		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), "*/*")
+		}),
+	},
+	{
+		ID: "http.origin-suffix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
+		Summary:    "An Origin that ends like a trusted one is trusted.",
+		Collateral: []string{"http.server.origin-every-request"},
+		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasSuffix(origin(r), "localhost") }),
+	},
+	{
+		ID: "http.version-without-hyphens", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP, Form: ByValue,
+		Summary: "MCP-Protocol-Version may have the date of a version in another form.",
+		Apply: passing(server.BadVersionHeader, func(r *server.Reply) bool {
+			return r.Request.Header.Get(versionHeader) == "20250618"
+		}),
+	},
+	{
+		ID: "stdio.null-in-array-kills", Requirement: "stdio.server.survives-non-message", Transports: stdio, Form: ByValue,
+		Summary: "An array of null ends the process.",
+		Apply:   dying(func(line []byte) bool { return string(line) == "[null]" }),
+	},
+	{
+		ID: "stdio.half-pair-kills", Requirement: "base.error.parse-survive", Transports: stdio, Form: ByValue,
+		Summary: "A line with half a surrogate pair ends the process, as when it is written to a log.",
+		Apply:   dying(func(line []byte) bool { return bytes.Contains(line, []byte(`\ud83d"`)) }),
+	},
+	{
+		ID: "stdio.cut-escape-kills", Requirement: "base.error.parse-survive", Transports: stdio, Form: ByValue,
+		Summary: "A line that is cut off in an escape ends the process.",
+		Apply:   dying(func(line []byte) bool { return bytes.HasSuffix(line, []byte(`\u00`)) }),
+	},
+	{
+		ID: "stdio.byte-order-mark-kills", Requirement: "stdio.server.survives-invalid-json", Transports: stdio, Form: ByValue,
+		Summary: "A line that begins with a byte order mark ends the process.",
+		Apply:   dying(func(line []byte) bool { return bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) }),
+	},
+	{
+		ID: "stdio.surrogate-bytes-kill", Requirement: "stdio.server.survives-invalid-utf8", Transports: stdio, Form: ByValue,
+		Summary: "A line with the bytes of a surrogate ends the process.",
+		Apply:   dying(func(line []byte) bool { return bytes.Contains(line, []byte("\xed\xa0\x80")) }),
+	},
+	{
+		ID: "http.cut-body-accepted", Requirement: "http.server.survives-bad-body", Transports: overHTTP, Form: ByValue,
+		Summary: "A body that is cut off in a string is answered with 202.",
+		Apply: all(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if bytes.HasSuffix(posted(r).Raw, []byte("notifications/mcpconf")) {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}), peeking()),
+	},
+}

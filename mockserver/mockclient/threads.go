@@ -1,0 +1,457 @@
+package mockclient
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+const framed = "exchange/frames"
+
+// threadFaults were reported to the authors of real clients. Each names the thread.
+var threadFaults = []Fault{
+	{
+		// https://github.com/profullstack/sh1pt/issues/705
+		ID: "http.lines-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-crlf",
+		Summary: "An event whose data comes in several lines ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, ",\n\"")
+		}),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/simonx1/ruby-mcp-client/pull/159
+		ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: elicitation,
+		Summary: "An elicitation is answered by a notification that the client invented.",
+		Apply: replying("elicitation/create", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
+			return []outgoing{{Raw: client.Marshal(object{
+				"jsonrpc": "2.0", "method": "elicitation/response", "params": object{"elicitationId": m.ID.String(), "result": m.Result},
+			})}}
+		}),
+	},
+	{
+		// https://github.com/simonx1/ruby-mcp-client/pull/162
+		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/delete", Form: mockserver.ByValue,
+		Summary: "A session id that holds more than letters, digits, hyphens and underscores is not sent back.",
+		Apply: func(c *client.Standalone) {
+			var raw *transport.HTTPConn
+			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			sending(later, func(_ *wire.Message, out outgoing) []outgoing {
+				if raw != nil && strings.ContainsFunc(raw.SessionID(), func(r rune) bool {
+					return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+				}) {
+					out.Header = http.Header{"Mcp-Session-Id": nil}
+				}
+				return []outgoing{out}
+			})(c)
+		},
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/1672
+		ID: "http.empty-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		Summary: "An event that has an id and no data ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.HasID && len(e.Raw) == 0
+		}),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/langchain4j/langchain4j/issues/3697
+		ID: "http.data-in-data-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		Summary: "The text data: within a message on an event stream ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && containsText(e, "data:")
+		}),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
+		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream", Form: mockserver.InSequence,
+		Summary: "A resumed stream that is cut before its first event is resumed without Last-Event-ID.",
+		Apply: changing(func(o *client.Options) {
+			resume, resumed := o.Resuming, ""
+			o.Resuming = func(last string) (string, bool) {
+				if last != "" && last == resumed {
+					last = ""
+				}
+				resumed = last
+				return resume(last)
+			}
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/issues/1136
+		ID: "http.unicode-lines-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		Summary: "A line separator of Unicode in the data of an event ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && slices.ContainsFunc([]string{"\u2028", "\u2029", "\u0085"}, func(s string) bool { return containsText(e, s) })
+		}),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
+		ID: "stdio.paragraph-separator-death", Requirement: "stdio.message.only-newline-delimits", Transports: overStdio, Scenario: framed, Form: mockserver.ByValue,
+		Summary:    "A paragraph separator of Unicode within a message ends the client.",
+		Apply:      dyingOf("\u2029"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/vercel/ai/pull/15701
+		ID: "ping.unknown", Requirement: "ping.response-prompt", Scenario: requests,
+		Summary: "A ping is refused as an unknown method.",
+		Apply: replying("ping", func(_ *wire.Event, m *wire.Message, _ outgoing) []outgoing {
+			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"error":{"code":-32601,"message":"Method not found"}}`)}}
+		}),
+		Collateral: []string{"ping.either-side"},
+	},
+	{
+		// https://github.com/vercel/ai/pull/16353
+		ID: "logging.message-death", Requirement: "logging.message.logger-optional", Scenario: plainContent,
+		Summary:    "A log message ends the client.",
+		Apply:      dyingOf("notifications/message"),
+		Collateral: []string{"logging.default.server-decides"},
+	},
+	{
+		// https://github.com/langchain4j/langchain4j/issues/4282
+		ID: "resources.template-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results", Form: mockserver.ByValue,
+		Summary: "A member of a resource template that the client does not know ends it.",
+		Apply:   dyingOfMember("resourceTemplates", "uriTemplate", "name", "title", "description", "mimeType", "annotations", "_meta"),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/issues/76
+		ID: "lifecycle.server-info-closed", Requirement: "base.response.result-open", Scenario: "exchange/open-results", Form: mockserver.ByValue,
+		Summary: "A member of serverInfo that the client does not know ends it.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && unknownMember(wire.At(e.Msg.Result, "serverInfo"), "name", "title", "version")
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/issues/748
+		ID: "http.accepted-typed-death", Requirement: "http.client.accepted", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		Summary: "202 with a Content-Type ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusAccepted && e.HTTP.Header.Get("Content-Type") != ""
+		}),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/vercel/ai/issues/14413
+		ID: "http.version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true, Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		Summary: "MCP-Protocol-Version is that of the client although an older one was negotiated.",
+		Apply: all(
+			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
+			headers(later, "Mcp-Protocol-Version", client.Version),
+		),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/pull/684
+		ID: "http.get-version-not-lowered", Requirement: "http.client.version-header-negotiated", WarnOnly: true, Transports: overHTTP, Scenario: "lifecycle/older-version", Form: mockserver.ByValue,
+		Summary: "MCP-Protocol-Version of the GET is that of the client although an older one was negotiated.",
+		Apply: all(
+			func(c *client.Standalone) { c.Versions = []string{"2025-03-26", "2024-11-05"} },
+			fields(http.MethodGet, "Mcp-Protocol-Version", "Mcp-Protocol-Version: "+client.Version),
+		),
+	},
+	{
+		// https://github.com/BaseIntelligence/bounty-challenge/issues/6313
+		ID: "base.ids-alike", Requirement: "base.response.id-type-echo", Scenario: requests, Form: mockserver.AtOnce,
+		Summary: "Two open requests whose ids differ in their type alone are both answered with the id of the later one.",
+		Apply: all(wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if !m.IsResponse() {
+					return []outgoing{out}
+				}
+				if last := conn.Log().Conversation().Resembling(wire.Server, m.ID); last != nil {
+					out.Raw = bytes.Replace(out.Raw, []byte(m.ID.String()), []byte(last.Request.Msg.ID.String()), 1)
+				}
+				return []outgoing{out}
+			}}
+		}), pausing(answers, 20*time.Millisecond)),
+		Collateral: []string{"base.response.once", "base.response.present"},
+	},
+	{
+		// https://github.com/modelcontextprotocol/typescript-sdk/issues/966
+		ID: "elicitation.content-null", Requirement: "schema.elicit-result", Scenario: "acts/elicitation",
+		Summary: "The content of an elicitation that was declined is null.",
+		Apply: amending("elicitation/create", func(r object) {
+			if r["action"] != "accept" {
+				r["content"] = nil
+			}
+		}),
+		Collateral: []string{"elicitation.content.only-with-accept"},
+	},
+	{
+		// https://github.com/opensolon/solon-ai/issues/58
+		ID: "tools.schema-keyword-death", Requirement: "tools.input-schema.any-keyword", Scenario: "lists/schemas", Form: mockserver.ByValue,
+		Summary: "additionalProperties that is an object in the schema of a tool ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			tools, _ := wire.At(message(e).Result, "tools").(list)
+			return slices.ContainsFunc(tools, func(tool any) bool {
+				_, in := wire.At(tool, "inputSchema", "additionalProperties").(object)
+				_, out := wire.At(tool, "outputSchema", "additionalProperties").(object)
+				return in || out
+			})
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/rust-sdk/pull/361
+		ID: "progress.counts-only", Requirement: "progress.value-float", Scenario: "features/progress",
+		Summary: "Progress that is not a count ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			value, ok := number(wire.At(message(e).Params, "progress"))
+			return ok && (value < 0 || value > math.MaxUint32 || value != math.Trunc(value))
+		}),
+		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
+	},
+	{
+		// https://github.com/Kuadrant/mcp-gateway/issues/813
+		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/lost-session", Form: mockserver.BySession,
+		Summary: "The GET in a new session names the session that was lost.",
+		Apply: func(c *client.Standalone) {
+			var first atomic.Pointer[string]
+			heads(func(h *head) {
+				if id := h.get("Mcp-Session-Id"); id != "" {
+					first.CompareAndSwap(nil, &id)
+				}
+				if h.method() == http.MethodGet && first.Load() != nil {
+					h.set("Mcp-Session-Id", "Mcp-Session-Id: "+*first.Load())
+				}
+			})(c)
+		},
+	},
+	{
+		// https://github.com/google-antigravity/antigravity-cli/issues/510
+		ID: "roots.not-encoded", Requirement: "schema.list-roots-result", Scenario: "acts/root-folder", Form: mockserver.ByValue,
+		Summary: "A root whose path holds characters beyond ASCII is listed with them as they are.",
+		Apply:   replacing(results, "%C3%A9", "é"),
+	},
+	{
+		// https://github.com/kirodotdev/Kiro/issues/8960
+		ID: "tools.link-death", Requirement: "tools.result.resource-links", Scenario: plainContent,
+		Summary: "A link to a resource in the result of a tool ends the client.",
+		Apply:   dyingOf(`"resource_link"`),
+	},
+	{
+		// https://github.com/simonx1/ruby-mcp-client/pull/178
+		ID: "time.sent-again", Requirement: "lifecycle.timeout.cancel", Scenario: silence,
+		Summary: "A request that is given up is sent again and not cancelled.",
+		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if m.Method != "notifications/cancelled" {
+					return []outgoing{out}
+				}
+				for _, e := range conn.Log().Events() {
+					if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Kind == wire.Request &&
+						string(client.Marshal(wire.At(m.Params, "requestId"))) == e.Msg.ID.String() {
+						return []outgoing{{Raw: bytes.Replace(e.Raw, []byte(e.Msg.ID.String()), []byte(`"again-`+e.Msg.ID.String()+`"`), 1)}}
+					}
+				}
+				return nil
+			}}
+		})),
+	},
+	{
+		// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
+		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		Summary:    "A field of an event stream without a blank behind its colon ends the client.",
+		Apply:      dyingOfBytes("\ndata:{"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/FellouAI/eko/pull/287
+		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
+		Summary:    "Lines of an event stream that end in CR alone end the client.",
+		Apply:      dyingOfBytes("\rdata:", "}\r\r"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
+		ID: "http.stream-type-death", Requirement: "http.client.sse-answer", Transports: overHTTP, Scenario: "http/sse-answers", Form: mockserver.ByValue,
+		Summary: "A Content-Type of an event stream that is not spelled text/event-stream ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			if e.Kind != wire.KindHTTPResponse {
+				return false
+			}
+			field := e.HTTP.Header.Get("Content-Type")
+			return strings.HasPrefix(strings.ToLower(field), "text/event-stream") && field != "text/event-stream"
+		}),
+		Collateral: []string{"http.server.event-ids"},
+	},
+	{
+		// https://github.com/punkpeye/mcp-remote/issues/155
+		ID: "ping.once", Requirement: "base.response.present", Scenario: requests, Form: mockserver.InSequence,
+		Summary: "Only the first ping is answered.",
+		Apply: func(c *client.Standalone) {
+			answered := false
+			replying("ping", func(_ *wire.Event, _ *wire.Message, out outgoing) []outgoing {
+				if answered {
+					return nil
+				}
+				answered = true
+				return []outgoing{out}
+			})(c)
+		},
+		Collateral: []string{"base.params.omitted", "base.request.string-id-served"},
+	},
+	{
+		// https://github.com/open-octo/octo-agent/pull/2026
+		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: plainContent, Form: mockserver.InSequence,
+		Summary: "News of changed tools that come while a request of the client is open end the client.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
+				return message(e).Method == "notifications/tools/list_changed" &&
+					slices.ContainsFunc(conn.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
+						return x.From() == wire.Client && x.Request.Seq < e.Seq && (x.Response == nil || x.Response.Seq > e.Seq)
+					})
+			}}
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428
+		ID: "tools.structured-error-death", Requirement: "tools.result.structured-or-unstructured", Scenario: "content/failed-tool", Form: mockserver.ByValue,
+		Summary: "A tool error with structured content ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return wire.At(message(e).Result, "isError") == true && wire.At(message(e).Result, "structuredContent") != nil
+		}),
+	},
+	{
+		// https://github.com/assistant-ui/assistant-ui/pull/5341
+		ID: "elicitation.booleans-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation, Form: mockserver.ByValue,
+		Summary: "Booleans are submitted as text.",
+		Apply: amending("elicitation/create", func(r object) {
+			content, _ := r["content"].(object)
+			for name, value := range content {
+				if value, ok := value.(bool); ok {
+					content[name] = map[bool]string{true: "true", false: "false"}[value]
+				}
+			}
+		}),
+		Collateral: []string{"elicitation.security.validate-content"},
+	},
+	{
+		// https://github.com/PrefectHQ/fastmcp/issues/1565
+		ID: "elicitation.enum-as-text", Requirement: "elicitation.content.matches-schema", Scenario: elicitation, Form: mockserver.ByValue,
+		Summary: "Any text is submitted where the schema names values.",
+		Apply: changing(func(o *client.Options) {
+			const method = "elicitation/create"
+			serve := o.Answers[method]
+			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+				result, rpcErr := serve(ctx, params)
+				content, _ := wire.At(result, "content").(object)
+				for name := range content {
+					if wire.At(params, "requestedSchema", "properties", name, "enum") != nil {
+						content[name] = "some text"
+					}
+				}
+				return result, rpcErr
+			}
+		}),
+		Collateral: []string{"elicitation.security.validate-content"},
+	},
+	{
+		// https://github.com/mark3labs/mcp-go/issues/61
+		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: framed,
+		Summary:    "A line of an event stream that is longer than 64 KiB ends the client.",
+		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10 }),
+		Collateral: []string{"base.response.present"},
+	},
+}
+
+// message returns the message of an event, or an empty one.
+func message(e *wire.Event) *wire.Message {
+	if e.Kind != wire.KindMessage {
+		return new(wire.Message)
+	}
+	return e.Msg
+}
+
+func number(v any) (float64, bool) {
+	n, ok := v.(interface{ Float64() (float64, error) })
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// replying replaces the answers to requests of a method.
+func replying(method string, hook func(request *wire.Event, m *wire.Message, out outgoing) []outgoing) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+			if m.IsResponse() {
+				if x := conn.Log().Conversation().Newest(wire.Server, m.ID); x != nil && x.Method() == method {
+					return hook(x.Request, m, out)
+				}
+			}
+			return []outgoing{out}
+		}}
+	})
+}
+
+// dyingOfMember ends the client when an item of a list has a member besides those that
+// it knows.
+func dyingOfMember(member string, known ...string) apply {
+	return dying(func(e *wire.Event) bool {
+		items, _ := wire.At(message(e).Result, member).(list)
+		return slices.ContainsFunc(items, func(item any) bool { return unknownMember(item, known...) })
+	})
+}
+
+func unknownMember(v any, known ...string) bool {
+	o, _ := v.(object)
+	for name := range o {
+		if !slices.Contains(known, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// dyingOfBytes ends the client when a response holds one of the texts, as it came over
+// the network.
+func dyingOfBytes(texts ...string) apply {
+	return func(c *client.Standalone) {
+		var heard atomic.Bool
+		dial := c.Dial
+		if dial == nil {
+			dial = new(net.Dialer).DialContext
+		}
+		c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return &listener{Conn: conn, texts: texts, heard: &heard}, err
+		}
+		dying(func(*wire.Event) bool { return heard.Load() })(c)
+	}
+}
+
+// listener looks for texts in what comes.
+type listener struct {
+	net.Conn
+	texts []string
+	heard *atomic.Bool
+	tail  []byte
+}
+
+func (l *listener) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	l.tail = append(l.tail, p[:n]...)
+	for _, text := range l.texts {
+		if bytes.Contains(l.tail, []byte(text)) {
+			l.heard.Store(true)
+		}
+	}
+	const longest = 16
+	l.tail = slices.Clone(l.tail[max(0, len(l.tail)-longest):])
+	return n, err
+}

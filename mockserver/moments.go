@@ -1,0 +1,363 @@
+package mockserver
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+type (
+	lastIDKey     struct{}
+	namedKey      struct{}
+	strangeKey    struct{}
+	abortedKey    struct{}
+	sentKey       struct{}
+	formerKey     struct{}
+	formerListKey struct{}
+	takenKey      struct{}
+	seenKey       struct{}
+	swappedKey    struct{}
+)
+
+// whileBusy leaves the requests of a method unanswered that come while a call is running.
+func whileBusy(method string) apply {
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if busy(r.Session) {
+			return server.NoAnswer, nil
+		}
+		return next(ctx, r)
+	})
+}
+
+// atomically returns a value of a session that its goroutines share.
+func atomically[T any](s *server.Session, key any) *atomic.Pointer[T] {
+	return s.Value(key, func() any { return new(atomic.Pointer[T]) }).(*atomic.Pointer[T])
+}
+
+// keys is a set of ids that the goroutines of a session share.
+func keys(s *server.Session, key any) *sync.Map {
+	return s.Value(key, func() any { return new(sync.Map) }).(*sync.Map)
+}
+
+// named returns the key of the id in a cancellation.
+func named(m *wire.Message) string { return wire.ReadID(wire.At(m.Params, "requestId")).Key() }
+
+// after answers requests of a method with an error if the last request before was of another
+// method.
+func after(former, method string, problem *wire.Error) apply {
+	return all(
+		receiving(func(s *server.Session, m *wire.Message, next func()) {
+			if m.Kind == wire.Request {
+				last := atomically[[2]string](s, formerKey{})
+				before := last.Load()
+				if before == nil {
+					before = new([2]string)
+				}
+				last.Store(&[2]string{before[1], m.Method})
+			}
+			next()
+		}),
+		wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if last := atomically[[2]string](r.Session, formerKey{}).Load(); last != nil && last[0] == former && last[1] == method {
+				return nil, problem
+			}
+			return next(ctx, r)
+		}),
+	)
+}
+
+// robbing leaves requests without a response, which do chooses by a function that takes one.
+func robbing(do func(take func(*server.Request)) apply) apply {
+	take := func(r *server.Request) { keys(r.Session, takenKey{}).Store(r.ID.Key(), true) }
+	return all(do(take), sending(func(out *server.Outgoing) []*server.Outgoing {
+		if out.Answers != nil {
+			if _, taken := keys(out.Session, takenKey{}).Load(out.Answers.ID.Key()); taken {
+				return nil
+			}
+		}
+		return []*server.Outgoing{out}
+	}))
+}
+
+// aware hooks into the HTTP requests that belong to a session in which something was asked.
+func aware(hook func(s *server.Session, w http.ResponseWriter, r *http.Request, next func())) apply {
+	return func(o *server.Options) {
+		var sessions sync.Map
+		wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			sessions.Store(r.Session.ID, r.Session)
+			return next(ctx, r)
+		})(o)
+		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			serve := func() { next.ServeHTTP(w, r) }
+			if s, ok := sessions.Load(r.Header.Get(sessionHeader)); ok {
+				hook(s.(*server.Session), w, r, serve)
+			} else {
+				serve()
+			}
+		})(o)
+	}
+}
+
+// changingPlaces answers a list that is asked for beside another one with what that gets.
+func changingPlaces(o *server.Options) {
+	for _, method := range []string{"prompts/list", "resources/list"} {
+		wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if err := r.Sleep(ctx, time.Millisecond); err != nil {
+				return nil, &wire.Error{Code: server.InternalError, Message: err.Error()}
+			}
+			result, problem := next(ctx, r)
+			first := atomically[swapped](r.Session, swappedKey{})
+			for _, other := range r.Session.Running() {
+				if other != r && other.Method != r.Method && strings.HasSuffix(other.Method, "/list") {
+					first.Store(&swapped{other, result, problem})
+				}
+			}
+			if given := first.Load(); given != nil && given.to == r {
+				first.Store(nil)
+				return given.result, given.problem
+			}
+			return result, problem
+		})(o)
+	}
+}
+
+// swapped is the answer that a request gets in place of its own.
+type swapped struct {
+	to      *server.Request
+	result  any
+	problem *wire.Error
+}
+
+// momentFaults show in one order, or at one moment. Where they were reported to the authors of real
+// servers, each names the thread.
+var momentFaults = []Fault{
+	{
+		// https://github.com/NatLabRockies/openstudio-mcp/issues/42
+		ID: "moments.templates-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
+		Summary: "While a call is running, resources/templates/list gets no response.",
+		Apply:   whileBusy("resources/templates/list"),
+	},
+	{
+		ID: "moments.unsubscribe-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
+		Summary: "While a call is running, resources/unsubscribe gets no response.",
+		Apply:   whileBusy("resources/unsubscribe"),
+	},
+	{
+		ID: "moments.cancel-takes-all", Requirement: "base.response.present", Form: InSequence,
+		Summary: "The cancellation of a call takes all other calls that are running with it.",
+		Apply: robbing(func(take func(*server.Request)) apply {
+			return receiving(func(s *server.Session, m *wire.Message, next func()) {
+				running := s.Running()
+				if m.Method == cancelled && slices.ContainsFunc(running, func(r *server.Request) bool { return r.ID.Key() == named(m) }) {
+					for _, r := range running {
+						take(r)
+					}
+				}
+				next()
+			})
+		}),
+	},
+	{
+		ID: "moments.unknown-cancel-takes-last", Requirement: "base.response.present", Form: InSequence,
+		Collateral: []string{"cancellation.ignore-unknown"},
+		Summary:    "The cancellation of an unknown request takes the call that is running.",
+		Apply: robbing(func(take func(*server.Request)) apply {
+			return receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if m.Method == cancelled && !knows(keys(s, seenKey{}), named(m)) {
+					for _, r := range s.Running() {
+						take(r)
+					}
+				}
+				if m.Kind == wire.Request {
+					keys(s, seenKey{}).Store(m.ID.Key(), true)
+				}
+				next()
+			})
+		}),
+	},
+	{
+		ID: "moments.early-cancel-remembered", Requirement: "cancellation.ignore-unknown", Form: InSequence,
+		Summary:    "A request is not answered whose id was in a cancellation before it came.",
+		Collateral: []string{"base.response.present"},
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			if m.Method == cancelled {
+				keys(s, namedKey{}).Store(named(m), true)
+			}
+			if _, withdrawn := keys(s, namedKey{}).Load(m.ID.Key()); m.Kind != wire.Request || !withdrawn {
+				next()
+			}
+		}),
+	},
+	{
+		ID: "moments.late-cancel-answered-again", Requirement: "base.response.once", Form: InSequence,
+		Summary: "The cancellation of a list request that was answered has it answered again.",
+		Apply: all(
+			sending(func(out *server.Outgoing) []*server.Outgoing {
+				if out.Answers != nil && out.Answers.Method == "prompts/list" {
+					keys(out.Session, sentKey{}).Store(out.Answers.ID.Key(), out.Clone())
+				}
+				return []*server.Outgoing{out}
+			}),
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				next()
+				if m.Method != cancelled {
+					return
+				}
+				if out, ok := keys(s, sentKey{}).LoadAndDelete(named(m)); ok {
+					again := out.(*server.Outgoing)
+					again.To = nil
+					s.Send(again)
+				}
+			}),
+		),
+	},
+	{
+		ID: "moments.subscribe-once", Requirement: "resources.subscribe.accepted", Form: InSequence,
+		Summary: "A resource that was unsubscribed from cannot be subscribed to again.",
+		Apply: wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if uri, _ := r.Params["uri"].(string); uri != "" && len(r.Session.Subscriptions()) == 0 && !once(r.Session, "subscribe "+uri) {
+				return nil, &wire.Error{Code: server.InternalError, Message: "Already subscribed"}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "moments.error-sticks", Requirement: "prompts.list.answered", Form: InSequence,
+		Summary: "After a request of an unknown method, prompts/list is refused.",
+		Apply:   after("mcpconform/no-such-method", "prompts/list", &wire.Error{Code: server.InternalError, Message: "Method not found"}),
+	},
+	{
+		ID: "moments.read-ends-with-subscription", Requirement: "resources.read.answered", Form: InSequence,
+		Summary: "Right after resources/unsubscribe a resource cannot be read.",
+		Apply:   after("resources/unsubscribe", "resources/read", &wire.Error{Code: -32002, Message: "Resource not found"}),
+	},
+	{
+		ID: "moments.get-after-complete", Requirement: "prompts.get.answered", Form: InSequence,
+		Summary: "Right after completion/complete a prompt cannot be had.",
+		Apply:   after("completion/complete", "prompts/get", &wire.Error{Code: server.InternalError, Message: "busy"}),
+	},
+	{
+		ID: "moments.aborted-for-good", Requirement: "tools.list.callable", Form: InSequence, WarnOnly: true,
+		Summary: "After the cancellation of a call that was running the next call is refused as aborted.",
+		Apply: all(
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				for _, r := range s.Running() {
+					if m.Method == cancelled && r.ID.Key() == named(m) && r.Method == "tools/call" {
+						atomically[bool](s, abortedKey{}).Store(new(bool))
+					}
+				}
+				next()
+			}),
+			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if atomically[bool](r.Session, abortedKey{}).Swap(nil) != nil {
+					return nil, &wire.Error{Code: server.InternalError, Message: "This operation was aborted"}
+				}
+				return next(ctx, r)
+			}),
+		),
+	},
+	{
+		ID: "moments.current-id", Requirement: "base.response.once", Form: InSequence,
+		Summary:    "A call is answered with the id of the request that was read last.",
+		Collateral: []string{"base.response.present", "base.request.id-space-per-side", "cancellation.ignore-unknown", "progress.in-progress", "progress.stop"},
+		Apply: all(
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if m.Kind == wire.Request {
+					atomically[wire.ID](s, lastIDKey{}).Store(&m.ID)
+				}
+				next()
+			}),
+			responses("tools/call", func(out *server.Outgoing) {
+				if last := atomically[wire.ID](out.Session, lastIDKey{}).Load(); last != nil {
+					out.Message["id"] = json.RawMessage(last.String())
+				}
+			}),
+		),
+	},
+	{
+		ID: "moments.strange-notifications-swallow", Requirement: "base.response.present", Form: InSequence,
+		Summary: "The request right after an unknown notification is lost, unless it is a ping.",
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			strange := s.Value(strangeKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+			if last := strange.Swap(m.Kind == wire.Notification && strings.HasPrefix(m.Method, "notifications/mcpconform/")); !last || m.Kind != wire.Request || m.Method == "ping" {
+				next()
+			}
+		}),
+	},
+	{
+		ID: "moments.lists-change-places", Requirement: "base.response.id-echo", Form: InSequence,
+		Summary:    "The second of two lists that are asked for at once gets the answer of the first.",
+		Collateral: []string{"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered", "resources.list.answered"},
+		Apply:      changingPlaces,
+	},
+	{
+		ID: "moments.cursor-of-the-last-list", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+		Summary: "A cursor of tools/list is refused once another list was asked for.",
+		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if !strings.HasSuffix(r.Method, "/list") {
+				return next(ctx, r)
+			}
+			last := atomically[string](r.Session, formerListKey{}).Swap(&r.Method)
+			if cursor, _ := r.Params["cursor"].(string); r.Method == "tools/list" && len(cursor) > 30 && last != nil && *last != r.Method {
+				return nil, &wire.Error{Code: server.InvalidParams, Message: "Invalid cursor"}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		// https://github.com/HarperFast/harper/issues/1368
+		ID: "moments.session-resurrected", Requirement: "http.server.session-ended-404", Transports: overHTTP, Form: InSequence,
+		Summary: "A session that is deleted while a call is running lives on.",
+		Apply: aware(func(s *server.Session, w http.ResponseWriter, r *http.Request, next func()) {
+			if r.Method == http.MethodDelete && busy(s) {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			next()
+		}),
+	},
+	{
+		ID: "moments.listening-end-takes-call", Requirement: "base.response.present", Transports: overHTTP, Form: InSequence,
+		Summary:    "When the client closes a listening stream, the calls that are running get no response.",
+		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply: robbing(func(take func(*server.Request)) apply {
+			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
+				next()
+				if r.Method == http.MethodGet && r.Context().Err() != nil {
+					for _, r := range s.Running() {
+						take(r)
+					}
+				}
+			})
+		}),
+	},
+	{
+		ID: "moments.get-takes-streams", Requirement: "base.response.present", Transports: overHTTP, Form: InSequence,
+		Summary:    "When a listening stream is opened, the calls that are running get no response.",
+		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply: robbing(func(take func(*server.Request)) apply {
+			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
+				if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
+					for _, r := range s.Running() {
+						take(r)
+					}
+				}
+				next()
+			})
+		}),
+	},
+}
+
+// knows reports whether a set holds a key.
+func knows(set *sync.Map, key string) bool {
+	_, ok := set.Load(key)
+	return ok
+}

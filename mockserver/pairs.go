@@ -1,0 +1,618 @@
+package mockserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// others returns the sessions beside one that have finished the handshake.
+func others(s *server.Session) []*server.Session {
+	return slices.DeleteFunc(s.Server.Sessions(), func(other *server.Session) bool { return other == s || !other.Initialized() })
+}
+
+// sharedResource makes the watched resource one that all sessions share: a change that one
+// client causes is announced to each that has subscribed.
+func sharedResource(o *server.Options) {
+	var version atomic.Int64
+	offering(func(c *server.Catalogue) {
+		for _, r := range c.Resources {
+			if r.URI() == watched {
+				r.Read = func(context.Context, *server.Request) ([]any, *wire.Error) {
+					text := "Version " + strconv.FormatInt(version.Load(), 10) + " of the watched resource."
+					return list{object{"uri": watched, "mimeType": "text/plain", "text": text}}, nil
+				}
+			}
+		}
+	})(o)
+	wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		version.Add(1)
+		for _, s := range others(r.Session) {
+			s.Updated(watched)
+		}
+		return next(ctx, r)
+	}))(o)
+}
+
+// sharedTools makes the list of tools one that all sessions share: when one client changes
+// it, each that fits is told.
+func sharedTools(fits func(s *server.Session) bool) apply {
+	return func(o *server.Options) {
+		const changed = "notifications/tools/list_changed"
+		extra := &server.Tool{
+			Definition: object{"name": "extra_for_all", "description": "Comes and goes.", "inputSchema": object{"type": "object"}},
+			Call: func(context.Context, *server.Request, map[string]any) (any, *wire.Error) {
+				return object{"content": textOf("extra")}, nil
+			},
+		}
+		var there atomic.Bool
+		offering(func(c *server.Catalogue) {
+			for _, t := range c.Tools {
+				if t.Name() == "toggle_tool" {
+					t.Call = func(_ context.Context, r *server.Request, _ map[string]any) (any, *wire.Error) {
+						for now := there.Load(); !there.CompareAndSwap(now, !now); now = there.Load() {
+						}
+						r.Session.Notify(changed, nil)
+						for _, s := range others(r.Session) {
+							if fits(s) {
+								s.Notify(changed, nil)
+							}
+						}
+						return object{"content": textOf("changed")}, nil
+					}
+				}
+			}
+		})(o)
+		wrapping("tools/list", server.Edit(func(_ *server.Request, result map[string]any) {
+			if tools, _ := result["tools"].(list); result["nextCursor"] == nil && there.Load() {
+				result["tools"] = append(slices.Clip(tools), extra.Definition)
+			}
+		}))(o)
+		wrapping("tools/call", server.Named("extra_for_all", func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			return extra.Call(ctx, r, nil)
+		}))(o)
+	}
+}
+
+// withoutTool leaves out a tool.
+func withoutTool(name string) apply {
+	return offering(func(c *server.Catalogue) {
+		c.Tools = slices.DeleteFunc(c.Tools, func(t *server.Tool) bool { return t.Name() == name })
+	})
+}
+
+// beside counts the calls of tools that a session has under way, and tells one more from
+// the first.
+func beside(serve func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error)) apply {
+	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		running := r.Session.Value(besideKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		defer running.Add(-1)
+		return serve(ctx, r, running.Add(1), next)
+	})
+}
+
+type (
+	besideKey struct{}
+	callsKey  struct{}
+	tokenKey  struct{}
+	askedKey  struct{}
+
+	argumentsKey struct{}
+)
+
+// underWay holds how to stop the calls of a session that are under way, by their ids.
+type underWay struct {
+	sync.Mutex
+	stops map[string]context.CancelFunc
+}
+
+func underWayOf(s *server.Session) *underWay {
+	return s.Value(callsKey{}, func() any { return &underWay{stops: make(map[string]context.CancelFunc)} }).(*underWay)
+}
+
+// stopIf stops all of the calls, if the one with an id is among them.
+func (u *underWay) stopIf(id wire.ID) {
+	u.Lock()
+	defer u.Unlock()
+	if u.stops[id.Key()] != nil {
+		for _, stop := range u.stops {
+			stop()
+		}
+	}
+}
+
+// stoppable gives the calls of a session that are stopped an answer.
+func stoppable(result any, problem *wire.Error) apply {
+	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		within, stop := context.WithCancel(ctx)
+		defer stop()
+		u, key := underWayOf(r.Session), r.ID.Key()
+		u.Lock()
+		u.stops[key] = stop
+		u.Unlock()
+		given, refused := next(within, r)
+		u.Lock()
+		delete(u.stops, key)
+		u.Unlock()
+		if within.Err() != nil && ctx.Err() == nil {
+			return result, problem
+		}
+		return given, refused
+	})
+}
+
+// cancelledTogether makes a cancellation of a call that is under way stop all calls of the session.
+func cancelledTogether() apply {
+	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		next()
+		if m.Method == cancelled {
+			underWayOf(s).stopIf(wire.ReadID(wire.At(m.Params, "requestId")))
+		}
+	})
+}
+
+// leftTogether makes the end of a connection on which a call is under way stop all others of
+// the session.
+func leftTogether(o *server.Options) {
+	var sessions sync.Map
+	ready(func(s *server.Session) { sessions.Store(s.ID, s) })(o)
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(w, r)
+		if s, ok := sessions.Load(idOf(r)); ok && r.Method == http.MethodPost && r.Context().Err() != nil {
+			underWayOf(s.(*server.Session)).stopIf(posted(r).ID)
+		}
+	})(o)
+	peeking()(o)
+}
+
+// lastToken gives all progress of a session the token of the call that began last.
+func lastToken(o *server.Options) {
+	of := func(s *server.Session) *atomic.Value {
+		return s.Value(tokenKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+	}
+	type box struct{ token any }
+	wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if token, ok := r.Token(); ok {
+			of(r.Session).Store(box{token})
+		}
+		return next(ctx, r)
+	})(o)
+	messages(progressed, func(out *server.Outgoing) {
+		if last, ok := of(out.Session).Load().(box); ok {
+			out.Params()["progressToken"] = last.token
+		}
+	})(o)
+}
+
+// progressByToken sends the progress for a token to the session that used it last.
+func progressByToken(o *server.Options) {
+	var owners sync.Map
+	wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if token, ok := r.Token(); ok {
+			owners.Store(token, r)
+		}
+		return next(ctx, r)
+	})(o)
+	sending(server.OnMessage(progressed, func(out *server.Outgoing) []*server.Outgoing {
+		owner, ok := owners.Load(out.Params()["progressToken"])
+		if r, _ := owner.(*server.Request); ok && r.Session != out.Session {
+			moved := out.Clone()
+			moved.Session, moved.To = r.Session, r
+			r.Session.Send(moved)
+			return nil
+		}
+		return []*server.Outgoing{out}
+	}))(o)
+}
+
+// answersInOrder takes what clients answer to be for the request that waits longest.
+func answersInOrder(o *server.Options) {
+	type waiting struct {
+		sync.Mutex
+		ids []wire.ID
+	}
+	of := func(s *server.Session) *waiting {
+		return s.Value(askedKey{}, func() any { return new(waiting) }).(*waiting)
+	}
+	sending(func(out *server.Outgoing) []*server.Outgoing {
+		if out.Kind == wire.Request {
+			if id, ok := out.Message["id"].(json.RawMessage); ok {
+				w := of(out.Session)
+				w.Lock()
+				w.ids = append(w.ids, wire.Parse([]byte(`{"id":`+string(id)+`}`)).ID)
+				w.Unlock()
+			}
+		}
+		return []*server.Outgoing{out}
+	})(o)
+	receiving(func(s *server.Session, m *wire.Message, next func()) {
+		if m.IsResponse() {
+			w := of(s)
+			w.Lock()
+			if len(w.ids) > 0 {
+				m.ID, w.ids = w.ids[0], w.ids[1:]
+			}
+			w.Unlock()
+		}
+		next()
+	})(o)
+}
+
+// crossing makes two requests of a method that are served at the same time get the results of
+// each other.
+func crossing(method string) apply {
+	type offer struct {
+		result any
+		other  chan any
+	}
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		r.Detach()
+		result, problem := next(ctx, r)
+		if problem != nil {
+			return result, problem
+		}
+		partners := r.Session.Value("crossing "+method, func() any { return make(chan offer) }).(chan offer)
+		mine := offer{result, make(chan any, 1)}
+		timer := time.NewTimer(5 * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case other := <-partners:
+			other.other <- result
+			return other.result, nil
+		case partners <- mine:
+			return <-mine.other, nil
+		case <-timer.C:
+			return result, nil
+		}
+	})
+}
+
+// sharedLevel keeps one log level for all sessions.
+func sharedLevel(o *server.Options) {
+	wrapping("logging/setLevel", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := next(ctx, r)
+		if problem == nil {
+			for _, s := range others(r.Session) {
+				s.SetLevel(member(r.Params, "level"))
+			}
+		}
+		return result, problem
+	})(o)
+}
+
+// resubscribing stands around subscriptions and their ends, and counts which are held for a
+// resource.
+func resubscribing(change func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error)) apply {
+	return func(o *server.Options) {
+		of := func(r *server.Request) *atomic.Int64 {
+			return r.Session.Value("subscribed "+member(r.Params, "uri"), func() any { return new(atomic.Int64) }).(*atomic.Int64)
+		}
+		wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			return change(ctx, r, of(r).Add(1), next)
+		})(o)
+		wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			n := of(r)
+			if n.Add(-1) < 0 {
+				n.Store(0)
+			}
+			return change(ctx, r, n.Load(), next)
+		})(o)
+	}
+}
+
+// twice tells whether a session is subscribed to a resource twice.
+func twice(s *server.Session, uri string) *atomic.Bool {
+	return s.Value("twice "+uri, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+}
+
+// idOf returns the session id of an HTTP request.
+func idOf(r *http.Request) string { return r.Header.Get(sessionHeader) }
+
+// pairFaults show when there are two of something.
+var pairFaults = []Fault{
+	{
+		ID: "resources.reads-crossed", Requirement: "base.response.id-echo", Form: AtOnce,
+		Collateral: []string{"resources.size.raw-bytes"},
+		Summary:    "Two resources that are read at the same time get the contents of each other.",
+		Apply:      crossing("resources/read"),
+	},
+	{
+		ID: "prompts.gets-crossed", Requirement: "base.response.id-echo", Form: AtOnce,
+		Summary: "Two prompts that are got at the same time get the messages of each other.",
+		Apply:   crossing("prompts/get"),
+	},
+	{
+		ID: "tools.arguments-of-the-last", Requirement: "base.response.id-echo", Form: AtOnce, WarnOnly: true,
+		Summary: "Calls of a tool that run at the same time work with the arguments of the one that began last.",
+		Apply: wrapping("tools/call", server.Named("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			last := r.Session.Value(argumentsKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+			last.Store(r.Params)
+			_ = r.Sleep(ctx, 5*time.Millisecond)
+			r.Params, _ = last.Load().(object)
+			return next(ctx, r)
+		})),
+	},
+	{
+		ID: "tools.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce,
+		Summary: "A call that begins while another one runs is not answered.",
+		Apply: beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+			r.Detach()
+			if n > 1 {
+				return server.NoAnswer, nil
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "http.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce, Transports: overHTTP,
+		Collateral: []string{"http.server.disconnect-not-cancel"},
+		Summary:    "A call that begins while another one runs is not answered.",
+		Apply: beside(func(ctx context.Context, r *server.Request, n int64, next server.Handler) (any, *wire.Error) {
+			if n > 1 {
+				<-ctx.Done()
+				return server.NoAnswer, nil
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "cancellation.ends-neighbours", Requirement: "base.response.present", Form: AtOnce,
+		Summary: "The cancellation of a call ends the others as well: they are not answered.",
+		Apply:   all(stoppable(server.NoAnswer, nil), cancelledTogether()),
+	},
+	{
+		ID: "cancellation.refuses-neighbours", Requirement: "cancellation.either-side", Form: AtOnce,
+		Summary: "The cancellation of a call ends the others as well: they are answered as cancelled.",
+		Apply:   all(stoppable(nil, &wire.Error{Code: server.InternalError, Message: "Cancelled"}), cancelledTogether()),
+	},
+	{
+		ID: "progress.token-of-the-last", Requirement: "progress.value-increases", Form: AtOnce,
+		Collateral: []string{"progress.stop", "progress.in-progress", "cancellation.stop-processing"},
+		Summary:    "The progress of all calls has the token of the one that began last.",
+		Apply:      lastToken,
+	},
+	{
+		ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		Summary: "What the client answers is taken for the answer to the request that waits longest.",
+		Apply:   answersInOrder,
+	},
+	{
+		ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		Summary: "A server without sampling takes an answer for that to the request that waits longest.",
+		Apply:   all(withoutTool("test_sampling"), answersInOrder),
+	},
+	{
+		ID: "http.elicited-answers-mixed", Requirement: "http.server.session-isolation", Form: BySession, Transports: overHTTP,
+		Summary: "When a server without sampling elicits from two clients with the same id, the answer that comes first counts for both.",
+		Apply: func(o *server.Options) {
+			withoutTool("test_sampling")(o)
+			var answers sync.Map
+			receiving(func(_ *server.Session, m *wire.Message, next func()) {
+				if name, _ := wire.At(m.Result, "content", "username").(string); strings.HasPrefix(name, "mcpconform-of-the-") {
+					m.Result, _ = answers.LoadOrStore(m.ID.Key(), m.Result)
+				}
+				next()
+			})(o)
+		},
+	},
+	{
+		ID: "pagination.one-reader", Requirement: "pagination.server.stable-cursors", Form: AtOnce,
+		Summary: "When a list is read anew, the cursors of the reading before are refused.",
+		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			reading := r.Session.Value("readings of "+r.Method, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+			if cursor, ok := r.Params["cursor"].(string); !ok {
+				reading.Add(1)
+			} else if prefix := fmt.Sprintf("%020d", reading.Load()); strings.HasPrefix(cursor, prefix) {
+				r.Params["cursor"] = cursor[len(prefix):]
+			} else if len(cursor) > 2*len(prefix) {
+				return nil, &wire.Error{Code: server.InvalidParams, Message: "Unknown cursor"}
+			}
+			result, problem := next(ctx, r)
+			if page, ok := result.(object); ok && page["nextCursor"] != nil {
+				page["nextCursor"] = fmt.Sprintf("%020d%s", reading.Load(), page["nextCursor"])
+			}
+			return result, problem
+		}),
+	},
+	{
+		ID: "resources.subscriptions-counted", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+		Summary: "A client that has subscribed twice has to unsubscribe twice.",
+		Apply: resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
+			if r.Method == "resources/unsubscribe" && held > 0 {
+				return object{}, nil
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "resources.subscribed-twice-ends", Requirement: "resources.updated.sent", Form: InSequence,
+		Summary: "A client that subscribes to a resource twice is not told any more that it has changed.",
+		Apply: all(
+			resubscribing(func(ctx context.Context, r *server.Request, held int64, next server.Handler) (any, *wire.Error) {
+				twice(r.Session, member(r.Params, "uri")).Store(r.Method == "resources/subscribe" && held > 1)
+				return next(ctx, r)
+			}),
+			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+				if twice(out.Session, member(out.Params(), "uri")).Load() {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})),
+		),
+	},
+	{
+		ID: "http.progress-of-same-token", Requirement: "progress.value-increases", Form: BySession, Transports: overHTTP,
+		Summary: "The progress for a token goes to the session that has used it last.",
+		Apply:   progressByToken,
+	},
+	{
+		ID: "http.log-level-shared", Requirement: "logging.filter.all-above", Form: BySession, Transports: overHTTP,
+		Summary: "There is one log level for all clients.",
+		Apply:   sharedLevel,
+	},
+	{
+		ID: "http.unsubscribes-all-sessions", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		Summary: "When a client unsubscribes from a resource, the subscriptions of others to it end, too.",
+		Apply: all(sharedResource, wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			own := r.Session
+			for _, s := range others(own) {
+				r.Session = s
+				_, _ = next(ctx, r)
+			}
+			r.Session = own
+			return next(ctx, r)
+		})),
+	},
+	{
+		ID: "http.subscriber-of-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		Summary: "Only the client that subscribed to a resource last is told that it has changed.",
+		Apply: func(o *server.Options) {
+			sharedResource(o)
+			var last sync.Map
+			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				last.Store(member(r.Params, "uri"), r.Session)
+				return next(ctx, r)
+			})(o)
+			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+				if s, ok := last.Load(out.Params()["uri"]); ok && s != out.Session {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			}))(o)
+		},
+	},
+	{
+		ID: "http.subscribers-end-together", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		Summary: "When a session ends, nobody is told any more that the resources have changed to which it had subscribed.",
+		Apply: func(o *server.Options) {
+			var lost sync.Map
+			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				uri := member(r.Params, "uri")
+				lost.Delete(uri)
+				context.AfterFunc(r.Session.Context(), func() { lost.Store(uri, true) })
+				return next(ctx, r)
+			})(o)
+			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+				if _, ended := lost.Load(out.Params()["uri"]); ended {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			}))(o)
+		},
+	},
+	{
+		ID: "http.update-told-to-one", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		Summary: "Clients that have subscribed to a resource are told of a change only if they make it.",
+		Apply: all(sharedResource, sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			if slices.ContainsFunc(out.Session.Running(), calling("update_resource")) {
+				return []*server.Outgoing{out}
+			}
+			return nil
+		}))),
+	},
+	{
+		ID: "http.cursors-of-the-last", Requirement: "pagination.server.stable-cursors", Form: BySession, Transports: overHTTP,
+		Summary: "When a client reads a list from its beginning, the cursors of all others are refused.",
+		Apply: func(o *server.Options) {
+			var last sync.Map
+			wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if cursor, there := r.Params["cursor"].(string); !there {
+					last.Store(r.Method, r.Session)
+				} else if s, _ := last.Load(r.Method); s != r.Session && len(cursor) > 30 {
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "Unknown cursor"}
+				}
+				return next(ctx, r)
+			})(o)
+		},
+	},
+	{
+		ID: "http.change-told-to-one", Requirement: "tools.list-changed.sent", Form: BySession, Transports: overHTTP,
+		Summary: "When a call changes the tools of all clients, only the one that made it is told.",
+		Apply:   sharedTools(func(*server.Session) bool { return false }),
+	},
+	{
+		ID: "http.delete-ends-all", Requirement: "http.server.session-isolation", Form: BySession, Transports: overHTTP,
+		Summary: "A DELETE ends all sessions.",
+		Apply: func(o *server.Options) {
+			var ended sync.Map
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if _, gone := ended.Load(idOf(r)); gone && idOf(r) != "" {
+					http.Error(w, "no such session", http.StatusNotFound)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})(o)
+			replying(server.DeletedSession, func(r *server.Reply) {
+				for _, s := range others(r.Session) {
+					ended.Store(s.ID, true)
+				}
+			})(o)
+		},
+	},
+	{
+		ID: "http.initialize-once", Requirement: "http.server.initialize-without-session", Form: BySession, Transports: overHTTP,
+		Summary: "Only the first initialize is served, even when its session has ended.",
+		Apply: func(o *server.Options) {
+			var served atomic.Bool
+			all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+				return posted(r).Method == "initialize" && posted(r).Kind == wire.Request && !served.CompareAndSwap(false, true)
+			}), peeking())(o)
+		},
+	},
+	{
+		ID: "http.notices-to-the-last", Requirement: "resources.updated.sent", Form: BySession, Transports: overHTTP,
+		Collateral: []string{"resources.updated.only-subscribed", "tools.list-changed.sent", "resources.list-changed.sent", "prompts.list-changed.sent"},
+		Summary:    "What belongs to no request goes to the client that has connected last.",
+		Apply: func(o *server.Options) {
+			var last atomic.Pointer[server.Session]
+			ready(func(s *server.Session) { last.Store(s) })(o)
+			sending(func(out *server.Outgoing) []*server.Outgoing {
+				if s := last.Load(); s != nil && s != out.Session && out.To == nil && out.Answers == nil && out.Kind == wire.Notification {
+					moved := out.Clone()
+					moved.Session = s
+					s.Send(moved)
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})(o)
+		},
+	},
+	{
+		ID: "http.hang-up-ends-others", Requirement: "base.response.present", Form: AtOnce, Transports: overHTTP,
+		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Summary:    "When the connection of a call breaks, no call of its session that is under way is answered.",
+		Apply:      all(stoppable(server.NoAnswer, nil), leftTogether),
+	},
+	{
+		ID: "http.second-get-takes-over", Requirement: "tools.list-changed.sent", Form: AtOnce, Transports: overHTTP,
+		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
+		Summary:    "Once a second listening stream was opened and closed, nothing comes on the first.",
+		Apply: func(o *server.Options) {
+			streams := new(listening)
+			streams.counting()(o)
+			var second sync.Map
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodGet && idOf(r) != "" && streams.of(idOf(r)).Load() > 0 {
+					second.Store(idOf(r), true)
+				}
+				next.ServeHTTP(w, r)
+			})(o)
+			sending(func(out *server.Outgoing) []*server.Outgoing {
+				if _, lost := second.Load(out.Session.ID); lost && out.To == nil && out.Answers == nil && streams.of(out.Session.ID).Load() < 2 {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})(o)
+		},
+	},
+}

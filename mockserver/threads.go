@@ -1,0 +1,860 @@
+package mockserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+type (
+	precedingKey struct{}
+	doneKey      struct{}
+)
+
+// preceding holds the ids of the last two requests of a session.
+func preceding(s *server.Session) *atomic.Pointer[[2]wire.ID] {
+	return s.Value(precedingKey{}, func() any {
+		p := new(atomic.Pointer[[2]wire.ID])
+		p.Store(new([2]wire.ID))
+		return p
+	}).(*atomic.Pointer[[2]wire.ID])
+}
+
+// numbering keeps these ids.
+func numbering() apply {
+	return receiving(func(s *server.Session, m *wire.Message, next func()) {
+		if m.Kind == wire.Request {
+			p := preceding(s)
+			last := p.Load()
+			p.Store(&[2]wire.ID{last[1], m.ID})
+		}
+		next()
+	})
+}
+
+// listening counts the listening streams that are open, by session.
+type listening struct{ open sync.Map }
+
+func (l *listening) of(session string) *atomic.Int64 {
+	n, _ := l.open.LoadOrStore(session, new(atomic.Int64))
+	return n.(*atomic.Int64)
+}
+
+// counting counts a GET for as long as it lasts.
+func (l *listening) counting() apply {
+	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Method == http.MethodGet {
+			n := l.of(r.Header.Get(sessionHeader))
+			n.Add(1)
+			defer n.Add(-1)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// divertingToGet sends the responses to requests on the listening stream, where there is one.
+func divertingToGet(o *server.Options) {
+	streams := new(listening)
+	streams.counting()(o)
+	responses("resources/templates/list", func(out *server.Outgoing) {
+		if streams.of(out.Session.ID).Load() > 0 {
+			out.To = nil
+		}
+	})(o)
+	accepted := func(r *server.Reply) {
+		if posted(r.Request).Method == "resources/templates/list" && streams.of(r.Session.ID).Load() > 0 {
+			r.Header.Set("Content-Type", "application/json")
+			r.Status, r.Body = http.StatusOK, []byte(`{"accepted":true}`)
+		}
+	}
+	replying(server.AnsweredSSE, accepted)(o)
+	peeking()(o)
+}
+
+// waitingForListening serves no POST of a session while it has a listening stream.
+func waitingForListening(o *server.Options) {
+	var streams sync.Map
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id := r.Header.Get(sessionHeader)
+		if r.Method == http.MethodGet {
+			gone := make(chan struct{})
+			streams.Store(id, gone)
+			defer close(gone)
+			defer streams.CompareAndDelete(id, gone)
+		} else if gone, there := streams.Load(id); there && r.Method == http.MethodPost {
+			select {
+			case <-gone.(chan struct{}):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})(o)
+}
+
+// threadFaults were reported to the authors of real servers. Each names the thread.
+var threadFaults = []Fault{
+	{
+		// https://github.com/radareorg/radare2-mcp/issues/68
+		ID: "base.ids-forgotten", Requirement: "base.response.only-to-requests",
+		Collateral: []string{"base.response.present"},
+		Summary:    "Responses to requests with a string id have the id null, others 0.",
+		Apply: responses("*", func(out *server.Outgoing) {
+			out.Message["id"] = 0
+			if strings.HasPrefix(out.Answers.ID.String(), `"`) {
+				out.Message["id"] = nil
+			}
+		}),
+	},
+	{
+		// https://github.com/MemPalace/mempalace/issues/2229
+		ID: "stdio.code-page-drops", Requirement: "base.message.utf8-accepted", Transports: stdio, Form: ByValue,
+		Collateral: []string{"base.response.present", "base.request.string-id-served", "progress.request", "tools.error.unknown-tool-protocol-error", "prompts.error.invalid-name-code", "completion.answered", "completion.error.invalid-prompt-code"},
+		Summary:    "A line with a byte that Windows-1252 does not have is dropped.",
+		Apply: inbound(func(raw []byte) []byte {
+			if utf8.Valid(raw) && slices.ContainsFunc(raw, func(c byte) bool { return strings.IndexByte("\x81\x8d\x8f\x90\x9d", c) >= 0 }) {
+				return nil
+			}
+			return raw
+		}),
+	},
+	{
+		// https://github.com/andresharpe/dotbot/pull/650
+		ID: "base.parse-error-stale-id", Requirement: "base.response.once", Transports: stdio, Form: InSequence,
+		Summary: "The error for input that is not JSON has the id of the request before it.",
+		Apply: all(numbering(), parseErrors(func(out *server.Outgoing) {
+			if last := preceding(out.Session).Load()[1]; last.Usable() {
+				out.Message["id"] = json.RawMessage(last.String())
+			}
+		})),
+	},
+	{
+		// https://github.com/modelcontextprotocol/kotlin-sdk/issues/189
+		ID: "base.params-absent-refused", Requirement: "tools.list.answered",
+		Collateral: []string{"resources.list.answered", "resources.templates.answered", "prompts.list.answered"},
+		Summary:    "A list request without params is refused.",
+		Apply: refusing("*", server.InternalError, func(r *server.Request) bool {
+			return strings.HasSuffix(r.Method, "/list") && r.Message.Params == nil
+		}),
+	},
+	{
+		// https://github.com/open-metadata/OpenMetadata/issues/32213
+		ID: "http.unknown-method-500", Requirement: "base.error.method-not-found", Transports: overHTTP,
+		Summary: "A request of an unknown method is answered with HTTP status 500 and a text.",
+		Apply: replying(server.AnsweredJSON, func(r *server.Reply) {
+			if bytes.Contains(r.Body, []byte(`"code":-32601`)) {
+				r.Header.Set("Content-Type", "text/plain")
+				r.Status, r.Body = http.StatusInternalServerError, []byte("Missing handler for request type")
+			}
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/2416
+		ID: "cancellation.of-the-last-deafens", Requirement: "base.response.present", Form: InSequence,
+		Collateral: []string{"cancellation.either-side"},
+		Summary:    "After a cancellation of the request that was answered last nothing is answered any more.",
+		Apply: all(
+			responses("*", func(out *server.Outgoing) { doneOf(out.Session).Store(out.Answers.ID.Key()) }),
+			unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
+				last, _ := doneOf(s).Load().(string)
+				return m.Method == cancelled && wire.ReadID(wire.At(m.Params, "requestId")).Key() == last
+			}),
+		),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/pull/2493
+		ID: "cancellation.answered-with-error", Requirement: "cancellation.no-response",
+		Summary: "A cancelled call is answered with an error of the code 0.",
+		Apply: all(
+			func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
+			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				if ctx.Err() != nil {
+					return nil, &wire.Error{Code: 0, Message: "Request cancelled"}
+				}
+				return result, problem
+			}),
+		),
+	},
+	{
+		// https://github.com/mark3labs/mcp-go/issues/742
+		ID: "http.json-behind-events", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
+		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable"},
+		Summary:    "Behind the events of its stream a call is answered with plain JSON.",
+		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
+			if out.Answers != nil && calling("test_tool_with_logging")(out.Answers) && !bytes.HasPrefix(frame, []byte("{")) {
+				return append([]byte(text(out.Message)), '\n')
+			}
+			return frame
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/ruby-sdk/issues/111
+		ID: "http.responses-move-to-get", Requirement: "http.server.get-no-response", Transports: overHTTP, Form: InSequence,
+		Summary:    "While a listening stream is open, the response to resources/templates/list comes on it, and the POST is answered with a note.",
+		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error", "http.server.json-one-object", "http.server.version-header-missing"},
+		Apply:      divertingToGet,
+	},
+	{
+		// https://github.com/modelcontextprotocol/ruby-sdk/pull/114
+		ID: "http.other-notifications-200", Requirement: "http.server.notification-202", Transports: overHTTP, Form: ByValue,
+		Summary: "Notifications other than notifications/initialized are answered with 200.",
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if m := posted(r.Request); m.Kind == wire.Notification && m.Method != "notifications/initialized" {
+				r.Status = http.StatusOK
+			}
+		})),
+	},
+	{
+		// https://github.com/modelcontextprotocol/go-sdk/pull/424
+		ID: "tools.failure-content-null", Requirement: "schema.call-tool-result",
+		Summary: "The content of a tool that fails is null.",
+		Apply:   called("test_error_handling", having("content", nil)),
+	},
+	{
+		// https://github.com/modelcontextprotocol/go-sdk/pull/418
+		ID: "tools.structured-null", Requirement: "tools.structured-content.object",
+		Summary: "A tool without structured content has null for it.",
+		Apply:   called("test_simple_text", having("structuredContent", nil)),
+	},
+	{
+		// https://github.com/use-novamira/novamira/issues/82
+		ID: "tools.properties-array", Requirement: "tools.input-schema.valid",
+		Collateral: []string{"schema.list-tools-result"},
+		Summary:    "The properties in the input schema of a tool without parameters are an empty array.",
+		Apply: tool("test_simple_text", func(tool object) {
+			tool["inputSchema"].(object)["properties"] = list{}
+		}),
+	},
+	{
+		// https://github.com/logiscape/mcp-sdk-php/issues/1
+		ID: "base.empty-result-array", Requirement: "base.response.result-object",
+		Collateral: []string{"ping.response-prompt", "resources.subscribe.accepted", "logging.set-level.all-levels"},
+		Summary:    "Results without members are an empty array.",
+		Apply: responses("*", func(out *server.Outgoing) {
+			if result := out.Result(); result != nil && len(result) == 0 {
+				out.Message["result"] = list{}
+			}
+		}),
+	},
+	{
+		// https://github.com/opentokenz/mcpx/issues/28
+		ID: "tools.output-schema-untyped", Requirement: "schema.list-tools-result",
+		Summary: "An output schema has no type.",
+		Apply:   tool("sum", func(tool object) { delete(tool["outputSchema"].(object), "type") }),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/pull/839
+		ID: "http.updates-to-all", Requirement: "resources.updated.only-subscribed", Transports: overHTTP, Form: BySession,
+		Collateral: []string{"resources.updated.ends-with-unsubscribe"},
+		Summary:    "The update of a resource is announced to every session, if one of them has subscribed to it.",
+		Apply: wrapping("tools/call", server.Named("update_resource", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			if held := r.Session.Subscriptions(); len(held) > 0 {
+				for _, s := range r.Session.Server.Sessions() {
+					if s != r.Session && s.Initialized() {
+						s.Notify("notifications/resources/updated", object{"uri": watched})
+					}
+				}
+			}
+			return result, problem
+		})),
+	},
+	{
+		// https://github.com/punkpeye/fastmcp/pull/316
+		ID: "completion.many-refused", Requirement: "completion.answered", Form: ByValue,
+		Summary: "A completion for which there are more than 100 values is refused with -32603.",
+		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			if wire.At(result, "completion", "hasMore") == true {
+				return nil, &wire.Error{Code: server.InternalError, Message: "Too big: expected array to have <=100 items"}
+			}
+			return result, problem
+		}),
+	},
+	{
+		// https://github.com/PrefectHQ/fastmcp/issues/5166
+		ID: "resources.escaped-unreadable", Requirement: "resources.read.answered", Form: ByValue,
+		Summary: "A listed resource whose URI has an escape cannot be found.",
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				c.Resources = append(c.Resources, &server.Resource{
+					Definition: object{"uri": "test://caf%C3%A9", "name": "café", "mimeType": "text/plain"},
+					Read: func(context.Context, *server.Request) ([]any, *wire.Error) {
+						return list{object{"uri": "test://caf%C3%A9", "mimeType": "text/plain", "text": "closed"}}, nil
+					},
+				})
+			}),
+			refusing("resources/read", -32002, reading("test://caf%C3%A9")),
+		),
+	},
+	{
+		// https://github.com/modelcontextprotocol/inspector/issues/2028
+		ID: "tools.logging-shifts-id", Requirement: "base.response.once", Form: InSequence,
+		Collateral: []string{"lifecycle.shutdown.stdio-server-exits"},
+		Summary:    "The response to a call that logs has the id of the request before it.",
+		Apply: all(numbering(), responses("tools/call", func(out *server.Outgoing) {
+			if last := preceding(out.Session).Load()[0]; last.Usable() && calling("test_tool_with_logging")(out.Answers) {
+				out.Message["id"] = json.RawMessage(last.String())
+			}
+		})),
+	},
+	{
+		// https://github.com/modelcontextprotocol/inspector/issues/2187
+		ID: "http.get-blocks-posts", Requirement: "base.response.present", Transports: overHTTP, Form: AtOnce,
+		Summary: "While a listening stream is open, no POST of its session is served.",
+		Apply:   waitingForListening,
+	},
+	{
+		// https://github.com/PhilflowIO/dav-mcp/issues/31
+		ID: "http.heartbeat-event", Requirement: "http.server.sse-event-data", Transports: overHTTP,
+		Collateral: []string{"base.jsonrpc.version", "base.response.result-or-error"},
+		Summary:    "An event carries a heartbeat in JSON that is not a message.",
+		Apply:      ahead(`{"type":"heartbeat"}`),
+	},
+	{
+		// https://github.com/0xMassi/webclaw/pull/112
+		ID: "stdio.burst-loses-responses", Requirement: "base.response.present", Transports: stdio, Form: AtOnce,
+		Collateral: []string{"lifecycle.error.missing-capability", "progress.request"},
+		Summary:    "A request that runs beside more than seven others gets no response.",
+		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			r.Detach()
+			if r.Sleep(ctx, 5*time.Millisecond) == nil && len(r.Session.Running()) > 8 {
+				return server.NoAnswer, nil
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		// https://github.com/sourcemeta/one/pull/964
+		ID: "tools.arguments-string-served", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "The arguments of a call that are not an object are taken for none.",
+		Apply:   argumentsForNone("tools/call"),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/820
+		ID: "tools.arguments-string-deafens", Requirement: "base.response.present", Form: ByValue,
+		Collateral: []string{"base.error.invalid-params"},
+		Summary:    "After a call whose arguments are a string nothing is answered any more.",
+		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
+			_, text := wire.At(m.Params, "arguments").(string)
+			return m.Method == "tools/call" && text
+		}),
+	},
+	{
+		// https://github.com/php-mcp/server/issues/53
+		ID: "tools.arguments-array-internal", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "A call whose arguments are an array is refused with -32603.",
+		Apply:   refusing("tools/call", server.InternalError, ofType("an array", "arguments")),
+	},
+	{
+		// https://github.com/sourcemeta/one/pull/964
+		ID: "prompts.arguments-string-served", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "The arguments of prompts/get that are not an object are taken for none.",
+		Apply:   argumentsForNone("prompts/get"),
+	},
+	{
+		// https://github.com/Dokploy/mcp/issues/3
+		ID: "tools.arguments-lost", Requirement: "tools.list.callable", WarnOnly: true,
+		Collateral: []string{"tools.security.validate-inputs"},
+		Summary:    "Calls are served as if they had no arguments.",
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, ok := r.Params["arguments"].(object); ok {
+				r.Params["arguments"] = object{}
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		// https://github.com/affaan-m/ECC/pull/2670
+		ID: "meta.call-refused", Requirement: "meta.attach.request", Form: ByValue,
+		Collateral: []string{"progress.token.any-means", "progress.request", "tools.error.execution-as-result"},
+		Summary:    "A call with _meta is refused with -32602.",
+		Apply:      refusing("tools/call", server.InvalidParams, func(r *server.Request) bool { return r.Params["_meta"] != nil }),
+	},
+	{
+		// https://github.com/MemPalace/mempalace/issues/1574
+		ID: "tools.missing-argument-server-error", Requirement: "tools.error.invalid-arguments-form",
+		Summary: "Arguments that do not fit are refused with -32000.",
+		Apply:   wrapping("tools/call", server.Named("sum", server.Recode(server.InvalidParams, -32000))),
+	},
+	{
+		// https://github.com/MemPalace/mempalace/issues/929
+		ID: "tools.text-outside-ascii-refused", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "A call of echo with text outside ASCII is refused with -32000.",
+		Apply:   refusing("tools/call", -32000, fitting(holdsWide, "arguments", "text")),
+	},
+	{
+		// https://github.com/ganhammar/hass-mcp-server/issues/82
+		ID: "http.failure-500", Requirement: "tools.error.execution-as-result", Transports: overHTTP,
+		Summary: "The failure of a tool is answered with HTTP status 500 and a text.",
+		Apply: replying(server.AnsweredJSON, func(r *server.Reply) {
+			if bytes.Contains(r.Body, []byte(`"isError":true`)) {
+				r.Header.Set("Content-Type", "text/plain")
+				r.Status, r.Body = http.StatusInternalServerError, []byte("500 Internal Server Error")
+			}
+		}),
+	},
+	{
+		// https://github.com/google-labs-code/stitch-sdk/issues/367
+		ID: "tools.output-schema-dangling", Requirement: "tools.output-schema.valid",
+		Summary: "An output schema refers to a definition that is not there.",
+		Apply: tool("sum", func(tool object) {
+			tool["outputSchema"].(object)["properties"].(object)["sum"] = object{"$ref": "#/$defs/Sum"}
+		}),
+	},
+	{
+		// https://github.com/superdoc/docx-editor/issues/3588
+		ID: "tools.input-schema-dangling", Requirement: "tools.input-schema.valid",
+		Summary: "An input schema refers to a definition that is not there.",
+		Apply: tool("sum", func(tool object) {
+			tool["inputSchema"].(object)["properties"].(object)["a"] = object{"$ref": "#/$defs/Number"}
+		}),
+	},
+	{
+		// https://github.com/cloudflare/mcp-server-cloudflare/issues/12
+		ID: "tools.result-wrapped", Requirement: "schema.call-tool-result",
+		Summary: "The result of a tool stands in a member toolResult.",
+		Apply: called("test_simple_text", func(result object) {
+			result["toolResult"] = object{"content": result["content"]}
+			delete(result, "content")
+		}),
+	},
+	{
+		// https://github.com/Apicurio/apicurio-registry/pull/6899
+		ID: "meta.result-null", Requirement: "meta.object",
+		Summary: "The _meta of tool results is null.",
+		Apply:   results("tools/call", having("_meta", nil)),
+	},
+	{
+		// https://github.com/cyanheads/obsidian-mcp-server/issues/108
+		ID: "tools.structured-surplus", Requirement: "tools.output-schema.conforms",
+		Summary: "Structured content has a member that the output schema does not allow.",
+		Apply: all(
+			tool("sum", func(tool object) { tool["outputSchema"].(object)["additionalProperties"] = false }),
+			called("sum", func(result object) {
+				if structured, ok := result["structuredContent"].(object); ok {
+					structured["notes"] = list{}
+					result["content"] = textOf(text(structured))
+				}
+			}),
+		),
+	},
+	{
+		// https://github.com/Hmbown/Codewhale/issues/5335
+		ID: "tools.next-cursor-null", Requirement: "schema.list-tools-result",
+		Summary: "The last page of the tools has a nextCursor that is null.",
+		Apply: results("tools/list", func(result object) {
+			if result["nextCursor"] == nil {
+				result["nextCursor"] = nil
+			}
+		}),
+	},
+	{
+		// https://github.com/DeusData/codebase-memory-mcp/issues/1247
+		ID: "pagination.only-page-repeats", Requirement: "pagination.operations",
+		Collateral: []string{"pagination.cursor.results-after", "prompts.name.unique", "pagination.server.stable-cursors", "pagination.error.invalid-cursor-code"},
+		Summary:    "prompts/list gives all on one page, with a cursor that leads to the same page.",
+		Apply:      answering("prompts/list", object{"prompts": list{object{"name": "test_simple_prompt"}}, "nextCursor": "8"}, always),
+	},
+	{
+		// https://github.com/sparfenyuk/mcp-proxy/issues/233
+		ID: "pagination.tools-cursor-dropped", Requirement: "pagination.cursor.results-after",
+		Collateral: []string{"pagination.operations", "tools.name.unique", "pagination.server.stable-cursors", "pagination.error.invalid-cursor-code"},
+		Summary:    "tools/list ignores the cursor.",
+		Apply:      fromStart("tools/list", always),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/2961
+		ID: "resources.dot-as-pattern", Requirement: "resources.security.validate-uris", Form: ByValue,
+		Summary: "A dot in the URI of a resource stands for any character.",
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				c.Resources = append(c.Resources, &server.Resource{
+					Definition: object{"uri": dotted, "name": "notes", "mimeType": "text/plain"},
+					Read:       readingText(dotted),
+				})
+			}),
+			wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if uri := param(r, "uri"); regexp.MustCompile("^" + dotted + "$").MatchString(uri) {
+					r.Params["uri"] = dotted
+				}
+				return next(ctx, r)
+			}),
+		),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/2961
+		ID: "resources.template-dot-as-pattern", Requirement: "resources.security.validate-uris", Form: ByValue,
+		Summary: "A dot in the text of a template stands for any character.",
+		Apply: offering(func(c *server.Catalogue) {
+			pattern := regexp.MustCompile("^test://files/([^/]+).json$")
+			c.Templates = append(c.Templates, templateOf("test://files/{id}.json", pattern, "id"))
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/issues/596
+		ID: "resources.template-query-unreadable", Requirement: "resources.template.constructs-uris", Form: ByValue,
+		Summary: "The question mark in the text of a template makes the character before it optional.",
+		Apply: offering(func(c *server.Catalogue) {
+			pattern := regexp.MustCompile("^test://search?q=([^/]+)$")
+			c.Templates = append(c.Templates, templateOf("test://search?q={text}", pattern, "text"))
+		}),
+	},
+	{
+		// https://github.com/PrefectHQ/fastmcp/issues/4250
+		ID: "resources.template-form-query-fails", Requirement: "resources.template.constructs-uris", Form: ByValue,
+		Summary: "A template with {?format} matches nothing but its own text.",
+		Apply: offering(func(c *server.Catalogue) {
+			c.Templates = append(c.Templates, templateOf("test://reports/{id}{?format}", regexp.MustCompile(`^test://reports/([^/]+)\{\?format\}$`), "id"))
+		}),
+	},
+	{
+		// https://github.com/laravel/mcp/issues/329
+		ID: "resources.template-plus-unreadable", Requirement: "resources.template.constructs-uris", Form: ByValue,
+		Summary: "A template with {+path} matches nothing but its own text.",
+		Apply: offering(func(c *server.Catalogue) {
+			c.Templates = append(c.Templates, templateOf("test://tree/{+path}", regexp.MustCompile(`^test://tree/\{\+path(\})$`), "path"))
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/342
+		ID: "resources.blob-base64url", Requirement: "resources.security.binary-encoded",
+		Summary: "Binary contents are in the alphabet for URLs.",
+		Apply:   contents("test://static-binary", having("blob", base64.URLEncoding.EncodeToString([]byte("\xfb\xff\xfe 1")))),
+	},
+	{
+		// https://github.com/langchain4j/langchain4j/issues/6279
+		ID: "resources.blob-line-breaks", Requirement: "resources.security.binary-encoded",
+		Summary: "Binary contents are base64 with line breaks.",
+		Apply: contents("test://static-binary", func(contents object) {
+			if blob, ok := contents["blob"].(string); ok {
+				contents["blob"] = blob[:76] + "\r\n" + blob[76:]
+			}
+		}),
+	},
+	{
+		// https://github.com/GopherSecurity/gopher-mcp/issues/206
+		ID: "resources.contents-counted", Requirement: "schema.read-resource-result",
+		Summary: "The result of resources/read counts the contents and does not hold them.",
+		Apply: results("resources/read", func(result object) {
+			contents, _ := result["contents"].(list)
+			delete(result, "contents")
+			result["contentCount"] = len(contents)
+		}),
+	},
+	{
+		// https://github.com/Azure/data-api-builder/issues/3274
+		ID: "logging.declared-not-served", Requirement: "logging.set-level.all-levels",
+		Collateral: []string{"logging.error.invalid-level-code"},
+		Summary:    "logging is declared, and logging/setLevel refused with -32601.",
+		Apply:      refusing("logging/setLevel", server.MethodNotFound, always),
+	},
+	{
+		// https://github.com/php-mcp/server/issues/34
+		ID: "lifecycle.newest-always", Requirement: "lifecycle.version.echo-supported", Transports: overHTTP,
+		Summary: "initialize is answered with the newest version, whichever was asked for.",
+		Apply:   choosing(func(string) string { return schema.Version }),
+	},
+	{
+		// https://github.com/wildfly/wildfly-ai-feature-pack/issues/346
+		ID: "lifecycle.echoes-anything", Requirement: "lifecycle.version.offer-other",
+		Collateral: []string{"lifecycle.version.offer-latest", "lifecycle.error.version-mismatch"},
+		Summary:    "initialize is answered with the version that was asked for, whichever it is.",
+		Apply:      choosing(func(asked string) string { return asked }),
+	},
+	{
+		// https://github.com/xpzouying/xiaohongshu-mcp/issues/697
+		ID: "lifecycle.version-refused-by-status", Requirement: "lifecycle.version.offer-other", Transports: overHTTP,
+		Collateral: []string{"lifecycle.version.offer-latest", "lifecycle.error.version-mismatch"},
+		Summary:    "initialize with a version that is not supported is answered with 400.",
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			m := posted(r)
+			version, _ := wire.At(m.Params, "protocolVersion").(string)
+			return m.Method == "initialize" && !slices.Contains([]string{schema.Version, "2025-03-26", "2024-11-05"}, version)
+		}), peeking()),
+	},
+	{
+		// https://github.com/IBM/WxMCPServer/issues/3
+		ID: "lifecycle.version-placeholder", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "initialize without a version is answered with the version %params/protocolVersion%.",
+		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			_, given := r.Params["protocolVersion"]
+			if !given {
+				r.Params["protocolVersion"] = schema.Version
+			}
+			result, problem := next(ctx, r)
+			if o, ok := result.(object); ok && !given {
+				o["protocolVersion"] = "%params/protocolVersion%"
+			}
+			return result, problem
+		}),
+	},
+	{
+		// https://github.com/ramimbo/mergework/pull/848
+		ID: "lifecycle.initialize-unchecked", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "initialize is served whatever is missing from it.",
+		Apply: wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, ok := r.Params["protocolVersion"].(string); !ok {
+				r.Params["protocolVersion"] = schema.Version
+			}
+			if _, ok := r.Params["capabilities"].(object); !ok {
+				r.Params["capabilities"] = object{}
+			}
+			r.Params["clientInfo"] = object{"name": "any", "version": "1"}
+			return next(ctx, r)
+		}),
+	},
+	{
+		// https://github.com/GopherSecurity/gopher-mcp/issues/183
+		ID: "lifecycle.client-version-internal", Requirement: "base.error.invalid-params", Form: ByValue,
+		Summary: "initialize without the version of the client is refused with -32603.",
+		Apply: refusing("initialize", server.InternalError, func(r *server.Request) bool {
+			return wire.At(r.Params, "clientInfo", "version") == nil
+		}),
+	},
+	{
+		// https://github.com/scalameta/metals/issues/8851
+		ID: "lifecycle.capability-members-refused", Requirement: "lifecycle.capability.client-additional", Form: ByValue,
+		Summary: "A client whose capability elicitation has members is refused.",
+		Apply: refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
+			o, _ := wire.At(r.Params, "capabilities", "elicitation").(object)
+			return len(o) > 0
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/1311
+		ID: "ping.before-initialize-refused", Requirement: "lifecycle.init.client-early-ping", Transports: stdio, Form: InSequence,
+		Summary: "A ping before initialize is refused with -32602.",
+		Apply: all(
+			wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				once(r.Session, "begun")
+				return next(ctx, r)
+			}),
+			refusing("ping", server.InvalidParams, func(r *server.Request) bool { return once(r.Session, "begun") }),
+		),
+	},
+	{
+		// https://github.com/quarkiverse/quarkus-mcp-server/issues/469
+		ID: "ping.first-message-deafens", Requirement: "lifecycle.init.client-early-ping", Transports: stdio, Form: InSequence,
+		Collateral: []string{"base.response.present"},
+		Summary:    "When the first message is a ping, nothing is answered.",
+		Apply: unresponsiveAfter(func(s *server.Session, m *wire.Message) bool {
+			return once(s, "begun") && m.Method == "ping"
+		}),
+	},
+	{
+		// https://github.com/theoriclabs/LeanDB/issues/64
+		ID: "base.call-without-id-answered", Requirement: "base.notification.no-response", Form: ByValue,
+		Collateral: []string{"base.response.id-echo"},
+		Summary:    "A tools/call without an id is answered with the id null.",
+		Apply: reacting(wire.Notification, "tools/call", func(*wire.Message) object {
+			return refusal(nil, server.InvalidParams, "Unknown tool")
+		}),
+	},
+	{
+		// https://github.com/anthropics/claude-code/issues/45368
+		ID: "http.error-id-invented", Requirement: "base.error.undetectable-id", Transports: overHTTP,
+		Collateral: []string{"base.response.only-to-requests", "base.error.parse-error"},
+		Summary:    "Errors that come with an HTTP error status have the id server-error.",
+		Apply: func(o *server.Options) {
+			for _, situation := range []server.Situation{server.MissingSession, server.UnknownSession, server.BadMessage, server.NotAcceptable, server.BadVersionHeader} {
+				replying(situation, func(r *server.Reply) {
+					r.Header.Set("Content-Type", "application/json")
+					r.Body = []byte(`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}`)
+				})(o)
+			}
+		},
+	},
+	{
+		// https://github.com/sagemcp/sagemcp/pull/29
+		ID: "stdio.null-for-notification", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		Collateral: []string{"base.json.object"},
+		Summary:    "A notification is answered with a line that holds null.",
+		Apply: receiving(func(s *server.Session, m *wire.Message, next func()) {
+			next()
+			if m.Kind == wire.Notification {
+				s.Send(&server.Outgoing{Session: s, Message: object{}, Raw: []byte("null")})
+			}
+		}),
+	},
+	{
+		// https://github.com/TSavo/printify-mcp/issues/3
+		ID: "stdio.log-on-refusal", Requirement: "stdio.server.stdout-clean", Transports: stdio, Form: ByValue,
+		Summary: "The refusal of an unknown tool is also written to stdout as a line of text.",
+		Apply: responses("tools/call", func(out *server.Outgoing) {
+			if out.RPCError() != nil && unknownNamed(out.Answers) {
+				out.Raw = []byte("Error: unknown tool\n" + text(out.Message))
+			}
+		}),
+	},
+	{
+		// https://github.com/agentic-hil/agentic-hil/issues/484
+		ID: "stdio.answers-in-code-page", Requirement: "base.message.utf8", Transports: stdio, Form: ByValue,
+		Collateral: []string{"base.json.well-formed", "base.message.utf8-accepted", "base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
+		Summary:    "Lines are written in ISO 8859-1.",
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			var written []byte
+			for _, c := range string(frame) {
+				if c > 255 {
+					c = '?'
+				}
+				written = append(written, byte(c))
+			}
+			return written
+		}),
+	},
+	{
+		// https://github.com/open-metadata/OpenMetadata/issues/22423
+		ID: "http.answers-in-ascii", Requirement: "base.message.utf8-accepted", Transports: overHTTP, Form: ByValue,
+		Collateral: []string{"base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
+		Summary:    "In answers over HTTP a question mark stands for each character outside ASCII.",
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			return []byte(strings.Map(func(c rune) rune {
+				if c > 127 {
+					return '?'
+				}
+				return c
+			}, string(frame)))
+		}),
+	},
+	{
+		// https://github.com/ruvnet/ruflo/issues/2426
+		ID: "stdio.answer-cut", Requirement: "base.json.well-formed", Transports: stdio, Form: ByValue,
+		Collateral: []string{"base.response.present", "stdio.server.stdout-clean"},
+		Summary:    "A line is cut after 64 KiB.",
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			if len(frame) > 64<<10 {
+				return append(bytes.Clone(frame[:64<<10]), '\n')
+			}
+			return frame
+		}),
+	},
+	{
+		// https://github.com/DeusData/codebase-memory-mcp/issues/1375
+		ID: "base.long-answer-lost", Requirement: "base.response.present", Form: ByValue,
+		Collateral: []string{"stdio.message.large", "http.message.large"},
+		Summary:    "A response of more than 256 KiB is not sent.",
+		Apply: sending(server.OnResponse("*", func(out *server.Outgoing) []*server.Outgoing {
+			if len(text(out.Message)) > 256<<10 {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	},
+	{
+		// https://github.com/twentyhq/twenty/issues/24559
+		ID: "progress.token-fabricated", Requirement: "progress.token.active-request",
+		Collateral: []string{"progress.token.echo"},
+		Summary:    "Each call sends progress with a token of the server's own making.",
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			r.Notify("notifications/progress", object{"progressToken": "tool-call-" + strings.Trim(r.ID.String(), `"`), "progress": 0, "total": 1})
+			return next(ctx, r)
+		}),
+	},
+	{
+		// https://github.com/infobip/infobip-openapi-mcp/pull/41
+		ID: "progress.total-null", Requirement: "schema.progress-notification",
+		Summary: "The total of progress is null.",
+		Apply:   params("notifications/progress", having("total", nil)),
+	},
+	{
+		// https://github.com/shaun0927/openchrome/pull/954
+		ID: "progress.last-repeated", Requirement: "progress.value-increases",
+		Summary: "The last progress of a call is reported twice.",
+		Apply: sending(server.OnMessage("notifications/progress", func(out *server.Outgoing) []*server.Outgoing {
+			p := out.Params()
+			if p["total"] != nil && text(object{"v": p["progress"]}) == text(object{"v": p["total"]}) {
+				return []*server.Outgoing{out, out.Clone()}
+			}
+			return []*server.Outgoing{out}
+		})),
+	},
+	{
+		// https://github.com/supabase/mcp/issues/400
+		ID: "http.delete-not-found", Requirement: "http.server.delete-session", Transports: overHTTP,
+		Summary: "The DELETE of a live session is answered with 404, and the session goes on.",
+		Apply: refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+			return r.Method == http.MethodDelete && r.Header.Get("Origin") == ""
+		}),
+	},
+	{
+		// https://github.com/rust-mcp-stack/rust-mcp-sdk/pull/169
+		ID: "http.session-id-outside-ascii", Requirement: "http.server.session-id-charset", Transports: overHTTP, Form: ByValue,
+		Summary: "Session ids have a letter outside ASCII.",
+		Apply:   sessionIDs("séance-"),
+	},
+	{
+		// https://github.com/rust-mcp-stack/rust-mcp-sdk/pull/169
+		ID: "http.session-id-with-tab", Requirement: "http.server.session-id-charset", Transports: overHTTP, Form: ByValue,
+		Summary: "Session ids have a tab.",
+		Apply:   sessionIDs("session\t"),
+	},
+}
+
+const dotted = "test://notes.v1/readme.txt"
+
+// readingText reads a text at a URI.
+func readingText(uri string) func(context.Context, *server.Request) ([]any, *wire.Error) {
+	return func(context.Context, *server.Request) ([]any, *wire.Error) {
+		return list{object{"uri": uri, "mimeType": "text/plain", "text": "open"}}, nil
+	}
+}
+
+// templateOf returns a template whose URIs are those that a pattern fits; its groups are the variables.
+func templateOf(uriTemplate string, pattern *regexp.Regexp, variables ...string) *server.Template {
+	return &server.Template{
+		Definition: object{"uriTemplate": uriTemplate, "name": variables[0], "mimeType": "text/plain"},
+		Match: func(uri string) (map[string]string, bool) {
+			groups := pattern.FindStringSubmatch(uri)
+			if groups == nil {
+				return nil, false
+			}
+			values := map[string]string{"": uri}
+			for i, name := range variables {
+				values[name] = groups[i+1]
+			}
+			return values, true
+		},
+		Read: func(ctx context.Context, r *server.Request, values map[string]string) ([]any, *wire.Error) {
+			return readingText(values[""])(ctx, r)
+		},
+		Complete: map[string]server.Completer{
+			variables[0]: func(string, map[string]string) []string { return []string{"1", "2"} },
+		},
+	}
+}
+
+// argumentsForNone leaves out arguments that are not an object.
+func argumentsForNone(method string) apply {
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if _, ok := r.Params["arguments"].(object); !ok {
+			delete(r.Params, "arguments")
+		}
+		return next(ctx, r)
+	})
+}
+
+// sessionIDs gives out session ids with a prefix.
+func sessionIDs(prefix string) apply {
+	return func(o *server.Options) { o.Behaviour.HTTP.SessionID = func() string { return prefix + rand.Text() } }
+}
+
+// doneOf holds the key of the id of the call that was answered last.
+func doneOf(s *server.Session) *atomic.Value {
+	return s.Value(doneKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+}

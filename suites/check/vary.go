@@ -1,0 +1,249 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+)
+
+// Draw returns the members of a family that the check tries in this run, the plain one
+// first. The check has to declare the family. Of a large one, each place where the check
+// sends them gets a sample of its own.
+func (t *T) Draw(name string, place ...string) []family.Member {
+	if !slices.Contains(t.check.Families, name) {
+		panic(fmt.Sprintf("the check %s does not declare the family %s", t.check.Name, name))
+	}
+	return t.engine.Choice.Draw(name, strings.Join(append([]string{t.check.Name}, place...), " "))
+}
+
+// Random returns the source of what the check chooses at random in this run.
+func (t *T) Random() rand.Source { return t.engine.Choice.Source(t.check.Name) }
+
+// Thorough reports whether the run tries more than others.
+func (t *T) Thorough() bool { return t.engine.Choice.Thorough }
+
+// Vary tries members of a family. What try finds of one requirement is a single finding,
+// that of the smallest member, which names the others and says whether the plain one is as
+// it should be.
+//
+// While all checks are run, the plain member is tried first, and then a few of the others
+// at a time: where a try waits for an answer, by the methods of T, others go on, one after
+// the other, so that a try may use the check as if it were alone. When the check is run
+// again because some showed something, the members are tried one after the other, and those
+// that were as they should be are left out, but for the plain one.
+func (t *T) Vary(members []family.Member, try func(m family.Member)) {
+	t.vary(members, try, t.crowded)
+}
+
+// VaryInTurn is Vary for tries that judge all that came meanwhile, or send what a server may
+// fall over: it always tries one member after the other.
+func (t *T) VaryInTurn(members []family.Member, try func(m family.Member)) {
+	t.vary(members, try, false)
+}
+
+func (t *T) vary(members []family.Member, try func(m family.Member), beside bool) {
+	t.variations++
+	key := fmt.Sprintf("%s, %d", t.check.Name, t.variations)
+	if before, again := t.engine.varied.Load(key); again {
+		members = before.(*variation).doubtful(members)
+	}
+	v := &variation{turn: make(chan struct{}, 1)}
+	v.turn <- struct{}{}
+	t.varied = v
+	defer func() {
+		t.varied = nil
+		t.engine.varied.LoadOrStore(key, v)
+		for _, f := range v.findings {
+			v.record(t, f)
+		}
+		for _, m := range members {
+			for _, note := range v.notes[m.Is] {
+				t.Note("%s", note)
+			}
+		}
+		if v.late {
+			t.Note("the server is slow: %d of %d values were not tried", len(members)-len(v.done), len(members))
+		}
+	}()
+	for i, m := range members {
+		if i == 1 && beside { // the others are compared with the plain one
+			v.tryBeside(t, members[i:], try)
+			break
+		}
+		v.try(t, m, try)
+	}
+}
+
+// tryBeside tries a few members at a time, and waits for all of them.
+func (v *variation) tryBeside(t *T, members []family.Member, try func(m family.Member)) {
+	v.beside = true
+	<-v.turn
+	var under sync.WaitGroup
+	one := make(chan struct{}, 1) // that need not wait for other checks
+	for _, m := range members {
+		var slot chan struct{}
+		select {
+		case one <- struct{}{}:
+			slot = one
+		case t.engine.tries <- struct{}{}:
+			slot = t.engine.tries
+		}
+		under.Go(func() {
+			defer func() { <-slot }()
+			v.turn <- struct{}{}
+			defer func() { <-v.turn }()
+			defer func() {
+				if r := recover(); r != nil {
+					v.stopped = r
+				}
+			}()
+			if v.stopped == nil {
+				v.try(t, m, try)
+			}
+		})
+	}
+	under.Wait()
+	v.turn <- struct{}{}
+	if v.stopped != nil {
+		// Which of those that were tried at the time is the cause shows when the check is run again.
+		v.done, t.disturbed = nil, true
+		panic(v.stopped)
+	}
+}
+
+// try tries one member, unless the rest of the check needs the time that is left: a check that
+// runs out of it is worth nothing.
+func (v *variation) try(t *T, m family.Member, try func(m family.Member)) {
+	deadline, ok := t.Context.Deadline()
+	v.late = v.late || ok && len(v.done) > 0 && time.Until(deadline) < checkTime*t.engine.Timeout/2
+	if v.late {
+		return
+	}
+	t.Clear()
+	v.member = m
+	try(m)
+	v.done = append(v.done, m)
+}
+
+// aside waits for something. Where several members of a family are tried at a time, the
+// other tries go on meanwhile.
+func (t *T) aside(wait func()) {
+	v := t.varied
+	if v == nil || !v.beside {
+		wait()
+		return
+	}
+	member, evidence, unawaited, about := v.member, t.evidence, t.unawaited, t.about
+	<-v.turn
+	defer func() {
+		v.turn <- struct{}{}
+		v.member, t.evidence, t.unawaited, t.about = member, evidence, unawaited, about
+	}()
+	wait()
+}
+
+// variation is what was found while the members of a family are tried.
+type variation struct {
+	member   family.Member
+	done     []family.Member
+	findings []*varied
+	notes    map[string][]string // by what is special about the member
+
+	turn    chan struct{} // holds an entry while a try uses the check
+	beside  bool          // several members are tried at a time
+	late    bool          // the rest of them is left out
+	stopped any           // what ended the body, or nil
+}
+
+// varied is a finding of one requirement, and the members that show it.
+type varied struct {
+	id       string
+	warnOnly bool
+	message  string
+	proof    []*wire.Event
+	smallest family.Member
+	shown    []family.Member
+}
+
+// doubtful returns the members that another execution has to try: all if none showed
+// anything. Where the plain one did, a few that showed the same are enough.
+func (v *variation) doubtful(members []family.Member) []family.Member {
+	if len(v.findings) == 0 {
+		return members
+	}
+	among := func(all []family.Member, m family.Member) bool {
+		return slices.ContainsFunc(all, func(other family.Member) bool { return other.Is == m.Is })
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(m family.Member) bool {
+		shows := slices.ContainsFunc(v.findings, func(f *varied) bool {
+			shown := f.shown
+			if shown[0].Plain() {
+				shown = shown[:min(len(shown), 1+mostNamed)]
+			}
+			return among(shown, m)
+		})
+		return !m.Plain() && !shows && among(v.done, m)
+	})
+}
+
+// note keeps a remark until all members are tried: their order is that of the family.
+func (v *variation) note(text string) {
+	if v.notes == nil {
+		v.notes = make(map[string][]string)
+	}
+	v.notes[v.member.Is] = append(v.notes[v.member.Is], text)
+}
+
+func (v *variation) add(id, message string, warnOnly bool, proof []*wire.Event) {
+	proof = slices.Clone(proof) // the evidence of the check goes on
+	i := slices.IndexFunc(v.findings, func(f *varied) bool { return f.id == id && f.warnOnly == warnOnly })
+	if i < 0 {
+		v.findings = append(v.findings, &varied{id: id, warnOnly: warnOnly, message: message, proof: proof, smallest: v.member, shown: []family.Member{v.member}})
+		return
+	}
+	f := v.findings[i]
+	if f.shown[len(f.shown)-1].Is != v.member.Is {
+		f.shown = append(f.shown, v.member)
+	}
+	if !f.smallest.Plain() && len(v.member.Raw()) < len(f.smallest.Raw()) {
+		f.message, f.proof, f.smallest = message, proof, v.member
+	}
+}
+
+// mostNamed is how many members a finding names beside the smallest one.
+const mostNamed = 3
+
+// record records a finding in the check.
+func (v *variation) record(t *T, f *varied) {
+	message := f.message
+	if !strings.Contains(message, f.smallest.String()) {
+		message = "with " + f.smallest.String() + ", " + message
+	}
+	var others []string
+	for _, m := range f.shown {
+		if m.Is != f.smallest.Is {
+			others = append(others, m.String())
+		}
+	}
+	if n := len(others); n > 0 {
+		message += fmt.Sprintf("; the same shows with %s", strings.Join(others[:min(n, mostNamed)], ", "))
+		if n > mostNamed {
+			message += fmt.Sprintf(" and %d more", n-mostNamed)
+		}
+	}
+	plain := slices.IndexFunc(v.done, family.Member.Plain)
+	if plain >= 0 && !slices.ContainsFunc(f.shown, family.Member.Plain) {
+		message += "; the plain form, " + v.done[plain].String() + ", is as it should be"
+	}
+	if f.warnOnly {
+		t.rec.Warn(f.id, wire.Server, message, f.proof...)
+	} else {
+		t.rec.Fail(f.id, wire.Server, message, f.proof...)
+	}
+}

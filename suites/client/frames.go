@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+)
+
+// What stands around a message on the way to the client: events, lines and the heads of
+// responses.
+const framed = "exchange/frames"
+
+var (
+	framedTexts  = sync.OnceValue(func() []family.Member { return draw(framed, "frames") })
+	eventForms   = sync.OnceValue(func() []family.Member { return draw(framed, "events") })
+	typesOfEmpty = sync.OnceValue(func() []family.Member { return draw(framed, "types-of-nothing") })
+)
+
+// The ids of the pings begin with these.
+const (
+	framedID   = "frame: "
+	eventID    = "event: "
+	acceptedID = "accepted: "
+	afterwards = ", and then "
+)
+
+func askFramed(a *Asker) {
+	a.Vary(framedID, framedTexts(), func(id string, m family.Member) {
+		a.Ask(id, "ping", map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}})
+	})
+	over := a.Request.Session.Log().Transport
+	if over == transport.NameStdio {
+		return
+	}
+	a.Vary(eventID, eventForms(), func(id string, _ family.Member) { a.Ask(id, "ping", nil) })
+	if !a.overdue() { // an event may have the empty string for its data
+		a.Ask(emptyID, "ping", nil)
+	}
+	if over == transport.NameHTTP {
+		// What the client does with the head of a response shows afterwards.
+		a.Vary(acceptedID, typesOfEmpty(), func(id string, _ family.Member) {
+			a.Ask(id, "ping", nil)
+			for i := range 3 {
+				a.Fence(id + afterwards + strconv.Itoa(i))
+			}
+		})
+	}
+}
+
+const emptyID = "behind an event whose data is empty"
+
+// writeEvent writes the event of a ping in the form that the id of the ping names.
+func writeEvent(e *server.Event) []*server.Event {
+	if e.Out == nil || e.Out.Kind != wire.Request {
+		return []*server.Event{e}
+	}
+	id, _ := wire.At(wire.Parse(e.Data).Value, "id").(string)
+	form, ok := strings.CutPrefix(id, eventID)
+	text := "id: primed\nevent: message\ndata:\n\nevent: message\ndata: {data}\n\n"
+	for _, m := range eventForms() {
+		if ok && m.Is == form {
+			text = m.Raw()
+		}
+	}
+	if !ok && id != emptyID {
+		return []*server.Event{e}
+	}
+	data := string(e.Data)
+	first, rest, _ := strings.Cut(inLines(e.Data), "\n")
+	e.ID = ""
+	e.Raw = []byte(strings.NewReplacer("{data}", data, "{first}", first, "{rest}", rest, "{id}", "ping").Replace(text))
+	return []*server.Event{e}
+}
+
+// acceptance is the key of the Content-Type with which a message is accepted.
+type acceptance struct{}
+
+// typeAcceptances gives the response to the answer of a ping the Content-Type that the id of
+// the ping names.
+func typeAcceptances(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, err := peek(w, r)
+			if err != nil {
+				return
+			}
+			if m := wire.Parse(body); m.IsResponse() {
+				for _, member := range typesOfEmpty() {
+					if m.ID.Key() == wire.StringID(acceptedID+member.Is).Key() {
+						r = r.WithContext(context.WithValue(r.Context(), acceptance{}, member.Str()))
+					}
+				}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func typeAcceptance(r *server.Reply) {
+	if given, _ := r.Request.Context().Value(acceptance{}).(string); given != "" && r.Situation == server.Accepted {
+		r.Header.Set("Content-Type", given)
+	}
+}
+
+func judgeFramed(t *T) {
+	form := map[string]string{
+		transport.NameStdio: "stdio.message.only-newline-delimits", transport.NameHTTP: "http.client.sse-syntax",
+		transport.NameSSE: "sse.client.message-events",
+	}[t.Transport]
+	large := "http.message.large"
+	if t.Transport == transport.NameStdio {
+		large = "stdio.message.large"
+	}
+	for _, m := range framedTexts()[1:] {
+		id := form
+		if len(m.Raw()) > 1<<16 {
+			id = large
+		}
+		t.judgeVaried(framedID, []family.Member{framedTexts()[0], m}, "with the text", id)
+	}
+	if t.Transport == transport.NameStdio {
+		return
+	}
+	t.judgeVaried(eventID, eventForms(), "as the event", form)
+	t.judgeEmptyEvent(form)
+	if t.Transport == transport.NameHTTP {
+		t.judgeAcceptances()
+	}
+}
+
+// judgeEmptyEvent warns of a client that does not cope with an event whose data is the
+// empty string: to the SSE standard it is an event, and the text says of none what it has
+// to hold.
+func (t *T) judgeEmptyEvent(id string) {
+	x, ok := t.Answered(emptyID)
+	const what = " when an event without text in its data came before it"
+	switch {
+	case ok && x.Result() != nil:
+		t.Exercised(id)
+	case t.silentTo(x):
+		t.Warning(id, "a ping was not answered"+what, x.Request)
+	case t.lost(x) != "":
+		t.Warning(id, t.lost(x)+what, x.Request)
+	}
+}
+
+// judgeAcceptances judges whether the client goes on when its answers are accepted with one
+// or another Content-Type.
+func (t *T) judgeAcceptances() {
+	const id = "http.client.accepted"
+	plain, ok := t.Answered(acceptedID + typesOfEmpty()[0].Is + afterwards + "2")
+	if !ok || plain.Result() == nil {
+		return
+	}
+	for _, m := range typesOfEmpty() {
+		if _, ok := t.Answered(acceptedID + m.Is); !ok {
+			return
+		}
+		for i := range 3 { // the head may come later than the first of them
+			if x, ok := t.Answered(acceptedID + m.Is + afterwards + strconv.Itoa(i)); !ok && t.lost(x) != "" {
+				t.Violation(id, t.lost(x)+" after a 202 without a body that has the Content-Type "+m.String(), x.Request)
+				return
+			}
+		}
+		t.Exercised(id)
+	}
+}
+
+// typedHeads gives responses in turn the Content-Types of a family.
+func typedHeads(situation server.Situation, members []family.Member) func(*server.Reply) {
+	return func(r *server.Reply) {
+		if r.Situation != situation || r.Session == nil {
+			return
+		}
+		n := r.Session.Value("heads", func() any { return new(counter) }).(*counter).next()
+		r.Header.Set("Content-Type", members[n%len(members)].Str())
+	}
+}
+
+// judgeHeads judges whether the client goes on as with an ordinary server, and otherwise
+// says which Content-Type the last answer had. Where that is not the plain one, it is the
+// first requirement that is in question.
+func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
+	last := members[0]
+	for _, c := range t.Conversations {
+		for _, x := range c.HTTP {
+			if x.Head == nil || x.Method() != http.MethodPost || !x.OK() {
+				continue
+			}
+			for _, m := range members {
+				if x.Head.HTTP.Header.Get("Content-Type") == m.Str() {
+					last = m
+				}
+			}
+		}
+	}
+	if !last.Plain() {
+		after += ", the last one of the type " + last.String()
+		if ok, decided, _ := t.Continued(); decided && !ok {
+			t.JudgeContinued(after, ids[0])
+			t.Inconclusive("the client did not go on after an answer of the type "+last.String(), ids[1:]...)
+			return
+		}
+	}
+	t.JudgeContinued(after, ids...)
+}

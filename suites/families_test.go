@@ -1,0 +1,225 @@
+package suites_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/result"
+	"github.com/mcpconform/mcpconform/suites/server"
+)
+
+var measure = flag.Bool("measure", false, "measure what each family costs")
+
+const familiesHead = `# Families of stimuli
+
+Where a check needs a value, it draws a whole family of values that the other side has to treat alike: the plain one first, and
+behind it those at which implementations break. They are sent in a session that exists anyway, a few at a time in the first phase of a run and one
+after the other where a check is run again alone. What several of them show is one finding: it has the smallest value, names others, and says
+whether the plain one is as it should be.
+
+Members that are marked as sampled are like others: each place where a check sends the family gets some of them, and all of the
+others. ` + "`--seed N`" + ` chooses the sample, and the same seed chooses the same; ` + "`--thorough`" + ` sends all. What a family holds is legal to send,
+or the check declares that it breaks a rule on purpose.
+
+The data are in ` + "`fixtures/families`" + `. This page is written by ` + "`go test ./suites -run TestFamilies -update`" + `; with ` + "`-measure`" + ` on a calm machine,
+the times are measured as well.
+
+`
+
+const familiesCost = `The time is what the members behind the plain one add to the checks that draw from the family, run by themselves against the reference server in one
+process: over Streamable HTTP, or over stdio where they are about that.
+
+`
+
+// TestFamilies wants each family to be drawn, and the page about them to be up to date.
+func TestFamilies(t *testing.T) {
+	all, err := family.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := make(map[string][]string)
+	for _, c := range server.Checks() {
+		for _, name := range c.Families {
+			drawn[name] = append(drawn[name], c.Name)
+		}
+	}
+	for _, s := range client.Scenarios() {
+		for _, name := range s.Families {
+			drawn[name] = append(drawn[name], s.Name+" (clients)")
+		}
+	}
+	const file = "../docs/families.md"
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b, rest bytes.Buffer
+	b.WriteString(familiesHead)
+	killmatrix.Row(&b, []string{"family", "members", "sent at a place", "time"})
+	b.WriteString("|---|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f := all[name]
+		if len(drawn[name]) == 0 {
+			t.Errorf("nothing draws from the family %s", name)
+		}
+		costs := costBefore(string(written), name)
+		if *measure {
+			costs = cost(t, name)
+		}
+		killmatrix.Row(&b, []string{fmt.Sprintf("[%s](#%s)", name, name), strconv.Itoa(len(f.Members)), strconv.Itoa(f.Drawn()), costs})
+		fmt.Fprintf(&rest, "\n## %s\n\n%s\n\nDrawn by %s.\n\n", name, f.About, strings.Join(drawn[name], ", "))
+		killmatrix.Row(&rest, []string{"member", "why"})
+		rest.WriteString("|---|---|\n")
+		for _, m := range f.Members {
+			is, why := m.Is, m.Why
+			switch {
+			case m.Thorough:
+				is += " *(thorough)*"
+			case m.Sampled:
+				is += " *(sampled)*"
+			}
+			if m.Seen != "" {
+				why += " Seen [in the wild](" + m.Seen + ")."
+			}
+			killmatrix.Row(&rest, []string{is, why})
+		}
+	}
+	b.WriteString("\n" + familiesCost)
+	b.Write(bytes.TrimLeft(rest.Bytes(), "\n"))
+	for name := range drawn {
+		if all[name] == nil {
+			t.Errorf("%v draw from the family %s, which does not exist", drawn[name], name)
+		}
+	}
+	if killmatrix.Update() {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(written), b.String()); diff != "" {
+		t.Errorf("%s is out of date; run this test with -update (-file +now):\n%s", file, diff)
+	}
+}
+
+// costBefore returns the time of a family in the page as it is.
+func costBefore(page, name string) string {
+	for row := range strings.Lines(page) {
+		if cells := strings.Split(row, " | "); strings.HasPrefix(row, "| ["+name+"](") {
+			return strings.TrimSuffix(cells[len(cells)-1], " |\n")
+		}
+	}
+	return ""
+}
+
+// cost measures what the members of a family behind the plain one add to the checks that
+// draw from it.
+func cost(t *testing.T, name string) string {
+	var checks []*check.Check
+	over := transport.NameHTTP
+	for _, c := range server.Checks() {
+		if slices.Contains(c.Families, name) {
+			checks = append(checks, c)
+			if !c.Applies(over) {
+				over = transport.NameStdio
+			}
+		}
+	}
+	if slices.ContainsFunc(checks, func(c *check.Check) bool { return c.Applies(transport.NameHTTP) }) {
+		over = transport.NameHTTP
+	}
+	checks = slices.DeleteFunc(checks, func(c *check.Check) bool { return !c.Applies(over) })
+	dialer, stop, err := serve(t.Context(), over, serverOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	run := func(choice family.Choice) time.Duration {
+		e := &check.Engine{Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits), Choice: choice, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}
+		if _, err := e.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, f := range e.Start(t.Context(), checks, nil) {
+			if o := f.Await(); o.Verdict > check.Skipped {
+				t.Fatalf("%s %s: %s", o.Check.Name, o.Verdict, o.Reason)
+			}
+		}
+		took := time.Since(began)
+		e.Finish(t.Context())
+		return took
+	}
+	const times = 21
+	var all, plain []time.Duration
+	for range times {
+		all, plain = append(all, run(family.Choice{})), append(plain, run(family.Choice{Plain: name}))
+	}
+	slices.Sort(all)
+	slices.Sort(plain)
+	switch more := all[times/2] - plain[times/2]; {
+	case more < time.Millisecond:
+		return "less than 1 ms"
+	default:
+		return fmt.Sprintf("about %d ms", more.Milliseconds())
+	}
+}
+
+// TestSeed wants two runs with one seed to say the same, and other seeds to find nothing
+// on the reference server either.
+func TestSeed(t *testing.T) {
+	for _, over := range transports {
+		verdicts := func(seed uint64) (all []string) {
+			inVirtualTime(func(t *testing.T) {
+				run, err := conduct(t.Context(), seed, over, serverOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				exonerated(t, run)
+				for _, q := range run.Requirements {
+					all = append(all, fmt.Sprintf("%s %s %s", q.ID, q.Verdict, q.Reason))
+				}
+			})(t)
+			return all
+		}
+		if diff := cmp.Diff(verdicts(7), verdicts(7)); diff != "" {
+			t.Errorf("over %s, two runs with one seed differ:\n%s", over, diff)
+		}
+	}
+}
+
+// TestThorough wants a run with all members to find nothing on the reference server either.
+func TestThorough(t *testing.T) {
+	inVirtualTime(func(t *testing.T) {
+		dialer, stop, err := serve(t.Context(), transport.NameStdio, serverOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}},
+			suites.Options{Thorough: true, Seed: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Seed != 7 || !run.Thorough || run.Verdict != result.Conformant {
+			t.Errorf("seed %d, thorough %t: %s %s", run.Seed, run.Thorough, run.Verdict, run.Reason)
+		}
+		exonerated(t, run)
+	})(t)
+}

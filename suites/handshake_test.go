@@ -1,0 +1,87 @@
+package suites_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// A check that begins many sessions waits for a server that takes its time over each once
+// or twice, and not for one that begins a single session at a time and refuses others.
+func TestSlowHandshakes(t *testing.T) {
+	const takes = time.Second
+	slow := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		time.Sleep(takes)
+		return next(ctx, r)
+	}
+	var under atomic.Int32
+	oneAtATime := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		defer under.Add(-1)
+		if under.Add(1) > 1 {
+			return nil, &wire.Error{Code: -32000, HasCode: true, Message: "Another session is being opened"}
+		}
+		time.Sleep(time.Millisecond)
+		return next(ctx, r)
+	}
+	const foreign = "http.server.origin-foreign"
+	several := []string{foreign, "http.server.origin-null", "http.server.session-id-unique", "logging.filter.all-above"}
+	for _, tt := range []struct {
+		name       string
+		initialize server.Middleware
+		fault      string
+		ids        []string
+		most       time.Duration // handshakes in a row, and a bit
+	}{
+		{"slow", slow, "", several, 4*takes + takes/2},
+		{"slow, serving foreign sites", slow, "http.origin-unchecked", several, 8*takes + takes/2},
+		{"one at a time", oneAtATime, "", []string{foreign}, takes},
+		{"one at a time, serving foreign sites", oneAtATime, "http.origin-unchecked", []string{foreign}, takes},
+	} {
+		t.Run(tt.name, inVirtualTime(func(t *testing.T) {
+			o := serverOptions()
+			if tt.fault != "" {
+				fault, ok := mockserver.Find(tt.fault)
+				if !ok {
+					t.Fatalf("there is no fault %s", tt.fault)
+				}
+				fault.Apply(&o)
+			}
+			o.Behaviour.Methods = map[string]server.Middleware{"initialize": tt.initialize}
+			dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}},
+				suites.Options{Selection: suites.Selection{Select: tt.ids}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range run.Requirements {
+				want := result.Pass
+				if tt.fault != "" && q.ID == foreign {
+					want = result.Fail
+				}
+				if q.Verdict != want {
+					t.Errorf("%s is %s, want %s: %s", q.ID, q.Verdict, want, killmatrix.Why(q))
+				}
+			}
+			if took := time.Duration(run.Seconds * float64(time.Second)); took > tt.most+oneMore {
+				t.Errorf("the run took %v, want %v at most", took, tt.most+oneMore)
+			}
+		}))
+	}
+}
+
+// oneMore is what the handshake of the session that checks share may take.
+const oneMore = time.Second

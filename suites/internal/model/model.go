@@ -1,0 +1,406 @@
+// Package model is a small model of a session: what a client may do in each state, and what that does to
+// the state. It generates sequences in which everything follows everything else, and says which parts of a
+// sequence are sequences again.
+package model
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// Kind of an action.
+type Kind uint8
+
+// The kinds.
+const (
+	Ask           Kind = iota // a request that is over soon
+	Work                      // a request that takes its time
+	Await                     // the answers to all requests that are over soon
+	Finish                    // the answers to those that take their time
+	Cancel                    // a request that is running
+	CancelEnded               // one that was answered
+	CancelUnknown             // one that nobody made
+	CancelNext                // the one that is over soon and comes next
+	Notify                    // something unknown
+	Malformed                 // a notification without what it needs
+	Listen                    // on a further stream
+	Unlisten                  // close that
+	Drop                      // make a request that takes its time, and hang up on it
+)
+
+// Action is one step of a client.
+type Action struct {
+	Kind Kind
+	// Word is the position of what is asked in the vocabulary.
+	Word int
+	// Number tells requests from each other, and Of is that of the one that is cancelled.
+	Number, Of int
+}
+
+// Word is a request that is over soon, as far as the model has to know it.
+type Word struct {
+	// Topic is what it is about: what has one topic follows each other more often.
+	Topic string
+	// Sets and Unsets name something that the request brings about, or ends.
+	Sets, Unsets string
+	// Most is how often it is asked; 0 for as often as may be.
+	Most int
+}
+
+// Options of what can be done.
+type Options struct {
+	Words []Word
+	// Works is how many requests that take their time are made in all, and Finishes for how many of them
+	// the answer is awaited.
+	Works, Finishes int
+	// WorkTopic is what these requests are about.
+	WorkTopic string
+	// Streams says that the transport has streams that can be opened and cut.
+	Streams bool
+	// Early says that a cancellation cannot arrive after a request that is sent after it.
+	Early bool
+	// Length is the number of actions.
+	Length int
+}
+
+// Bounds on what is open at a time.
+const (
+	maxOpen    = 4
+	maxRunning = 2
+)
+
+// state of a session.
+type state struct {
+	*Options
+	open, running, ended []int
+	set                  map[string]bool
+	changing             map[string]bool // set or unset by what is open
+	named, listening     bool
+	paired               bool // two were running
+	works, finishes      int
+	numbers              int
+	asked                map[int]int // words by number
+	times                map[int]int // how often each word was asked
+	cancelled            map[int]int // how often what was answered was cancelled, by word
+}
+
+func newState(o *Options) *state {
+	return &state{Options: o, set: make(map[string]bool), changing: make(map[string]bool), asked: make(map[int]int), times: make(map[int]int), cancelled: make(map[int]int)}
+}
+
+// enabled reports whether a client may do that now.
+func (s *state) enabled(a Action) bool {
+	switch a.Kind {
+	case Ask:
+		w := s.Words[a.Word]
+		for _, name := range []string{w.Sets, w.Unsets} {
+			if name != "" && (s.changing[name] || s.set[name] == (name == w.Sets)) {
+				return false
+			}
+		}
+		return len(s.open) < maxOpen && (w.Most == 0 || s.times[a.Word] < w.Most)
+	case Work:
+		return s.works < s.Works && len(s.running) < maxRunning
+	case Await:
+		return len(s.open) > 0
+	case Finish:
+		return len(s.running) > 0 && len(s.open) == 0 && s.finishes < s.Finishes
+	case Cancel:
+		return slices.Contains(s.running, a.Of)
+	case CancelEnded:
+		return slices.Contains(s.ended, a.Of)
+	case CancelNext:
+		return s.Early && !s.named
+	case Listen:
+		return s.Streams && !s.listening
+	case Unlisten:
+		return s.listening
+	case Drop:
+		return s.Streams && s.works < s.Works
+	}
+	return true
+}
+
+// do changes the state.
+func (s *state) do(a Action) {
+	switch a.Kind {
+	case Ask:
+		s.open, s.named = append(s.open, a.Number), false
+		s.asked[a.Number] = a.Word
+		s.times[a.Word]++
+		w := s.Words[a.Word]
+		for _, name := range []string{w.Sets, w.Unsets} {
+			if name != "" {
+				s.set[name], s.changing[name] = name == w.Sets, true
+			}
+		}
+	case Work:
+		s.running = append(s.running, a.Number)
+		s.works++
+		s.paired = s.paired || len(s.running) > 1
+	case Await:
+		s.ended, s.open = append(s.ended, s.open...), nil
+		clear(s.changing)
+	case Finish:
+		s.ended, s.running = append(s.ended, s.running...), nil
+		s.finishes++
+	case Cancel:
+		s.running = slices.DeleteFunc(slices.Clone(s.running), func(n int) bool { return n == a.Of })
+	case CancelEnded:
+		s.cancelled[s.asked[a.Of]]++
+	case CancelNext:
+		s.named = true
+	case Listen:
+		s.listening = true
+	case Unlisten:
+		s.listening = false
+	case Drop:
+		s.works++
+	}
+	s.numbers = max(s.numbers, a.Number+1)
+}
+
+// choices returns what a client may do now, but for waiting.
+func (s *state) choices(r *rand.Rand) []Action {
+	var all []Action
+	add := func(a Action) {
+		a.Number = s.numbers
+		if s.enabled(a) {
+			all = append(all, a)
+		}
+	}
+	for i := range s.Words {
+		add(Action{Kind: Ask, Word: i})
+	}
+	for _, kind := range []Kind{Work, CancelUnknown, CancelNext, Notify, Malformed, Listen, Unlisten, Drop} {
+		add(Action{Kind: kind})
+	}
+	if n := len(s.running); n > 0 {
+		add(Action{Kind: Cancel, Of: s.running[r.IntN(n)]})
+	}
+	if n := len(s.ended); n > 0 {
+		// One of the last, of what was cancelled least.
+		add(Action{Kind: CancelEnded, Of: slices.MinFunc(s.ended[max(0, n-maxOpen):], func(a, b int) int {
+			return cmp.Compare(s.cancelled[s.asked[a]], s.cancelled[s.asked[b]])
+		})})
+	}
+	return all
+}
+
+// symbol is an action without what tells it from others of its kind.
+type symbol struct {
+	kind Kind
+	word int
+}
+
+func (a Action) symbol() symbol { return symbol{a.Kind, a.Word} }
+
+func (s *state) topic(a Action) string {
+	switch a.Kind {
+	case Ask:
+		return s.Words[a.Word].Topic
+	case Work, Cancel, Drop:
+		return s.WorkTopic
+	}
+	return ""
+}
+
+// Generate returns a sequence. The same source makes the same one. Of what can be done it prefers
+// what has not followed the action before yet, or was not done yet while a request was running.
+func Generate(r *rand.Rand, o Options) []Action {
+	s := newState(&o)
+	var all []Action
+	followed := make(map[[2]symbol]int)
+	beside := make(map[symbol]int)
+	var last Action
+	do := func(a Action) {
+		if a.Kind != Await && a.Kind != Finish {
+			followed[[2]symbol{last.symbol(), a.symbol()}]++
+			if len(s.running) > 0 {
+				beside[a.symbol()]++
+			}
+			last = a
+		}
+		s.do(a)
+		all = append(all, a)
+	}
+	for len(all) < o.Length {
+		if n := len(s.open); n == maxOpen || n > 0 && r.IntN(4) == 0 {
+			do(Action{Kind: Await})
+		}
+		choices := s.choices(r)
+		if topic := s.topic(last); topic != "" && r.IntN(2) == 0 {
+			near := slices.DeleteFunc(slices.Clone(choices), func(a Action) bool {
+				return s.topic(a) != topic || followed[[2]symbol{last.symbol(), a.symbol()}] > 0
+			})
+			if len(near) > 0 {
+				choices = near
+			}
+		}
+		// Two that take their time come soon, and go on until all was done beside them.
+		if !s.paired && s.Works > 1 && len(all) > 2 && s.enabled(Action{Kind: Work}) {
+			choices = []Action{{Kind: Work, Number: s.numbers}}
+		}
+		best := -1
+		var preferred []Action
+		for _, a := range choices {
+			again := followed[[2]symbol{last.symbol(), a.symbol()}]
+			if len(s.running) > 0 {
+				again += 2 * beside[a.symbol()]
+			}
+			if a.Kind == Cancel && s.finishes < s.Finishes && len(beside) < s.variety() {
+				again += len(all)
+			}
+			if best < 0 || again < best {
+				best, preferred = again, nil
+			}
+			if again == best {
+				preferred = append(preferred, a)
+			}
+		}
+		if len(preferred) == 0 {
+			do(Action{Kind: Await})
+			continue
+		}
+		next := preferred[r.IntN(len(preferred))]
+		do(next)
+		if next.Kind == Cancel && len(s.running) > 0 && s.finishes < o.Finishes {
+			if len(s.open) > 0 {
+				do(Action{Kind: Await})
+			}
+			do(Action{Kind: Finish})
+		}
+	}
+	return append(all, s.rest()...)
+}
+
+// variety is how many different things can be done beside a request that is running.
+func (s *state) variety() int {
+	n := len(s.Words) + 5 // another such request, and four that are no request
+	for _, w := range s.Words {
+		if w.Unsets != "" {
+			n-- // the server may need the answer to what it undoes first
+		}
+	}
+	if s.Streams {
+		n += 2
+	}
+	if s.Early {
+		n++
+	}
+	return n
+}
+
+// rest returns what ends a sequence: nothing is left open.
+func (s *state) rest() []Action {
+	var all []Action
+	do := func(a Action) {
+		if s.enabled(a) {
+			s.do(a)
+			all = append(all, a)
+		}
+	}
+	do(Action{Kind: Await})
+	for i, w := range s.Words {
+		if w.Unsets != "" {
+			do(Action{Kind: Ask, Word: i, Number: s.numbers})
+		}
+	}
+	for len(s.running) > 0 {
+		do(Action{Kind: Cancel, Of: s.running[0]})
+	}
+	do(Action{Kind: Unlisten})
+	do(Action{Kind: Await})
+	return all
+}
+
+// Valid returns those actions of a part of a sequence that a client may do one after the other.
+func Valid(part []Action, o Options) []Action {
+	s := newState(&o)
+	var all []Action
+	for _, a := range part {
+		if s.enabled(a) {
+			s.do(a)
+			all = append(all, a)
+		}
+	}
+	return append(all, s.rest()...)
+}
+
+// Serial returns the sequence with each request awaited before the next action.
+func Serial(sequence []Action) []Action {
+	var all []Action
+	for _, a := range sequence {
+		if a.Kind == Await {
+			continue
+		}
+		all = append(all, a)
+		if a.Kind == Ask {
+			all = append(all, Action{Kind: Await})
+		}
+	}
+	return all
+}
+
+// Shrink returns a small part of a sequence that still fails: no part of it that leaves out one action
+// fails, unless fails gave up before, which it says with ok.
+func Shrink(sequence []Action, o Options, fails func(part []Action) (failed, ok bool)) []Action {
+	// without leaves out what fits, if the rest still fails.
+	without := func(fits func(i int, a Action) bool) (smaller, ok bool) {
+		var rest []Action
+		for i, a := range sequence {
+			if !fits(i, a) {
+				rest = append(rest, a)
+			}
+		}
+		rest = Valid(rest, o)
+		if len(rest) >= len(sequence) {
+			return false, true
+		}
+		smaller, ok = fails(rest)
+		if smaller && ok {
+			sequence = rest
+		}
+		return smaller, ok
+	}
+	// What is alike goes first, all at once: mostly it takes little for a failure to show.
+	for _, fits := range []func(_ int, a Action) bool{
+		func(_ int, a Action) bool { return a.Kind == Ask },
+		func(_ int, a Action) bool { return a.Kind > Cancel },
+	} {
+		if _, ok := without(fits); !ok {
+			return sequence
+		}
+	}
+	var known []symbol
+	for _, a := range slices.Clone(sequence) {
+		if slices.Contains(known, a.symbol()) || a.Kind == Await {
+			continue
+		}
+		known = append(known, a.symbol())
+		if _, ok := without(func(_ int, other Action) bool { return other.symbol() == a.symbol() }); !ok {
+			return sequence
+		}
+	}
+	for size := max(1, len(sequence)/2); size > 0; {
+		again := false
+		for from := 0; from < len(sequence); {
+			smaller, ok := without(func(i int, _ Action) bool { return i >= from && i < from+size })
+			switch {
+			case !ok:
+				return sequence
+			case smaller:
+				again = true
+			default:
+				from += size
+			}
+		}
+		if size > 1 {
+			size /= 2
+		} else if !again {
+			return sequence
+		}
+	}
+	return sequence
+}

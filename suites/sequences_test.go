@@ -1,0 +1,95 @@
+package suites_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// ordered runs what plays sequences against a server, and returns the findings of that.
+func ordered(t *testing.T, over string, seed uint64, o server.Options) (findings []string) {
+	t.Helper()
+	virtual.Test(t, func(t *testing.T) {
+		dialer, stop, err := serve(t.Context(), over, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		run, _, err := suites.Run(context.WithoutCancel(t.Context()), suites.ServerChecks{
+			Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: rolesOn(o)},
+		}, suites.Options{Seed: seed, Selection: suites.Selection{Select: []string{
+			"base.response.*", "base.error.method-not-found", "ping.*", "*.answered", "tools.list.callable", "resources.*subscribe.accepted",
+			"logging.set-level.all-levels", "pagination.server.stable-cursors", "cancellation.ignore-*",
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range run.Requirements {
+			for _, f := range q.Findings {
+				findings = append(findings, fmt.Sprintf("%s, %s: %s", q.ID, f.Check, f.Message))
+			}
+			if q.ID == "base.response.present" && q.Verdict != result.Pass && len(q.Findings) == 0 {
+				findings = append(findings, q.ID+" is "+string(q.Verdict)+": "+q.Reason)
+			}
+		}
+	})
+	return findings
+}
+
+// TestSequencesAccuseNobody plays the sequences of many seeds with servers that are odd and legal.
+func TestSequencesAccuseNobody(t *testing.T) {
+	oddities := slices.DeleteFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool {
+		topic, _, _ := strings.Cut(o.ID, ".")
+		return !slices.Contains([]string{"moments", "message", "cancellation", "ping"}, topic)
+	})
+	seeds := make([]uint64, 20)
+	for i := range seeds {
+		seeds[i] = uint64(i + 1)
+	}
+	for _, seed := range brief.Part(t, seeds, max(1, brief.OneOf())) {
+		for i, over := range transports {
+			odd := oddities[(int(seed)*len(transports)+i)%len(oddities)]
+			if odd.Transports != nil && !slices.Contains(odd.Transports, over) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%d/%s/%s", seed, over, odd.ID), func(t *testing.T) {
+				o := serverOptions()
+				odd.Apply(&o)
+				for _, f := range ordered(t, over, seed, o) {
+					t.Error(f)
+				}
+			})
+		}
+	}
+}
+
+// TestSequencesRepeat wants runs with the same seed to find the same.
+func TestSequencesRepeat(t *testing.T) {
+	for _, id := range []string{"moments.cancel-takes-all", "moments.error-sticks", "moments.session-resurrected"} {
+		f, _ := mockserver.Find(id)
+		t.Run(id, func(t *testing.T) {
+			find := func() []string {
+				o := serverOptions()
+				f.Apply(&o)
+				over := transports[0]
+				if !f.Shows(over) {
+					over = f.Transports[0]
+				}
+				return ordered(t, over, 5, o)
+			}
+			if first, second := find(), find(); !slices.Equal(first, second) {
+				t.Errorf("found\n%s\nand then\n%s", strings.Join(first, "\n"), strings.Join(second, "\n"))
+			}
+		})
+	}
+}
