@@ -59,6 +59,7 @@ var hostile = []struct {
 	{name: "leaves a child behind", script: "sleep 1000 & exit 0", verdict: result.Incomplete, reason: "exited with status 0", answered: result.Inconclusive},
 	{name: "leaves a daemon behind", script: "setsid sleep 1000 & exit 0", verdict: result.Incomplete, reason: "exited with status 0", answered: result.Inconclusive},
 	{name: "dies after the handshake", script: shook + "exit 4", verdict: result.NotConformant, answered: result.Pass},
+	{name: "dies of an unknown notification", script: shook + `while read -r line; do case $line in *notifications/mcpconform*) exit 4;; *'"id"'*) id=${line#*'"id":'}; echo '{"jsonrpc":"2.0","id":'"${id%%[,\}]*}"',"result":{}}';; esac; done`, verdict: result.NotConformant, answered: result.Pass},
 	{name: "falls silent after the handshake", script: shook + "cat >/dev/null", verdict: result.NotConformant, answered: result.Pass},
 	{name: "floods after the handshake", script: shook + "yes", verdict: result.NotConformant, answered: result.Pass},
 	{name: "answers everything alike", script: shook + `while read -r line; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done`, verdict: result.NotConformant, answered: result.Pass},

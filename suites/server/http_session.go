@@ -348,7 +348,7 @@ func isolated(t *check.T, id string) {
 		same := wire.StringID(fmt.Sprintf("mcpconform-same-%d", i))
 		right, err := t.Session.StartID(t.Context, same, t.NoOp(), nil)
 		t.Must(err)
-		wrong, err := other.StartID(t.Context, same, "mcpconform/no-such-method", nil, client.Deliberately("lifecycle.capability.experimental-gated"))
+		wrong, err := other.StartID(t.Context, same, unknownMethod, nil, client.Deliberately("lifecycle.capability.experimental-gated"))
 		t.Must(err)
 		a := t.Await(right)
 		b, err := wrong.Await(t.Context)

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -447,9 +448,14 @@ func broadcast(told map[string][]*wire.Event) []*wire.Event {
 
 // callRequest returns the POST of a tools/call that asks for progress.
 func callRequest(t *check.T, call check.Call, token string) transport.Request {
+	return callRequestOf(wire.StringID(token+"-"+t.Session.NextID().String()), call, token)
+}
+
+// callRequestOf is callRequest with an id.
+func callRequestOf(id wire.ID, call check.Call, token string) transport.Request {
 	return transport.Request{Body: client.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": token + "-" + t.Session.NextID().String(), "method": "tools/call", "params": withToken(call.Params(), token),
-	})}
+		"jsonrpc": "2.0", "id": json.RawMessage(id.String()), "method": "tools/call", "params": withToken(call.Params(), token),
+	}), Defaults: true}
 }
 
 // readTo reads a stream until it ends or the limit of an answer is over. It

@@ -11,8 +11,11 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
+// listOperation is a list: its method, the member of the result with the items, and what names an item.
+type listOperation struct{ method, member, key string }
+
 // lists are the operations that support pagination (server/utilities/pagination#operations-supporting-pagination).
-var lists = []struct{ method, member, key string }{
+var lists = []listOperation{
 	{"tools/list", "tools", "name"},
 	{"resources/list", "resources", "uri"},
 	{"resources/templates/list", "resourceTemplates", "uriTemplate"},

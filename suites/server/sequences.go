@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -51,6 +49,24 @@ func (w *word) String() string {
 		return w.method + " with a cursor"
 	}
 	return w.method
+}
+
+// ask returns the params of the request in a session with these cursors. It says false if there is
+// no further page to ask for.
+func (w *word) ask(cursors map[string]any) (params map[string]any, ok bool) {
+	if !w.paged {
+		return w.params, true
+	}
+	cursor, ok := cursors[w.method]
+	return map[string]any{"cursor": cursor}, ok
+}
+
+// options are those of a call of the request.
+func (w *word) options() []client.Option {
+	if w.refused {
+		return []client.Option{client.Deliberately("lifecycle.capability.experimental-gated")}
+	}
+	return nil
 }
 
 // answeredBy names the requirements by which requests are answered.
@@ -232,14 +248,10 @@ func (p *player) play(s *client.Session, sequence []model.Action) *misstep {
 			listening.Close()
 		}
 	}()
-	start := func(a model.Action, method string, params map[string]any) (*client.Pending, error) {
+	start := func(a model.Action, method string, params map[string]any, opts ...client.Option) (*client.Pending, error) {
 		id, named := s.NextID(), false
 		if early != nil && a.Kind == model.Ask {
 			id, named, early = *early, true, nil
-		}
-		opts := []client.Option(nil)
-		if method == unknownMethod {
-			opts = append(opts, client.Deliberately("lifecycle.capability.experimental-gated"))
 		}
 		pending, err := s.StartID(p.Context, id, method, params, opts...)
 		if err == nil {
@@ -254,15 +266,11 @@ func (p *player) play(s *client.Session, sequence []model.Action) *misstep {
 		switch a.Kind {
 		case model.Ask:
 			w := p.words[a.Word]
-			params := w.params
-			if w.paged {
-				cursor, ok := cursors[w.method]
-				if !ok {
-					continue
-				}
-				params = map[string]any{"cursor": cursor}
+			params, ok := w.ask(cursors)
+			if !ok {
+				continue
 			}
-			if _, err = start(a, w.method, params); err == nil {
+			if _, err = start(a, w.method, params, w.options()...); err == nil {
 				open = append(open, c.made[a.Number])
 			}
 		case model.Work:
@@ -305,7 +313,7 @@ func (p *player) play(s *client.Session, sequence []model.Action) *misstep {
 		}
 		w := p.judge(c, awaited)
 		if w == nil && err != nil {
-			w = p.ended(-2, err)
+			w = p.ended(noRequest, err)
 		}
 		if w != nil {
 			w.sequence, w.rest = sequence[:i+1], sequence[i+1:]
@@ -371,11 +379,7 @@ func (p *player) drop(s *client.Session) {
 	limit, stop := context.WithTimeout(p.Context, head)
 	defer stop()
 	id := s.NextID()
-	body := client.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": json.RawMessage(id.String()), "method": "tools/call",
-		"params": withToken(p.slow.Params(), "mcpconform-hung-up-"+id.String()),
-	})
-	if stream, err := s.Conn.(*transport.HTTPConn).Open(limit, transport.Request{Body: body, Defaults: true}); err == nil {
+	if stream, err := s.Conn.(*transport.HTTPConn).Open(limit, callRequestOf(id, *p.slow, "mcpconform-hung-up-"+id.String())); err == nil {
 		stream.Close()
 	}
 	_ = p.cancel(s, id)
@@ -431,10 +435,16 @@ func unnamed(e *wire.Event) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && !e.Msg.ID.Usable()
 }
 
-// word is the position of what was asked in the vocabulary, or -1 for a request that takes its time.
+// What stands in place of a position in the vocabulary.
+const (
+	slowCall  = -1 // the request that takes its time
+	noRequest = -2 // what went wrong is no answer
+)
+
+// word is the position of what was asked in the vocabulary.
 func (r *requested) word() int {
 	if r.action.Kind != model.Ask {
-		return -1
+		return slowCall
 	}
 	return r.action.Word
 }
@@ -481,6 +491,9 @@ func (p *player) ended(word int, err error) *misstep {
 		p.Must(err)
 	}
 	w := &misstep{kind: noAnswer, word: word, message: "gets no answer: " + err.Error(), gone: true}
+	if word == noRequest {
+		w.message = "goes away: " + err.Error()
+	}
 	if closed != nil && closed.Cause != nil {
 		w.events = []*wire.Event{closed.Cause}
 		if closed.Cause.Kind == wire.KindStreamEnd {
@@ -497,18 +510,18 @@ func lostSession(s *client.Session) bool {
 	return ok && conn.Lost()
 }
 
-// listMember names the member of a list's result that holds the items.
-var listMember = map[string]string{
-	"tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
-}
-
 // ofOther reports whether the result of a list is that of another one.
 func ofOther(method string, result map[string]any) bool {
-	own, list := listMember[method]
-	if !list || result[own] != nil {
-		return false
+	other := false
+	for _, l := range lists {
+		switch has := result[l.member] != nil; {
+		case l.method != method:
+			other = other || has
+		case has:
+			return false
+		}
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Values(listMember)), func(member string) bool { return result[member] != nil })
+	return other && slices.ContainsFunc(lists, func(l listOperation) bool { return l.method == method })
 }
 
 // confirmed plays what was wrong again, makes it small and reports it. It says false if it
@@ -517,10 +530,7 @@ func (p *player) confirmed(w *misstep) bool {
 	p.until = time.Time{}
 	defer func() { p.hasty = false }()
 	p.deadline = time.Now().Add(4 * p.patience)
-	name := "a call that takes its time"
-	if w.word >= 0 {
-		name = p.words[w.word].String()
-	}
+	name := p.subject(w)
 	if why := p.alone(w); why != "" {
 		p.Note("%s %s in a sequence, and alone %s", name, w.message, why)
 		return false
@@ -580,7 +590,7 @@ func (p *player) confirmed(w *misstep) bool {
 		}
 		same := &misstep{kind: w.kind, word: plain}
 		if again, _ := p.replay(sequence); same.same(again) {
-			w, found, name = same, again, p.words[plain].String()
+			w, found, name = same, again, p.subject(same)
 		}
 	}
 	message := fmt.Sprintf("%s %s, although it is answered alone, when the client does this: %s", name, found.message, p.describe(found.sequence))
@@ -629,6 +639,18 @@ func blamed(sequence []model.Action, otherwise string) string {
 	return otherwise
 }
 
+// subject names what a message is about.
+func (p *player) subject(w *misstep) string {
+	switch w.word {
+	case noRequest:
+		return "the server"
+	case slowCall:
+		return "a call that takes its time"
+	default:
+		return p.words[w.word].String()
+	}
+}
+
 // alone makes the request alone, in a session of its own, as often as the sequence does. It says
 // what comes of it unless that is what is expected.
 func (p *player) alone(w *misstep) string {
@@ -637,7 +659,26 @@ func (p *player) alone(w *misstep) string {
 		return "cannot be tried, as the server opens no further session"
 	}
 	defer func() { _ = s.Conn.Close(p.Context) }()
+	switch w.word {
+	case noRequest:
+		if _, err := s.Call(p.Context, s.NoOp(), nil); err != nil {
+			return "answers nothing either: " + err.Error()
+		}
+		return ""
+	case slowCall:
+		var x *client.Exchange
+		pending, err := s.Start(p.Context, "tools/call", p.slow.Params())
+		if err == nil {
+			x, err = p.answer(s, &requested{Pending: pending, action: model.Action{Kind: model.Work}})
+		}
+		if err != nil {
+			return "is not answered in time either"
+		}
+		p.took = took(x)
+		return ""
+	}
 	cursors := p.cursors(s)
+	steps := p.around(w.word)
 	times := 2
 	for _, a := range w.sequence {
 		if a.Kind == model.Ask && a.Word == w.word {
@@ -645,44 +686,13 @@ func (p *player) alone(w *misstep) string {
 		}
 	}
 	for range min(times, 10) {
-		a := model.Action{Kind: model.Work}
-		steps := []int{w.word}
-		if w.word < 0 {
-			var x *client.Exchange
-			pending, err := s.Start(p.Context, "tools/call", p.slow.Params())
-			if err == nil {
-				x, err = p.answer(s, &requested{Pending: pending, action: a})
-			}
-			if err != nil {
-				return "is not answered in time either"
-			}
-			p.took = took(x)
-			return ""
-		}
-		// What it undoes has to be done first, and undone if it is to be done again.
-		word := p.words[w.word]
-		for i, other := range p.words {
-			if name := word.Unsets; name != "" && other.Sets == name {
-				steps = []int{i, w.word}
-			} else if name := word.Sets; name != "" && other.Unsets == name && w.word != i {
-				steps = []int{w.word, i}
-			}
-		}
 		for _, i := range steps {
 			word := p.words[i]
-			params := word.params
-			if word.paged {
-				cursor, ok := cursors[word.method]
-				if !ok {
-					return "has no further page"
-				}
-				params = map[string]any{"cursor": cursor}
+			params, ok := word.ask(cursors)
+			if !ok {
+				return "has no further page"
 			}
-			var opts []client.Option
-			if word.refused {
-				opts = append(opts, client.Deliberately("*"))
-			}
-			x, err := s.Call(p.Context, word.method, params, opts...)
+			x, err := s.Call(p.Context, word.method, params, word.options()...)
 			if err != nil {
 				return "is not answered either"
 			}
@@ -697,6 +707,21 @@ func (p *player) alone(w *misstep) string {
 		}
 	}
 	return ""
+}
+
+// around returns the steps of which a request is one: what it undoes has to be done first, and
+// undone if it is to be done again.
+func (p *player) around(of int) []int {
+	word := p.words[of]
+	for i, other := range p.words {
+		switch {
+		case word.Unsets != "" && other.Sets == word.Unsets:
+			return []int{i, of}
+		case word.Sets != "" && other.Unsets == word.Sets && i != of:
+			return []int{of, i}
+		}
+	}
+	return []int{of}
 }
 
 // fresh opens a session, or returns nil if the server opens none.
