@@ -292,11 +292,29 @@ func (c *Conversation) notification(e *Event) {
 			}
 		}
 	case "notifications/progress":
-		if x := c.sides[e.From.Peer()].tokens[TokenKey(At(e.Msg.Params, "progressToken"))]; x != nil {
+		if x := c.progressOf(e); x != nil {
 			x.Progress = append(x.Progress, e)
 			c.of[e.Seq] = x
 		}
 	}
+}
+
+// progressOf returns the request whose progress a notification reports: one that was sent on its
+// stream if several have the token, else the last that had it. It returns nil if none had it.
+func (c *Conversation) progressOf(e *Event) *Exchange {
+	key := TokenKey(At(e.Msg.Params, "progressToken"))
+	x := c.sides[e.From.Peer()].tokens[key]
+	if x == nil || x.Request.Stream == e.Stream {
+		return x
+	}
+	if carrier := c.streams[e.Stream]; carrier != nil {
+		for _, sent := range carrier.carried {
+			if sent.From() != e.From && sent.Token != nil && TokenKey(sent.Token) == key {
+				return sent
+			}
+		}
+	}
+	return x
 }
 
 // TokenKey returns a text that is equal for equal progress tokens.

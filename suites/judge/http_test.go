@@ -1311,3 +1311,22 @@ func TestProgressOnAnotherStream(t *testing.T) {
 		expectSeen(t, s.log, "progress.stop", wire.Server, broken)
 	}
 }
+
+// A client that gives one token to two requests gets the same progress twice, each time on the
+// stream of a request of its own.
+func TestOneTokenForTwoRequests(t *testing.T) {
+	s := newHTTPScript(t, "http").handshake()
+	other := strings.NewReplacer(`"id":6`, `"id":8`)
+	x, y := s.ask(http.MethodPost, mcp, callSix, later()), s.ask(http.MethodPost, mcp, other.Replace(callSix), later())
+	for _, stream := range []string{x, y} {
+		s.head(stream, 200, headers("Content-Type", "text/event-stream"))
+	}
+	for _, stream := range []string{x, y} {
+		s.event(stream, "", progSix)
+	}
+	s.event(x, "", doneSix)
+	s.event(y, "", other.Replace(doneSix))
+	for _, id := range []string{"http.server.no-broadcast", "http.server.sse-related-messages"} {
+		expectSeen(t, s.log, id, wire.Server, false)
+	}
+}
