@@ -33,15 +33,15 @@ const (
 
 func askFramed(a *Asker) {
 	a.Vary(framedID, framedTexts(), func(id string, m family.Member) {
-		a.Ask(id, "ping", map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}})
+		a.Try(id, "ping", map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}})
 	})
 	over := a.Request.Session.Log().Transport
 	if over == transport.NameStdio {
 		return
 	}
-	a.Vary(eventID, eventForms(), func(id string, _ family.Member) { a.Ask(id, "ping", nil) })
+	a.Vary(eventID, eventForms(), func(id string, _ family.Member) { a.Try(id, "ping", nil) })
 	if !a.overdue() { // an event may have the empty string for its data
-		a.Ask(emptyID, "ping", nil)
+		a.Try(emptyID, "ping", nil)
 	}
 	if over == transport.NameHTTP {
 		// What the client does with the head of a response shows afterwards.

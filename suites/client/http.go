@@ -328,7 +328,7 @@ func listening(run *ScenarioRun) server.Options {
 			"jsonrpc": "2.0", "id": "on-the-stream", "method": "ping",
 		}})
 		if e, _ := a.await(ctx, run.Patience, from, "on-the-stream"); e == nil {
-			a.missed(from, began, "ping")
+			a.missed(from, began, answerTo("ping"))
 		}
 	}
 	return server.Options{Behaviour: server.Behaviour{

@@ -102,13 +102,19 @@ func (a *Asker) Notify(method string, params map[string]any, breaks ...string) {
 // Ask sends a request and waits for the answer, which is nil if none comes. The log
 // then holds a time-out.
 func (a *Asker) Ask(id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask(true, id, method, params, breaks)
+	return a.ask(answerTo(method), id, method, params, breaks)
+}
+
+// Try is Ask for a request in a form that the scenario judges: the time-out that the log then
+// holds does not show a response that is due.
+func (a *Asker) Try(id any, method string, params map[string]any, breaks ...string) *wire.Message {
+	return a.ask("answer to a "+method+" in a form that is tried", id, method, params, breaks)
 }
 
 // AskUser is Ask for a request that may wait for a user: a missing answer is not
 // recorded.
 func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...string) *wire.Message {
-	return a.ask(false, id, method, params, breaks)
+	return a.ask("", id, method, params, breaks)
 }
 
 // AskLike is AskUser for a form of a request of which a plain form was served. If
@@ -140,7 +146,12 @@ func (a *Asker) Greet(id string) {
 	a.Silent = false
 }
 
-func (a *Asker) ask(due bool, id any, method string, params map[string]any, breaks []string) *wire.Message {
+// answerTo is the note of the time-out by which rules know that a response is due.
+func answerTo(method string) string { return "answer to " + method }
+
+// ask sends a request and waits for the answer. missing is the note of the time-out if none comes;
+// without one the client may wait for its user.
+func (a *Asker) ask(missing string, id any, method string, params map[string]any, breaks []string) *wire.Message {
 	if a.Silent {
 		return nil
 	}
@@ -154,7 +165,7 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 	}
 	a.Send(message, breaks...)
 	patience := a.Patience
-	if !due {
+	if missing == "" {
 		patience = max(a.Patience, a.UserPatience)
 	}
 	e, astray := a.await(ctx, patience, from, id)
@@ -162,8 +173,8 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 		return e.Msg
 	}
 	a.Silent = !astray
-	if due {
-		a.missed(from, began, method)
+	if missing != "" {
+		a.missed(from, began, missing)
 	}
 	return nil
 }
@@ -171,10 +182,10 @@ func (a *Asker) ask(due bool, id any, method string, params map[string]any, brea
 // missed records in the log that an answer did not come in time. If the client has
 // left in the meantime, it does so only if the client had the time to answer and
 // went on to something else instead.
-func (a *Asker) missed(from int, began time.Time, method string) {
+func (a *Asker) missed(from int, began time.Time, note string) {
 	s := a.Request.Session
 	if s.Context().Err() == nil || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
-		_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to " + method})
+		_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
 	}
 }
 
@@ -199,7 +210,7 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key()
 		}); err != nil {
 			a.Silent = true
-			a.missed(from, began, method)
+			a.missed(from, began, answerTo(method))
 			return
 		}
 	}
