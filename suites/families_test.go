@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -184,6 +185,7 @@ func cost(t *testing.T, name string) string {
 // TestSeed wants two runs with one seed to say the same, and other seeds to find nothing
 // on the reference server either.
 func TestSeed(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, over := range transports {
 		verdicts := func(seed uint64) (all []string) {
 			inVirtualTime(func(t *testing.T) {

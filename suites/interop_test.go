@@ -29,16 +29,14 @@ const findingsFile = "../fixtures/targets/findings.yaml"
 func TestInterop(t *testing.T) {
 	targets := interop.Open(t, "..")
 	known := interop.Load(t, findingsFile, *updateFindings)
-	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
-		for _, target := range targets.List(t, "server", over) {
-			key := target + " " + over
-			t.Run(key, func(t *testing.T) {
-				known.Try(t, key, func() *result.Run { return runTarget(t, targets, target, over) })
-			})
-		}
-	}
+	targets.Each(t, "server", serversAtATime, []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}, func(t *testing.T, name, over string) {
+		known.Try(t, name+" "+over, func() *result.Run { return runTarget(t, targets, name, over) })
+	})
 	known.Save(t)
 }
+
+// serversAtATime is how many targets are tried at a time.
+const serversAtATime = 2
 
 func runTarget(t *testing.T, targets *interop.Targets, name, over string) *result.Run {
 	t.Helper()

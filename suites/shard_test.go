@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -78,6 +79,7 @@ func sameVerdicts(t *testing.T, whole, merged *result.Run) {
 
 // TestShards: whatever the server breaks, the shards together say what the whole says.
 func TestShards(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, fault := range []string{"", "tools.listed-but-unknown", "lifecycle.own-version"} {
 		t.Run("fault "+fault, inVirtualTime(func(t *testing.T) {
 			const n = 4
@@ -122,6 +124,7 @@ func TestShards(t *testing.T) {
 
 // TestShardsOfClients: the same for a client.
 func TestShardsOfClients(t *testing.T) {
+	brief.WholeRuns(t)
 	run := func(t *testing.T, fault string, i, n int) *result.Run {
 		t.Helper()
 		f, faulty := mockclient.Find(fault)

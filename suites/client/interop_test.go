@@ -41,28 +41,17 @@ func TestInterop(t *testing.T) {
 	bridge := filepath.Join(t.TempDir(), "mcpconform")
 	interop.Build(t, bridge, "../../cmd/mcpconform")
 	rows := &table{rows: make(map[string]*result.Run)}
-	// A client spends most of its time starting.
-	slots := make(chan struct{}, clientsAtATime)
-	t.Run("all", func(t *testing.T) {
-		for _, over := range []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE} {
-			for _, name := range targets.List(t, "client", over) {
-				key := name + " " + over
-				t.Run(key, func(t *testing.T) {
-					t.Parallel()
-					slots <- struct{}{}
-					defer func() { <-slots }()
-					rows.add(key, known.Try(t, key, func() *result.Run {
-						scenarios, options := launching(t, targets, bridge, name, over)
-						run := conduct(t, scenarios, options)
-						t.Log(interop.Summary(run))
-						if *interopReports != "" {
-							writeRun(t, filepath.Join(*interopReports, strings.ReplaceAll(key, " ", "-")+".json"), run)
-						}
-						return run
-					}))
-				})
+	targets.Each(t, "client", clientsAtATime, []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE}, func(t *testing.T, name, over string) {
+		key := name + " " + over
+		rows.add(key, known.Try(t, key, func() *result.Run {
+			scenarios, options := launching(t, targets, bridge, name, over)
+			run := conduct(t, scenarios, options)
+			t.Log(interop.Summary(run))
+			if *interopReports != "" {
+				writeRun(t, filepath.Join(*interopReports, strings.ReplaceAll(key, " ", "-")+".json"), run)
 			}
-		}
+			return run
+		}))
 	})
 	known.Save(t)
 	if *updateFindings {

@@ -16,6 +16,15 @@ func OneOf() int {
 	return 0
 }
 
+// WholeRuns leaves out a test that makes many whole runs when the race detector is on, which
+// would find in them what it finds in those of other tests.
+func WholeRuns(t *testing.T) {
+	t.Helper()
+	if Race {
+		t.Skip("left out with the race detector: many whole runs, which are those of other tests")
+	}
+}
+
 var runs = make(map[string]int) // by the name of the test
 
 // Part returns one item out of n, spread over all. With -count, the next run of

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -64,6 +65,24 @@ func (s *Targets) List(t *testing.T, kind, over string) []string {
 		t.Fatalf("there is no target of kind %s over %s", kind, over)
 	}
 	return names
+}
+
+// Each runs a test for each target of a kind over transports, a few at a time: a peer spends most
+// of its time starting and waiting, so that there are more of them than processors.
+func (s *Targets) Each(t *testing.T, kind string, atATime int, transports []string, test func(t *testing.T, name, over string)) {
+	t.Helper()
+	var running sync.WaitGroup
+	slots := make(chan struct{}, atATime)
+	for _, over := range transports {
+		for _, name := range s.List(t, kind, over) {
+			slots <- struct{}{}
+			running.Go(func() {
+				defer func() { <-slots }()
+				t.Run(name+" "+over, func(t *testing.T) { test(t, name, over) })
+			})
+		}
+	}
+	running.Wait()
 }
 
 // Show returns a target over a transport. The flags and arguments are those of
