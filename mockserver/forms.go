@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -93,15 +92,16 @@ func (s *times) again(what string) bool {
 	return s.count[what] > 1
 }
 
-// open reports whether the server misbehaves in a session, in what concerns a method.
-func (g *gate) open(s *server.Session, method string) bool {
+// open reports whether the server misbehaves in a session, in what concerns a method. own is how
+// many requests in progress are what this is about, and not beside it.
+func (g *gate) open(s *server.Session, method string, own int) bool {
 	switch {
 	case s == nil:
 		return false
 	case g.form == BySession:
 		return g.number(s) > 1
 	case g.form == AtOnce:
-		return slices.ContainsFunc(s.Running(), func(r *server.Request) bool { return r.Method != method })
+		return len(s.Running()) > own
 	}
 	return of(s).again(method)
 }
@@ -117,13 +117,22 @@ func concerns(out *server.Outgoing) string {
 	return out.Method
 }
 
+// causes returns how many requests in progress a message of the server comes from: a request
+// ends before its answer is sent.
+func causes(out *server.Outgoing) int {
+	if out.Answers != nil {
+		return 0
+	}
+	return 1
+}
+
 // between returns a behaviour that is now one, now the other.
 func (g *gate) between(plain, faulty server.Behaviour) server.Behaviour {
 	b := plain
 	b.Receive = func(s *server.Session, m *wire.Message, next func()) {
 		of(s).add(m.Method)
 		hook := plain.Receive
-		if g.open(s, m.Method) {
+		if g.open(s, m.Method, 0) {
 			hook = faulty.Receive
 		}
 		if hook == nil {
@@ -137,7 +146,7 @@ func (g *gate) between(plain, faulty server.Behaviour) server.Behaviour {
 			of(out.Session).add(out.Method)
 		}
 		hook := plain.Send
-		if g.open(out.Session, concerns(out)) {
+		if g.open(out.Session, concerns(out), causes(out)) {
 			hook = faulty.Send
 		}
 		if hook == nil {
@@ -149,7 +158,7 @@ func (g *gate) between(plain, faulty server.Behaviour) server.Behaviour {
 	for method, m := range faulty.Methods {
 		b.Wrap(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			switch before := plain.Methods[method]; {
-			case g.open(r.Session, r.Method):
+			case g.open(r.Session, r.Method, 1):
 				return m(ctx, r, next)
 			case before != nil:
 				return before(ctx, r, next)
@@ -160,7 +169,7 @@ func (g *gate) between(plain, faulty server.Behaviour) server.Behaviour {
 	if faulty.Frame != nil {
 		b.Frame = func(out *server.Outgoing, frame []byte) []byte {
 			hook := plain.Frame
-			if g.open(out.Session, concerns(out)) {
+			if g.open(out.Session, concerns(out), causes(out)) {
 				hook = faulty.Frame
 			}
 			if hook == nil {
@@ -179,7 +188,7 @@ func (g *gate) begun(plain, faulty func(context.Context, *server.Session)) func(
 	return func(ctx context.Context, s *server.Session) {
 		hook := plain
 		// A session begins once: only its number tells it from another.
-		if g.form != BySession || g.open(s, "") {
+		if g.form != BySession || g.open(s, "", 0) {
 			hook = faulty
 		}
 		if hook != nil {
@@ -208,7 +217,7 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	if faulty.Reply != nil {
 		h.Reply = func(r *server.Reply) {
 			hook := plain.Reply
-			if r.Session == nil && g.later(r.Request.Header.Get(sessionHeader)) || g.open(r.Session, posted(r.Request).Method) {
+			if r.Session == nil && g.later(r.Request.Header.Get(sessionHeader)) || g.open(r.Session, posted(r.Request).Method, 0) {
 				hook = faulty.Reply
 			}
 			if hook != nil {
@@ -219,7 +228,7 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	if faulty.Answer != nil {
 		h.Answer = func(r *server.Request) server.AnswerForm {
 			hook := plain.Answer
-			if g.open(r.Session, r.Method) {
+			if g.open(r.Session, r.Method, 1) {
 				hook = faulty.Answer
 			}
 			if hook == nil {
@@ -231,7 +240,7 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	if faulty.Event != nil {
 		h.Event = func(e *server.Event) []*server.Event {
 			hook := plain.Event
-			if g.open(e.Session, concerns(e.Out)) {
+			if g.open(e.Session, concerns(e.Out), causes(e.Out)) {
 				hook = faulty.Event
 			}
 			if hook == nil {
@@ -243,7 +252,7 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	if faulty.Replay != nil {
 		h.Replay = func(s *server.Session, last string, proposal, all []*server.Event) []*server.Event {
 			hook := plain.Replay
-			if g.form != BySession || g.open(s, "") {
+			if g.form != BySession || g.open(s, "", 0) {
 				hook = faulty.Replay
 			}
 			if hook == nil {
@@ -255,7 +264,7 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	if faulty.KeepOpen != nil {
 		h.KeepOpen = func(r *server.Request) bool {
 			hook := plain.KeepOpen
-			if g.open(r.Session, r.Method) {
+			if g.open(r.Session, r.Method, 1) {
 				hook = faulty.KeepOpen
 			}
 			return hook != nil && hook(r)

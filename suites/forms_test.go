@@ -25,18 +25,34 @@ var readOnce = []string{
 	"base.unknown-method-ignored", "tools.list-refused", "tools.second-page-refused", "resources.list-refused", "prompts.list-refused", "pagination.cursor-never-ends",
 }
 
-// TestForms tries faults of moments in another form. In all sessions but the first they
-// have to be caught, of which some are tried unless -form is given; the other forms only
-// tell what the checks do not try.
-func TestForms(t *testing.T) {
-	chosen := mockserver.Form(*form)
-	if chosen == "" {
-		chosen = mockserver.BySession
+// inAnyAnswer are the beginnings of the ids of faults that rules find in what a server gives:
+// also while a call is in progress.
+var inAnyAnswer = []string{
+	"content.", "tools.content-", "tools.input-schema-", "tools.output-schema-", "prompts.content-", "resources.contents-", "pagination.next-cursor-",
+}
+
+// forms returns the forms in which a fault has to be caught.
+func forms(f mockserver.Fault) []mockserver.Form {
+	if slices.ContainsFunc(inAnyAnswer, func(prefix string) bool { return strings.HasPrefix(f.ID, prefix) }) {
+		return []mockserver.Form{mockserver.BySession, mockserver.AtOnce}
 	}
+	return []mockserver.Form{mockserver.BySession}
+}
+
+// TestForms tries faults of moments in another form, of which some are tried unless -form is
+// given: in all sessions but the first they have to be caught, and those of what a server gives
+// beside a call in progress as well. -form only tells what the checks do not try.
+func TestForms(t *testing.T) {
 	var faults []mockserver.Fault
 	for _, f := range mockserver.Catalogue() {
-		if f, ok := f.In(chosen); ok && f.Shows(transport.NameHTTP) {
-			faults = append(faults, f)
+		chosen := forms(f)
+		if *form != "" {
+			chosen = []mockserver.Form{mockserver.Form(*form)}
+		}
+		for _, form := range chosen {
+			if f, ok := f.In(form); ok && f.Shows(transport.NameHTTP) {
+				faults = append(faults, f)
+			}
 		}
 	}
 	if *form == "" {

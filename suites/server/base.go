@@ -412,6 +412,12 @@ var baseChecks = []*check.Check{
 		Body:         callsAtOnce,
 	},
 	{
+		Name:         "base/everything-beside-call",
+		Requirements: []string{"base.response.present"},
+		Needs:        waiting(calling("slow", "progress")),
+		Body:         everythingBeside,
+	},
+	{
 		Name:         "base/answers-in-any-order",
 		Requirements: []string{"base.response.correlated"},
 		Needs:        waiting(byHand(answering...)),
