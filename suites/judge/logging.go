@@ -51,11 +51,25 @@ func LevelsSet(logs []*wire.Log) LogLevelsSet {
 			set := levelSet{conn: l.ID, severity: level, from: x.Request.At, to: math.MaxInt64}
 			if x.Response != nil {
 				set.to = x.Response.At
+			} else if end := endOf(l, x.Request.Stream); end != nil {
+				set.to = end.At + Crossing // the server may have read it, and sees to it then
 			}
 			all = append(all, set)
 		}
 	}
 	return all
+}
+
+// endOf returns the event that ends the stream of a request over HTTP, or nil while that is open.
+func endOf(l *wire.Log, stream string) *wire.Event {
+	if l.Transport != transport.NameHTTP {
+		return nil
+	}
+	events := l.Events()
+	if i := slices.IndexFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindStreamEnd && e.Stream == stream }); i >= 0 {
+		return events[i]
+	}
+	return nil
 }
 
 // Elsewhere reports whether a level, one that fits, may have come into force
