@@ -341,10 +341,10 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.strict-accept", Summary: "A POST whose Accept header does not list both types is refused with 406.", Transports: overHTTP,
 		Why: "The client MUST list both.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
-		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
-			accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
+		Apply: notAccepting(func(accept string) bool {
+			accept = strings.ToLower(accept)
 			both := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
-			return r.Method == http.MethodPost && !both && !strings.Contains(accept, "*/*")
+			return !both && !strings.Contains(accept, "*/*")
 		}),
 	},
 	{

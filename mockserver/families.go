@@ -383,16 +383,12 @@ var familyFaults = []Fault{
 	{
 		ID: "http.accept-tabs", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "An Accept header with a tab before a comma is refused with 406.",
-		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
-			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), "\t")
-		}),
+		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, "\t") }),
 	},
 	{
 		ID: "http.accept-anything-refused", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "An Accept header that names */* besides is refused with 406.",
-		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
-			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), "*/*")
-		}),
+		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, "*/*") }),
 	},
 	{
 		ID: "http.origin-suffix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,

@@ -85,6 +85,13 @@ func posted(r *http.Request) *wire.Message {
 	return &wire.Message{}
 }
 
+// notAccepting refuses POSTs with 406 because of their Accept header, whose lines are joined.
+func notAccepting(refused func(accept string) bool) apply {
+	return refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+		return r.Method == http.MethodPost && refused(strings.Join(r.Header.Values("Accept"), ","))
+	})
+}
+
 // refusingHTTP answers requests that fit with an HTTP status.
 func refusingHTTP(status int, fits func(r *http.Request) bool) apply {
 	return between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -402,17 +409,12 @@ var httpFaults = []Fault{
 	{
 		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "An Accept header with quality values is refused with 406.",
-		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
-			return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Accept"), ";q=")
-		}),
+		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") }),
 	},
 	{
 		ID: "http.accept-case", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "Media types in the Accept header are compared with regard to case.",
-		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
-			accept := strings.Join(r.Header.Values("Accept"), ",")
-			return r.Method == http.MethodPost && accept != strings.ToLower(accept)
-		}),
+		Apply:   notAccepting(func(accept string) bool { return accept != strings.ToLower(accept) }),
 	},
 	{
 		ID: "http.notification-200", Requirement: "http.server.notification-202", Transports: overHTTP,

@@ -360,7 +360,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.version-early", Summary: "initialize has MCP-Protocol-Version already.",
 		Why: "The field is required on subsequent requests, and not excluded on the first one.", Source: at("basic/transports", "protocol-version-header"), Transports: overHTTP,
-		Scenarios: []string{"http/lost-session", "lifecycle/refused"},
+		Scenarios: []string{lost, "lifecycle/refused"},
 		Apply: sending(calls("initialize"), func(_ *wire.Message, out outgoing) []outgoing {
 			out.Header = http.Header{"MCP-Protocol-Version": {client.Version}}
 			return []outgoing{out}
@@ -377,7 +377,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.never-listens", Summary: "The client opens no GET stream.", Why: mayListen, Source: ofListening, Transports: overHTTP,
-		Scenarios: []string{"http/listening", "http/plain", requests, sampling, "http/lost-session", "http/cut-stream"},
+		Scenarios: []string{"http/listening", "http/plain", requests, sampling, lost, cutStream},
 		Untried:   []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*"},
 		Apply:     unlistening(nil),
 	},
@@ -402,7 +402,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.listens-thrice", Summary: "Three GET streams are open at the same time.", Why: mayListen,
-		Source: at("basic/transports", "multiple-connections"), Transports: overHTTP, Scenarios: []string{"http/listening", "http/cut-stream", "http/lost-session"},
+		Source: at("basic/transports", "multiple-connections"), Transports: overHTTP, Scenarios: []string{"http/listening", cutStream, lost},
 		Apply: all(unlistening(func(ctx context.Context, conn *transport.HTTPConn) {
 			for range 3 {
 				_, _ = conn.Listen(ctx)
@@ -412,7 +412,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.listens-in-turn", Summary: "GET streams are opened and closed again, without Last-Event-ID.",
 		Why: "The client may close a stream at any time; Last-Event-ID belongs to a GET that resumes a broken one.", Source: ofListening, Transports: overHTTP,
-		Scenarios: []string{"http/listening", "http/cut-stream", "lists/changed"},
+		Scenarios: []string{"http/listening", cutStream, "lists/changed"},
 		Apply:     onHTTP(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 4) }),
 	},
 	{

@@ -204,12 +204,12 @@ var nothingUsed = []string{"*"}
 var sessionOddities = []Oddity{
 	{
 		ID: "use.nothing", Summary: "The client leaves after the handshake.", Why: optionalUse, Source: at("basic/index", ""),
-		Scenarios: []string{requests, "http/delete", "http/lost-session", "stdio/shutdown", "capabilities/none"}, Untried: nothingUsed,
+		Scenarios: []string{requests, "http/delete", lost, "stdio/shutdown", "capabilities/none"}, Untried: nothingUsed,
 		Apply: using(func(context.Context, *client.Session, client.Call) error { return nil }),
 	},
 	{
 		ID: "use.pings", Summary: "The client sends pings and nothing else, one each second.", Why: optionalUse, Source: at("basic/utilities/ping", "overview"),
-		Scenarios: []string{requests, "http/delete", "http/lost-session"}, Untried: nothingUsed,
+		Scenarios: []string{requests, "http/delete", lost}, Untried: nothingUsed,
 		Apply: using(func(ctx context.Context, _ *client.Session, call client.Call) error {
 			for range 4 {
 				if _, err := call(ctx, "ping", nil); err != nil || !passes(ctx, time.Second) {
@@ -261,7 +261,7 @@ var sessionOddities = []Oddity{
 	{
 		ID: "sessions.probe", Summary: "The client opens a session only to see whether the server is there, and works in a second one.",
 		Why: "A server can handle several connections, and a session may end after the handshake.", Source: ofShutdown,
-		Scenarios: []string{"http/lost-session", "http/delete", "stdio/shutdown"},
+		Scenarios: []string{lost, "http/delete", "stdio/shutdown"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			probe := c
 			probe.Use = func(context.Context, *client.Session, client.Call) error { return nil }
@@ -273,7 +273,7 @@ var sessionOddities = []Oddity{
 	{
 		ID: "sessions.two", Summary: "The client works in two sessions at the same time.",
 		Why: "A server can handle several connections, and each stands for itself.", Source: at("basic/transports", "streamable-http"),
-		Scenarios: []string{"http/lost-session", "http/cut-stream", "lists/pages", requests},
+		Scenarios: []string{lost, cutStream, "lists/pages", requests},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			second := c
 			// Only one of them does what a user decides.
@@ -289,7 +289,7 @@ var sessionOddities = []Oddity{
 	},
 	{
 		ID: "sessions.in-turn", Summary: "The client works in two sessions, one after the other.",
-		Why: "After a session a client may begin another one.", Source: ofShutdown, Scenarios: []string{"http/lost-session", "lists/pages"},
+		Why: "After a session a client may begin another one.", Source: ofShutdown, Scenarios: []string{lost, "lists/pages"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			if err := c.Run(ctx); err != nil {
 				return err

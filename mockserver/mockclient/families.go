@@ -24,33 +24,28 @@ const (
 var familyFaults = []Fault{
 	{
 		ID: "http.comment-within-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "A comment between the fields of an event ends the client.",
-		Apply:      dyingOfBytes(": between"),
-		Collateral: []string{"base.response.present"},
+		Summary: "A comment between the fields of an event ends the client.",
+		Apply:   dyingOfBytes(": between"),
 	},
 	{
 		ID: "http.retry-number-required", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "A field retry that is not a number ends the client.",
-		Apply:      dyingOfBytes("retry: soon"),
-		Collateral: []string{"base.response.present"},
+		Summary: "A field retry that is not a number ends the client.",
+		Apply:   dyingOfBytes("retry: soon"),
 	},
 	{
 		ID: "http.type-carried-over", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "The type of a block without data is that of the next event, which is ignored.",
-		Apply:      dropping(replies("event: a block with a type alone before it")),
-		Collateral: []string{"base.response.present"},
+		Summary: "The type of a block without data is that of the next event, which is ignored.",
+		Apply:   dropping(replies("event: a block with a type alone before it")),
 	},
 	{
 		ID: "http.legacy-carriage-returns-death", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE}, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "Lines of an event stream of the older transport that end in CR alone end the client.",
-		Apply:      dyingOfBytes("}\r\r"),
-		Collateral: []string{"base.response.present"},
+		Summary: "Lines of an event stream of the older transport that end in CR alone end the client.",
+		Apply:   dyingOfBytes("}\r\r"),
 	},
 	{
 		ID: "http.empty-event-death", Requirement: "http.client.sse-syntax", WarnOnly: true, Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "An event whose data is empty ends the client.",
-		Apply:      dyingOfBytes("id: primed"),
-		Collateral: []string{"base.response.present"},
+		Summary: "An event whose data is empty ends the client.",
+		Apply:   dyingOfBytes("id: primed"),
 	},
 	{
 		ID: "stdio.line-of-64k-death", Requirement: "stdio.message.large", Transports: overStdio, Scenario: framed, Form: mockserver.ByValue,

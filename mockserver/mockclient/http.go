@@ -66,12 +66,12 @@ var httpFaults = []Fault{
 		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
 	},
 	{
-		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-session",
+		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: lost,
 		Summary: "The client goes on in a session that was answered with 404.",
 		Apply:   func(c *client.Standalone) { c.Omissions.Lost = true },
 	},
 	{
-		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP, Scenario: "http/lost-session",
+		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP, Scenario: lost,
 		Summary: "initialize after 404 carries the id of the lost session.",
 		Apply:   namingLost,
 	},
@@ -102,7 +102,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Transports: overHTTP, Scenario: "http/cut-stream",
+		ID: "http.resumes-by-post", Requirement: "http.client.resume-get", Transports: overHTTP, Scenario: cutStream,
 		Summary:    "A stream that was cut is resumed by a POST.",
 		Apply:      wrapping(func(conn transport.Conn) transport.Conn { return reposting{conn} }),
 		Collateral: []string{"http.disconnect.survived"},
@@ -137,7 +137,7 @@ var httpFaults = []Fault{
 		},
 	},
 	{
-		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/cut-stream",
+		ID: "http.cut-is-the-end", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: cutStream,
 		Summary: "The end of a connection before its answer crashes the client.", Crashes: true,
 		Apply: func(c *client.Standalone) { c.Omissions.Cut = true },
 	},
@@ -238,13 +238,13 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.client.get-405-tolerated"},
 	},
 	{
-		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream",
+		ID: "http.other-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream,
 		Summary:    "A stream is resumed after another event than the last.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Event = true },
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
-		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream",
+		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream,
 		Summary:    "A stream is resumed without Last-Event-ID.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Unnamed = true },
 		Collateral: []string{"http.disconnect.survived"},

@@ -64,7 +64,6 @@ var threadFaults = []Fault{
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindSSE && e.SSE != nil && e.SSE.HasID && len(e.Raw) == 0
 		}),
-		Collateral: []string{"base.response.present"},
 	},
 	{
 		// https://github.com/langchain4j/langchain4j/issues/3697
@@ -77,7 +76,7 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/modelcontextprotocol/typescript-sdk/pull/2809
-		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: "http/cut-stream", Form: mockserver.InSequence,
+		ID: "http.second-cut-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
 		Summary: "A resumed stream that is cut before its first event is resumed without Last-Event-ID.",
 		Apply: changing(func(o *client.Options) {
 			resume, resumed := o.Resuming, ""
@@ -97,7 +96,6 @@ var threadFaults = []Fault{
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && slices.ContainsFunc([]string{"\u2028", "\u2029", "\u0085"}, func(s string) bool { return containsText(e, s) })
 		}),
-		Collateral: []string{"base.response.present"},
 	},
 	{
 		// https://github.com/anthropics/anthropic-sdk-typescript/issues/882
@@ -216,7 +214,7 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/Kuadrant/mcp-gateway/issues/813
-		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/lost-session", Form: mockserver.BySession,
+		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "The GET in a new session names the session that was lost.",
 		Apply: func(c *client.Standalone) {
 			var first atomic.Pointer[string]
@@ -264,16 +262,14 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/quarkiverse/quarkus-langchain4j/issues/2871
 		ID: "http.data-without-blank-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "A field of an event stream without a blank behind its colon ends the client.",
-		Apply:      dyingOfBytes("\ndata:{"),
-		Collateral: []string{"base.response.present"},
+		Summary: "A field of an event stream without a blank behind its colon ends the client.",
+		Apply:   dyingOfBytes("\ndata:{"),
 	},
 	{
 		// https://github.com/FellouAI/eko/pull/287
 		ID: "http.carriage-returns-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: framed, Form: mockserver.ByValue,
-		Summary:    "Lines of an event stream that end in CR alone end the client.",
-		Apply:      dyingOfBytes("\rdata:", "}\r\r"),
-		Collateral: []string{"base.response.present"},
+		Summary: "Lines of an event stream that end in CR alone end the client.",
+		Apply:   dyingOfBytes("\rdata:", "}\r\r"),
 	},
 	{
 		// https://github.com/ThinkInAIXYZ/go-mcp/pull/136
@@ -362,9 +358,8 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/mark3labs/mcp-go/issues/61
 		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: framed,
-		Summary:    "A line of an event stream that is longer than 64 KiB ends the client.",
-		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10 }),
-		Collateral: []string{"base.response.present"},
+		Summary: "A line of an event stream that is longer than 64 KiB ends the client.",
+		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10 }),
 	},
 }
 
