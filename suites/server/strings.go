@@ -63,9 +63,11 @@ func givenBack(t *check.T, send func(text string) *client.Exchange) {
 		if x == nil {
 			return
 		}
-		if wide := beyondASCII.MatchString(m.Str()) && utf8.ValidString(m.Str()); wide && x.Error() != nil && !refusedWith(x, -32602) {
+		wide := beyondASCII.MatchString(m.Str()) && utf8.ValidString(m.Str())
+		switch failed := x.Error() != nil && !refusedWith(x, -32602); {
+		case wide && failed:
 			unread = append(unread, x)
-		} else if wide || x.Error() != nil && !refusedWith(x, -32602) {
+		case wide, failed:
 			served++ // or the errors are not about what lies outside ASCII
 		}
 		if x.Result() == nil {
