@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,16 +59,30 @@ func boundMemory(kept int64) {
 }
 
 // interrupt ends the run in order at the first signal, so that reports are
-// still written, and at once at the second.
+// still written, and at once at a later one.
 func interrupt(stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	<-signals
 	fmt.Fprintln(os.Stderr, "mcpconform: interrupted; the run ends and reports; interrupt again to exit at once")
 	stop()
-	<-signals
+	awaitAnother(signals)
 	transport.KillAll()
 	os.Exit(exitIncomplete)
+}
+
+// sameInterrupt is how long after a signal another one is taken for the same: npx, for
+// one, passes on the interrupt that the terminal has sent to all processes already.
+const sameInterrupt = time.Second
+
+// awaitAnother waits for a signal that is not the same interrupt as the one just seen.
+func awaitAnother(signals <-chan os.Signal) {
+	seen := time.Now()
+	for range signals {
+		if time.Since(seen) >= sameInterrupt {
+			return
+		}
+	}
 }
 
 func newRoot() *cobra.Command {
@@ -78,7 +93,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand())
+	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand(), versionCommand())
 	return root
 }
 
@@ -104,12 +119,4 @@ func (d discreet) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// version returns the module version that the binary was built from.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
