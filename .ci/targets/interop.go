@@ -18,10 +18,26 @@ import (
 )
 
 // argued is what a file of findings says about requirements: why the text bears the
-// findings out, and what a maintainer could object.
+// findings out, what a maintainer could object, and which verdicts depend on what a
+// target happens to do first, or in some runs only.
 type argued struct {
 	Reasons    map[string]string `yaml:"reasons"`
 	Objections map[string]string `yaml:"objections"`
+	Timing     map[string]string `yaml:"timing"`
+	Seldom     map[string]string `yaml:"seldom"`
+}
+
+// argued reads what the file of findings on servers or clients says.
+func (in *installer) argued(kind string) (known argued, err error) {
+	file := map[string]string{"server": "findings.yaml", "client": "client-findings.yaml"}[kind]
+	raw, err := os.ReadFile(filepath.Join(in.dir, file))
+	if err == nil {
+		err = yaml.Unmarshal(raw, &known)
+	}
+	if err != nil {
+		return known, fmt.Errorf("%s: %w", file, err)
+	}
+	return known, nil
 }
 
 // outcome is the latest run on a subject.
@@ -45,14 +61,10 @@ func interop(in *installer, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for kind, file := range map[string]string{"server": "findings.yaml", "client": "client-findings.yaml"} {
-		var known argued
-		raw, err := os.ReadFile(filepath.Join(in.dir, file))
-		if err == nil {
-			err = yaml.Unmarshal(raw, &known)
-		}
+	for _, kind := range []string{"server", "client"} {
+		known, err := in.argued(kind)
 		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return err
 		}
 		runs := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return o.subject.target.Kind != kind })
 		if len(runs) == 0 {

@@ -55,6 +55,7 @@ type row struct {
 	median   time.Duration
 	verdict  result.Overall
 	verdicts map[string]tally // by requirement, and overall
+	known    argued
 	err      error
 }
 
@@ -89,9 +90,16 @@ func stability(ctx context.Context, in *installer, repo string, args []string, o
 		state = "busy"
 		defer busy(2 * runtime.NumCPU())()
 	}
+	known := make(map[string]argued) // by kind of target
+	for _, s := range subjects {
+		if known[s.target.Kind], err = in.argued(s.target.Kind); err != nil {
+			return err
+		}
+	}
 	var rows []row
 	for _, s := range subjects {
 		r := t.repeat(ctx, s, *n)
+		r.known = known[s.target.Kind]
 		rows = append(rows, r)
 		fmt.Fprint(out, r.text(*load))
 		if ctx.Err() != nil {
@@ -105,7 +113,7 @@ func stability(ctx context.Context, in *installer, repo string, args []string, o
 	}
 	var odd []string
 	for _, r := range rows {
-		if r.err != nil || len(r.differences(*load)) > 0 {
+		if unexplained, _ := r.differences(*load); r.err != nil || len(unexplained) > 0 {
 			odd = append(odd, r.subject)
 		}
 	}
@@ -143,22 +151,32 @@ func (t *tester) repeat(ctx context.Context, s subject, n int) row {
 	return r
 }
 
-// differences lists the requirements on which the runs disagree.
-func (r row) differences(busy bool) []string {
-	var lines []string
+// differences lists the requirements on which the runs disagree, apart from those that
+// depend on which of two events in the target comes first, or on whether the target does
+// something in a run.
+func (r row) differences(busy bool) (unexplained, races []string) {
 	for _, id := range slices.Sorted(maps.Keys(r.verdicts)) {
-		if t := r.verdicts[id]; t.differs(busy) {
-			lines = append(lines, id+": "+t.String())
+		t := r.verdicts[id]
+		switch line := id + ": " + t.String(); {
+		case !t.differs(busy):
+		case r.known.Timing[id] != "", r.known.Seldom[id] != "" && !t.differs(true):
+			races = append(races, line)
+		default:
+			unexplained = append(unexplained, line)
 		}
 	}
-	return lines
+	return unexplained, races
 }
 
 func (r row) text(busy bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d runs, median %.1f s, %s\n", r.subject, r.runs, r.median.Seconds(), r.verdict)
-	for _, line := range r.differences(busy) {
+	unexplained, races := r.differences(busy)
+	for _, line := range unexplained {
 		fmt.Fprintln(&b, "  "+line)
+	}
+	for _, line := range races {
+		fmt.Fprintln(&b, "  race of the target: "+line)
 	}
 	if r.err != nil {
 		fmt.Fprintln(&b, "  stopped:", r.err)
@@ -168,13 +186,14 @@ func (r row) text(busy bool) string {
 
 func table(rows []row, busy bool) string {
 	var b strings.Builder
-	b.WriteString("| target | runs | median | verdict | verdicts that differ |\n|---|---|---|---|---|\n")
+	b.WriteString("| target | runs | median | verdict | verdicts that differ | races of the target |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		differences := strings.Join(r.differences(busy), "; ")
+		unexplained, races := r.differences(busy)
 		if r.err != nil {
-			differences = strings.Trim(differences+"; a run gave no results", "; ")
+			unexplained = append(unexplained, "a run gave no results")
 		}
-		fmt.Fprintf(&b, "| %s | %d | %.1f s | %s | %s |\n", r.subject, r.runs, r.median.Seconds(), r.verdict, differences)
+		fmt.Fprintf(&b, "| %s | %d | %.1f s | %s | %s | %s |\n", r.subject, r.runs, r.median.Seconds(), r.verdict,
+			strings.Join(unexplained, "; "), strings.Join(races, "; "))
 	}
 	return b.String()
 }

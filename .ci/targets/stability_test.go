@@ -35,6 +35,25 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// A difference counts unless it is known to be a race of the target; what a target does in
+// some runs only excuses that others know less, and no more.
+func TestDifferences(t *testing.T) {
+	r := row{
+		known: argued{Timing: map[string]string{"raced": "why"}, Seldom: map[string]string{"seldom": "why", "both": "why"}},
+		verdicts: map[string]tally{
+			"same": {result.Pass: 2}, "raced": {result.Pass: 1, result.Fail: 1}, "odd": {result.Pass: 1, result.Inconclusive: 1},
+			"seldom": {result.Pass: 1, result.Inconclusive: 1}, "both": {result.Pass: 1, result.Fail: 1},
+		},
+	}
+	unexplained, races := r.differences(false)
+	if got, want := strings.Join(unexplained, "; "), "both: fail 1, pass 1; odd: inconclusive 1, pass 1"; got != want {
+		t.Errorf("unexplained are %q, want %q", got, want)
+	}
+	if got, want := strings.Join(races, "; "), "raced: fail 1, pass 1; seldom: inconclusive 1, pass 1"; got != want {
+		t.Errorf("races are %q, want %q", got, want)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	if got := median([]time.Duration{5, 1, 3}); got != 3 {
 		t.Errorf("median of 5, 1, 3 is %d", got)

@@ -242,7 +242,9 @@ func (c *Conversation) judgeServerMessages(rec *Recorder) {
 			key, seen = e.Msg.ID.Key(), requests
 			c.judgeServerRequest(x, e, rec)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/progress":
-			key, seen = string(e.Raw), progress
+			if c.Of(e) != nil { // else two that read the same may be of two requests
+				key, seen = string(e.Raw), progress
+			}
 			c.judgeProgressStream(x, e, open[e], rec)
 		case e.Msg.Kind == wire.Notification && e.Msg.Method == "notifications/cancelled":
 			if r := c.Cancels(e); r != nil && x.Method() == http.MethodPost {

@@ -1315,18 +1315,29 @@ func TestProgressOnAnotherStream(t *testing.T) {
 // A client that gives one token to two requests gets the same progress twice, each time on the
 // stream of a request of its own.
 func TestOneTokenForTwoRequests(t *testing.T) {
-	s := newHTTPScript(t, "http").handshake()
-	other := strings.NewReplacer(`"id":6`, `"id":8`)
-	x, y := s.ask(http.MethodPost, mcp, callSix, later()), s.ask(http.MethodPost, mcp, other.Replace(callSix), later())
-	for _, stream := range []string{x, y} {
-		s.head(stream, 200, headers("Content-Type", "text/event-stream"))
-	}
-	for _, stream := range []string{x, y} {
-		s.event(stream, "", progSix)
-	}
-	s.event(x, "", doneSix)
-	s.event(y, "", other.Replace(doneSix))
-	for _, id := range []string{"http.server.no-broadcast", "http.server.sse-related-messages"} {
-		expectSeen(t, s.log, id, wire.Server, false)
+	const broadcast, related = "http.server.no-broadcast", "http.server.sse-related-messages"
+	for _, v := range []struct {
+		token, progress string
+		seen            []string
+	}{
+		{"of both", progSix, []string{broadcast, related}},
+		{"of neither", `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":null,"progress":0}}`, []string{broadcast}},
+	} {
+		t.Run(v.token, func(t *testing.T) {
+			s := newHTTPScript(t, "http").handshake()
+			other := strings.NewReplacer(`"id":6`, `"id":8`)
+			x, y := s.ask(http.MethodPost, mcp, callSix, later()), s.ask(http.MethodPost, mcp, other.Replace(callSix), later())
+			for _, stream := range []string{x, y} {
+				s.head(stream, 200, headers("Content-Type", "text/event-stream"))
+			}
+			for _, stream := range []string{x, y} {
+				s.event(stream, "", v.progress)
+			}
+			s.event(x, "", doneSix)
+			s.event(y, "", other.Replace(doneSix))
+			for _, id := range v.seen {
+				expectSeen(t, s.log, id, wire.Server, false)
+			}
+		})
 	}
 }

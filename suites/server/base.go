@@ -426,14 +426,14 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{"base.request.id-space-per-side"},
-		Needs: check.Needs{
+		Needs: waiting(check.Needs{
 			Session: check.Fresh, ToolRoles: asking, Options: client.Options{
 				Capabilities: check.AllCapabilities(),
 				Answers: map[string]client.Answer{
 					createMessage: nothing, elicit: nothing, listRoots: nothing, "ping": nothing,
 				},
 			},
-		},
+		}),
 		Body: sameID,
 	},
 }
@@ -673,8 +673,43 @@ func sameID(t *check.T) {
 			}
 		}
 	}
+	// A server may also ask outside of calls, as for the roots when they have changed.
+	t.Must(t.Session.Notify(t.Context, rootsChanged, nil))
+	limit, stop := context.WithTimeout(t.Context, asksWithin(t))
+	defer stop()
+	for {
+		e, err := t.Session.Log().Await(limit, from, asksAnything)
+		if err != nil {
+			break
+		}
+		from = e.Seq + 1
+		unused := !usedByUs(t, e.Msg.ID)
+		if unused {
+			pingWithSameID(t, e, wire.StringID("mcpconform-beside"))
+		}
+		respond(t, e, ordinary(t, e))
+		if unused {
+			return
+		}
+	}
 	t.Inconclusive("the server sent no request beside which one with the same id could be sent: " +
 		"name a tool for the role sampling, elicitation or roots in the configuration")
+}
+
+// pingWithSameID sends, beside a request of the server, one that has its id, after one that has
+// the other id. It reports whether a server can still be waiting for the answer to its own.
+func pingWithSameID(t *check.T, e *wire.Event, other wire.ID) (inTime bool) {
+	t.Show(e)
+	if !servedBeside(t, other, func() { respond(t, e, ordinary(t, e)) }) {
+		t.Inconclusive("the server does not answer %s while it waits for an answer itself", t.NoOp())
+	}
+	same, err := t.StartID(e.Msg.ID, t.NoOp(), nil).Await(t.Context)
+	t.Show(same.Response)
+	if !timedOut(err) {
+		t.Must(err)
+	}
+	t.Expect(same).To(HaveResult(), "with the id of an open request of the server, and not with another id")
+	return same.Response.At-e.At < 2*prompt
 }
 
 // sameIDWithin makes a call and answers whatever the server asks before its end,
@@ -700,19 +735,8 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 			return tried, t.Mark()
 		}
 		from = e.Seq + 1
-		t.Show(e)
-		if !tried && !usedByUs(t, e.Msg.ID) {
-			if !servedBeside(t, wire.StringID(id+"-beside"), func() { respond(t, e, ordinary(t, e)) }) {
-				t.Inconclusive("the server does not answer %s while it waits for an answer itself", t.NoOp())
-			}
-			tried = true
-			same, err := t.StartID(e.Msg.ID, t.NoOp(), nil).Await(t.Context)
-			t.Show(same.Response)
-			if !timedOut(err) {
-				t.Must(err)
-			}
-			t.Expect(same).To(HaveResult(), "with the id of an open request of the server, and not with another id")
-			inTime = same.Response.At-e.At < 2*prompt
+		if t.Show(e); !tried && !usedByUs(t, e.Msg.ID) {
+			tried, inTime = true, pingWithSameID(t, e, wire.StringID(id+"-beside"))
 		}
 		respond(t, e, ordinary(t, e))
 	}

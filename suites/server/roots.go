@@ -128,8 +128,7 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
-	// A server that is slow to begin a session is slow to ask in it.
-	wait := max(t.Soon(check.Later), r.handshake()) - r.quiet(t)
+	wait := asksWithin(t) - r.quiet(t)
 	if call, ok := knownTool(t, "roots"); ok {
 		// Whether the tool itself answers does not matter here.
 		x, _ := r.Call(t.Context, "tools/call", call.Params())
@@ -139,12 +138,14 @@ func (r rooted) use(t *check.T) bool {
 	return r.asked() > 0 || r.awaitAsked(t.Context, 0, wait)
 }
 
-// handshake is how long it took to answer initialize.
-func (r rooted) handshake() time.Duration {
-	if x := r.Log().Conversation().Init; x != nil && x.Response != nil {
-		return x.Response.At - x.Request.At
+// asksWithin is how long to wait for a request that a server sends of its own accord. One that
+// is slow to begin a session is slow to ask in it.
+func asksWithin(t *check.T) time.Duration {
+	wait := t.Soon(check.Later)
+	if x := t.Session.Log().Conversation().Init; x != nil && x.Response != nil {
+		wait = max(wait, x.Response.At-x.Request.At)
 	}
-	return 0
+	return wait
 }
 
 // quiet is how long ago something happened that may make a server ask for the roots.

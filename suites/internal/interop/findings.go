@@ -25,6 +25,9 @@ type Findings struct {
 	// Timing says, of requirements whose findings depend on which of two events
 	// happens first in a target, so that they may come or not, which these are.
 	Timing map[string]string `yaml:"timing"`
+	// Seldom says, of requirements about what a target does in some runs only, so that
+	// others are inconclusive, what that is.
+	Seldom map[string]string `yaml:"seldom,omitempty"`
 	// Targets holds, by target and transport, the verdicts fail, warn and error.
 	Targets map[string]map[string]result.Verdict `yaml:"targets"`
 
