@@ -474,6 +474,8 @@ func transportName(t string) string {
 		return "Streamable HTTP"
 	case "sse":
 		return "HTTP+SSE (legacy)"
+	case "custom":
+		return "a custom transport"
 	}
 	return line(t, limitName)
 }

@@ -81,7 +81,7 @@ type Requirement struct {
 	// Sources are further places that state the same.
 	Sources []Source `yaml:"sources" json:"sources,omitempty"`
 	// Transports limits the statement to stdio, http (Streamable HTTP) or sse
-	// (the HTTP+SSE transport of 2024-11-05). Empty means all.
+	// (the HTTP+SSE transport of 2024-11-05). Empty means all, custom ones as well.
 	Transports []string `yaml:"transports" json:"transports,omitempty"`
 	// Capability is the declaration that the statement depends on, such as
 	// server.tools.listChanged, or "".

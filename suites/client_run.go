@@ -39,6 +39,9 @@ type ClientScenarios struct {
 	// Bridge is the command that calls [client.Bridge] with two more arguments;
 	// it serves clients over stdio.
 	Bridge []string
+	// TransportCommand serves clients over a custom transport, as that of [client.Engine]
+	// does; without arguments, that transport is WebSocket.
+	TransportCommand transport.Command
 	// Network of the servers, for clients that run here; nil is the machine's.
 	Network client.Network
 	// Scenarios leaves out all whose names match none of the given ones, which
@@ -136,7 +139,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		s.ledger.Serve(client.SourcePrefix+c.Name, wire.Client, c.Requirements...)
 	}
 	engine := &client.Engine{
-		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
+		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
 		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Needed: s.support(left),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]

@@ -110,11 +110,15 @@ func serve(ctx context.Context, over string, o server.Options) (dialer transport
 	s := server.New(o)
 	ctx, cancel := context.WithCancel(ctx)
 	var served sync.WaitGroup
-	served.Go(func() { _ = s.HTTP().Serve(ctx, l) })
 	stop = func() {
 		cancel()
 		served.Wait()
 	}
+	if over == transport.NameCustom {
+		served.Go(func() { _ = s.ServeWebSocket(ctx, l) })
+		return &transport.WebSocket{Endpoint: at}, stop, nil
+	}
+	served.Go(func() { _ = s.HTTP().Serve(ctx, l) })
 	if over == transport.NameSSE {
 		at.URL = "http://" + l.Addr().String() + server.PathSSE
 		return &transport.SSE{Endpoint: at}, stop, nil

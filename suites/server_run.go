@@ -201,7 +201,7 @@ func (s *serverRun) handshake() {
 	}
 	var timeout *client.TimeoutError
 	var refused *client.RefusedError
-	overHTTP := s.transport() != transport.NameStdio // over HTTP it was reached, else the cause is a StartError
+	overHTTP := s.transport() == transport.NameHTTP || s.transport() == transport.NameSSE // it was reached, else the cause is a StartError
 	if !errors.As(s.cause, &timeout) && !errors.As(s.cause, &refused) && !overHTTP && !s.saidSomething() {
 		return // it ended before it was there
 	}

@@ -28,6 +28,7 @@ type clientFlags struct {
 	scripts      scriptFlags
 	stdio        stdioFlags
 	transport    string
+	bridge       string
 	scenarios    []string
 	list         bool
 	authorizes   bool
@@ -45,7 +46,7 @@ func clientCommand() *cobra.Command {
 		Long: `Starts a server for each scenario and launches the client against it.
 
 Over HTTP, {url} in the arguments is replaced by the server's URL; without {url}, the URL
-is appended. Over stdio, {command} is replaced by the command that starts the server: an
+is appended. Over WebSocket the same holds. Over stdio, {command} is replaced by the command that starts the server: an
 argument that is just {command} becomes the command's words as separate arguments; within a
 longer argument, the words are joined by blanks. {config} is the path of an mcpServers file
 that names the command. Without either, the words are appended.
@@ -55,11 +56,19 @@ MCPCONFORM_SCENARIO, MCPCONFORM_TRANSPORT, MCPCONFORM_ACT (the user actions: wha
 a user would decide) and, for clients written for the official conformance tool,
 MCP_CONFORMANCE_SCENARIO and MCP_CONFORMANCE_PROTOCOL_VERSION.
 
+With --transport-command, a program of yours serves the client over a transport of your
+own: it passes on what the client sends as lines of its stdout, and sends the lines of its
+stdin. {port} in it, and in the arguments of the client, is a free port. It is started for
+each scenario, and again for a client that connects again. The client is launched when it
+has written a line to stderr, or after two seconds.
+
 With --serve, nothing is launched: the scenarios wait for a client that a person connects,
 and Ctrl-C ends the run.`,
 		Example: `  mcpconform client -- node my-client.js {url}
   mcpconform client --transport stdio -- ./my-client --server {config}
   mcpconform client --scenario "exchange/*" --env API_KEY -- ./my-client
+  mcpconform client --transport ws -- ./my-client {url}
+  mcpconform client --transport-command "nc -l 127.0.0.1 {port}" -- ./my-client --port {port}
   mcpconform client --serve --servers servers.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.list {
@@ -95,7 +104,8 @@ and Ctrl-C ends the run.`,
 	f.stdio.register(cmd, "client")
 	f.shard.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.transport, "transport", "", "transport: http, stdio or sse (default: stdio if the arguments contain {command} or {config}, else http)")
+	flags.StringVar(&f.transport, "transport", "", "transport: http, stdio, sse or ws, WebSocket (default: stdio if the arguments contain {command} or {config}, else http)")
+	flags.StringVar(&f.bridge, "transport-command", "", "serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, list the scenarios in the mcpServers file `FILE`")
@@ -185,6 +195,26 @@ type clientRun struct {
 	suites.ClientScenarios
 }
 
+// transportWS is WebSocket, the custom transport that is built in.
+const transportWS = "ws"
+
+// bridged has the client served through a transport command.
+func (f *clientFlags) bridged(o *clientRun, args []string) error {
+	switch {
+	case f.transport != "":
+		return errors.New("--transport-command is the transport; --transport cannot be given with it")
+	case f.serve:
+		return errors.New("--serve cannot be given with --transport-command, which serves clients that are launched")
+	case len(args) == 0:
+		return errors.New("--transport-command needs COMMAND, the client; the embedded reference client does not speak other transports")
+	case !strings.Contains(f.bridge, transport.PortPlaceholder) && slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, transport.PortPlaceholder) }):
+		return errors.New("COMMAND contains {port}, and --transport-command does not; the two have to agree on it")
+	}
+	o.Redactor.AddArgs(f.bridge)
+	o.Transport, o.TransportCommand = transport.NameCustom, transport.Command{Args: transport.Shell(f.bridge)}
+	return nil
+}
+
 func (f *clientFlags) options(args []string) (clientRun, error) {
 	scripts, err := f.scripts.read(wire.Client)
 	if err != nil {
@@ -224,8 +254,15 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 			o.Transport = transport.NameStdio
 		}
 	case transport.NameHTTP, transport.NameStdio, transport.NameSSE:
+	case transportWS:
+		o.Transport = transport.NameCustom
 	default:
-		return o, fmt.Errorf("--transport is %q; it takes http, stdio or sse", f.transport)
+		return o, fmt.Errorf("--transport is %q; it takes http, stdio, sse or ws", f.transport)
+	}
+	if f.bridge != "" {
+		if err := f.bridged(&o, args); err != nil {
+			return o, err
+		}
 	}
 	self, err := os.Executable()
 	if err != nil {

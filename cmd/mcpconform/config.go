@@ -112,9 +112,9 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 	switch {
 	case f.config.name != "" && f.config.from == "":
 		return nil, errors.New("--name needs --from; it names a server of that file")
-	case f.config.from != "" && (len(args) > 0 || h.url != ""):
-		return nil, errors.New("--from names the server; neither COMMAND nor --url can be given with it")
-	case len(args) > 0 || h.url != "":
+	case f.config.from != "" && (len(args) > 0 || h.url != "" || h.bridge != ""):
+		return nil, errors.New("--from names the server; neither COMMAND nor --url nor --transport-command can be given with it")
+	case len(args) > 0 || h.url != "" || h.bridge != "":
 		return args, nil
 	case f.config.from != "":
 		s, err := target.Load(f.config.from, f.config.name, os.LookupEnv)
@@ -141,6 +141,7 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 	if h.start == "" {
 		h.start = t.Start
 	}
+	h.bridge = t.TransportCommand
 	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
 		same := func(header string) bool {
 			given, _, _ := strings.Cut(header, ":")

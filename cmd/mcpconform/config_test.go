@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case os.Getenv(asBridge) != "":
+		os.Exit(playBridge(os.Getenv(asBridge)))
 	case os.Getenv(asCommand) != "", os.Getenv(asReference) != "" && len(os.Args) > 1 && os.Args[1] == "proxy":
 		main()
 		os.Exit(0)

@@ -44,7 +44,7 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 				return err
 			}
 			target := config.Target{
-				Command: command, URL: f.http.url, Start: f.http.start, Cwd: f.stdio.dir,
+				Command: command, URL: f.http.url, Start: f.http.start, TransportCommand: f.http.bridge, Cwd: f.stdio.dir,
 				Env: named(f.stdio.env, "="), Headers: named(f.http.headers, ":"),
 			}
 			var found *check.Target
@@ -68,6 +68,7 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 	f.stdio.register(cmd, "server")
 	f.config.registerSource(cmd)
 	f.http.register(cmd)
+	f.http.registerBridge(cmd)
 	return cmd
 }
 

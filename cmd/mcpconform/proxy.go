@@ -142,6 +142,9 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	if f.http.start != "" {
 		return errors.New("--start: the proxy cannot start a server over HTTP; start the server first")
 	}
+	if transport.IsWebSocket(f.http.url) {
+		return errors.New("--url: the proxy relays stdio and HTTP only, not WebSocket")
+	}
 	e, err := f.http.endpoint(args, 0)
 	if err != nil {
 		return err

@@ -31,13 +31,14 @@ func referenceCommand() *cobra.Command {
 
 // listenFlags choose the transport of a server that runs by itself.
 type listenFlags struct {
-	http, sse string
+	http, sse, ws string
 }
 
 func (f *listenFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.http, "http", "", "serve Streamable HTTP at `ADDR`, such as :8080 (loopback unless a host is named)")
 	cmd.Flags().StringVar(&f.sse, "sse", "", "serve the HTTP+SSE transport of 2024-11-05 at `ADDR`")
-	cmd.MarkFlagsMutuallyExclusive("http", "sse")
+	cmd.Flags().StringVar(&f.ws, "ws", "", "serve WebSocket, a custom transport, at `ADDR`")
+	cmd.MarkFlagsMutuallyExclusive("http", "sse", "ws")
 }
 
 // transport returns the name of the transport that was chosen.
@@ -47,6 +48,8 @@ func (f *listenFlags) transport() string {
 		return transport.NameHTTP
 	case f.sse != "":
 		return transport.NameSSE
+	case f.ws != "":
+		return transport.NameCustom
 	}
 	return transport.NameStdio
 }
@@ -71,10 +74,16 @@ func (f *listenFlags) serve(ctx context.Context, o server.Options, stderr io.Wri
 	case transport.NameSSE:
 		o.HTTP.NoStreamable = true
 		path, addr = "/sse", f.sse
+	case transport.NameCustom:
+		addr = f.ws
 	}
 	l, err := server.Listen(addr)
 	if err != nil {
 		return err
+	}
+	if f.ws != "" {
+		fmt.Fprintf(stderr, "mcpconform: serving at ws://%s%s\n", l.Addr(), path)
+		return server.New(o).ServeWebSocket(ctx, l)
 	}
 	origin := "http://" + l.Addr().String()
 	fmt.Fprintf(stderr, "mcpconform: serving at %s%s\n", origin, path)
@@ -103,7 +112,7 @@ func referenceServerCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var o server.Options
 			if protected {
-				if f.transport() == transport.NameStdio {
+				if f.http == "" && f.sse == "" {
 					return errors.New("--protected needs a server over HTTP: --http or --sse")
 				}
 				o.HTTP.Protection = &server.Protection{}
@@ -141,7 +150,7 @@ func (f *standaloneFlags) run(cmd *cobra.Command, args []string, changes ...func
 	if !f.quiet {
 		c.Output = discreet{cmd.OutOrStdout(), newRedactor(nil, args)}
 	}
-	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
+	if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") || transport.IsWebSocket(args[0]) {
 		if len(args) > 1 {
 			return errors.New("give either a URL alone, or a COMMAND after --")
 		}

@@ -51,6 +51,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.scripts.register(cmd)
 	f.stdio.register(cmd, "server")
 	f.http.register(cmd)
+	f.http.registerBridge(cmd)
 	f.fleet.register(cmd)
 	f.shard.register(cmd)
 	f.families.register(cmd)
@@ -65,11 +66,14 @@ func serverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server [flags] [-- COMMAND [ARG...]]",
 		Short: "Test a server; without a target, the embedded reference server",
-		Long: `Tests a server over stdio, which COMMAND starts, or a server over HTTP at --url.
+		Long: `Tests a server over stdio, which COMMAND starts, or a server over HTTP or WebSocket at --url.
+A server over any other transport is reached through a program, --transport-command.
 Flags that are not given are taken from mcpconform.yaml, if that file exists.`,
 		Example: `  mcpconform server -- npx -y @modelcontextprotocol/server-everything
   mcpconform server --url https://mcp.example/mcp --bearer-env TOKEN --html report.html
   mcpconform server --start "./my-server --port {port}" --url http://localhost:{port}/mcp
+  mcpconform server --url ws://localhost:8080/mcp
+  mcpconform server --transport-command "nc localhost 9000"
   mcpconform server --from ~/.cursor/mcp.json --name my-server --select MUST
   mcpconform server --from ~/.cursor/mcp.json --all --html 'reports/{server}.html'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -155,6 +159,9 @@ func (f *serverFlags) target(ctx context.Context, o *serverRun, args []string) (
 	command, err := f.stdio.command(args)
 	if err != nil {
 		return nil, err
+	}
+	if f.http.bridge != "" {
+		return func() {}, f.http.bridged(o, args, command)
 	}
 	if f.http.given() {
 		return f.http.target(ctx, o, args, command)

@@ -83,11 +83,12 @@ type httpFlags struct {
 	tls            transport.TLSOptions
 	socket         string
 	start          string
+	bridge         string // shell command of a bridge to a custom transport
 }
 
 func (f *httpFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.url, "url", "", "`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp")
+	flags.StringVar(&f.url, "url", "", "`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp; or over WebSocket: ws or wss")
 	flags.StringVar(&f.transport, "transport", transportAuto, "transport at the URL: auto, `http` (Streamable HTTP) or sse (HTTP+SSE)")
 	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'Name: value'` with every HTTP request, repeatable; reports do not show it")
 	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token in the environment variable `VAR`")
@@ -99,12 +100,54 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.start, "start", "", "start the server with the shell `COMMAND` and stop it after the run; {port} in COMMAND and URL is a free port")
 }
 
+// registerBridge declares the flag for servers over other transports.
+func (f *httpFlags) registerBridge(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.bridge, "transport-command", "", "reach a server over a custom transport through the shell `COMMAND`, which passes messages on as lines of its stdin and stdout; {url} in it is --url")
+}
+
+// urlPlaceholder stands for --url in a transport command.
+const urlPlaceholder = "{url}"
+
+// bridged makes a server behind a transport command the run's target.
+func (f *httpFlags) bridged(o *serverRun, args []string, command transport.Command) error {
+	rest := *f
+	rest.url, rest.bridge = "", ""
+	named := strings.Contains(f.bridge, urlPlaceholder)
+	switch {
+	case len(args) > 0:
+		return errors.New("give either COMMAND, a server over stdio, or --transport-command, which leads to a server")
+	case rest.given():
+		return errors.New("--transport-command makes the connection itself; --start, --transport, --header, --bearer-env, --unix-socket and the flags for TLS cannot be given with it")
+	case f.url != "" && !named:
+		return errors.New("--transport-command does not use --url; write {url} in it where the URL belongs, or leave --url out")
+	case f.url == "" && named:
+		return errors.New("--transport-command contains {url}, which stands for --url; --url is missing")
+	}
+	line := strings.ReplaceAll(f.bridge, urlPlaceholder, transport.ShellQuote(f.url))
+	command.Args = transport.Shell(line)
+	o.Redactor.AddEnv(command.Env...)
+	o.Redactor.AddArgs(line)
+	o.Target.Command = []string{o.Redactor.String(line)}
+	o.Target.URL = f.redactedURL(o)
+	o.Dialer = &transport.Stdio{Launcher: command, Bridge: true}
+	return nil
+}
+
+// redactedURL returns the URL, which may be in any form, without its secrets.
+func (f *httpFlags) redactedURL(o *serverRun) string {
+	if f.url == "" {
+		return ""
+	}
+	o.Redactor.AddArgs(f.url)
+	return o.Redactor.String(f.url)
+}
+
 // transportAuto has the transport found out.
 const transportAuto = "auto"
 
 // given reports whether any flag asks for a target over HTTP.
 func (f *httpFlags) given() bool {
-	return f.url != "" || f.start != "" || f.socket != "" || len(f.headers) > 0 || f.bearerEnv != "" ||
+	return f.url != "" || f.start != "" || f.bridge != "" || f.socket != "" || len(f.headers) > 0 || f.bearerEnv != "" ||
 		f.tls != (transport.TLSOptions{}) || f.transport != transportAuto && f.transport != ""
 }
 
@@ -120,7 +163,11 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 		return e, errors.New("--url is missing; it says where the server over HTTP is")
 	}
 	switch f.transport {
-	case "", transportAuto, transport.NameHTTP, transport.NameSSE:
+	case "", transportAuto:
+	case transport.NameHTTP, transport.NameSSE:
+		if transport.IsWebSocket(f.url) {
+			return e, fmt.Errorf("--transport is %q, but the URL is that of a WebSocket; leave --transport out", f.transport)
+		}
 	default:
 		return e, fmt.Errorf("--transport is %q; it takes auto, http or sse", f.transport)
 	}
@@ -177,10 +224,7 @@ func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, com
 	if !strings.Contains(e.URL, transport.PortPlaceholder) {
 		o.Target.URL = e.String()
 	}
-	name := f.transport
-	if name != transport.NameSSE {
-		name = transport.NameHTTP
-	}
+	name := f.dialer(e).Transport()
 	stop = func() {}
 	if f.start != "" {
 		command.Args = transport.Shell(f.start)
@@ -222,6 +266,9 @@ func bearer(h http.Header) string {
 const shortestToken = 16
 
 func (f *httpFlags) dialer(e transport.Endpoint) transport.Dialer {
+	if transport.IsWebSocket(e.URL) {
+		return &transport.WebSocket{Endpoint: e}
+	}
 	if f.transport == transport.NameSSE {
 		return &transport.SSE{Endpoint: e}
 	}

@@ -136,7 +136,7 @@ func DescribeEnd(e *wire.Event) string {
 	case e == nil:
 		return "the connection ended"
 	case e.Kind == wire.KindExit:
-		return "the server " + e.Exit.String()
+		return transport.Ended(e)
 	case e.Kind == wire.KindClose && e.Note == "":
 		return "the server closed its " + e.Stream
 	case e.Note != "":
@@ -421,7 +421,7 @@ func (p *Pending) limit() (limit, slowest time.Duration) {
 // starts reports whether the request is an initialize to a process that has not written
 // anything yet.
 func (p *Pending) starts() bool {
-	return p.Method == "initialize" && p.session.Log().Transport == transport.NameStdio &&
+	return p.Method == "initialize" && launched(p.session.Log()) &&
 		!slices.ContainsFunc(p.session.Log().Events()[:p.Request.Seq], func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.From == wire.Server
 		})
@@ -559,9 +559,15 @@ func (s *Session) always() (limit, slowest time.Duration) { return s.Options.Tim
 // After that, the closing itself counts as the cause.
 const exitGrace = 250 * time.Millisecond
 
+// launched reports whether a process was started for the connection.
+func launched(log *wire.Log) bool {
+	events := log.Events()
+	return len(events) > 0 && events[0].Kind == wire.KindStart
+}
+
 // cause returns the event that best explains the end of the connection.
 func (s *Session) cause(ctx context.Context, end *wire.Event) *wire.Event {
-	if s.Log().Transport == transport.NameStdio && (end == nil || end.Kind == wire.KindClose) {
+	if launched(s.Log()) && (end == nil || end.Kind == wire.KindClose) {
 		// A process that dies closes its pipes first.
 		ctx, cancel := context.WithTimeout(ctx, exitGrace)
 		defer cancel()

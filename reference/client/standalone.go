@@ -22,8 +22,8 @@ import (
 // feature that a server declares, answers the server's requests, and shuts down
 // in order.
 type Standalone struct {
-	// URL of a server over HTTP. It may speak Streamable HTTP or, as the
-	// fallback, HTTP+SSE.
+	// URL of a server over HTTP, which may speak Streamable HTTP or, as the
+	// fallback, HTTP+SSE, or over WebSocket.
 	URL string
 	// Legacy uses HTTP+SSE without trying Streamable HTTP first.
 	Legacy bool
@@ -178,6 +178,9 @@ func (c *standaloneSession) reach(ctx context.Context) error {
 	}
 	if c.URL == "" {
 		return c.open(ctx, &transport.Stdio{Launcher: c.Launcher})
+	}
+	if transport.IsWebSocket(c.URL) {
+		return c.open(ctx, &transport.WebSocket{Endpoint: endpoint})
 	}
 	if c.Legacy {
 		return c.open(ctx, &transport.SSE{Endpoint: endpoint})

@@ -241,8 +241,8 @@ func (p *parser) set(name, value string) error {
 	case "transports":
 		s.Transports = listed(value)
 		for _, t := range s.Transports {
-			if !slices.Contains([]string{"stdio", "http", "sse"}, t) {
-				return fmt.Errorf("there is no transport %q; there are stdio, http and sse", t)
+			if !slices.Contains([]string{"stdio", "http", "sse", "custom"}, t) {
+				return fmt.Errorf("there is no transport %q; there are stdio, http, sse and custom", t)
 			}
 		}
 	case "session":

@@ -39,42 +39,58 @@ func (s *Server) RunStdio(ctx context.Context, stdin io.Reader, stdout, stderr i
 	if b.Stdio.Start != nil {
 		b.Stdio.Start(stdout, stderr)
 	}
-	log := s.connect(transport.NameStdio)
+	read := func(lines chan<- line, gone <-chan struct{}) { readLines(stdin, s.options.MaxMessage, lines, gone) }
+	l := &streamLink{name: transport.NameStdio, in: transport.Stdin, out: transport.Stdout, write: writeTo(stdout), hooks: b.Stdio}
+	err := s.runStream(ctx, l, read)
+	if err == nil && b.Stdio.ExitCode != 0 {
+		err = &ExitError{b.Stdio.ExitCode}
+	}
+	return err
+}
+
+// writeTo writes frames as they are.
+func writeTo(w io.Writer) func([]byte) error {
+	return func(frame []byte) error {
+		_, err := w.Write(frame)
+		return err
+	}
+}
+
+// runStream serves one client over a stream of messages.
+func (s *Server) runStream(ctx context.Context, l *streamLink, read func(lines chan<- line, gone <-chan struct{})) error {
+	log := s.connect(l.name)
 	if log != nil {
 		defer log.End()
 	}
-	l := &stdioLink{server: s, log: log, out: stdout, frames: make(chan frame), stop: make(chan struct{}), stopped: make(chan struct{})}
-	session := s.newSession(transport.NameStdio, log, l)
+	l.server, l.log, l.frames, l.stop, l.stopped = s, log, make(chan frame), make(chan struct{}), make(chan struct{})
+	session := s.newSession(l.name, log, l)
 	l.session = session
 	// What waits for the client stops when the context ends.
 	defer context.AfterFunc(ctx, func() { session.cancel(context.Cause(ctx)) })()
-	go l.write()
+	go l.writeAll()
 	lines := make(chan line)
 	gone := make(chan struct{}) // tells the reader that its lines are not read any more
-	read := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		defer close(read)
-		readLines(stdin, s.options.MaxMessage, lines, gone)
+		defer close(ended)
+		read(lines, gone)
 	}()
 	session.begin()
 	err := l.serve(ctx, lines)
-	if err == nil && b.Stdio.Linger != nil && b.Stdio.Linger(session) {
+	if err == nil && l.hooks.Linger != nil && l.hooks.Linger(session) {
 		<-ctx.Done()
 	}
 	session.end()
 	close(l.stop)
 	close(gone)
 	if !errors.Is(err, errQuit) {
-		waitFor(ctx, read)
+		waitFor(ctx, ended)
 	}
 	waitFor(ctx, l.stopped)
 	if errors.Is(err, errQuit) {
 		err = nil
 	}
-	_ = s.record(log, wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: transport.Stdout})
-	if err == nil && b.Stdio.ExitCode != 0 {
-		err = &ExitError{b.Stdio.ExitCode}
-	}
+	_ = s.record(log, wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: l.out})
 	return err
 }
 
@@ -85,12 +101,15 @@ func waitFor(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// stdioLink writes messages to stdout, one a line.
-type stdioLink struct {
+// streamLink writes messages to one stream, which has one client.
+type streamLink struct {
+	name    string             // of the transport
+	in, out string             // names of the streams
+	write   func([]byte) error // of a message and a newline
+	hooks   Stdio
 	server  *Server
 	session *Session
 	log     *wire.Log
-	out     io.Writer
 	frames  chan frame
 	stop    chan struct{} // closed when no frame follows
 	stopped chan struct{} // closed when the last frame was written
@@ -101,7 +120,7 @@ type frame struct {
 	event wire.Event
 }
 
-func (l *stdioLink) deliver(out *Outgoing) {
+func (l *streamLink) deliver(out *Outgoing) {
 	text, err := out.text()
 	if err != nil {
 		return // it cannot be written as JSON; only a behaviour makes such a message
@@ -113,7 +132,7 @@ func (l *stdioLink) deliver(out *Outgoing) {
 		}
 	}
 	f := frame{bytes: line, event: wire.Event{
-		Kind: wire.KindMessage, From: wire.Server, Stream: transport.Stdout,
+		Kind: wire.KindMessage, From: wire.Server, Stream: l.out,
 		Raw: bytes.TrimSuffix(line, []byte{'\n'}), Deliberate: out.Deliberate,
 	}}
 	// What follows a message that came too late must not be sent without it.
@@ -127,8 +146,8 @@ func (l *stdioLink) deliver(out *Outgoing) {
 	}
 }
 
-// write owns stdout.
-func (l *stdioLink) write() {
+// writeAll owns the output.
+func (l *streamLink) writeAll() {
 	defer close(l.stopped)
 	for {
 		select {
@@ -137,8 +156,8 @@ func (l *stdioLink) write() {
 			if l.server.record(l.log, f.event) != nil {
 				return
 			}
-			if _, err := l.out.Write(f.bytes); err != nil {
-				return // the client does not read any more; the end of stdin follows
+			if l.write(f.bytes) != nil {
+				return // the client does not read any more; the end of the input follows
 			}
 		case <-l.stop:
 			return
@@ -146,8 +165,8 @@ func (l *stdioLink) write() {
 	}
 }
 
-// serve handles the lines. It returns nil when stdin has ended.
-func (l *stdioLink) serve(ctx context.Context, lines <-chan line) error {
+// serve handles the lines. It returns nil when the input has ended.
+func (l *streamLink) serve(ctx context.Context, lines <-chan line) error {
 	b := l.server.behaviour
 	for n := 1; ; n++ {
 		var in line
@@ -158,16 +177,16 @@ func (l *stdioLink) serve(ctx context.Context, lines <-chan line) error {
 			return context.Cause(ctx)
 		}
 		if !ok {
-			_ = l.server.record(l.log, wire.Event{Kind: wire.KindClose, From: wire.Client, Stream: transport.Stdin})
+			_ = l.server.record(l.log, wire.Event{Kind: wire.KindClose, From: wire.Client, Stream: l.in})
 			return nil
 		}
 		err := l.server.record(l.log, wire.Event{
-			Kind: wire.KindMessage, From: wire.Client, Stream: transport.Stdin, Raw: in.text, Dropped: in.dropped,
+			Kind: wire.KindMessage, From: wire.Client, Stream: l.in, Raw: in.text, Dropped: in.dropped,
 		})
 		if err != nil {
-			return fmt.Errorf("read stdin: %w", err)
+			return fmt.Errorf("read %s: %w", l.in, err)
 		}
-		if b.Stdio.Quit != nil && b.Stdio.Quit(n, in.text) {
+		if l.hooks.Quit != nil && l.hooks.Quit(n, in.text) {
 			return errQuit
 		}
 		if in.dropped > 0 {
@@ -188,7 +207,7 @@ func (l *stdioLink) serve(ctx context.Context, lines <-chan line) error {
 	}
 }
 
-func (l *stdioLink) line(text []byte) {
+func (l *streamLink) line(text []byte) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return // an empty line, which is not answered
 	}

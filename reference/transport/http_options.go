@@ -22,7 +22,8 @@ import (
 // Endpoint says where a server is and how to reach it over HTTP.
 type Endpoint struct {
 	// URL of the server: http, https, or unix:///path/to.sock?path=/mcp for an
-	// HTTP server behind a Unix socket. Its query is sent as it is.
+	// HTTP server behind a Unix socket. Its query is sent as it is. That of a
+	// [WebSocket] server may begin with ws or wss instead.
 	URL string
 	// Header goes with every request, and never to another host: redirects are
 	// recorded, not followed. See also Moved.
@@ -206,13 +207,20 @@ func parseURL(raw string) (u *url.URL, socket string, err error) {
 		return nil, "", fmt.Errorf("not a URL: %w", err)
 	}
 	u.Fragment, u.RawFragment = "", ""
+	// The handshake of a WebSocket is an HTTP request.
+	switch u.Scheme {
+	case schemeWS:
+		u.Scheme = "http"
+	case schemeWSS:
+		u.Scheme = "https"
+	}
 	switch {
 	case u.Scheme == "unix" && u.Path != "":
 		return unixURL(u)
 	case u.Scheme == "unix":
 		return nil, "", errors.New("the URL does not name a socket; write unix:///path/to.sock?path=/mcp")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, "", errors.New("the URL must begin with http://, https:// or unix://")
+		return nil, "", errors.New("the URL must begin with http://, https://, unix://, ws:// or wss://; --transport-command reaches servers over other transports")
 	case u.Hostname() == "":
 		return nil, "", errors.New("the URL does not name a host")
 	}

@@ -64,6 +64,18 @@ func Shell(line string) []string {
 	return []string{"sh", "-c", line}
 }
 
+// ShellQuote returns a text as one word for [Shell]. One that needs no quotes gets none.
+func ShellQuote(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/._+@,=-"
+	switch {
+	case text != "" && strings.Trim(text, plain) == "":
+		return text
+	case runtime.GOOS == "windows":
+		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // Run starts the server and waits until it accepts connections. The error is a
 // *StartError, which tells the end of the server's output when it has exited.
 func (s Start) Run(ctx context.Context) (*Started, error) {
@@ -121,19 +133,28 @@ func (s Start) run(ctx context.Context) (server *Started, err error) {
 	return server, nil
 }
 
+// FreePort returns a port of the loopback interface at which nothing listens.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	if err := l.Close(); err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
 // fillPort replaces the placeholder with a free port.
 func (s *Start) fillPort() error {
 	if !strings.Contains(s.Endpoint.URL, PortPlaceholder) {
 		return nil
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := FreePort()
 	if err != nil {
-		return fmt.Errorf("find a free port: %w", err)
+		return err
 	}
-	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	if err := listener.Close(); err != nil {
-		return fmt.Errorf("find a free port: %w", err)
-	}
+	port := strconv.Itoa(free)
 	s.Endpoint.URL = strings.ReplaceAll(s.Endpoint.URL, PortPlaceholder, port)
 	args := make([]string, len(s.Command.Args))
 	for i, arg := range s.Command.Args {

@@ -25,6 +25,9 @@ const (
 // a process of its own.
 type Stdio struct {
 	Launcher Launcher
+	// Bridge says that the process is not the server but leads to it: it takes messages
+	// as lines, delivers them by a custom transport and writes what comes back.
+	Bridge bool
 	// ExitWait is how long a server may take to exit after its stdin was
 	// closed, and again after SIGTERM, before the next step. Zero: ReasonableExit.
 	ExitWait time.Duration
@@ -49,8 +52,21 @@ const (
 	drainWait = time.Second
 )
 
-// Transport returns "stdio".
-func (d *Stdio) Transport() string { return NameStdio }
+// Transport returns "stdio" or, behind a bridge, "custom".
+func (d *Stdio) Transport() string {
+	if d.Bridge {
+		return NameCustom
+	}
+	return NameStdio
+}
+
+// process names what the process is.
+func (d *Stdio) process() string {
+	if d.Bridge {
+		return "bridge"
+	}
+	return "server"
+}
 
 // Dial starts a process. Its error is a *StartError.
 func (d *Stdio) Dial(_ context.Context, log *wire.Log) (Conn, error) {
@@ -123,7 +139,22 @@ func (c *StdioConn) run() {
 	c.shutStdin(false)
 	writer.Wait()
 	exit := c.proc.Exit()
-	_, _ = c.log.Append(wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit})
+	ended := wire.Event{Kind: wire.KindExit, From: wire.Server, Exit: &exit}
+	if c.dialer.Bridge {
+		ended.Note = bridgeEnded
+	}
+	_, _ = c.log.Append(ended)
+}
+
+// bridgeEnded is the note on the exit of a process that is not the server.
+const bridgeEnded = "the process is the bridge to the server"
+
+// Ended says in a clause which process ended and how. The event is its exit.
+func Ended(e *wire.Event) string {
+	if e.Note == bridgeEnded {
+		return "the bridge to the server " + e.Exit.String()
+	}
+	return "the server " + e.Exit.String()
 }
 
 // awaitOutput waits until the output of a process that has ended was read. A
@@ -140,7 +171,7 @@ func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
 	select {
 	case <-drained:
 	case <-time.After(drainWait):
-		c.note("another process kept the server's output open after the server had exited")
+		c.note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited", c.dialer.process()))
 	}
 }
 
@@ -205,16 +236,16 @@ func (c *StdioConn) put(ctx context.Context, chunks ...[]byte) error {
 	case <-c.closing:
 		return ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("write to the server's stdin: %w", context.Cause(ctx))
+		return fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
 	}
 	select {
 	case err := <-w.done:
 		if err != nil {
-			return fmt.Errorf("write to the server's stdin: %w: %w", ErrClosed, err)
+			return fmt.Errorf("write to the %s's stdin: %w: %w", c.dialer.process(), ErrClosed, err)
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("write to the server's stdin: %w", context.Cause(ctx))
+		return fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
 	}
 }
 

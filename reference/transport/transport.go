@@ -19,6 +19,9 @@ const (
 	NameStdio = "stdio"
 	NameHTTP  = "http" // Streamable HTTP
 	NameSSE   = "sse"  // HTTP+SSE of revision 2024-11-05
+	// NameCustom is that of every transport that the specification does not define
+	// (basic/transports#custom-transports): [WebSocket], and whatever a [Stdio.Bridge] speaks.
+	NameCustom = "custom"
 )
 
 // NameOAuth is the transport of a log that does not hold messages of the protocol,

@@ -194,7 +194,7 @@ func clean(t *testing.T, run *result.Run) {
 // serves reports whether every requirement of the scenarios that is about
 // what the reference client does got a verdict.
 func TestReferenceClient(t *testing.T) {
-	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Endpoint) (transport.Process, error) {
@@ -343,7 +343,7 @@ func TestHangingClient(t *testing.T) {
 // TestServe connects clients by hand, so to speak: to all scenarios, of which
 // the person leaves some alone and ends the run in the middle of others.
 func TestServe(t *testing.T) {
-	for _, over := range []string{transport.NameHTTP, transport.NameStdio} {
+	for _, over := range []string{transport.NameHTTP, transport.NameStdio, transport.NameCustom} {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
 			virtual.Test(t, func(t *testing.T) { serve(t, over) })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -16,7 +17,7 @@ import (
 // Command launches a client that is a program.
 type Command struct {
 	// Args are the program and its arguments, with placeholders: {url},
-	// {command} and {config}.
+	// {command}, {config} and, for a custom transport that listens at one, {port}.
 	Args []string
 	Dir  string
 	// Env is the environment, NAME=value; nil inherits ours.
@@ -76,6 +77,8 @@ func (c Command) fill(p Endpoint) ([]string, error) {
 	for _, a := range c.Args {
 		was := a
 		switch {
+		case p.Port != 0:
+			a = strings.ReplaceAll(a, transport.PortPlaceholder, strconv.Itoa(p.Port))
 		case p.Transport != transport.NameStdio:
 			a = strings.ReplaceAll(a, "{url}", p.URL)
 		case a == "{command}":
@@ -99,7 +102,7 @@ func (c Command) fill(p Endpoint) ([]string, error) {
 	case used:
 	case p.Transport == transport.NameStdio:
 		args = append(args, p.Command...)
-	default:
+	case p.URL != "":
 		args = append(args, p.URL)
 	}
 	return args, nil
@@ -113,6 +116,8 @@ func Config(endpoints map[string]Endpoint) ([]byte, error) {
 		switch p.Transport {
 		case transport.NameStdio:
 			servers[name] = map[string]any{"command": p.Command[0], "args": p.Command[1:]}
+		case transport.NameCustom:
+			servers[name] = map[string]any{"type": "ws", "url": p.URL}
 		default:
 			servers[name] = map[string]any{"type": p.Transport, "url": p.URL}
 		}

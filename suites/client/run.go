@@ -34,6 +34,9 @@ type Endpoint struct {
 	// Dial connects to the server at URL if it is not on the machine's network;
 	// otherwise it is nil.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Port is the one at which a custom transport listens, if TransportCommand asks for one;
+	// otherwise 0.
+	Port int
 	// Command starts the server over stdio.
 	Command []string
 	// Serve is that server within this program, for a client that runs here.
@@ -56,7 +59,11 @@ type Engine struct {
 	Launch func(p Endpoint) (transport.Process, error)
 	// Bridge is the command that calls [Bridge]; address and token are appended.
 	Bridge []string
-	Trace  *wire.Trace
+	// TransportCommand serves clients over a custom transport, and passes their messages to
+	// and from the server as lines; {port} in it is a free port. Without arguments, a
+	// custom transport is WebSocket.
+	TransportCommand transport.Command
+	Trace            *wire.Trace
 	// Network of the servers, for clients that run here; nil is the machine's.
 	Network Network
 	// Timeout of one scenario. Zero: DefaultTimeout.
@@ -441,6 +448,9 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 		return err
 	}
 	t.Ending = e.await(ctx, process, t, run, slot, server)
+	if server.failed != nil {
+		return server.failed()
+	}
 	return nil
 }
 
@@ -479,9 +489,15 @@ func (e *Engine) open(ctx context.Context, t *T, run *ScenarioRun, dir string) (
 	// When the client is gone the server is stopped, even in the middle of an answer.
 	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "http.server.sse-no-early-close", "http.server.sse-response-sent")
 	endpoint := Endpoint{Scenario: s.Name, UserActions: strings.ReplaceAll(s.UserActions, folder, run.Folder), Transport: e.Transport, Dir: dir, Official: s.Official}
-	if e.Transport == transport.NameStdio {
-		server := e.serveStdio(&endpoint, s, o)
-		return server, endpoint, nil
+	switch {
+	case e.Transport == transport.NameStdio:
+		return e.serveStdio(&endpoint, s, o), endpoint, nil
+	case e.Transport == transport.NameCustom && len(e.TransportCommand.Args) > 0:
+		server, err := e.serveBridged(ctx, &endpoint, o)
+		return server, endpoint, err
+	case e.Transport == transport.NameCustom:
+		server, err := e.serveWebSocket(ctx, &endpoint, o)
+		return server, endpoint, err
 	}
 	server, err := e.serveHTTP(ctx, &endpoint, t, o)
 	return server, endpoint, err
@@ -528,6 +544,9 @@ type scenarioServer struct {
 	// shut stops it. Until the context ends, it waits for server processes that end
 	// by themselves.
 	shut func(context.Context)
+	// failed, unless nil, says why the server could not be reached, although the client
+	// was launched.
+	failed func() error
 }
 
 func (e *Engine) serveStdio(endpoint *Endpoint, s *Scenario, o server.Options) scenarioServer {

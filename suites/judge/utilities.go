@@ -248,7 +248,7 @@ func judgeCancelled(c *Conversation, rec *Recorder) {
 			continue // the cancellation came too late
 		}
 		sent := x.Cancelled.Seq
-		if c.Transport != "stdio" && p == wire.Client {
+		if (c.Transport == transport.NameHTTP || c.Transport == transport.NameSSE) && p == wire.Client {
 			// Messages of their own exchanges may overtake each other.
 			head := c.Head(x.Cancelled)
 			if head == nil || head.HTTP.Status >= http.StatusBadRequest {

@@ -55,7 +55,7 @@ type Run struct {
 	Tool      Tool      `json:"tool"`
 	Revision  string    `json:"revision"`
 	Role      string    `json:"role"`      // role of the target: "server" or "client"
-	Transport string    `json:"transport"` // "stdio", "http" or "sse"
+	Transport string    `json:"transport"` // "stdio", "http", "sse" or "custom"
 	Target    Target    `json:"target"`
 	Started   time.Time `json:"started"`
 	Seconds   float64   `json:"seconds"`

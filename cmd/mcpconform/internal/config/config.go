@@ -70,6 +70,8 @@ type Target struct {
 	Cwd string `yaml:"cwd"`
 	// Start is a shell command that starts the server at the URL.
 	Start string `yaml:"start"`
+	// TransportCommand is a shell command that leads to a server over a custom transport.
+	TransportCommand string `yaml:"transportCommand"`
 }
 
 // Call is a tool with the arguments to call it with.
@@ -173,6 +175,8 @@ func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) er
 		return f.Errorf(at("url"), "give either command, a server over stdio, or url, a server over HTTP; start starts a server over HTTP")
 	case f.Has(at("command")...) && (len(t.Command) == 0 || t.Command[0] == ""):
 		return f.Errorf(at("command"), "the command does not name a program")
+	case t.TransportCommand != "" && (len(t.Command) > 0 || t.Start != "" || len(t.Headers) > 0):
+		return f.Errorf(at("transportCommand"), "transportCommand leads to the server by itself; command, start and headers cannot be given with it")
 	case t.Start != "" && t.URL == "":
 		return f.Errorf(at("start"), "start needs url, the address of the server over HTTP")
 	case len(t.Headers) > 0 && t.URL == "":

@@ -91,6 +91,7 @@ func withoutSecrets(t Target, r *transport.Redactor) (clean Target, hidden int) 
 		t.Command[i] = refer(r.String(arg))
 	}
 	t.Start = refer(r.String(t.Start))
+	t.TransportCommand = refer(r.String(t.TransportCommand))
 	return t, hidden
 }
 
@@ -115,9 +116,14 @@ func writeTarget(p printer, t Target) {
 	case len(t.Command) > 0:
 		p("target:")
 		p("  command: %s", flow(t.Command))
-	case t.URL != "":
+	case t.URL != "" || t.TransportCommand != "":
 		p("target:")
-		p("  url: %s", flow(t.URL))
+		if t.URL != "" {
+			p("  url: %s", flow(t.URL))
+		}
+		if t.TransportCommand != "" {
+			p("  transportCommand: %s", flow(t.TransportCommand))
+		}
 		if t.Start != "" {
 			p("  start: %s", flow(t.Start))
 		}

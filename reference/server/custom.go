@@ -1,0 +1,93 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+)
+
+// RunCustom serves one client over a custom transport, whose bridge passes messages on as
+// lines, until the input ends or the context does.
+func (s *Server) RunCustom(ctx context.Context, in io.Reader, out io.Writer) error {
+	read := func(lines chan<- line, gone <-chan struct{}) { readLines(in, s.options.MaxMessage, lines, gone) }
+	l := &streamLink{name: transport.NameCustom, in: transport.Stdin, out: transport.Stdout, write: writeTo(out)}
+	return s.runStream(ctx, l, read)
+}
+
+// ServeWebSocket serves each client that opens a WebSocket, until the context ends and
+// all have been closed. It closes the listener.
+func (s *Server) ServeWebSocket(ctx context.Context, l net.Listener) error {
+	var serving sync.WaitGroup
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.Add(1)
+		defer serving.Done()
+		s.webSocket(ctx, w, r)
+	})
+	if wrap := s.behaviour.HTTP.Middleware; wrap != nil {
+		handler = wrap(handler)
+	}
+	h := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(l) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		// It leaves alone the connections that are WebSockets; the context ends these.
+		_ = h.Close()
+		if err = <-ended; errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+	}
+	serving.Wait()
+	return err
+}
+
+// webSocket serves one client. Pages of other origins are refused.
+func (s *Server) webSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	frames := transport.NewFrames(s.options.MaxMessage)
+	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols: []string{transport.Subprotocol}, OnPingReceived: frames.Pinged,
+	})
+	if err != nil {
+		return // Accept has answered
+	}
+	frames.Use(socket)
+	var running sync.WaitGroup
+	defer running.Wait()
+	l := &streamLink{
+		name: transport.NameCustom, in: transport.StreamWebSocket, out: transport.StreamWebSocket,
+		write: func(frame []byte) error { return frames.Write(ctx, bytes.TrimSuffix(frame, []byte{'\n'})) },
+	}
+	// The trace, if there is one, says why it ended.
+	_ = s.runStream(ctx, l, func(lines chan<- line, gone <-chan struct{}) {
+		defer close(lines)
+		running.Go(func() {
+			<-gone
+			frames.Close(context.WithoutCancel(ctx))
+		})
+		for {
+			text, dropped, err := frames.Read()
+			if err != nil {
+				return
+			}
+			select {
+			case lines <- line{text: text, dropped: dropped}:
+			case <-gone:
+				return
+			}
+			if dropped > 0 {
+				return
+			}
+		}
+	})
+}

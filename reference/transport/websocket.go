@@ -1,0 +1,279 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// Subprotocol is what SDKs that offer WebSocket name in its handshake.
+const Subprotocol = "mcp"
+
+// StreamWebSocket is the stream of all messages over a WebSocket, in both directions.
+const StreamWebSocket = "websocket"
+
+const (
+	schemeWS  = "ws"
+	schemeWSS = "wss"
+)
+
+// IsWebSocket reports whether a URL is that of a WebSocket.
+func IsWebSocket(rawURL string) bool {
+	scheme, _, found := strings.Cut(rawURL, "://")
+	return found && (strings.EqualFold(scheme, schemeWS) || strings.EqualFold(scheme, schemeWSS))
+}
+
+// Bounds on what a peer may do with a WebSocket.
+const (
+	// closeFrameWait is how long the peer may take to answer a close frame.
+	closeFrameWait = 2 * time.Second
+	// mostPings is how many ping frames may come between two messages.
+	mostPings = 1000
+)
+
+// WebSocket dials a server over a WebSocket (RFC 6455), a custom transport: each text
+// frame is one message. Redirects are reported, not followed.
+type WebSocket struct{ Endpoint Endpoint }
+
+// Transport returns "custom".
+func (d *WebSocket) Transport() string { return NameCustom }
+
+// Dial makes the handshake. Its error is a *StartError.
+func (d *WebSocket) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
+	s, err := d.Endpoint.open(log)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	frames := NewFrames(log.Limits().Message)
+	handshake := http.Client{Transport: s.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	socket, answer, err := websocket.Dial(ctx, s.url.String(), &websocket.DialOptions{ //nolint:bodyclose // Dial has closed it
+		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"), Subprotocols: []string{Subprotocol}, OnPingReceived: frames.Pinged,
+	})
+	if err != nil {
+		err = s.refusal(answer, err)
+		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
+		log.End()
+		return nil, &StartError{Target: s.name, Err: err}
+	}
+	if socket.Subprotocol() != Subprotocol {
+		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "the server did not choose the WebSocket subprotocol " + Subprotocol})
+	}
+	frames.Use(socket)
+	c := &WebSocketConn{frames: frames, log: log, sending: make(chan struct{}, 1), done: make(chan struct{})}
+	go c.run()
+	return c, nil
+}
+
+// refusal says why there was no handshake.
+func (s *site) refusal(answer *http.Response, err error) error {
+	var urlErr *url.Error
+	switch {
+	case answer == nil && errors.As(err, &urlErr):
+		return urlErr.Err // without the URL
+	case answer == nil:
+		return err
+	case answer.StatusCode == http.StatusSwitchingProtocols:
+		return fmt.Errorf("the handshake of the WebSocket is wrong: %w", errors.Unwrap(err))
+	}
+	status := fmt.Sprintf("the server answered the handshake of the WebSocket with status %d, not with 101", answer.StatusCode)
+	if to := answer.Header.Get("Location"); answer.StatusCode/100 == 3 && to != "" {
+		status += "; redirects are not followed, and this one leads to " + wire.Quote(s.redact.rawURL(to), 200)
+	}
+	if answer.StatusCode == http.StatusUnauthorized {
+		status += "; --header or --bearer-env gives it credentials"
+	}
+	return errors.New(status)
+}
+
+// WebSocketConn is the client's end of a WebSocket.
+type WebSocketConn struct {
+	frames  *Frames
+	log     *wire.Log
+	sending chan struct{} // holds one element while a message is recorded and written
+	closing sync.Once
+	closed  atomic.Bool
+	done    chan struct{} // closed when the reader has ended
+}
+
+// Log of the connection.
+func (c *WebSocketConn) Log() *wire.Log { return c.log }
+
+// Send sends one message as a text frame.
+func (c *WebSocketConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
+	select {
+	case c.sending <- struct{}{}:
+		defer func() { <-c.sending }()
+	case <-c.done:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("write to the WebSocket: %w", context.Cause(ctx))
+	}
+	select {
+	case <-c.done:
+		return nil, ErrClosed
+	default:
+	}
+	if c.closed.Load() {
+		return nil, ErrClosed
+	}
+	// It is recorded before it is written, so that the answer comes later.
+	sent, err := c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: StreamWebSocket, Raw: m.Raw, Deliberate: m.Deliberate})
+	if err != nil {
+		return nil, err
+	}
+	switch err := c.frames.Write(ctx, m.Raw); {
+	case err == nil:
+		return sent, nil
+	case ctx.Err() != nil:
+		return sent, fmt.Errorf("write to the WebSocket: %w", context.Cause(ctx))
+	default:
+		return sent, fmt.Errorf("write to the WebSocket: %w: %w", ErrClosed, err)
+	}
+}
+
+// run is the reader.
+func (c *WebSocketConn) run() {
+	defer close(c.done)
+	defer c.log.End()
+	defer c.frames.End()
+	for {
+		raw, dropped, err := c.frames.Read()
+		if err != nil {
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Server, Stream: StreamWebSocket, Note: DescribeClose("the server", err)})
+			return
+		}
+		_, err = c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: StreamWebSocket, Raw: raw, Dropped: dropped})
+		if err == nil && dropped > 0 {
+			err = fmt.Errorf("a message is longer than %d bytes", c.log.Limits().Message)
+		}
+		if err != nil {
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: "reading was stopped: " + err.Error()})
+			return
+		}
+	}
+}
+
+// Close sends a close frame, waits for that of the server, and ends the connection.
+func (c *WebSocketConn) Close(ctx context.Context) error {
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		_, _ = c.log.Append(wire.Event{Kind: wire.KindClose, From: wire.Client, Stream: StreamWebSocket})
+		c.frames.Close(ctx)
+	})
+	<-c.done
+	return nil
+}
+
+// Frames are the messages of a WebSocket, one a text frame.
+type Frames struct {
+	most    int // bytes of a message
+	socket  *websocket.Conn
+	pings   atomic.Int64    // since the last message
+	reading context.Context // its end is that of the connection
+	stop    context.CancelCauseFunc
+}
+
+// NewFrames returns the messages of a WebSocket, the longest of which has so many bytes. The
+// socket is still to be set with Use; Pinged has to be told of its pings.
+func NewFrames(most int) *Frames {
+	f := &Frames{most: most}
+	f.reading, f.stop = context.WithCancelCause(context.Background())
+	return f
+}
+
+// Use sets the socket.
+func (f *Frames) Use(socket *websocket.Conn) {
+	socket.SetReadLimit(-1) // Read has the limit, and keeps what came before it
+	f.socket = socket
+}
+
+// Pinged counts a ping frame, and ends the connection with a peer that only pings.
+func (f *Frames) Pinged(context.Context, []byte) bool {
+	if f.pings.Add(1) <= mostPings {
+		return true
+	}
+	f.stop(fmt.Errorf("more than %d ping frames came without a message", mostPings))
+	return false
+}
+
+// errBinary is the end of a peer that sends messages in binary frames.
+var errBinary = errors.New("a binary frame came; each message has to be a text frame")
+
+// Read returns the next message. If that is too long, it returns the first bytes and how many
+// more it has seen; no further message can be read then.
+func (f *Frames) Read() (raw []byte, dropped int64, err error) {
+	kind, frame, err := f.socket.Reader(f.reading)
+	if err == nil && kind != websocket.MessageText {
+		err = errBinary
+	}
+	if err == nil {
+		f.pings.Store(0)
+		raw, err = io.ReadAll(io.LimitReader(frame, int64(f.most)+1))
+	}
+	if f.reading.Err() != nil {
+		err = context.Cause(f.reading)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if over := len(raw) - f.most; over > 0 {
+		return raw[:f.most], int64(over), nil
+	}
+	return raw, 0, nil
+}
+
+// Write writes a message. When the context ends before it is written, so does the connection.
+func (f *Frames) Write(ctx context.Context, raw []byte) error {
+	return f.socket.Write(ctx, websocket.MessageText, raw)
+}
+
+// Close closes the WebSocket in order while another goroutine reads, and ends it if the peer
+// does not close its side in time.
+func (f *Frames) Close(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, closeFrameWait)
+	defer cancel()
+	defer context.AfterFunc(limited, func() { f.stop(errEnded) })()
+	// The reader gets the error, too.
+	_ = f.socket.Close(websocket.StatusNormalClosure, "")
+	f.stop(errEnded)
+}
+
+// errEnded is the end of a WebSocket that we have ended.
+var errEnded = errors.New("the WebSocket was ended without a close frame of the peer")
+
+// End ends the connection at once.
+func (f *Frames) End() {
+	f.stop(errEnded)
+	_ = f.socket.CloseNow()
+}
+
+// DescribeClose says how a peer has ended a WebSocket.
+func DescribeClose(peer string, err error) string {
+	var closed websocket.CloseError
+	switch {
+	case errors.As(err, &closed) && closed.Reason != "":
+		return fmt.Sprintf("%s closed the WebSocket with code %d and the reason %s", peer, closed.Code, wire.Quote(closed.Reason, 200))
+	case errors.As(err, &closed) && closed.Code == websocket.StatusNoStatusRcvd:
+		return peer + " closed the WebSocket without a code"
+	case errors.As(err, &closed):
+		return fmt.Sprintf("%s closed the WebSocket with code %d", peer, closed.Code)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return peer + " ended the connection without a close frame"
+	case errors.Is(err, errEnded):
+		return err.Error()
+	}
+	return "the WebSocket was ended: " + err.Error()
+}

@@ -1,0 +1,227 @@
+package client
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// serveWebSocket serves the clients of a scenario over WebSocket.
+func (e *Engine) serveWebSocket(ctx context.Context, endpoint *Endpoint, o server.Options) (scenarioServer, error) {
+	l, err := e.listen()
+	if err != nil {
+		return scenarioServer{}, fmt.Errorf("listen for the client: %w", err)
+	}
+	if e.Network != nil {
+		endpoint.Dial = e.Network.Dial
+	}
+	endpoint.URL = (&url.URL{Scheme: "ws", Host: l.Addr().String(), Path: server.PathMCP}).String()
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	f := &inFlight{}
+	o.Behaviour.HTTP.Middleware = f.counting(o.Behaviour.HTTP.Middleware)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.New(o).ServeWebSocket(serving, l)
+	}()
+	return scenarioServer{settle: f.settle, leave: func() {}, shut: func(context.Context) {
+		stop()
+		<-served
+	}}, nil
+}
+
+const (
+	// bridgeReady is how long a transport command may take to say that it listens.
+	bridgeReady = 2 * time.Second
+	// bridgeExit is how long a transport command may take to end when its stdin was
+	// closed, and again after SIGTERM.
+	bridgeExit = time.Second
+	// mostBridges is how many processes of a transport command serve one scenario.
+	mostBridges = 100
+)
+
+// bridged is the server of a scenario behind a transport command, of which each process
+// serves one client.
+type bridged struct {
+	command transport.Command
+	server  *server.Server
+
+	ready   chan struct{} // closed when the first process listens, or has ended
+	isReady sync.Once
+	done    chan struct{} // closed when no process is left, and none follows
+
+	mu     sync.Mutex
+	served chan struct{} // closed when the last client that came has been served; nil before one has come
+	fault  error         // why no client can come
+}
+
+// serveBridged serves the clients of a scenario over a custom transport.
+func (e *Engine) serveBridged(ctx context.Context, endpoint *Endpoint, o server.Options) (scenarioServer, error) {
+	command := e.TransportCommand
+	var err error
+	if command.Args, endpoint.Port, err = withPort(command.Args); err != nil {
+		return scenarioServer{}, err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	b := &bridged{command: command, server: server.New(o), ready: make(chan struct{}), done: make(chan struct{})}
+	go b.run(serving)
+	shut := func(context.Context) {
+		stop()
+		<-b.done
+	}
+	wait := time.NewTimer(bridgeReady)
+	defer wait.Stop()
+	select {
+	case <-b.ready:
+	case <-wait.C: // one that says nothing listens by now
+	case <-ctx.Done():
+	}
+	if err := b.failed(); err != nil {
+		shut(ctx)
+		return scenarioServer{}, err
+	}
+	return scenarioServer{settle: b.settle, leave: func() {}, shut: shut, failed: b.failed}, nil
+}
+
+// withPort replaces the placeholder with a free port, if it is there.
+func withPort(args []string) ([]string, int, error) {
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, transport.PortPlaceholder) }) {
+		return args, 0, nil
+	}
+	port, err := transport.FreePort()
+	if err != nil {
+		return nil, 0, err
+	}
+	filled := make([]string, len(args))
+	for i, a := range args {
+		filled[i] = strings.ReplaceAll(a, transport.PortPlaceholder, strconv.Itoa(port))
+	}
+	return filled, port, nil
+}
+
+// run keeps a process for the next client.
+func (b *bridged) run(ctx context.Context) {
+	defer close(b.done)
+	for range mostBridges {
+		served, err := b.one(ctx)
+		b.mu.Lock()
+		if b.served == nil && err != nil {
+			b.fault = fmt.Errorf("--transport-command: %w", err)
+		}
+		b.mu.Unlock()
+		b.listens()
+		if !served || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// listens tells that the first process listens, or has ended.
+func (b *bridged) listens() { b.isReady.Do(func() { close(b.ready) }) }
+
+// failed says why no client has been served.
+func (b *bridged) failed() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fault
+}
+
+// one runs one process and reports whether a client came to it.
+func (b *bridged) one(ctx context.Context) (served bool, err error) {
+	p, err := b.command.Launch()
+	if err != nil {
+		return false, err
+	}
+	defer p.Kill()
+	output := &tail{}
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		lines := bufio.NewReader(io.TeeReader(p.Stderr(), output))
+		if _, err := lines.ReadSlice('\n'); err == nil || errors.Is(err, bufio.ErrBufferFull) {
+			b.listens()
+		}
+		_, _ = io.Copy(io.Discard, lines)
+	})
+	defer func() {
+		b.end(p)
+		_ = p.Stdout().Close()
+		_ = p.Stderr().Close()
+		readers.Wait()
+	}()
+	var connected atomic.Bool
+	defer context.AfterFunc(ctx, func() {
+		if !connected.Load() {
+			_ = p.Terminate() // there is nobody to take leave of
+		}
+		b.end(p)
+		_ = p.Stdout().Close()
+	})()
+	in := bufio.NewReader(p.Stdout())
+	if _, err := in.Peek(1); err != nil {
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		b.end(p)
+		exit := p.Exit()
+		return false, fmt.Errorf("the command %s before a client had come; the end of its output: %s", exit.String(), wire.Quote(cmp.Or(strings.TrimSpace(output.String()), "(none)"), 400))
+	}
+	connected.Store(true)
+	b.listens()
+	end := make(chan struct{})
+	defer close(end)
+	b.mu.Lock()
+	b.served = end
+	b.mu.Unlock()
+	// What ends the session is in the trace.
+	_ = b.server.RunCustom(ctx, in, p.Stdin())
+	return true, nil
+}
+
+// end ends a process, in order if it ends so.
+func (b *bridged) end(p transport.Process) {
+	_ = p.Stdin().Close()
+	for _, step := range []func(){func() { _ = p.Terminate() }, p.Kill} {
+		wait := time.NewTimer(bridgeExit)
+		select {
+		case <-p.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+			step()
+		}
+	}
+	<-p.Done()
+}
+
+// settle gives the process time to pass on what the client has sent last. That it stays is
+// not the client's doing.
+func (b *bridged) settle(ctx context.Context) bool {
+	b.mu.Lock()
+	served := b.served
+	b.mu.Unlock()
+	if served == nil {
+		return true
+	}
+	wait := time.NewTimer(bridgeExit)
+	defer wait.Stop()
+	select {
+	case <-served:
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return true
+}
