@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -34,6 +36,14 @@ func cspDigest(s string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
+const (
+	mostOpen  = 10 // failures of a run that are unfolded from the start
+	mostShown = 6  // events of a finding, likewise
+)
+
+// folded says that requirements with the outcome need nobody's attention.
+func (o outcome) folded() bool { return o == outPass || o == outSkip || o == outInconclusive }
+
 type htmlPage struct {
 	Policy                                      string
 	Style                                       template.CSS
@@ -43,13 +53,13 @@ type htmlPage struct {
 	Tiles                                       []htmlTile
 	Total                                       int
 	Broken                                      []htmlRow
-	Columns                                     []string
-	Levels                                      []htmlLevel
+	Levels                                      []string
+	Table                                       []htmlTableRow
 	Pages                                       []htmlSection
 	Expected                                    []htmlExpected
 	Harness                                     []htmlFinding
 	Notes                                       []string
-	Unobservable                                []htmlRow
+	Unobservable                                htmlFold
 }
 
 type htmlFact struct {
@@ -62,27 +72,45 @@ type htmlTile struct {
 	Count, Offset int
 }
 
-type htmlLevel struct {
-	Name   string
-	Counts []int
+// htmlTableRow counts the requirements with one outcome by level.
+type htmlTableRow struct {
+	Class, Mark, Label string
+	Counts             []int
 }
 
+// htmlSection is a page of the specification: what needs attention on it, and the rest,
+// which is folded.
 type htmlSection struct {
 	Name, Summary string
 	Rows          []htmlRow
+	Folds         []htmlFold
+}
+
+type htmlFold struct {
+	Summary string
+	Rows    []htmlRow
 }
 
 type htmlRow struct {
-	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL string
-	Open                                                                                         bool
-	Omitted                                                                                      int
-	Checks, Notes, Disputed                                                                      []string
-	Findings                                                                                     []htmlFinding
+	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL, Again string
+	Open                                                                                                bool
+	Omitted                                                                                             int
+	Checks, Notes, Disputed                                                                             []string
+	Findings                                                                                            []htmlFinding
 }
 
 type htmlFinding struct {
 	Message string
-	Lines   []string
+	Events  []htmlEvent
+	// Open shows the events at once; More counts those that are left out.
+	Open bool
+	More int
+}
+
+// htmlEvent is an event of the evidence. Its text is Head, then Lines.
+type htmlEvent struct {
+	Class, Arrow, Way, Where, Head string
+	Lines                          []jsonLine
 }
 
 type htmlExpected struct {
@@ -125,46 +153,58 @@ func (v *view) html() *htmlPage {
 	}
 	p.Word, p.Detail = v.verdictWords()
 	offset := 0
+	names, table := v.levelCounts()
+	p.Levels = names
 	for _, o := range outcomes {
 		n := v.counts[o]
-		p.Columns = append(p.Columns, o.label())
 		if n > 0 || o == outPass || o == outFail || o == outWarn || o == outInconclusive {
 			p.Tiles = append(p.Tiles, htmlTile{Class: string(o), Label: o.label(), Count: n, Offset: offset})
 		}
 		offset += n
-	}
-	names, table := v.levelCounts()
-	for _, name := range names {
-		level := htmlLevel{Name: name}
-		for _, o := range outcomes {
-			level.Counts = append(level.Counts, table[name][o])
+		if n > 0 {
+			row := htmlTableRow{Class: string(o), Mark: o.mark(), Label: o.label()}
+			for _, name := range names {
+				row.Counts = append(row.Counts, table[name][o])
+			}
+			p.Table = append(p.Table, row)
 		}
-		p.Levels = append(p.Levels, level)
 	}
-	anchors := 0
+	seen := make(anchors)
+	few := v.counts[outFail]+v.counts[outError] <= mostOpen
 	for _, page := range v.pages {
 		s := htmlSection{Name: line(page.name, limitName)}
-		counts := make(map[outcome]int)
+		by := make(map[outcome][]htmlRow)
 		for _, q := range page.requirements {
-			row := v.htmlRow(q)
-			anchors++
-			row.Anchor = anchor(q.ID, anchors)
-			counts[v.outcome(q)]++
-			s.Rows = append(s.Rows, row)
-			if o := v.outcome(q); o == outFail || o == outError || o == outWarn || o == outDisputed {
-				p.Broken = append(p.Broken, row)
-			}
+			o := v.outcome(q)
+			row := v.htmlRow(q, seen)
+			row.Open = few && (o == outFail || o == outError)
+			by[o] = append(by[o], row)
 		}
 		var parts []string
 		for _, o := range outcomes {
-			if counts[o] > 0 {
-				parts = append(parts, o.counted(counts[o]))
+			rows := by[o]
+			if len(rows) == 0 {
+				continue
+			}
+			counted := o.counted(len(rows))
+			parts = append(parts, counted)
+			if o.folded() {
+				s.Folds = append(s.Folds, htmlFold{counted, rows})
+			} else {
+				s.Rows = append(s.Rows, rows...)
+			}
+			if o == outFail || o == outError || o == outWarn || o == outDisputed {
+				p.Broken = append(p.Broken, rows...)
 			}
 		}
 		s.Summary = strings.Join(parts, ", ")
 		p.Pages = append(p.Pages, s)
 	}
 	p.Broken = worstFirst(p.Broken)
+	for _, q := range v.unobservable {
+		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, seen))
+	}
+	p.Unobservable.Summary = fmt.Sprintf("%d that no peer can see", len(v.unobservable))
 	for i := range v.ExpectedFailures {
 		x := &v.ExpectedFailures[i]
 		state := staleWords(x)
@@ -175,9 +215,6 @@ func (v *view) html() *htmlPage {
 	}
 	for _, note := range v.Notes {
 		p.Notes = append(p.Notes, line(note, limitMessage))
-	}
-	for _, q := range v.unobservable {
-		p.Unobservable = append(p.Unobservable, v.htmlRow(q))
 	}
 	return p
 }
@@ -195,14 +232,18 @@ func worstFirst(rows []htmlRow) []htmlRow {
 	return sorted
 }
 
-// anchor is the id of the n-th requirement's element: its own id, which people
-// put into links, if that can stand in an address; else one that cannot clash.
-func anchor(id string, n int) string {
-	if id == "" || len(id) > limitName || !strings.Contains(id, ".") || strings.IndexFunc(id, func(r rune) bool {
+// anchors are the ids of elements that are taken.
+type anchors map[string]bool
+
+// of returns the id of a requirement's element: its own id, which people put into
+// links, if that can stand in an address; else one that cannot clash.
+func (a anchors) of(id string) string {
+	if id == "" || len(id) > limitName || a[id] || !strings.Contains(id, ".") || strings.IndexFunc(id, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-')
 	}) >= 0 {
-		return fmt.Sprintf("requirement_%d", n)
+		id = fmt.Sprintf("requirement_%d", len(a)+1)
 	}
+	a[id] = true
 	return id
 }
 
@@ -232,14 +273,16 @@ func (v *view) htmlFacts() []htmlFact {
 	return facts
 }
 
-func (v *view) htmlRow(q *result.Requirement) htmlRow {
+func (v *view) htmlRow(q *result.Requirement, seen anchors) htmlRow {
 	o := v.outcome(q)
 	row := htmlRow{
-		ID: line(q.ID, limitName), Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "), Party: line(q.Party, limitName),
-		Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
-		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q),
-		Open: o == outFail || o == outError, Omitted: max(q.Omitted, 0),
-		Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
+		ID: line(q.ID, limitName), Anchor: seen.of(q.ID), Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "),
+		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
+		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q), Again: v.again(q),
+		Omitted: max(q.Omitted, 0), Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
+	}
+	if !q.Observable {
+		row.Class, row.Label = "unobservable", "not observable"
 	}
 	if row.Remark == "" {
 		row.Remark = row.Summary
@@ -264,6 +307,44 @@ func (v *view) htmlRow(q *result.Requirement) htmlRow {
 	return row
 }
 
+// again is the command that judges the requirement alone, or "" if the run does not
+// say how it was made.
+func (v *view) again(q *result.Requirement) string {
+	if !q.Observable || v.outcome(q) == outSkip || v.link(q) == "" {
+		return ""
+	}
+	words := []string{"mcpconform", v.Role, "--select", q.ID}
+	if v.Seed != 0 {
+		words = append(words, "--seed", strconv.FormatUint(v.Seed, 10))
+	}
+	command := v.Target.Command
+	embedded := len(command) == 1 && ours(command[0])
+	switch {
+	case embedded && !strings.HasPrefix(command[0], "(embedded "), // as of a trace
+		v.Role != "server" && v.Role != "client", len(command) == 0 && v.Target.URL == "":
+		return ""
+	case v.Role == "client":
+		words = append(words, "--transport", v.Transport)
+	case v.Transport == "sse":
+		words = append(words, "--transport", "sse")
+	}
+	switch {
+	case embedded:
+	case v.Target.URL == "":
+		words = append(append(words, "--"), command...)
+	default:
+		address := v.Target.URL
+		if len(command) == 1 {
+			if u, err := url.Parse(address); err == nil && u.Port() != "" && strings.Contains(command[0], "{port}") {
+				address = strings.Replace(address, ":"+u.Port(), ":{port}", 1)
+			}
+			words = append(words, "--start", command[0])
+		}
+		words = append(words, "--url", address)
+	}
+	return commandLine(words)
+}
+
 func (v *view) htmlFindings(findings []result.Finding) []htmlFinding {
 	var out []htmlFinding
 	for i := range findings {
@@ -271,15 +352,47 @@ func (v *view) htmlFindings(findings []result.Finding) []htmlFinding {
 			out = append(out, htmlFinding{Message: fmt.Sprintf("and %d more in results.json", len(findings)-i)})
 			break
 		}
-		f := htmlFinding{Message: line(findings[i].Message, limitMessage)}
-		for j := range findings[i].Evidence {
-			if j == limitEvents {
-				f.Lines = append(f.Lines, fmt.Sprintf("… %d more events", len(findings[i].Evidence)-j))
-				break
-			}
-			f.Lines = append(f.Lines, eventLine(v.Role, &findings[i].Evidence[j], limitEvent))
+		f := &findings[i]
+		shown := f.Evidence[:min(len(f.Evidence), limitEvents)]
+		found := htmlFinding{Message: line(f.Message, limitMessage), Open: len(shown) <= mostShown, More: len(f.Evidence) - len(shown)}
+		for j := range shown {
+			found.Events = append(found.Events, v.htmlEvent(&shown[j]))
 		}
-		out = append(out, f)
+		out = append(out, found)
+	}
+	return out
+}
+
+func (v *view) htmlEvent(e *result.Event) htmlEvent {
+	out := htmlEvent{Arrow: direction(v.Role, e)}
+	switch out.Arrow {
+	case "←":
+		out.Class, out.Way = "received", "from the "+line(v.Role, limitName)
+	case "→":
+		out.Class, out.Way = "sent", "to the "+line(v.Role, limitName)
+	default:
+		out.Class, out.Way = "seen", "seen"
+	}
+	var where []string
+	if label := eventLabel(e); label != "" {
+		where = append(where, label)
+	}
+	where = append(where, fmt.Sprintf("%.3f s", seconds(e.Seconds)))
+	if e.Connection != "" {
+		where = append(where, fmt.Sprintf("%s #%d", line(e.Connection, limitName), e.Seq))
+	}
+	if e.Truncated {
+		where = append(where, "shortened")
+	}
+	out.Where = strings.Join(where, " · ")
+	if e.Text == "" {
+		out.Head = "(empty)"
+		return out
+	}
+	head, body := splitJSON(e.Text, e.Truncated)
+	out.Head = text(head, limitEvent)
+	if body != "" {
+		out.Lines = layOut(text(body, limitEvent))
 	}
 	return out
 }

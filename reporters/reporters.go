@@ -430,9 +430,14 @@ func (v *view) targetAddress() string {
 	if len(v.Target.Command) == 1 && ours(v.Target.Command[0]) {
 		return line(v.Target.Command[0][1:len(v.Target.Command[0])-1], limitMessage)
 	}
-	words := make([]string, 0, len(v.Target.Command))
+	return commandLine(v.Target.Command)
+}
+
+// commandLine quotes the words of a command, so that it can be pasted.
+func commandLine(command []string) string {
+	words := make([]string, 0, len(command))
 	size := 0
-	for _, word := range v.Target.Command {
+	for _, word := range command {
 		if size += len(word); size > limitMessage {
 			words = append(words, "…")
 			break
@@ -456,7 +461,7 @@ func ours(word string) bool {
 	return len(word) > 2 && strings.HasPrefix(word, "(") && strings.HasSuffix(word, ")")
 }
 
-// shellWord quotes an argument, so that the command line can be pasted.
+// shellWord quotes an argument.
 func shellWord(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||

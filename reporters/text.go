@@ -38,6 +38,20 @@ func line(s string, limit int) string {
 	return fmt.Sprintf("%s …[%d bytes]… %s", clean(s[:head]), tail-head, clean(s[tail:]))
 }
 
+// text is line for what may have several lines: line feeds are kept.
+func text(s string, limit int) string {
+	if len(s) > limit {
+		head := boundary(s, limit*3/4)
+		tail := boundary(s, len(s)-limit/4)
+		s = fmt.Sprintf("%s …[%d bytes]… %s", s[:head], tail-head, s[tail:])
+	}
+	lines := strings.Split(s, "\n")
+	for i, one := range lines {
+		lines[i] = clean(strings.TrimSuffix(one, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // boundary returns the start of the character of s that byte at belongs to.
 func boundary(s string, at int) int {
 	for i := 0; i < utf8.UTFMax && at > 0 && at < len(s) && !utf8.RuneStart(s[at]); i++ {
