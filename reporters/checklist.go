@@ -243,6 +243,15 @@ func (c *checklist) details(q *result.Requirement) {
 	if q.Omitted > 0 {
 		c.printf("- and %d more of the same kind\n", q.Omitted)
 	}
+	if advice := c.advice(q); advice != "" {
+		c.printf("- To do: %s\n", mdText(line(advice, limitMessage)))
+	}
+	if cause := c.reading.cause[q.ID]; cause != nil {
+		c.printf("- Follows from: %s\n", mdCode(line(cause.ID, limitName), false))
+	}
+	if also := c.alsoBreaks(q); len(also) > 0 {
+		c.printf("- Also breaks: %s\n", mdText(strings.Join(also, ", ")))
+	}
 	for _, words := range dispute(q) {
 		c.printf("- Disputed: %s\n", mdText(words))
 	}
@@ -303,6 +312,13 @@ func (c *checklist) remarks() {
 		c.printf("## Violations by mcpconform itself\n\nThese are bugs of mcpconform, not of the target.\n\n")
 		c.findings(c.Harness)
 		c.printf("\n")
+	}
+	if groups := c.uncalled(); len(groups) > 0 {
+		c.printf("## Tools that were not called\n\n")
+		for _, g := range groups {
+			c.printf("- %s\n", mdText(g.words(len(g.tools))))
+		}
+		c.printf("\n%s\n\n", mdText(uncalledHelp))
 	}
 	if len(c.Notes) > 0 {
 		c.printf("## Notes\n\n")

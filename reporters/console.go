@@ -92,7 +92,10 @@ const (
 	briefFindings = 2
 	briefEvents   = 4
 	briefIDs      = 3
-	maxProse      = 100 // columns of running text; longer lines read badly
+	briefTools    = 6
+	// briefConsequences bounds what stands under its cause.
+	briefConsequences = 12
+	maxProse          = 100 // columns of running text; longer lines read badly
 )
 
 type console struct {
@@ -120,12 +123,13 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 		c.list()
 	}
 	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
-		for _, q := range c.having(o) {
+		for _, q := range c.reading.causes[o] {
 			c.block(o, q)
 		}
 	}
 	c.harness()
 	c.notes()
+	c.uncalledTools()
 	c.expectedFailures()
 	c.inconclusive()
 	c.summary()
@@ -222,6 +226,12 @@ func (c *console) block(o outcome, q *result.Requirement) {
 	if more := len(q.Findings) - shown + max(q.Omitted, 0); more > 0 {
 		c.field("", fmt.Sprintf("and %d more %s", more, plural(more, "finding", "findings")), dim)
 	}
+	if advice := c.advice(q); advice != "" {
+		c.field("To do", line(advice, limitMessage), green)
+	}
+	if also := c.alsoBreaks(q); len(also) > 0 {
+		c.field("Also breaks", c.listing(also, briefConsequences), "")
+	}
 	words := dispute(q)
 	if len(words) > 1 && !c.Verbose {
 		words = []string{line(q.Disputed.Threads[0].URL, limitMessage)}
@@ -239,6 +249,14 @@ func (c *console) block(o outcome, q *result.Requirement) {
 		c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, "See"), dim) + link)
 	}
 	c.println("")
+}
+
+// listing joins ids, at most so many unless the report is verbose.
+func (c *console) listing(ids []string, most int) string {
+	if c.Verbose || len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return strings.Join(ids[:most], ", ") + fmt.Sprintf(" and %d more", len(ids)-most)
 }
 
 func (c *console) finding(f *result.Finding, st style) {
@@ -352,6 +370,23 @@ func (c *console) notes() {
 	if more := len(c.Notes) - shown; more > 0 {
 		c.println(c.paint(fmt.Sprintf("      and %d more notes", more), dim))
 	}
+	c.println("")
+}
+
+// uncalledTools says which tools were left alone, and what allows calls of them.
+func (c *console) uncalledTools() {
+	groups := c.uncalled()
+	if len(groups) == 0 {
+		return
+	}
+	most := briefTools
+	if c.Verbose {
+		most = len(c.Uncalled)
+	}
+	for _, g := range groups {
+		c.prose(c.paint("Not called: ", dim), 6, g.words(most), "")
+	}
+	c.prose(strings.Repeat(" ", 6), 6, uncalledHelp, dim)
 	c.println("")
 }
 

@@ -106,6 +106,7 @@ type view struct {
 	unobservable []*result.Requirement
 	expected     map[string]string // requirement id to the reason given for its failure
 	counts       map[outcome]int   // over observable requirements
+	reading      *reading
 }
 
 // page holds the observable requirements of one page of the specification, in
@@ -141,6 +142,7 @@ func newView(run *result.Run) (*view, error) {
 		v.pages[at].requirements = append(v.pages[at].requirements, q)
 		v.counts[v.outcome(q)]++
 	}
+	v.reading = v.read()
 	return v, nil
 }
 

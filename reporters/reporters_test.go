@@ -193,6 +193,9 @@ func plant(run *result.Run, text string) {
 	run.Target.Capabilities = json.RawMessage(text)
 	run.Reason = text
 	run.Notes = []string{text}
+	for i := range run.Uncalled {
+		run.Uncalled[i].Tool = text
+	}
 	findings := func(list []result.Finding) {
 		for i := range list {
 			list[i].Message = text
@@ -224,6 +227,9 @@ func plantAll(run *result.Run, text string) {
 		q.Summary, q.Anchor, q.Party, q.Level, q.Page, q.Expected = text, text, text, text, text, text
 		q.ID += text
 		q.Checks = []string{text}
+	}
+	for i := range run.Uncalled {
+		run.Uncalled[i].Reason = text
 	}
 	for i := range run.ExpectedFailures {
 		x := &run.ExpectedFailures[i]

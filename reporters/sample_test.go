@@ -115,7 +115,8 @@ func sampleRun() *result.Run {
 		Requirements: list,
 		Harness: []result.Finding{{Message: "a request repeated an id", Evidence: []result.Event{
 			sent(50, `{"jsonrpc":"2.0","id":8,"method":"ping"}`)}}},
-		Notes: []string{"the server answered 401 once: " + hostile},
+		Notes:    []string{"the server answered 401 once: " + hostile},
+		Uncalled: []result.Uncalled{{Tool: "delete_" + hostile, Reason: "not annotated readOnlyHint: true"}},
 		ExpectedFailures: []result.ExpectedFailure{
 			{ID: "tools.call.unknown-tool", Reason: "fixed in 1.5 <soon>", Expires: "2026-01-01", Status: "failed"},
 			{ID: "tools.call.content", Reason: "was broken in 1.2", Status: "passed"},

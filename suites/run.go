@@ -98,6 +98,7 @@ type run struct {
 	judging   judge.Options // what is known of the target
 	part      *result.Shard // nil for all
 	notes     []string
+	uncalled  []result.Uncalled
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
 
@@ -407,7 +408,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	r.ledger.Evidence.Logs = r.Trace.Logs()
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
-		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes,
+		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled,
 		Seed: r.Seed, Thorough: r.Thorough,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}

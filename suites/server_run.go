@@ -135,6 +135,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	s.handshake()
 	s.describe(&s.Target)
+	s.uncalled = s.target.Uncalled()
 	if s.target.Profile != "" {
 		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+"; its tools are known to be safe to call")
 	}

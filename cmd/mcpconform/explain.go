@@ -73,6 +73,7 @@ func explain(w io.Writer, r schema.Requirement) error {
 	if r.Observable {
 		row("tried by", r.How)
 		row("violated by", r.Violation)
+		row("what to do", schema.AdviceFor(r.ID))
 		row("checks", strings.Join(suites.Served(wire.Server, wire.Client)[r.ID], ", "))
 		row("helps", r.Config)
 	} else {

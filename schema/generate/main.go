@@ -1,6 +1,6 @@
-// Command generate renders requirements.yaml, positions.yaml and disputed.yaml as the
-// JSON that package schema embeds, the latter two as docs/positions.md and
-// docs/disputed.md, and what the requirements are graded by as docs/grading.md. Run it
+// Command generate renders requirements.yaml, advice.yaml, consequences.yaml, positions.yaml
+// and disputed.yaml as the JSON that package schema embeds, the latter two as
+// docs/positions.md and docs/disputed.md, and what the requirements are graded by as docs/grading.md. Run it
 // by "go generate ./schema" after a change of one of them.
 package main
 
@@ -39,6 +39,20 @@ func run(dir string) error {
 	}
 	disputed, err := source.DescribeDisputes(disputes, requirements)
 	if err != nil {
+		return err
+	}
+	advice, err := source.Advice(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.AdviceJSON), advice); err != nil {
+		return err
+	}
+	consequences, err := source.Consequences(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.ConsequencesJSON), consequences); err != nil {
 		return err
 	}
 	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {

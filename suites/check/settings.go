@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // CallMode says which tools may be called.
@@ -80,28 +82,52 @@ func (a Authorization) Tokens() []string {
 }
 
 // Allowed reports whether a tool, as the server lists it, may be called.
-func (s *Settings) Allowed(tool map[string]any) bool {
+func (s *Settings) Allowed(tool map[string]any) bool { return s.Barred(tool) == "" }
+
+// Barred says why a tool, as the server lists it, must not be called; "" if it may be.
+func (s *Settings) Barred(tool map[string]any) string {
 	name, _ := tool["name"].(string)
 	switch s.CallTools {
 	case CallNone:
-		return false
+		return "calls of tools are turned off"
 	case CallAll:
-		return true
+		return ""
 	}
 	for _, c := range s.ToolRoles {
 		if c.Tool == name {
-			return true
+			return ""
 		}
 	}
 	annotations, _ := tool["annotations"].(map[string]any)
 	readOnly, _ := annotations["readOnlyHint"].(bool)
-	return readOnly && !revealing.MatchString(name)
+	switch {
+	case !readOnly:
+		return "not annotated readOnlyHint: true"
+	case revealing.MatchString(name):
+		return "named as if it showed secrets"
+	}
+	return ""
 }
 
 // revealing fits names of tools that show secrets, such as get-env: these do
 // no harm, but what they return would stand in traces and reports.
 var revealing = regexp.MustCompile(`(?i:(^|[^a-z])(print)?(env|environ|environment|secrets?|credentials?|passwords?)([^a-z]|$))` +
 	`|[a-z](Env|Environ|Environment|Secrets?|Credentials?|Passwords?)([^a-z]|$)`)
+
+// maxUncalled bounds how many tools are named.
+const maxUncalled = 100
+
+// Uncalled returns the tools that must not be called, with the reasons: at most a hundred.
+func (t *Target) Uncalled() []result.Uncalled {
+	var list []result.Uncalled
+	for _, tool := range t.Tools() {
+		name, ok := tool["name"].(string)
+		if why := t.Settings.Barred(tool); ok && why != "" && len(list) < maxUncalled {
+			list = append(list, result.Uncalled{Tool: name, Reason: why})
+		}
+	}
+	return list
+}
 
 // Callable returns the tools that may be called.
 func (t *Target) Callable() []map[string]any {

@@ -79,6 +79,8 @@ type Run struct {
 	Harness []Finding `json:"harness,omitempty"`
 	// Notes are observations that no verdict depends on.
 	Notes []string `json:"notes,omitempty"`
+	// Uncalled lists tools of a server that were never called because that was not allowed.
+	Uncalled []Uncalled `json:"uncalled,omitempty"`
 	// ExpectedFailures reports what became of each entry of the expected-failures file.
 	ExpectedFailures []ExpectedFailure `json:"expectedFailures,omitempty"`
 }
@@ -157,6 +159,12 @@ type Requirement struct {
 	// file covers this requirement's failure.
 	Expected string   `json:"expected,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+}
+
+// Uncalled is a tool that was not called, and why.
+type Uncalled struct {
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
 }
 
 // Finding is one violation, or one harness error, with its evidence.

@@ -23,6 +23,10 @@ const (
 	PositionsJSON    = "positions.json"
 	DisputedFile     = "disputed.yaml"
 	DisputedJSON     = "disputed.json"
+	AdviceFile       = "advice.yaml"
+	AdviceJSON       = "advice.json"
+	ConsequencesFile = "consequences.yaml"
+	ConsequencesJSON = "consequences.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	RegradedFile     = "regraded.yaml"
@@ -75,6 +79,16 @@ func Positions(dir string) ([]schema.Position, error) {
 // Disputes reads disputed.yaml.
 func Disputes(dir string) ([]schema.Dispute, error) {
 	return read[schema.Dispute](filepath.Join(dir, DisputedFile))
+}
+
+// Advice reads advice.yaml.
+func Advice(dir string) ([]schema.Advice, error) {
+	return read[schema.Advice](filepath.Join(dir, AdviceFile))
+}
+
+// Consequences reads consequences.yaml.
+func Consequences(dir string) ([]schema.Consequence, error) {
+	return read[schema.Consequence](filepath.Join(dir, ConsequencesFile))
 }
 
 // Coverages reads coverage.yaml.

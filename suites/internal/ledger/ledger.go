@@ -423,6 +423,9 @@ func (l *Ledger) redact(run *result.Run) {
 		run.Target.Capabilities = nil
 	}
 	run.Notes = cleanAll(run.Notes)
+	for i := range run.Uncalled {
+		clean(&run.Uncalled[i].Tool)
+	}
 	findings(run.Harness)
 	for i := range run.Requirements {
 		q := &run.Requirements[i]

@@ -51,6 +51,11 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 				run.Notes = append(run.Notes, n)
 			}
 		}
+		for _, u := range r.Uncalled {
+			if !slices.Contains(run.Uncalled, u) {
+				run.Uncalled = append(run.Uncalled, u)
+			}
+		}
 		for _, f := range r.Harness {
 			run.Harness = append(run.Harness, located(f, r.Shard))
 		}
