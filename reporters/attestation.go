@@ -54,7 +54,7 @@ func Attestation(w io.Writer, run *result.Run, digest [32]byte, subjects ...Subj
 	if len(subjects) == 0 {
 		subjects = []Subject{{Name: "results.json", Digest: map[string]string{"sha256": sum}}}
 	}
-	return writeJSON(w, statement{
+	return WriteJSON(w, statement{
 		Type:          "https://in-toto.io/Statement/v1",
 		Subject:       subjects,
 		PredicateType: AttestationType,

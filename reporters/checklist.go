@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -339,4 +340,28 @@ func (c *checklist) closing() {
 		c.printf("| %s | %s | %s | %s |\n", c.mdLink(q),
 			mdCell(line(q.Level, limitName)), mdCell(line(q.Summary, limitMessage)), mdCell(line(q.Reason, limitMessage)))
 	}
+}
+
+// Reproduction says how a run is repeated.
+type Reproduction struct {
+	Tool      result.Tool
+	Class     string   // of the certificate, with its version
+	Platform  string   // on which the run took place
+	Arguments []string // of mcpconform, without secrets
+	Seed      uint64
+}
+
+// Reproduce writes in Markdown how a run is repeated.
+func Reproduce(w io.Writer, r Reproduction) error {
+	words := []string{"mcpconform"}
+	for _, word := range r.Arguments {
+		words = append(words, shellWord(word))
+	}
+	command := line(strings.Join(words, " "), limitEvent)
+	fence := strings.Repeat("`", max(3, backticks(command)+1))
+	_, err := fmt.Fprintf(w, "# How to repeat the run\n\n%ssh\n%s\n%s\n\nWhere %s stands, put the secret that was there.\n\n"+
+		"- Version: %s\n- Conformance class: %s\n- Platform: %s\n- Seed: %d\n",
+		fence, command, fence, transport.Redacted, mdText(line(r.Tool.Name+" "+r.Tool.Version, limitName)),
+		mdCode(line(r.Class, limitName), false), mdText(line(r.Platform, limitName)), r.Seed)
+	return err
 }

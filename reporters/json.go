@@ -67,12 +67,12 @@ func JSON(w io.Writer, run *result.Run) error {
 			out.Target.Capabilities = quoted
 		}
 	}
-	return writeJSON(w, &out, "results")
+	return WriteJSON(w, &out, "results")
 }
 
-// writeJSON writes v so that the file can be looked at in a terminal: controls
+// WriteJSON writes v so that the file can be looked at in a terminal: controls
 // and formats stand as escapes, which they can only be in strings.
-func writeJSON(w io.Writer, v any, what string) error {
+func WriteJSON(w io.Writer, v any, what string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

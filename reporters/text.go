@@ -280,3 +280,7 @@ func wrap(s string, n, used int) []string {
 	}
 	return lines
 }
+
+// Line returns a text of a target or a file as one line of printable characters, of
+// which a long one loses its middle.
+func Line(s string) string { return line(s, limitMessage) }

@@ -38,6 +38,27 @@ type clientFlags struct {
 	servers      string
 }
 
+func (f *clientFlags) register(cmd *cobra.Command) {
+	f.reports.register(cmd)
+	f.selection.register(cmd)
+	f.verdict.register(cmd)
+	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
+	f.limits.registerRun(cmd)
+	f.limits.registerParallel(cmd, "how many clients run at a time (default: twice the processors)")
+	f.scripts.register(cmd)
+	f.stdio.register(cmd, "client")
+	f.shard.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.transport, "transport", "", "transport: http, stdio, sse or ws, WebSocket (default: stdio if the arguments contain {command} or {config}, else http)")
+	flags.StringVar(&f.bridge, "transport-command", "", "serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
+	flags.StringSliceVar(&f.scenarios, "scenario", nil, "besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
+	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
+	flags.StringVar(&f.servers, "servers", "", "with --serve, list the scenarios in the mcpServers file `FILE`")
+	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and exit")
+	flags.DurationVar(&f.givesUpAfter, "gives-up-after", 0, "the client gives up a request after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
+	flags.BoolVar(&f.authorizes, "authorizes", false, "the client obtains authorization where a server requires it; not obtaining it is a failure")
+}
+
 func clientCommand() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
@@ -94,24 +115,7 @@ and Ctrl-C ends the run.`,
 			return f.reports.write(run, trace)
 		},
 	}
-	f.reports.register(cmd)
-	f.selection.register(cmd)
-	f.verdict.register(cmd)
-	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
-	f.limits.registerRun(cmd)
-	f.limits.registerParallel(cmd, "how many clients run at a time (default: twice the processors)")
-	f.scripts.register(cmd)
-	f.stdio.register(cmd, "client")
-	f.shard.register(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&f.transport, "transport", "", "transport: http, stdio, sse or ws, WebSocket (default: stdio if the arguments contain {command} or {config}, else http)")
-	flags.StringVar(&f.bridge, "transport-command", "", "serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
-	flags.StringSliceVar(&f.scenarios, "scenario", nil, "besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
-	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
-	flags.StringVar(&f.servers, "servers", "", "with --serve, list the scenarios in the mcpServers file `FILE`")
-	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and exit")
-	flags.DurationVar(&f.givesUpAfter, "gives-up-after", 0, "the client gives up a request after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
-	flags.BoolVar(&f.authorizes, "authorizes", false, "the client obtains authorization where a server requires it; not obtaining it is a failure")
+	f.register(cmd)
 	return cmd
 }
 

@@ -87,21 +87,7 @@ Flags that are not given are taken from mcpconform.yaml, if that file exists.`,
 			if err != nil {
 				return err
 			}
-			o, err := f.options()
-			if err != nil {
-				return err
-			}
-			if err := f.reports.check(); err != nil {
-				return err
-			}
-			stop, err := f.target(cmd.Context(), &o, args)
-			if err != nil {
-				return err
-			}
-			o.Progress = f.reports.progress()
-			o.Ginkgo = true
-			run, trace, err := suites.Run(cmd.Context(), o.ServerChecks, o.Options)
-			stop()
+			_, run, trace, err := f.test(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -112,13 +98,33 @@ Flags that are not given are taken from mcpconform.yaml, if that file exists.`,
 	return cmd
 }
 
-// options returns all but the target.
+// test tests the server that the flags or a command name.
+func (f *serverFlags) test(ctx context.Context, args []string) (serverRun, *result.Run, *wire.Trace, error) {
+	o, err := f.options()
+	if err != nil {
+		return o, nil, nil, err
+	}
+	if err := f.reports.check(); err != nil {
+		return o, nil, nil, err
+	}
+	stop, err := f.target(ctx, &o, args)
+	if err != nil {
+		return o, nil, nil, err
+	}
+	o.Progress = f.reports.progress()
+	o.Ginkgo = true
+	run, trace, err := suites.Run(ctx, o.ServerChecks, o.Options)
+	stop()
+	return o, run, trace, err
+}
+
 // serverRun is what a run of a server needs.
 type serverRun struct {
 	suites.Options
 	suites.ServerChecks
 }
 
+// options returns all but the target.
 func (f *serverFlags) options() (serverRun, error) {
 	mode := check.CallMode(f.callTools)
 	if mode != check.CallNone && mode != check.CallSafe && mode != check.CallAll {

@@ -3,6 +3,7 @@ package result
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,6 +23,40 @@ func NewEvent(e *wire.Event) Event {
 	out.Text, out.Truncated = shorten(text(e))
 	out.Truncated = out.Truncated || e.Dropped > 0
 	return out
+}
+
+// leftOut stands in an excerpt for what it leaves out: shorten writes it, and so do checks
+// that quote the telling part of a long message.
+var leftOut = regexp.MustCompile(`(?: … )?\[\d+ bytes left out\](?: … )?`)
+
+// Quotes reports whether a report shows the event as it is, in full or as an excerpt.
+func (e Event) Quotes(full *wire.Event) bool {
+	whole := NewEvent(full)
+	if e == whole {
+		return true
+	}
+	rest := text(full)
+	whole.Text, whole.Truncated = e.Text, true
+	if e != whole {
+		return false
+	}
+	shown := false
+	parts := leftOut.Split(e.Text, -1)
+	for i, part := range parts {
+		at := strings.Index(rest, part)
+		if last := i == len(parts)-1; last && part != "" {
+			at = strings.LastIndex(rest, part)
+			if at >= 0 && at+len(part) != len(rest) {
+				return false
+			}
+		}
+		if at < 0 || i == 0 && at > 0 {
+			return false
+		}
+		rest = rest[at+len(part):]
+		shown = shown || part != ""
+	}
+	return shown && len(parts) > 1
 }
 
 // NewEvents converts events in the order in which they happened.

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/reporters/bundle"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// certifyFlags say what is certified, beside the flags of the run.
+type certifyFlags struct{ out, extent string }
+
+func (f *certifyFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "write the bundle to `BUNDLE`, a zip archive")
+	flags.StringVar(&f.extent, "class", schema.CoreClass, "certify against this conformance class of the role and transport: `core` or extended")
+	for _, name := range partFlags {
+		if flags.Lookup(name) != nil {
+			_ = flags.MarkHidden(name) // fails only for a flag that is not there
+		}
+	}
+}
+
+// partFlags make a run one of a part, waive something, or change what counts. No
+// certificate can be had of such a run.
+var partFlags = []string{
+	"select", "skip", "label-filter", "scenario", "shard", "scripts", "expected-failures", "strict",
+	"all", "serve", "servers", "list-scenarios",
+}
+
+// check refuses flags with which no certificate can be had.
+func (f *certifyFlags) check(cmd *cobra.Command) error {
+	for _, name := range partFlags {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts", name)
+		}
+	}
+	if f.extent != schema.CoreClass && f.extent != schema.ExtendedClass {
+		return fmt.Errorf("--class is %q; it takes core or extended", f.extent)
+	}
+	if f.out == "" || f.out == "-" {
+		return errors.New("--out is missing; it names the bundle, such as bundle.zip")
+	}
+	if err := checkFile(f.out); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+func certifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "certify",
+		Short: "Test a target whole and write a certification bundle",
+		Long: `Runs all that there is against a target and writes a bundle: one zip archive with the results, the
+trace, the configuration, a checklist, how to repeat the run, and a manifest with the verdict on a
+conformance class. mcpconform verify checks it. docs/certification.md says what it proves.`,
+	}
+	cmd.AddCommand(certifyServerCommand(), certifyClientCommand())
+	return cmd
+}
+
+func certifyServerCommand() *cobra.Command {
+	var f serverFlags
+	var c certifyFlags
+	cmd := &cobra.Command{
+		Use:   "server --out BUNDLE [flags] [-- COMMAND [ARG...]]",
+		Short: "Certify a server; without a target, the embedded reference server",
+		Long:  "Takes the flags of mcpconform server, but for those that select, waive or split.",
+		Example: `  mcpconform certify server --out bundle.zip -- ./my-server
+  mcpconform certify server --out bundle.zip --class extended --url https://mcp.example/mcp`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.check(cmd); err != nil {
+				return err
+			}
+			args, err := f.configure(cmd, args)
+			if err != nil {
+				return err
+			}
+			for what, given := range map[string]bool{
+				"select": len(f.selection.Select) > 0, "skip": len(f.selection.Skip) > 0, "scripts": len(f.scripts.folders) > 0,
+				"expectedFailures": len(f.expected) > 0, "strict": f.verdict.strict,
+			} {
+				if given {
+					return fmt.Errorf("the configuration has %s: certify runs everything, waives nothing, and lets the class say what counts; name another file with --config", what)
+				}
+			}
+			o, run, trace, err := f.test(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			s := o.Settings
+			return c.write(cmd.OutOrStdout(), &f.reports, run, trace, o.Redactor, f.limits.settings(map[string]any{
+				"callTools": s.CallTools, "toolRoles": s.ToolRoles, "trustedOrigins": s.TrustedOrigins, "public": s.Public,
+				"protected": s.Authorization.Protected, "givesUpAfter": s.GivesUpAfter.String(),
+				// Not their values.
+				"secrets": len(s.Secrets), "personalData": len(s.Personal), "tokens": len(s.Authorization.Tokens()),
+			}))
+		},
+	}
+	f.register(cmd)
+	c.register(cmd)
+	return cmd
+}
+
+func certifyClientCommand() *cobra.Command {
+	var f clientFlags
+	var c certifyFlags
+	cmd := &cobra.Command{
+		Use:     "client --out BUNDLE [flags] [-- COMMAND [ARG...]]",
+		Short:   "Certify a client; without a target, the embedded reference client",
+		Long:    "Takes the flags of mcpconform client, but for those that select, waive or split.",
+		Example: `  mcpconform certify client --out bundle.zip -- node my-client.js {url}`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.check(cmd); err != nil {
+				return err
+			}
+			o, err := f.options(args)
+			if err != nil {
+				return err
+			}
+			if err := f.reports.check(); err != nil {
+				return err
+			}
+			o.Progress = f.reports.progress()
+			o.Ginkgo = true
+			run, trace, err := suites.Run(cmd.Context(), o.ClientScenarios, o.Options)
+			if err != nil {
+				return err
+			}
+			return c.write(cmd.OutOrStdout(), &f.reports, run, trace, o.Redactor, f.limits.settings(map[string]any{
+				"authorizes": f.authorizes, "givesUpAfter": f.givesUpAfter.String(),
+			}))
+		},
+	}
+	f.register(cmd)
+	c.register(cmd)
+	return cmd
+}
+
+// settings adds the limits to what a configuration says.
+func (f *limitFlags) settings(of map[string]any) map[string]any {
+	of["timeout"], of["runTimeout"], of["parallel"] = f.timeout.String(), f.run.String(), f.parallel
+	return of
+}
+
+// write writes the reports and the bundle, and says what it certifies. The exit code is
+// that of the verdict on the class.
+func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run, trace *wire.Trace, redactor *transport.Redactor, settings map[string]any) error {
+	var code exitError
+	if err := reports.write(run, trace); err != nil && !errors.As(err, &code) {
+		return err
+	}
+	class, ok := schema.FindClass(schema.ClassID(run.Role, run.Transport, f.extent), 0)
+	if !ok {
+		return fmt.Errorf("there is no conformance class of a %s over %q", run.Role, run.Transport)
+	}
+	configuration, err := configuration(run, redactor, settings)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	manifest, err := bundle.Write(&packed, bundle.Contents{
+		Run: run, Trace: trace, Configuration: configuration, Class: class,
+		Platform: bundle.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version()},
+	})
+	if err != nil {
+		return err
+	}
+	// What nobody would accept is worth no file.
+	if v := bundle.Verify(bytes.NewReader(packed.Bytes()), int64(packed.Len()), time.Now()); !v.Accepted() {
+		fmt.Fprintln(os.Stderr, "mcpconform: no bundle was written, because mcpconform verify would refuse it:")
+		_ = bundle.Refusals(os.Stderr, v)
+		return exitError(exitIncomplete)
+	}
+	if err := writeFile(f.out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err }); err != nil {
+		return err
+	}
+	if !reports.quiet {
+		fmt.Fprintf(w, "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict, class.ID, class.Version, manifest.Counts)
+	}
+	return exitCode(manifest.Verdict)
+}
+
+// configuration returns what the run was made with, without secrets.
+func configuration(run *result.Run, redactor *transport.Redactor, settings map[string]any) (bundle.Configuration, error) {
+	own := newRedactor(nil, os.Args[1:])
+	c := bundle.Configuration{
+		Role: run.Role, Command: run.Target.Command, URL: run.Target.URL, Seed: run.Seed, Thorough: run.Thorough, Settings: settings,
+	}
+	for _, arg := range os.Args[1:] {
+		c.Arguments = append(c.Arguments, redactor.String(own.String(arg)))
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return c, fmt.Errorf("configuration of the bundle: %w", err)
+	}
+	var clean bundle.Configuration
+	if err := json.Unmarshal(redactor.Bytes(text), &clean); err != nil {
+		return c, fmt.Errorf("configuration of the bundle, without secrets: %w", err)
+	}
+	return clean, nil
+}

@@ -1,0 +1,246 @@
+// Package bundle writes and verifies certification bundles: one zip archive with the
+// results of a whole run, the trace that they rest on, and what else a reader needs to
+// hold one against the other.
+package bundle
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/reporters"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+//go:embed manifest.schema.json
+var manifestSchema []byte
+
+// ManifestSchema returns the JSON Schema (draft 2020-12) of the manifest.
+func ManifestSchema() []byte { return slices.Clone(manifestSchema) }
+
+// Format is the version of the form of a bundle.
+const Format = 1
+
+// The files of a bundle, in the order in which they stand in the archive.
+const (
+	ResultsFile       = "results.json"
+	TraceFile         = "trace.jsonl"
+	ConfigurationFile = "configuration.json"
+	ChecklistFile     = "checklist.md"
+	ReproduceFile     = "reproduce.md"
+	ManifestFile      = "manifest.json"
+)
+
+// members are the files of a bundle, with the most bytes that each may have.
+var members = []struct {
+	name string
+	most int64
+}{
+	{ResultsFile, reporters.MaxResults},
+	{TraceFile, 1 << 30},
+	{ConfigurationFile, 4 << 20},
+	{ChecklistFile, reporters.MaxResults},
+	{ReproduceFile, 4 << 20},
+	{ManifestFile, 1 << 20},
+}
+
+// MaxSize is the size in bytes above which an archive is refused.
+const MaxSize = 512 << 20
+
+// Manifest says what a bundle certifies, and holds the digests of its other files.
+type Manifest struct {
+	Format   int         `json:"format"`
+	Tool     result.Tool `json:"tool"`
+	Revision string      `json:"revision"`
+	// CatalogueSHA256 is the digest of the requirements that the tool knew.
+	CatalogueSHA256 string         `json:"catalogueSha256"`
+	Class           Class          `json:"class"`
+	Verdict         result.Overall `json:"verdict"` // on the class
+	Counts          Counts         `json:"counts"`
+	Platform        Platform       `json:"platform"`
+	Files           []File         `json:"files"`
+}
+
+// Class names a version of a conformance class.
+type Class struct {
+	ID      string `json:"id"`
+	Version int    `json:"version"`
+	SHA256  string `json:"sha256"`
+}
+
+// Counts of the requirements of a class by what became of them.
+type Counts struct {
+	Passed        int `json:"passed"`
+	NotApplicable int `json:"notApplicable"`
+	Inconclusive  int `json:"inconclusive"`
+	Disputed      int `json:"disputed"`
+	Broken        int `json:"broken"`
+	// Undecided counts those about which the tool could not tell.
+	Undecided int `json:"undecided"`
+}
+
+// Platform on which the run took place.
+type Platform struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	Go   string `json:"go"`
+}
+
+func (p Platform) String() string { return p.OS + "/" + p.Arch + ", " + p.Go }
+
+// File is a file of the bundle.
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Configuration is what a run was made with, without secrets.
+type Configuration struct {
+	// Arguments are those of mcpconform on its command line.
+	Arguments []string `json:"arguments"`
+	Role      string   `json:"role"`
+	Command   []string `json:"command,omitempty"` // of the target
+	URL       string   `json:"url,omitempty"`
+	Seed      uint64   `json:"seed,omitempty"`
+	Thorough  bool     `json:"thorough,omitempty"`
+	// Settings are those of the configuration file and the flags that decide what was tried.
+	Settings map[string]any `json:"settings,omitempty"`
+}
+
+// Contents are what a bundle is made of.
+type Contents struct {
+	Run           *result.Run
+	Trace         *wire.Trace
+	Configuration Configuration
+	Class         schema.Class
+	Platform      Platform
+}
+
+// Judge returns the verdict on a class that follows from the results of a whole run. Core
+// classes ask what the run asks; extended ones also count recommendations.
+func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
+	of := make(map[string]*result.Requirement, len(run.Requirements))
+	for i := range run.Requirements {
+		of[run.Requirements[i].ID] = &run.Requirements[i]
+	}
+	var n Counts
+	for _, id := range class.IDs() {
+		q := of[id]
+		switch {
+		case q == nil || q.Verdict == result.Error:
+			n.Undecided++
+		case q.Disputed != nil && (q.Verdict == result.Fail || q.Verdict == result.Warn):
+			n.Disputed++
+		case q.Verdict == result.Fail || q.Verdict == result.Warn:
+			n.Broken++
+		case q.Verdict == result.Pass:
+			n.Passed++
+		case q.Verdict == result.Inconclusive:
+			n.Inconclusive++
+		default:
+			n.NotApplicable++
+		}
+	}
+	switch {
+	case run.Verdict == result.NotConformant:
+		return result.NotConformant, n
+	case run.Verdict == result.Incomplete, n.Undecided > 0:
+		return result.Incomplete, n
+	case class.Extent() == schema.ExtendedClass && n.Broken > 0:
+		return result.NotConformant, n
+	}
+	return result.Conformant, n
+}
+
+// manifest returns what the manifest says of the contents, without the files.
+func (c Contents) manifest() (Manifest, error) {
+	catalogue, err := schema.CatalogueDigest()
+	if err != nil {
+		return Manifest{}, err
+	}
+	m := Manifest{
+		Format: Format, Tool: c.Run.Tool, Revision: c.Run.Revision, CatalogueSHA256: catalogue,
+		Class: Class{c.Class.ID, c.Class.Version, c.Class.SHA256}, Platform: c.Platform,
+	}
+	m.Verdict, m.Counts = Judge(c.Class, c.Run)
+	return m, nil
+}
+
+func reproduction(m Manifest, c Configuration) reporters.Reproduction {
+	return reporters.Reproduction{
+		Tool: m.Tool, Class: fmt.Sprintf("%s version %d", m.Class.ID, m.Class.Version), Platform: m.Platform.String(),
+		Arguments: c.Arguments, Seed: c.Seed,
+	}
+}
+
+// Write writes a bundle: the same bytes for the same contents. The trace is written as
+// its Redact leaves it.
+func Write(w io.Writer, c Contents) (Manifest, error) {
+	m, err := c.manifest()
+	if err != nil {
+		return m, err
+	}
+	archive := zip.NewWriter(w)
+	for _, f := range []struct {
+		name   string
+		render func(io.Writer) error
+	}{
+		{ResultsFile, func(w io.Writer) error { return reporters.JSON(w, c.Run) }},
+		{TraceFile, func(w io.Writer) error { _, err := c.Trace.WriteTo(w); return err }},
+		{ConfigurationFile, func(w io.Writer) error { return reporters.WriteJSON(w, c.Configuration, "configuration") }},
+		{ChecklistFile, func(w io.Writer) error { return reporters.Checklist(w, c.Run) }},
+		{ReproduceFile, func(w io.Writer) error { return reporters.Reproduce(w, reproduction(m, c.Configuration)) }},
+		// It has the digests of those before.
+		{ManifestFile, func(w io.Writer) error { return reporters.WriteJSON(w, m, "manifest") }},
+	} {
+		digest, err := add(archive, f.name, f.render)
+		if err != nil {
+			return m, fmt.Errorf("write bundle: %s: %w", f.name, err)
+		}
+		if f.name != ManifestFile {
+			m.Files = append(m.Files, digest)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return m, fmt.Errorf("write bundle: %w", err)
+	}
+	return m, nil
+}
+
+// add adds a file to the archive, without a time, which would differ each time.
+func add(archive *zip.Writer, name string, render func(io.Writer) error) (File, error) {
+	out, err := archive.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
+	if err != nil {
+		return File{}, err
+	}
+	d := newDigest()
+	if err := render(io.MultiWriter(out, d)); err != nil {
+		return File{}, err
+	}
+	return d.file(name), nil
+}
+
+// digest takes the size and digest of what is written to it.
+type digest struct {
+	hash.Hash
+	size int64
+}
+
+func newDigest() *digest { return &digest{Hash: sha256.New()} }
+
+func (d *digest) Write(p []byte) (int, error) {
+	d.size += int64(len(p))
+	return d.Hash.Write(p)
+}
+
+func (d *digest) file(name string) File {
+	return File{name, d.size, hex.EncodeToString(d.Sum(nil))}
+}
