@@ -58,7 +58,8 @@ type htmlPage struct {
 	Pages                                       []htmlSection
 	Expected                                    []htmlExpected
 	Harness                                     []htmlFinding
-	Notes                                       []string
+	Notes, Uncalled                             []string
+	UncalledHelp                                string
 	Unobservable                                htmlFold
 }
 
@@ -92,11 +93,19 @@ type htmlFold struct {
 }
 
 type htmlRow struct {
-	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL, Again string
-	Open                                                                                                bool
-	Omitted                                                                                             int
-	Checks, Notes, Disputed                                                                             []string
-	Findings                                                                                            []htmlFinding
+	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL, Again, Advice string
+	Open                                                                                                        bool
+	Omitted                                                                                                     int
+	Checks, Notes, Disputed                                                                                     []string
+	Findings                                                                                                    []htmlFinding
+	// Cause is what broke the requirement too, and Brought what was broken with it.
+	Cause   *htmlLink
+	Brought []htmlLink
+}
+
+// htmlLink leads to a requirement of the page.
+type htmlLink struct {
+	ID, Anchor, Class, Mark, Label string
 }
 
 type htmlFinding struct {
@@ -169,40 +178,43 @@ func (v *view) html() *htmlPage {
 			p.Table = append(p.Table, row)
 		}
 	}
-	seen := make(anchors)
+	place, rows := v.anchors(), make(map[*result.Requirement]htmlRow)
 	few := v.counts[outFail]+v.counts[outError] <= mostOpen
 	for _, page := range v.pages {
 		s := htmlSection{Name: line(page.name, limitName)}
 		by := make(map[outcome][]htmlRow)
 		for _, q := range page.requirements {
 			o := v.outcome(q)
-			row := v.htmlRow(q, seen)
+			row := v.htmlRow(q, place)
 			row.Open = few && (o == outFail || o == outError)
 			by[o] = append(by[o], row)
+			rows[q] = row
 		}
 		var parts []string
 		for _, o := range outcomes {
-			rows := by[o]
-			if len(rows) == 0 {
+			if len(by[o]) == 0 {
 				continue
 			}
-			counted := o.counted(len(rows))
+			counted := o.counted(len(by[o]))
 			parts = append(parts, counted)
 			if o.folded() {
-				s.Folds = append(s.Folds, htmlFold{counted, rows})
+				s.Folds = append(s.Folds, htmlFold{counted, by[o]})
 			} else {
-				s.Rows = append(s.Rows, rows...)
-			}
-			if o == outFail || o == outError || o == outWarn || o == outDisputed {
-				p.Broken = append(p.Broken, rows...)
+				s.Rows = append(s.Rows, by[o]...)
 			}
 		}
 		s.Summary = strings.Join(parts, ", ")
 		p.Pages = append(p.Pages, s)
 	}
-	p.Broken = worstFirst(p.Broken)
+	for _, o := range broken {
+		for _, q := range v.reading.causes[o] {
+			if o != outExpected {
+				p.Broken = append(p.Broken, rows[q])
+			}
+		}
+	}
 	for _, q := range v.unobservable {
-		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, seen))
+		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, place))
 	}
 	p.Unobservable.Summary = fmt.Sprintf("%d that no peer can see", len(v.unobservable))
 	for i := range v.ExpectedFailures {
@@ -216,35 +228,38 @@ func (v *view) html() *htmlPage {
 	for _, note := range v.Notes {
 		p.Notes = append(p.Notes, line(note, limitMessage))
 	}
+	for _, g := range v.uncalled() {
+		p.Uncalled = append(p.Uncalled, g.words(len(g.tools)))
+	}
+	p.UncalledHelp = uncalledHelp
 	return p
 }
 
-// worstFirst sorts the rows by outcome, and keeps the order within each.
-func worstFirst(rows []htmlRow) []htmlRow {
-	var sorted []htmlRow
-	for _, o := range outcomes {
-		for _, row := range rows {
-			if row.Class == string(o) {
-				sorted = append(sorted, row)
-			}
+// anchors are the ids of the elements that show the requirements.
+type anchors map[*result.Requirement]string
+
+// anchors gives each requirement an id: its own, which people put into links, if that
+// can stand in an address; else one that cannot clash.
+func (v *view) anchors() anchors {
+	ids := make(anchors)
+	taken := make(map[string]bool)
+	for i := range v.Requirements {
+		q := &v.Requirements[i]
+		id := q.ID
+		if len(id) > limitName || taken[id] || !strings.Contains(id, ".") || strings.IndexFunc(id, func(r rune) bool {
+			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-')
+		}) >= 0 {
+			id = fmt.Sprintf("requirement_%d", i+1)
 		}
+		taken[id] = true
+		ids[q] = id
 	}
-	return sorted
+	return ids
 }
 
-// anchors are the ids of elements that are taken.
-type anchors map[string]bool
-
-// of returns the id of a requirement's element: its own id, which people put into
-// links, if that can stand in an address; else one that cannot clash.
-func (a anchors) of(id string) string {
-	if id == "" || len(id) > limitName || a[id] || !strings.Contains(id, ".") || strings.IndexFunc(id, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-')
-	}) >= 0 {
-		id = fmt.Sprintf("requirement_%d", len(a)+1)
-	}
-	a[id] = true
-	return id
+func (v *view) htmlLink(q *result.Requirement, place anchors) htmlLink {
+	o := v.outcome(q)
+	return htmlLink{ID: line(q.ID, limitName), Anchor: place[q], Class: string(o), Mark: o.mark(), Label: o.label()}
 }
 
 func (v *view) htmlFacts() []htmlFact {
@@ -273,13 +288,13 @@ func (v *view) htmlFacts() []htmlFact {
 	return facts
 }
 
-func (v *view) htmlRow(q *result.Requirement, seen anchors) htmlRow {
+func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 	o := v.outcome(q)
 	row := htmlRow{
-		ID: line(q.ID, limitName), Anchor: seen.of(q.ID), Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "),
+		ID: line(q.ID, limitName), Anchor: place[q], Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "),
 		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q), Again: v.again(q),
-		Omitted: max(q.Omitted, 0), Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
+		Advice: line(v.advice(q), limitMessage), Omitted: max(q.Omitted, 0), Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
 	}
 	if !q.Observable {
 		row.Class, row.Label = "unobservable", "not observable"
@@ -303,6 +318,13 @@ func (v *view) htmlRow(q *result.Requirement, seen anchors) htmlRow {
 	}
 	for _, note := range q.Notes {
 		row.Notes = append(row.Notes, line(note, limitMessage))
+	}
+	if cause := v.reading.cause[q.ID]; cause != nil {
+		link := v.htmlLink(cause, place)
+		row.Cause = &link
+	}
+	for _, b := range v.reading.brought[q.ID] {
+		row.Brought = append(row.Brought, v.htmlLink(b, place))
 	}
 	return row
 }
