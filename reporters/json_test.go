@@ -213,30 +213,3 @@ func TestResultsAreDocumented(t *testing.T) {
 		}
 	}
 }
-
-func TestAttestation(t *testing.T) {
-	run := sampleRun()
-	var b bytes.Buffer
-	if err := Attestation(&b, run, [32]byte{0xAB}, Subject{Name: "weather.tgz", Digest: map[string]string{"sha256": "00ff"}}); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Subject   []Subject
-		Predicate struct {
-			ResultsSha256 string
-			Counts        map[result.Verdict]int
-		}
-	}
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Subject) != 1 || got.Subject[0].Name != "weather.tgz" {
-		t.Errorf("subject %v", got.Subject)
-	}
-	if want := "ab" + strings.Repeat("00", 31); got.Predicate.ResultsSha256 != want {
-		t.Errorf("digest %s", got.Predicate.ResultsSha256)
-	}
-	if diff := cmp.Diff(run.Counts(), got.Predicate.Counts); diff != "" {
-		t.Error(diff)
-	}
-}

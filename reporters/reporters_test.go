@@ -2,7 +2,6 @@ package reporters
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -40,7 +39,7 @@ var reports = map[string]func(w io.Writer, run *result.Run) error{
 	"checklist.md": Checklist,
 	"report.html":  HTML,
 	"attestation.json": func(w io.Writer, run *result.Run) error {
-		return Attestation(w, run, sha256.Sum256([]byte("results")))
+		return Attestation(w, run, Attested{Subjects: []Descriptor{SHA256("results.json", strings.Repeat("ab", 32))}, Verdict: result.NotConformant})
 	},
 	"matrix.md": func(w io.Writer, run *result.Run) error {
 		return MatrixMarkdown(w, []*result.Run{run, fixedRun()})

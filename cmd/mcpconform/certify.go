@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -21,12 +22,15 @@ import (
 )
 
 // certifyFlags say what is certified, beside the flags of the run.
-type certifyFlags struct{ out, extent string }
+type certifyFlags struct{ out, extent, attestation string }
 
 func (f *certifyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "write the bundle to `BUNDLE`, a zip archive")
 	flags.StringVar(&f.extent, "class", schema.CoreClass, "certify against this conformance class of the role and transport: `core` or extended")
+	if f := flags.Lookup("attestation"); f != nil {
+		f.Usage = "write an in-toto statement about the bundle to `FILE`"
+	}
 	for _, name := range partFlags {
 		if flags.Lookup(name) != nil {
 			_ = flags.MarkHidden(name) // fails only for a flag that is not there
@@ -41,8 +45,10 @@ var partFlags = []string{
 	"all", "serve", "servers", "list-scenarios",
 }
 
-// check refuses flags with which no certificate can be had.
-func (f *certifyFlags) check(cmd *cobra.Command) error {
+// check refuses flags with which no certificate can be had. The attestation is about the
+// bundle, so it is no report of the run.
+func (f *certifyFlags) check(cmd *cobra.Command, reports *reportFlags) error {
+	f.attestation, reports.attestation = reports.attestation, ""
 	for _, name := range partFlags {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts", name)
@@ -54,8 +60,13 @@ func (f *certifyFlags) check(cmd *cobra.Command) error {
 	if f.out == "" || f.out == "-" {
 		return errors.New("--out is missing; it names the bundle, such as bundle.zip")
 	}
-	if err := checkFile(f.out); err != nil {
-		return fmt.Errorf("--out: %w", err)
+	if f.attestation == f.out {
+		return fmt.Errorf("--attestation and --out name the same file, %s", f.out)
+	}
+	for flag, path := range map[string]string{"out": f.out, "attestation": f.attestation} {
+		if err := checkFile(path); err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
+		}
 	}
 	return nil
 }
@@ -82,7 +93,7 @@ func certifyServerCommand() *cobra.Command {
 		Example: `  mcpconform certify server --out bundle.zip -- ./my-server
   mcpconform certify server --out bundle.zip --class extended --url https://mcp.example/mcp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.check(cmd); err != nil {
+			if err := c.check(cmd, &f.reports); err != nil {
 				return err
 			}
 			args, err := f.configure(cmd, args)
@@ -124,7 +135,7 @@ func certifyClientCommand() *cobra.Command {
 		Long:    "Takes the flags of mcpconform client, but for those that select, waive or split.",
 		Example: `  mcpconform certify client --out bundle.zip -- node my-client.js {url}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.check(cmd); err != nil {
+			if err := c.check(cmd, &f.reports); err != nil {
 				return err
 			}
 			o, err := f.options(args)
@@ -187,6 +198,13 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 	}
 	if err := writeFile(f.out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err }); err != nil {
 		return err
+	}
+	if f.attestation != "" {
+		if err := writeFile(f.attestation, func(w io.Writer) error {
+			return bundle.Attest(w, run, manifest, filepath.Base(f.out), packed.Bytes())
+		}); err != nil {
+			return err
+		}
 	}
 	if !reports.quiet {
 		fmt.Fprintf(w, "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict, class.ID, class.Version, manifest.Counts)

@@ -31,7 +31,7 @@ func TestCertify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "bundle.zip")
+	file, statement := filepath.Join(t.TempDir(), "bundle.zip"), filepath.Join(t.TempDir(), "statement.json")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -46,11 +46,11 @@ func TestCertify(t *testing.T) {
 			if tt.name == "recommendation broken" {
 				t.Setenv(asCommand, "1") // so that the target is mcpconform too
 			}
-			out, code := invoke(t, nil, append([]string{"certify", "server", "--out", file}, tt.args...)...)
+			out, code := invoke(t, nil, append([]string{"certify", "server", "--out", file, "--attestation", statement}, tt.args...)...)
 			if code != tt.code || !strings.Contains(out, tt.says) {
 				t.Errorf("certify: exit code %d, want %d, and %q:\n%s", code, tt.code, tt.says, out)
 			}
-			if out, code := invoke(t, nil, "verify", file); code != tt.code || !strings.Contains(out, "ACCEPTED") {
+			if out, code := invoke(t, nil, "verify", file, "--attestation", statement); code != tt.code || !strings.Contains(out, "ACCEPTED") || !strings.Contains(out, "the statement is about this bundle; it is not signed") {
 				t.Errorf("verify: exit code %d, want %d:\n%s", code, tt.code, out)
 			}
 		})
@@ -62,7 +62,7 @@ func TestCertify(t *testing.T) {
 	if err := os.WriteFile(file, append(raw, 0), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := invoke(t, nil, "verify", file); code != exitNotConformant || !strings.Contains(out, "REFUSED") {
+	if out, code := invoke(t, nil, "verify", file, "--attestation", statement); code != exitNotConformant || !strings.Contains(out, "REFUSED") || !strings.Contains(out, "is not about this bundle") {
 		t.Errorf("verify of a bundle with something behind it: exit code %d:\n%s", code, out)
 	}
 }
@@ -102,7 +102,13 @@ func TestBundleShowsNoSecret(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "bundle.zip")
 			o := outcome{files: make(map[string]string)}
-			o.files["certify"], _ = invoke(t, secretEnvironment, append([]string{"certify", "server", "--timeout", "2s", "--out", file}, args...)...)
+			statement := filepath.Join(t.TempDir(), "statement.json")
+			o.files["certify"], _ = invoke(t, secretEnvironment, append([]string{"certify", "server", "--timeout", "2s", "--out", file, "--attestation", statement}, args...)...)
+			text, err := os.ReadFile(statement)
+			if err != nil {
+				t.Fatalf("%v: %s", err, o.files["certify"])
+			}
+			o.files["statement.json"] = string(text)
 			z, err := zip.OpenReader(file)
 			if err != nil {
 				t.Fatalf("%v: %s", err, o.files["certify"])
@@ -123,7 +129,7 @@ func TestBundleShowsNoSecret(t *testing.T) {
 			if o.files["verify"] = out; code != exitNotConformant || !strings.Contains(out, "ACCEPTED") {
 				t.Errorf("verify: exit code %d\n%s", code, out)
 			}
-			o.wantHidden(t, "results.json", "trace.jsonl", "checklist.md", "configuration.json", "reproduce.md")
+			o.wantHidden(t, "results.json", "trace.jsonl", "checklist.md", "configuration.json", "reproduce.md", "statement.json")
 		})
 	}
 }

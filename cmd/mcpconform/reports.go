@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -155,7 +156,7 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 	}{
 		{f.trace, func(w io.Writer) error { _, err := trace.WriteTo(w); return err }},
 		{f.json, func(w io.Writer) error { return reporters.JSON(io.MultiWriter(w, digest), run) }},
-		{f.attestation, func(w io.Writer) error { return reporters.Attestation(w, run, [sha256.Size]byte(digest.Sum(nil))) }},
+		{f.attestation, func(w io.Writer) error { return attest(w, run, digest.Sum(nil)) }},
 		{f.junit, func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) }},
 		{f.markdown, func(w io.Writer) error { return reporters.Checklist(w, run) }},
 		{f.html, func(w io.Writer) error { return reporters.HTML(w, run) }},
@@ -169,6 +170,13 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 		}
 	}
 	return failed
+}
+
+// attest writes a statement about a run, whose results.json has the digest.
+func attest(w io.Writer, run *result.Run, digest []byte) error {
+	return reporters.Attestation(w, run, reporters.Attested{
+		Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest))}, Verdict: run.Verdict,
+	})
 }
 
 // writeFile writes a report as a whole or not at all; "-" is stdout. Half a report could

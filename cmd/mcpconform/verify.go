@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -12,14 +13,16 @@ import (
 )
 
 func verifyCommand() *cobra.Command {
-	return &cobra.Command{
+	var attestation string
+	cmd := &cobra.Command{
 		Use:   "verify BUNDLE",
 		Short: "Verify a certification bundle (see certify)",
 		Long: `Holds a bundle against itself: digests, completeness, the conformance class, and the results against
 the trace, which is judged again. The exit code is the verdict that the bundle certifies, or 1 if it is
 refused. Who made the bundle is not verified: that takes a signature (docs/certification.md).`,
-		Example: `  mcpconform verify bundle.zip`,
-		Args:    one("one BUNDLE, as mcpconform certify writes it"),
+		Example: `  mcpconform verify bundle.zip
+  mcpconform verify bundle.zip --attestation statement.json`,
+		Args: one("one BUNDLE, as mcpconform certify writes it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -34,6 +37,11 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 				return fmt.Errorf("%s is not a file", args[0])
 			}
 			v := bundle.Verify(f, info.Size(), time.Now())
+			if attestation != "" {
+				if err := compareAttestation(v, attestation, io.NewSectionReader(f, 0, info.Size())); err != nil {
+					return fmt.Errorf("--attestation: %w", err)
+				}
+			}
 			if err := bundle.Describe(discreet{cmd.OutOrStdout(), newRedactor(nil, nil)}, v, version()); err != nil {
 				return err
 			}
@@ -46,6 +54,17 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 			return exitCode(v.Manifest.Verdict)
 		},
 	}
+	cmd.Flags().StringVar(&attestation, "attestation", "", "also compare the in-toto statement in `FILE`: by itself, in a DSSE envelope or in a Sigstore bundle")
+	return cmd
+}
+
+func compareAttestation(v *bundle.Verification, file string, archive io.Reader) error {
+	statement, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	return v.Attestation(statement, archive)
 }
 
 // exitCode returns the exit code of a verdict as an error, or nil.

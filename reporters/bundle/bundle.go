@@ -244,3 +244,21 @@ func (d *digest) Write(p []byte) (int, error) {
 func (d *digest) file(name string) File {
 	return File{name, d.size, hex.EncodeToString(d.Sum(nil))}
 }
+
+// Attest writes an unsigned in-toto statement about a bundle that Write wrote.
+func Attest(w io.Writer, run *result.Run, m Manifest, name string, archive []byte) error {
+	d := newDigest()
+	if _, err := d.Write(archive); err != nil {
+		return err
+	}
+	of := reporters.Attested{
+		Subjects: []reporters.Descriptor{reporters.SHA256(name, d.file(name).SHA256)}, Verdict: m.Verdict,
+		Configuration: []reporters.Descriptor{reporters.SHA256(fmt.Sprintf("%s version %d", m.Class.ID, m.Class.Version), m.Class.SHA256)},
+	}
+	for _, f := range m.Files {
+		if f.Name == ConfigurationFile {
+			of.Configuration = append(of.Configuration, reporters.SHA256(f.Name, f.SHA256))
+		}
+	}
+	return reporters.Attestation(w, run, of)
+}

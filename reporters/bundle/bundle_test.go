@@ -606,6 +606,42 @@ func TestForgedUnseen(t *testing.T) {
 	}
 }
 
+// A statement is about one archive, and says what its manifest says.
+func TestAttestation(t *testing.T) {
+	raw := brokenBundle()(t)
+	v := verify(raw)
+	attest := func(archive []byte, change func(m *bundle.Manifest)) string {
+		m := v.Manifest
+		change(&m)
+		var b strings.Builder
+		if err := bundle.Attest(&b, v.Run, m, "bundle.zip", archive); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	same := func(*bundle.Manifest) {}
+	for _, tt := range []struct {
+		name, statement, says string
+	}{
+		{"about this bundle", attest(raw, same), ""},
+		{"about another bundle", attest(raw[1:], same), "none of its subjects has the SHA-256"},
+		{"with another verdict", attest(raw, func(m *bundle.Manifest) { m.Verdict = result.Conformant }), `says "WARNED"; the verdict of the manifest is not-conformant`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := &bundle.Verification{Manifest: v.Manifest}
+			if err := v.Attestation(strings.NewReader(tt.statement), bytes.NewReader(raw)); err != nil {
+				t.Fatal(err)
+			}
+			if said := reasons(v); v.Accepted() != (tt.says == "") || !strings.Contains(said, tt.says) {
+				t.Errorf("accepted: %v; want a refusal with %q: %s", v.Accepted(), tt.says, said)
+			}
+		})
+	}
+	if err := v.Attestation(strings.NewReader("{}"), bytes.NewReader(raw)); err == nil {
+		t.Error("an empty object is taken for a statement")
+	}
+}
+
 // A bundle of a version with other requirements is neither accepted nor refused.
 func TestOtherCatalogue(t *testing.T) {
 	f := unpack(t, brokenBundle()(t))

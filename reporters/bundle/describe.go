@@ -85,6 +85,13 @@ func Describe(w io.Writer, v *Verification, own string) error {
 	if n := len(r.Unknown); n > 0 {
 		fmt.Fprintf(b, "; %d depend on secrets, which the trace does not have (%s)", n, strings.Join(r.Unknown, ", "))
 	}
+	if v.Attested {
+		signatures := "it is not signed"
+		if v.Signatures > 0 {
+			signatures = fmt.Sprintf("mcpconform verifies none of its signatures (%d), cosign does", v.Signatures)
+		}
+		fmt.Fprintf(b, ".\nAttested: the statement is about this bundle; %s", signatures)
+	}
 	fmt.Fprintln(b, ".\nNot verified: who made the bundle. Only a signature shows that nobody made up all of it (docs/certification.md).")
 	return b.Flush()
 }

@@ -37,6 +37,10 @@ type Verification struct {
 	Rechecked suites.Rechecked
 	// Digests of all files of the bundle, by name.
 	Digests map[string]string
+	// Attested says of the attestation that was compared, if any, how many signatures its
+	// envelope has. None of them is verified.
+	Attested   bool
+	Signatures int
 }
 
 // Accepted reports whether nothing speaks against the bundle.
@@ -45,6 +49,32 @@ func (v *Verification) Accepted() bool { return len(v.Refusals) == 0 && !v.Other
 func (v *Verification) refuse(where, format string, args ...any) {
 	v.Refusals = append(v.Refusals, Refusal{where, fmt.Sprintf(format, args...)})
 }
+
+// Attestation compares a statement with the archive that it should be about, and with its
+// verdict. The error says why it cannot be read.
+func (v *Verification) Attestation(statement io.Reader, archive io.Reader) error {
+	s, signatures, err := reporters.ReadAttestation(statement)
+	if err != nil {
+		return err
+	}
+	v.Attested, v.Signatures = true, signatures
+	d := newDigest()
+	if _, err := io.Copy(d, io.LimitReader(archive, MaxSize+1)); err != nil {
+		return fmt.Errorf("read bundle: %w", err)
+	}
+	if sum := d.file("").SHA256; !s.About(sum) {
+		v.refuse(attestation, "is not about this bundle: none of its subjects has the SHA-256 %s", sum)
+		return nil
+	}
+	passed := s.Predicate.Result == reporters.TestPassed || s.Predicate.Result == reporters.TestWarned
+	if passed != (v.Manifest.Verdict == result.Conformant) {
+		v.refuse(attestation, "says %s; the verdict of the manifest is %s", wire.Quote(string(s.Predicate.Result), 40), v.Manifest.Verdict)
+	}
+	return nil
+}
+
+// attestation is where a refusal is that is about a statement.
+const attestation = "the attestation"
 
 // wholeBundle is where a refusal is that is not about one file.
 const wholeBundle = "the bundle"
