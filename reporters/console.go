@@ -2,7 +2,6 @@ package reporters
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -418,41 +417,16 @@ func (c *console) expectedFailures() {
 	c.println("")
 }
 
-// reasonGroup holds the requirements that are inconclusive for the same reason.
-type reasonGroup struct {
-	kind   result.Unexercised
-	reason string
-	ids    []string
-}
-
-// unexercisedKinds are the kinds of reasons in the order in which they are shown: first
-// where the user can do something. Results of earlier versions have none.
-var unexercisedKinds = []result.Unexercised{result.NotProvoked, result.NeverDone, result.NotRun, ""}
-
 // inconclusive tells what the user can do so that more is exercised: most
 // reasons apply to several requirements, so they are grouped.
 func (c *console) inconclusive() {
-	var groups []*reasonGroup
-	for _, q := range c.having(outInconclusive) {
-		why := c.reason(q)
-		if why == "" {
-			why = "nothing exercised it"
-		}
-		i := slices.IndexFunc(groups, func(g *reasonGroup) bool { return g.kind == q.Unexercised && g.reason == why })
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, &reasonGroup{kind: q.Unexercised, reason: why})
-		}
-		groups[i].ids = append(groups[i].ids, line(q.ID, limitName))
-	}
-	if len(groups) == 0 {
+	n := c.counts[outInconclusive]
+	if n == 0 {
 		return
 	}
-	slices.SortStableFunc(groups, func(a, b *reasonGroup) int { return cmp.Compare(len(b.ids), len(a.ids)) })
-	n := c.counts[outInconclusive]
 	c.prose(c.paint("Inconclusive ", cyan), 2, fmt.Sprintf("(%d apply, but nothing exercised %s):", n, plural(n, "it", "them")), "")
 	for _, kind := range unexercisedKinds {
-		c.reasons(kind, slices.DeleteFunc(slices.Clone(groups), func(g *reasonGroup) bool { return g.kind != kind }))
+		c.reasons(kind, c.reasonsOf(kind))
 	}
 	c.println("")
 }
@@ -461,7 +435,7 @@ func (c *console) inconclusive() {
 func (c *console) reasons(kind result.Unexercised, groups []*reasonGroup) {
 	rest := 0
 	for _, g := range groups {
-		rest += len(g.ids)
+		rest += len(g.requirements)
 	}
 	if rest == 0 {
 		return
@@ -474,14 +448,17 @@ func (c *console) reasons(kind result.Unexercised, groups []*reasonGroup) {
 		shown = min(shown, 6)
 	}
 	for _, g := range groups[:shown] {
-		rest -= len(g.ids)
-		ids := g.ids
+		rest -= len(g.requirements)
+		var ids []string
+		for _, q := range g.requirements {
+			ids = append(ids, line(q.ID, limitName))
+		}
 		more := ""
 		if len(ids) > briefIDs && !c.Verbose {
 			more = fmt.Sprintf(" and %d more", len(ids)-briefIDs)
 			ids = ids[:briefIDs]
 		}
-		c.prose(fmt.Sprintf("%4d  ", len(g.ids)), 6, g.reason, "")
+		c.prose(fmt.Sprintf("%4d  ", len(g.requirements)), 6, g.reason, "")
 		c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", ")+more, dim)
 	}
 	if rest > 0 {

@@ -69,7 +69,7 @@ func checkHTML(t *testing.T, text string) {
 			if attribute(n, "http-equiv") != "" && attribute(n, "content") != htmlPolicy {
 				t.Fatalf("policy %q", attribute(n, "content"))
 			}
-		case "html", "head", "title", "body", "header", "main", "footer", "section", "div", "p", "h1", "h2", "h3", "small", "bdi", "span", "b", "br",
+		case "html", "head", "title", "body", "header", "main", "nav", "footer", "section", "div", "p", "h1", "h2", "h3", "small", "bdi", "span", "b", "br",
 			"dl", "dt", "dd", "ul", "ol", "li", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td", "code", "pre",
 			"form", "label", "select", "option", "input", "button", "output", "details", "summary", "a":
 		default:

@@ -2,6 +2,7 @@ package reporters
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -60,12 +61,13 @@ type htmlPage struct {
 	Harness                                     []htmlFinding
 	Notes, Uncalled                             []string
 	UncalledHelp                                string
+	Unexercised                                 []htmlReasons
 	Unobservable                                htmlFold
 }
 
 type htmlFact struct {
-	Name, Value string
-	Code, Link  bool
+	Name, Value      string
+	Code, Link, Wide bool
 }
 
 type htmlTile struct {
@@ -85,6 +87,18 @@ type htmlSection struct {
 	Name, Summary string
 	Rows          []htmlRow
 	Folds         []htmlFold
+}
+
+// htmlReasons are the reasons of one kind why requirements are inconclusive.
+type htmlReasons struct {
+	Kind   string
+	Total  int
+	Groups []htmlReason
+}
+
+type htmlReason struct {
+	Reason       string
+	Requirements []htmlLink
 }
 
 type htmlFold struct {
@@ -228,6 +242,21 @@ func (v *view) html() *htmlPage {
 	for _, note := range v.Notes {
 		p.Notes = append(p.Notes, line(note, limitMessage))
 	}
+	for _, kind := range unexercisedKinds {
+		words := cmp.Or(v.unexercised(kind), "other reasons")
+		r := htmlReasons{Kind: strings.ToUpper(words[:1]) + words[1:]}
+		for _, g := range v.reasonsOf(kind) {
+			reason := htmlReason{Reason: g.reason}
+			for _, q := range g.requirements {
+				reason.Requirements = append(reason.Requirements, v.htmlLink(q, place))
+			}
+			r.Total += len(g.requirements)
+			r.Groups = append(r.Groups, reason)
+		}
+		if r.Total > 0 {
+			p.Unexercised = append(p.Unexercised, r)
+		}
+	}
 	for _, g := range v.uncalled() {
 		p.Uncalled = append(p.Uncalled, g.words(len(g.tools)))
 	}
@@ -276,7 +305,7 @@ func (v *view) htmlFacts() []htmlFact {
 		add(htmlFact{Name: "Negotiated revision", Value: line(t.ProtocolVersion, limitName)})
 	}
 	add(htmlFact{Name: "Role and transport", Value: line(v.Role, limitName) + ", " + transportName(v.Transport)})
-	add(htmlFact{Name: v.addressName(), Value: address, Code: true, Link: t.URL != "" && isLinkable(address)})
+	add(htmlFact{Name: v.addressName(), Value: address, Code: true, Link: t.URL != "" && isLinkable(address), Wide: t.URL == ""})
 	if t.Title != "" {
 		add(htmlFact{Name: "Target name", Value: line(t.Name, limitName), Code: true})
 	}
@@ -340,23 +369,27 @@ func (v *view) again(q *result.Requirement) string {
 		words = append(words, "--seed", strconv.FormatUint(v.Seed, 10))
 	}
 	command := v.Target.Command
+	given := len(command) == 1 && v.Role == "server" // to a flag, as one text
 	embedded := len(command) == 1 && ours(command[0])
 	switch {
 	case embedded && !strings.HasPrefix(command[0], "(embedded "), // as of a trace
-		v.Role != "server" && v.Role != "client", len(command) == 0 && v.Target.URL == "":
+		len(command) == 0 && v.Target.URL == "",
+		v.Role == "client" && v.Transport == "custom": // which the run does not name
 		return ""
-	case v.Role == "client":
+	case v.Role == "client", v.Transport == "sse":
 		words = append(words, "--transport", v.Transport)
-	case v.Transport == "sse":
-		words = append(words, "--transport", "sse")
+	case v.Role != "server":
+		return ""
 	}
+	address := v.Target.URL
 	switch {
 	case embedded:
-	case v.Target.URL == "":
+	case given && v.Transport == "custom" && (address == "" || strings.Contains(command[0], address)):
+		words = append(words, "--transport-command", command[0])
+	case address == "":
 		words = append(append(words, "--"), command...)
 	default:
-		address := v.Target.URL
-		if len(command) == 1 {
+		if given {
 			if u, err := url.Parse(address); err == nil && u.Port() != "" && strings.Contains(command[0], "{port}") {
 				address = strings.Replace(address, ":"+u.Port(), ":{port}", 1)
 			}

@@ -167,6 +167,17 @@ func TestAgain(t *testing.T) {
 			`mcpconform server --select tools.list.answered`},
 		{"client", func(run *result.Run) { run.Role, run.Target.Command = "client", []string{"my-client", "{command}"} },
 			`mcpconform client --select tools.list.answered --transport stdio -- my-client {command}`},
+		{"WebSocket", func(run *result.Run) {
+			run.Transport, run.Target = "custom", result.Target{URL: "ws://mcp.example/mcp"}
+		},
+			`mcpconform server --select tools.list.answered --url ws://mcp.example/mcp`},
+		{"bridge", func(run *result.Run) {
+			run.Transport, run.Target = "custom", result.Target{Command: []string{"nc localhost 9000"}}
+		}, `mcpconform server --select tools.list.answered --transport-command 'nc localhost 9000'`},
+		{"bridge to an address", func(run *result.Run) {
+			run.Transport, run.Target = "custom", result.Target{Command: []string{"bridge tcp://a:1"}, URL: "tcp://a:1"}
+		}, `mcpconform server --select tools.list.answered --transport-command 'bridge tcp://a:1'`},
+		{"client of a custom transport", func(run *result.Run) { run.Role, run.Transport = "client", "custom" }, ""},
 		{"trace", func(run *result.Run) { run.Target.Command = []string{"(trace run.jsonl)"} }, ""},
 		{"by hand", func(run *result.Run) { run.Target = result.Target{} }, ""},
 		{"odd role", func(run *result.Run) { run.Role = "--help" }, ""},

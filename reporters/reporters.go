@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -341,6 +342,41 @@ func dispute(q *result.Requirement) []string {
 		lines = append(lines, line(t.URL, limitMessage)+" "+line(t.Says, limitMessage))
 	}
 	return append(lines, "Our position: "+line(q.Disputed.Position, limitMessage))
+}
+
+// reasonGroup holds the requirements that are inconclusive for the same reason.
+type reasonGroup struct {
+	reason       string
+	requirements []*result.Requirement
+}
+
+// unexercisedKinds are the kinds of reasons in the order in which they are shown: first
+// where the user can do something. Results of earlier versions have none.
+var unexercisedKinds = []result.Unexercised{result.NotProvoked, result.NeverDone, result.NotRun, ""}
+
+// reasonsOf returns what is inconclusive for reasons of one kind, by reason: first the
+// one that most have.
+func (v *view) reasonsOf(kind result.Unexercised) []*reasonGroup {
+	var groups []*reasonGroup
+	for _, q := range v.having(outInconclusive) {
+		if q.Unexercised != kind {
+			continue
+		}
+		why := v.reason(q)
+		if why == "" {
+			why = "nothing exercised it"
+		}
+		i := slices.IndexFunc(groups, func(g *reasonGroup) bool { return g.reason == why })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &reasonGroup{reason: why})
+		}
+		groups[i].requirements = append(groups[i].requirements, q)
+	}
+	slices.SortStableFunc(groups, func(a, b *reasonGroup) int {
+		return cmp.Compare(len(b.requirements), len(a.requirements))
+	})
+	return groups
 }
 
 // unexercised says in words what kind of reason requirements have to be inconclusive.
