@@ -22,7 +22,7 @@ import (
 )
 
 // certifyFlags say what is certified, beside the flags of the run.
-type certifyFlags struct{ out, extent, attestation string }
+type certifyFlags struct{ out, extent, attestation, badge string }
 
 func (f *certifyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -45,10 +45,11 @@ var partFlags = []string{
 	"all", "serve", "servers", "list-scenarios",
 }
 
-// check refuses flags with which no certificate can be had. The attestation is about the
-// bundle, so it is no report of the run.
+// check refuses flags with which no certificate can be had. Attestation and badge are
+// about the bundle, so they are no reports of the run.
 func (f *certifyFlags) check(cmd *cobra.Command, reports *reportFlags) error {
 	f.attestation, reports.attestation = reports.attestation, ""
+	f.badge, reports.badge = reports.badge, ""
 	for _, name := range partFlags {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts", name)
@@ -60,13 +61,16 @@ func (f *certifyFlags) check(cmd *cobra.Command, reports *reportFlags) error {
 	if f.out == "" || f.out == "-" {
 		return errors.New("--out is missing; it names the bundle, such as bundle.zip")
 	}
-	if f.attestation == f.out {
-		return fmt.Errorf("--attestation and --out name the same file, %s", f.out)
-	}
-	for flag, path := range map[string]string{"out": f.out, "attestation": f.attestation} {
+	for flag, path := range map[string]string{"attestation": f.attestation, "badge": f.badge} {
+		if path == f.out {
+			return fmt.Errorf("--%s and --out name the same file, %s", flag, f.out)
+		}
 		if err := checkFile(path); err != nil {
 			return fmt.Errorf("--%s: %w", flag, err)
 		}
+	}
+	if err := checkFile(f.out); err != nil {
+		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
 }
@@ -203,6 +207,15 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 		if err := writeFile(f.attestation, func(w io.Writer) error {
 			return bundle.Attest(w, run, manifest, filepath.Base(f.out), packed.Bytes())
 		}); err != nil {
+			return err
+		}
+	}
+	if f.badge != "" {
+		b, err := bundle.Badge(run, manifest)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(f.badge, func(w io.Writer) error { return writeBadge(w, f.badge, b) }); err != nil {
 			return err
 		}
 	}

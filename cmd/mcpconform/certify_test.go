@@ -55,6 +55,13 @@ func TestCertify(t *testing.T) {
 			}
 		})
 	}
+	badge := filepath.Join(t.TempDir(), "badge.json")
+	if out, code := invoke(t, nil, "certify", "server", "--out", file, "--class", "extended", "--badge", badge, "--quiet"); code != exitConformant || out != "" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if text, err := os.ReadFile(badge); err != nil || !strings.Contains(string(text), `"message": "conformant, extended"`) {
+		t.Errorf("%v: the badge is %s", err, text)
+	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -60,9 +60,9 @@ func conductAs(t *testing.T, command string, env []string, stdin string, args ..
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json"}
+	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json", "badge.svg"}
 	all := []string{command}
-	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation"} {
+	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation", "--badge"} {
 		all = append(all, flag, filepath.Join(dir, reports[i]))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for a run that hangs

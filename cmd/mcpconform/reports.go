@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +21,8 @@ import (
 
 // reportFlags say which reports are written.
 type reportFlags struct {
-	junit, json, markdown, html, attestation, trace string
-	verbose, quiet                                  bool
+	junit, json, markdown, html, attestation, badge, trace string
+	verbose, quiet                                         bool
 }
 
 // reportFile is a file that a flag names; "" writes none.
@@ -38,6 +39,7 @@ func (f *reportFlags) files() []reportFile {
 		{"markdown", "write the checklist as Markdown to `FILE`", &f.markdown},
 		{"html", "write the report as an HTML page to `FILE`", &f.html},
 		{"attestation", "write an in-toto statement about the results of --json to `FILE`", &f.attestation},
+		{"badge", "write a badge with the verdict to `FILE`: SVG or, if it ends in .json, for shields.io", &f.badge},
 		{"trace", "write everything that crossed the wire to `FILE` (JSON Lines)", &f.trace},
 	}
 }
@@ -160,6 +162,13 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 		{f.junit, func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) }},
 		{f.markdown, func(w io.Writer) error { return reporters.Checklist(w, run) }},
 		{f.html, func(w io.Writer) error { return reporters.HTML(w, run) }},
+		{f.badge, func(w io.Writer) error {
+			b, err := reporters.NewBadge(run)
+			if err != nil {
+				return err
+			}
+			return writeBadge(w, f.badge, b)
+		}},
 	} {
 		if r.path == "" {
 			continue
@@ -177,6 +186,14 @@ func attest(w io.Writer, run *result.Run, digest []byte) error {
 	return reporters.Attestation(w, run, reporters.Attested{
 		Subjects: []reporters.Descriptor{reporters.SHA256("results.json", hex.EncodeToString(digest))}, Verdict: run.Verdict,
 	})
+}
+
+// writeBadge writes a badge in the form that the name of its file asks for.
+func writeBadge(w io.Writer, path string, b reporters.BadgeText) error {
+	if strings.HasSuffix(path, ".json") {
+		return reporters.BadgeJSON(w, b)
+	}
+	return reporters.BadgeSVG(w, b)
 }
 
 // writeFile writes a report as a whole or not at all; "-" is stdout. Half a report could

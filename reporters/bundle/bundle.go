@@ -12,6 +12,7 @@ import (
 	"hash"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/reporters"
@@ -261,4 +262,15 @@ func Attest(w io.Writer, run *result.Run, m Manifest, name string, archive []byt
 		}
 	}
 	return reporters.Attestation(w, run, of)
+}
+
+// Badge returns what a badge says of a certificate.
+func Badge(run *result.Run, m Manifest) (reporters.BadgeText, error) {
+	certified := *run
+	certified.Verdict = m.Verdict
+	b, err := reporters.NewBadge(&certified)
+	if strings.HasSuffix(m.Class.ID, "/"+schema.ExtendedClass) {
+		b.Message += ", extended"
+	}
+	return b, err
 }
