@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,11 +19,17 @@ import (
 type ConsoleOptions struct {
 	// Color turns ANSI colours on; see ColorEnabled.
 	Color bool
-	// Width of the terminal in columns; 0 means 80, less than 40 means 40.
+	// Width of the terminal in columns, 40 at least; 0 means that there is none: running
+	// text then has 80 columns, and the evidence is not made to fit them.
 	Width int
 	// Verbose lists every requirement and every finding.
 	Verbose bool
+	// Files are the reports that were written besides.
+	Files []File
 }
+
+// File is a report that was written.
+type File struct{ Kind, Path string }
 
 // ColorEnabled tells whether w should get colours: NO_COLOR turns them off,
 // CLICOLOR_FORCE on; otherwise w has to be a terminal that is not dumb. getenv
@@ -86,37 +94,45 @@ func (o outcome) style() style {
 	return dim
 }
 
-// Bounds on what a block shows unless the report is verbose.
+// Bounds on what is shown unless the report is verbose.
 const (
-	briefFindings = 2
-	briefEvents   = 4
-	briefIDs      = 3
-	briefTools    = 6
-	// briefConsequences bounds what stands under its cause.
-	briefConsequences = 12
-	maxProse          = 100 // columns of running text; longer lines read badly
+	briefFindings     = 2
+	briefEvents       = 4
+	briefMessages     = 3 // further messages about one requirement
+	briefIDs          = 3
+	briefTools        = 6
+	briefConsequences = 12 // ids under their cause
+	briefRecall       = 12 // ids of one outcome at the end
+)
+
+// Bounds in columns.
+const (
+	maxProse = 100 // running text; longer lines read badly
+	maxEvent = 400 // an event where no terminal has to hold it
 )
 
 type console struct {
 	*view
 	ConsoleOptions
-	w *bufio.Writer
+	eventWidth int // columns of a line with an event
+	w          *bufio.Writer
 }
 
 // Console writes the report for people: a block for every requirement that was
-// broken, with its evidence, then the counts, what could not be exercised and
-// why, and the verdict last, where a terminal leaves the eye. Every line fits
-// the width, except addresses, which have to stay whole.
+// broken and did not just follow from another one, with its evidence and what to do;
+// then what could not be exercised and why, what was broken once more by its id, where
+// the other reports are, the counts, and the verdict last, where a terminal leaves the
+// eye. Every line fits the width, except addresses, which have to stay whole.
 func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	v, err := newView(run)
 	if err != nil {
 		return err
 	}
+	c := &console{view: v, ConsoleOptions: opts, eventWidth: max(opts.Width, 40), w: bufio.NewWriter(w)}
 	if opts.Width <= 0 {
-		opts.Width = 80
+		c.Width, c.eventWidth = 80, maxEvent
 	}
-	opts.Width = max(opts.Width, 40)
-	c := &console{view: v, ConsoleOptions: opts, w: bufio.NewWriter(w)}
+	c.Width = max(c.Width, 40)
 	c.heading()
 	if c.Verbose {
 		c.list()
@@ -131,6 +147,8 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	c.uncalledTools()
 	c.expectedFailures()
 	c.inconclusive()
+	c.recall()
+	c.files()
 	c.summary()
 	return c.w.Flush()
 }
@@ -215,16 +233,7 @@ func (c *console) block(o outcome, q *result.Requirement) {
 	if len(q.Findings) == 0 && q.Reason != "" {
 		c.field("Reason", line(q.Reason, c.limit()), "")
 	}
-	shown := len(q.Findings)
-	if !c.Verbose {
-		shown = min(shown, briefFindings)
-	}
-	for i := range q.Findings[:shown] {
-		c.finding(&q.Findings[i], o.style())
-	}
-	if more := len(q.Findings) - shown + max(q.Omitted, 0); more > 0 {
-		c.field("", fmt.Sprintf("and %d more %s", more, plural(more, "finding", "findings")), dim)
-	}
+	c.findings(q, o.style())
 	if advice := c.advice(q); advice != "" {
 		c.field("To do", line(advice, limitMessage), green)
 	}
@@ -250,6 +259,61 @@ func (c *console) block(o outcome, q *result.Requirement) {
 	c.println("")
 }
 
+// findings shows what was found about a requirement: of each kind of message the first with
+// its evidence, and how the others read.
+func (c *console) findings(q *result.Requirement, st style) {
+	var shown, others []*result.Finding
+	kinds := make(map[string]bool)
+	more := max(q.Omitted, 0)
+	for i := range q.Findings {
+		f := &q.Findings[i]
+		more -= max(f.Repeated, 0)
+		kind := kindOf(f.Message)
+		if c.Verbose || !kinds[kind] && len(shown) < briefFindings {
+			kinds[kind] = true
+			shown = append(shown, f)
+			continue
+		}
+		others = append(others, f)
+	}
+	for _, f := range shown {
+		c.finding(f, st)
+	}
+	if left := len(others) - briefMessages; left > 1 {
+		others = others[:briefMessages]
+		more = max(more, 0) + left
+	}
+	name := "Also found"
+	for _, f := range others {
+		end := times(f)
+		c.field(name, clip(line(f.Message, c.limit()), min(c.Width, maxProse)-fieldIndent-columns(end))+end, st)
+		name = ""
+	}
+	if more > 0 {
+		words := "and more like these"
+		if len(others) == 0 {
+			words = "the same"
+		}
+		c.field(name, fmt.Sprintf("%s in %d further %s", words, more, plural(more, "case", "cases")), dim)
+	}
+}
+
+// clip fits a line of printable characters into n columns.
+func clip(s string, n int) string {
+	if columns(s) <= n {
+		return s
+	}
+	return first(s, n-1) + "…"
+}
+
+// kindOf is the message of a finding without what differs from case to case: texts in
+// quotation marks, JSON and numbers.
+func kindOf(message string) string {
+	return differing.ReplaceAllString(message[:min(len(message), limitMessage)], "…")
+}
+
+var differing = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\{[^{}]*\}|-?[0-9]+`)
+
 // listing joins ids, at most so many unless the report is verbose.
 func (c *console) listing(ids []string, most int) string {
 	if c.Verbose || len(ids) <= most {
@@ -259,21 +323,28 @@ func (c *console) listing(ids []string, most int) string {
 }
 
 func (c *console) finding(f *result.Finding, st style) {
-	look := hints(f.Message)
 	events := f.Evidence
 	if left := len(events) - briefEvents; !c.Verbose && left > 0 {
 		// The first event is the stimulus, the last ones are the violation.
-		c.event(&events[0], look)
+		c.event(&events[0], f.Message)
 		c.field("", fmt.Sprintf("… %d more %s", left, plural(left, "event", "events")), dim)
 		events = events[1+left:]
 	}
 	for i := range events {
-		c.event(&events[i], look)
+		c.event(&events[i], f.Message)
 	}
-	c.field("Found", line(f.Message, c.limit()), st)
+	c.field("Found", line(f.Message, c.limit())+times(f), st)
 }
 
-func (c *console) event(e *result.Event, look []string) {
+// times says how often a finding was made, if more than once.
+func times(f *result.Finding) string {
+	if f.Repeated < 1 || f.Repeated == math.MaxInt {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", 1+f.Repeated)
+}
+
+func (c *console) event(e *result.Event, message string) {
 	name, st := "", style("")
 	switch arrow := direction(c.Role, e); {
 	case strings.HasPrefix(e.Kind, "process-"):
@@ -290,7 +361,7 @@ func (c *console) event(e *result.Event, look []string) {
 		lead += label + ": "
 	}
 	lead = first(lead, c.Width/2)
-	text := excerpt(line(e.Text, limitScan), c.Width-fieldIndent-columns(lead), look)
+	text := excerpt(e.Text, c.eventWidth-fieldIndent-columns(lead), message)
 	if text == "" {
 		text, st = "(empty)", dim
 	}
@@ -346,7 +417,7 @@ func (c *console) harness() {
 		f := &c.Harness[i]
 		c.prose("  - ", 4, line(f.Message, c.limit()), "")
 		if n := len(f.Evidence); n > 0 {
-			c.event(&f.Evidence[n-1], hints(f.Message))
+			c.event(&f.Evidence[n-1], f.Message)
 		}
 	}
 	if more := len(c.Harness) - shown; more > 0 {
@@ -424,46 +495,115 @@ func (c *console) inconclusive() {
 	if n == 0 {
 		return
 	}
-	c.prose(c.paint("Inconclusive ", cyan), 2, fmt.Sprintf("(%d apply, but nothing exercised %s):", n, plural(n, "it", "them")), "")
+	lead := c.paint("Inconclusive ", cyan)
+	text := fmt.Sprintf("(%d apply, but nothing exercised %s):", n, plural(n, "it", "them"))
+	if !c.Verbose {
+		c.briefly(lead, text)
+		return
+	}
+	c.prose(lead, 2, text, "")
 	for _, kind := range unexercisedKinds {
 		c.reasons(kind, c.reasonsOf(kind))
 	}
 	c.println("")
 }
 
+// briefKinds says in few words what kind of reason requirements have to be inconclusive.
+var briefKinds = map[result.Unexercised]string{
+	result.NotProvoked: "could not be provoked", result.NeverDone: "did not come up", result.NotRun: "were not tried",
+}
+
+// briefly says in a few lines how many requirements are inconclusive, and what would
+// change that for most of them.
+func (c *console) briefly(lead, text string) {
+	var parts []string
+	for _, kind := range unexercisedKinds {
+		if n, words := number(c.reasonsOf(kind)), briefKinds[kind]; n > 0 && words != "" {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words))
+		}
+	}
+	if len(parts) > 0 {
+		text += " " + strings.Join(parts, ", ") + "."
+	}
+	c.prose(lead, 2, text+" -v says why.", "")
+	if groups := c.reasonsOf(result.NotProvoked); len(groups) > 0 {
+		c.println(clip(fmt.Sprintf("  %d of them: %s", len(groups[0].requirements), groups[0].reason), min(c.Width, maxProse)))
+	}
+	c.println("")
+}
+
+// number counts the requirements of groups.
+func number(groups []*reasonGroup) int {
+	n := 0
+	for _, g := range groups {
+		n += len(g.requirements)
+	}
+	return n
+}
+
 // reasons shows the groups of one kind.
 func (c *console) reasons(kind result.Unexercised, groups []*reasonGroup) {
-	rest := 0
-	for _, g := range groups {
-		rest += len(g.requirements)
-	}
-	if rest == 0 {
+	if len(groups) == 0 {
 		return
 	}
 	if words := c.unexercised(kind); words != "" {
-		c.prose("  ", 2, fmt.Sprintf("%s (%d):", words, rest), "")
+		c.prose("  ", 2, fmt.Sprintf("%s (%d):", words, number(groups)), "")
 	}
-	shown := len(groups)
-	if !c.Verbose {
-		shown = min(shown, 6)
-	}
-	for _, g := range groups[:shown] {
-		rest -= len(g.requirements)
+	for _, g := range groups {
 		var ids []string
 		for _, q := range g.requirements {
 			ids = append(ids, line(q.ID, limitName))
 		}
-		more := ""
-		if len(ids) > briefIDs && !c.Verbose {
-			more = fmt.Sprintf(" and %d more", len(ids)-briefIDs)
-			ids = ids[:briefIDs]
+		c.prose(fmt.Sprintf("%4d  ", len(ids)), 6, g.reason, "")
+		c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", "), dim)
+	}
+}
+
+// recall names once more what was broken, with what follows from it.
+func (c *console) recall() {
+	any := false
+	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
+		var ids []string
+		for _, q := range c.having(o) {
+			ids = append(ids, line(q.ID, limitName))
 		}
-		c.prose(fmt.Sprintf("%4d  ", len(g.requirements)), 6, g.reason, "")
-		c.prose(strings.Repeat(" ", 6), 6, strings.Join(ids, ", ")+more, dim)
+		if len(ids) == 0 {
+			continue
+		}
+		text := strings.Join(ids, ", ")
+		if o != outFail {
+			text = c.listing(ids, briefRecall)
+		}
+		any = true
+		c.prose(c.paint(fmt.Sprintf("%-9s ", o.recalled()), o.style()), 10, text, "")
 	}
-	if rest > 0 {
-		c.println(c.paint(fmt.Sprintf("%4d  for other reasons", rest), dim))
+	if any {
+		c.println("")
 	}
+}
+
+// recalled is the word before the ids of all requirements with the outcome.
+func (o outcome) recalled() string {
+	switch o {
+	case outFail:
+		return "Failed"
+	case outWarn:
+		return "Warned"
+	case outDisputed:
+		return "Disputed"
+	}
+	return "Error"
+}
+
+// files says where the other reports are.
+func (c *console) files() {
+	if len(c.Files) == 0 {
+		return
+	}
+	for _, f := range c.Files {
+		c.println(c.paint(fmt.Sprintf("%-12s ", f.Kind), dim) + line(f.Path, limitMessage))
+	}
+	c.println("")
 }
 
 func (c *console) summary() {

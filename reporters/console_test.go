@@ -2,6 +2,7 @@ package reporters
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func TestConsoleIsCompact(t *testing.T) {
 	}
 	run.Requirements = few
 	text := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 120}) }, run)
-	if n := strings.Count(text, "\n"); n > 36 {
+	if n := strings.Count(text, "\n"); n > 40 {
 		t.Errorf("%d lines:\n%s", n, text)
 	}
 }
@@ -137,16 +138,96 @@ func TestConsoleIncomplete(t *testing.T) {
 	if err := Console(&b, run, ConsoleOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	text := b.String()
+	text := strings.Join(strings.Fields(b.String()), " ")
 	last := 0
 	for _, want := range []string{
-		"they could not be provoked (1):", "no tool does it", "the client did nothing that they are about (1):", "it was quiet",
-		"\nIncomplete because: the client hung.\n", "2 inconclusive", "\nINCOMPLETE: ",
+		"1 could not be provoked, 1 did not come up", "1 of them: no tool does it", " Incomplete because: the client hung. ", "2 inconclusive", " INCOMPLETE: ",
 	} {
 		at := strings.Index(text[last:], want)
 		if at < 0 {
 			t.Fatalf("%q is missing, or not in its place, in:\n%s", want, text)
 		}
 		last += at
+	}
+}
+
+// The end of the report has, in this order: why things are inconclusive in three lines,
+// the ids of all that was broken, where the reports are, the verdict.
+func TestConsoleEnd(t *testing.T) {
+	run := &result.Run{Role: "server", Verdict: result.NotConformant}
+	add := func(id string, verdict result.Verdict, why string) {
+		run.Requirements = append(run.Requirements, result.Requirement{ID: id, Level: "MUST", Page: "p", Observable: true, Verdict: verdict, Reason: why})
+	}
+	for i := range 30 {
+		add(fmt.Sprintf("a.failed-%d", i), result.Fail, "")
+		add(fmt.Sprintf("b.warned-%d", i), result.Warn, "")
+		q := &run.Requirements
+		add(fmt.Sprintf("c.unseen-%d", i), result.Inconclusive, fmt.Sprintf("reason %d, %s", i/4, strings.Repeat("which is long ", 20)))
+		(*q)[len(*q)-1].Unexercised = []result.Unexercised{result.NotProvoked, result.NeverDone, result.NotRun}[i%3]
+	}
+	for _, width := range []int{0, 60, 80, 120} {
+		text := render(t, func(w io.Writer, run *result.Run) error {
+			return Console(w, run, ConsoleOptions{Width: width, Files: []File{{"Results", "out/results.json"}, {"JUnit report", "j\x1b.xml"}}})
+		}, run)
+		words, last := strings.Join(strings.Fields(text), " "), 0
+		for _, want := range []string{"Inconclusive (30 apply", "10 could not be provoked", "Failed a.failed-0, a.failed-1", "a.failed-29",
+			"Warned b.warned-0", "and 18 more", "Results out/results.json", `JUnit report j\x1b.xml`, "NOT CONFORMANT:"} {
+			at := strings.Index(words[last:], want)
+			if at < 0 {
+				t.Fatalf("width %d: %q is missing, or not in its place, in:\n%s", width, want, text)
+			}
+			last += at
+		}
+		block := text[strings.Index(text, "\nInconclusive")+1:]
+		block = block[:strings.Index(block, "\n\n")]
+		if n := strings.Count(block, "\n") + 1; n > 3 && width != 60 {
+			t.Errorf("width %d: %d lines say why things are inconclusive:\n%s", width, n, block)
+		}
+	}
+}
+
+// Findings that read alike are shown once with their evidence, and the others by what
+// differs: nobody learns anything from "and 145 more".
+func TestConsoleGroupsFindings(t *testing.T) {
+	q := result.Requirement{ID: "a.b", Level: "MUST", Page: "p", Observable: true, Verdict: result.Fail, Exercised: 9, Omitted: 11}
+	for _, message := range []string{`with "a" as the name, error -1 came`, `with "b" as the name, error -2 came`, "nothing came", `with {"c":1} as the name, error -1 came`} {
+		q.Findings = append(q.Findings, result.Finding{Message: message, Evidence: []result.Event{{Kind: "message", From: "server", Text: "evidence of " + message}}})
+	}
+	q.Findings[2].Repeated = 7
+	run := &result.Run{Role: "server", Requirements: []result.Requirement{q}}
+	brief := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 200}) }, run)
+	for want, n := range map[string]int{
+		`evidence of with "a"`: 1, `evidence of with "b"`: 0, "evidence of nothing": 1, "Found        nothing came (8 times)\n": 1,
+		"Also found   with \"b\" as the name": 1, "               with {\"c\":1} as the name": 1, "and more like these in 4 further cases": 1,
+	} {
+		if got := strings.Count(brief, want); got != n {
+			t.Errorf("%q stands there %d times, not %d, in:\n%s", want, got, n, brief)
+		}
+	}
+	verbose := render(t, func(w io.Writer, run *result.Run) error {
+		return Console(w, run, ConsoleOptions{Width: 200, Verbose: true})
+	}, run)
+	if n := strings.Count(verbose, "evidence of"); n != 4 {
+		t.Errorf("%d of 4 findings have their evidence in the verbose report:\n%s", n, verbose)
+	}
+}
+
+// What decides stands in the evidence at every width, and whole where there is no terminal.
+func TestConsoleKeepsWhatDecides(t *testing.T) {
+	answer := `{"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"` + strings.Repeat(`[\n {\"expected\": \"string\" `, 5) + `"}}`
+	late := `{"jsonrpc":"2.0","id":4,"error":{"message":"` + strings.Repeat(`[\n {\"expected\": \"string\" `, 20) + `","code":-32603}}`
+	for _, width := range []int{0, 60, 80, 120} {
+		for _, text := range []string{answer, late} {
+			run := &result.Run{Role: "server", Requirements: []result.Requirement{{ID: "a.b", Level: "MUST", Page: "p", Observable: true, Verdict: result.Fail,
+				Findings: []result.Finding{{Message: `answered with error -32603: "[ { \"expected\": \"string\"", not with error -32602`,
+					Evidence: []result.Event{{Kind: "message", From: "server", Text: text}}}}}}}
+			got := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: width}) }, run)
+			if !strings.Contains(got, `"code":-32603`) {
+				t.Errorf("width %d: the code is not in the evidence:\n%s", width, got)
+			}
+			if whole := strings.Contains(got, "← "+text); whole != (width == 0 && text == answer) {
+				t.Errorf("width %d: the evidence is whole: %t", width, whole)
+			}
+		}
 	}
 }

@@ -256,7 +256,7 @@ func (p *Progress) status(n int) string {
 		what = p.last
 	}
 	if room := n - used - 2; what != "" && room >= 8 {
-		put(part{"  " + excerpt(what, room, nil), dim})
+		put(part{"  " + excerpt(what, room, ""), dim})
 	}
 	return b.String()
 }

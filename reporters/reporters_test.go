@@ -100,8 +100,12 @@ func TestEveryReportTells(t *testing.T) {
 			if link := "/basic/lifecycle#version-negotiation"; name != "results.json" && !strings.Contains(got, link) {
 				t.Errorf("the report does not link to %s", link)
 			}
+			// The console names what was not exercised only if it is verbose.
+			if name != "console.txt" && !strings.Contains(got, "progress.token.echoed") {
+				t.Error("the report does not name what was not exercised")
+			}
 			for _, want := range []string{"lifecycle.version.echo-supported", "2024-11-05 although 2025-06-18 was requested",
-				"tools.list.unique-names", "progress.token.echoed", "no tool reported progress",
+				"tools.list.unique-names", "no tool reported progress",
 				"permission denied", "a request repeated an id", "tools.gone", "Traceback", "exit status 1"} {
 				if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 					t.Errorf("the report does not contain %q", want)
@@ -274,7 +278,7 @@ func TestExcerpt(t *testing.T) {
 		{"pointer", "at /result/tools/0/inputSchema: type is array", `"inputSchema":{"type":"array"}`},
 		{"nothing to look for", "wrong", `xxx"}}`},
 	} {
-		got := excerpt(message, 100, hints(test.message))
+		got := excerpt(message, 100, test.message)
 		if columns(got) > 100 {
 			t.Errorf("%s: %d columns", test.name, columns(got))
 		}
@@ -282,7 +286,7 @@ func TestExcerpt(t *testing.T) {
 			t.Errorf("%s: %s", test.name, got)
 		}
 	}
-	if got := excerpt(strings.Repeat("世", 50), 21, nil); columns(got) > 21 || utf8.RuneCountInString(got) < 9 {
+	if got := excerpt(strings.Repeat("世", 50), 21, ""); columns(got) > 21 || utf8.RuneCountInString(got) < 9 {
 		t.Errorf("wide characters: %q", got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Bounds, in bytes of the original, on what a report repeats of one text. The
@@ -163,10 +165,17 @@ func last(s string, n int) string {
 	return s[at:]
 }
 
-// excerpt fits a line of printable characters into n columns. It keeps the
-// beginning, where a message says what it is, and the first of the hints that
-// occurs; without one, the end.
-func excerpt(s string, n int, hints []string) string {
+// excerpt fits a text into n columns, as one line of printable characters. It keeps the
+// beginning, where a message says what it is, and what a finding's message names; the end
+// if there is nothing of that.
+func excerpt(text string, n int, message string) string {
+	before, named, after := line(text, limitScan), "", ""
+	if len(text) <= limitScan {
+		if from, to, ok := result.Named(text, message); ok {
+			before, named, after = clean(text[:from]), clean(text[from:to]), clean(text[to:])
+		}
+	}
+	s := before + named + after
 	if columns(s) <= n {
 		return s
 	}
@@ -174,75 +183,31 @@ func excerpt(s string, n int, hints []string) string {
 		return first(s, n)
 	}
 	// Every message begins with the same member. One that does not is shown.
-	if rest, ok := strings.CutPrefix(s, `{"jsonrpc":"2.0",`); ok {
-		s = "{…" + rest
-		if columns(s) <= n {
-			return s
-		}
+	const usual = `{"jsonrpc":"2.0",`
+	if rest, ok := strings.CutPrefix(before, usual); ok {
+		before = "{…" + rest
+	} else if rest, ok := strings.CutPrefix(s, usual); ok && named == "" {
+		before = "{…" + rest
+	}
+	s = before + named + after
+	if columns(s) <= n {
+		return s
 	}
 	head := first(s, n*2/3)
 	tail := last(s, n-1-columns(head))
-	for _, hint := range hints {
-		at := strings.Index(s, hint)
-		if at < 0 {
-			continue
-		}
-		if at+len(hint) <= len(head) || at >= len(s)-len(tail) {
-			break
-		}
-		short := first(s, n*2/5)
-		room := n - columns(short) - 2
-		// What precedes the hint tells where it is, what follows is its value.
-		at = max(at, len(short))
-		before := last(s[len(short):at], room/4)
-		if len(before) == at-len(short) {
-			return first(s, n-1) + "…"
-		}
-		return short + "…" + first(s[at-len(before):], room) + "…"
+	at := len(before)
+	if named == "" || at+len(named) <= len(head) || at >= len(s)-len(tail) {
+		return head + "…" + tail
 	}
-	return head + "…" + tail
-}
-
-// hints returns what to look for in the evidence of a finding: what its message
-// quotes, and the member names at the end of the JSON pointers that it names.
-func hints(message string) []string {
-	const most = 8
-	if len(message) > limitMessage {
-		message = message[:boundary(message, limitMessage)]
+	short := first(s, n*2/5)
+	room := n - columns(short) - 2
+	// What precedes the name tells where it is, what follows is its value.
+	at = max(at, len(short))
+	lead := last(s[len(short):at], room/4)
+	if len(lead) == at-len(short) {
+		return first(s, n-1) + "…"
 	}
-	var found []string
-	add := func(s string) {
-		if len(found) < most && len(s) > 1 {
-			found = append(found, `"`+clean(s)+`"`, clean(s))
-		}
-	}
-	for rest := message; ; {
-		at := strings.IndexAny(rest, "\"`")
-		if at < 0 {
-			break
-		}
-		end := strings.IndexByte(rest[at+1:], rest[at])
-		if end < 0 {
-			break
-		}
-		add(rest[at+1 : at+1+end])
-		rest = rest[at+end+2:]
-	}
-	for _, word := range strings.FieldsFunc(message, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune("\"'`,;:()", r)
-	}) {
-		if !strings.HasPrefix(word, "/") {
-			continue
-		}
-		segments := strings.Split(word, "/")
-		for i := len(segments) - 1; i > 0; i-- {
-			if name := strings.Trim(segments[i], "."); strings.Trim(name, "0123456789") != "" {
-				add(name)
-				break
-			}
-		}
-	}
-	return found
+	return short + "…" + first(s[at-len(lead):], room) + "…"
 }
 
 // wrap breaks a line of printable characters into lines of at most n columns,

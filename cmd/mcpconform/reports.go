@@ -27,20 +27,20 @@ type reportFlags struct {
 
 // reportFile is a file that a flag names; "" writes none.
 type reportFile struct {
-	flag, usage string
-	path        *string
+	flag, name, usage string
+	path              *string
 }
 
 // files are all that can be written.
 func (f *reportFlags) files() []reportFile {
 	return []reportFile{
-		{"junit", "write a JUnit report to `FILE`", &f.junit},
-		{"json", "write results.json to `FILE`", &f.json},
-		{"markdown", "write the checklist as Markdown to `FILE`", &f.markdown},
-		{"html", "write the report as an HTML page to `FILE`", &f.html},
-		{"attestation", "write an in-toto statement about the results of --json to `FILE`", &f.attestation},
-		{"badge", "write a badge with the verdict to `FILE`: SVG or, if it ends in .json, for shields.io", &f.badge},
-		{"trace", "write everything that crossed the wire to `FILE` (JSON Lines)", &f.trace},
+		{"junit", "JUnit report", "write a JUnit report to `FILE`", &f.junit},
+		{"json", "Results", "write results.json to `FILE`", &f.json},
+		{"markdown", "Checklist", "write the checklist as Markdown to `FILE`", &f.markdown},
+		{"html", "HTML report", "write the report as an HTML page to `FILE`", &f.html},
+		{"attestation", "Attestation", "write an in-toto statement about the results of --json to `FILE`", &f.attestation},
+		{"badge", "Badge", "write a badge with the verdict to `FILE`: SVG or, if it ends in .json, for shields.io", &f.badge},
+		{"trace", "Trace", "write everything that crossed the wire to `FILE` (JSON Lines)", &f.trace},
 	}
 }
 
@@ -129,7 +129,13 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 		fmt.Fprintln(os.Stderr, "mcpconform: the verdict on the "+run.Role+" is incomplete: "+reporters.Incomplete(run))
 	}
 	if !f.quiet {
-		if err := reporters.Console(console, run, f.consoleOptions(console)); err != nil {
+		o := f.consoleOptions(console)
+		for _, file := range f.files() {
+			if path := *file.path; failed == nil && path != "" && path != "-" {
+				o.Files = append(o.Files, reporters.File{Kind: file.name, Path: path})
+			}
+		}
+		if err := reporters.Console(console, run, o); err != nil {
 			failed = err
 		}
 	}

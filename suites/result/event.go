@@ -14,13 +14,14 @@ import (
 // maxText is how many bytes of one event a report shows.
 const maxText = 2000
 
-// NewEvent returns a wire event as a report shows it.
-func NewEvent(e *wire.Event) Event {
+// NewEvent returns a wire event as a report shows it. What a finding's message names stays
+// in a text that has to be shortened.
+func NewEvent(e *wire.Event, message string) Event {
 	out := Event{
 		Connection: e.Conn, Seq: e.Seq, Seconds: e.At.Seconds(), Kind: string(e.Kind),
 		From: string(e.From), Stream: e.Stream,
 	}
-	out.Text, out.Truncated = shorten(text(e))
+	out.Text, out.Truncated = shorten(text(e), message)
 	out.Truncated = out.Truncated || e.Dropped > 0
 	return out
 }
@@ -31,7 +32,7 @@ var leftOut = regexp.MustCompile(`(?: … )?\[\d+ bytes left out\](?: … )?`)
 
 // Quotes reports whether a report shows the event as it is, in full or as an excerpt.
 func (e Event) Quotes(full *wire.Event) bool {
-	whole := NewEvent(full)
+	whole := NewEvent(full, "")
 	if e == whole {
 		return true
 	}
@@ -59,14 +60,14 @@ func (e Event) Quotes(full *wire.Event) bool {
 	return shown && len(parts) > 1
 }
 
-// NewEvents converts events in the order in which they happened.
-func NewEvents(events []*wire.Event) []Event {
+// NewEvents converts the events of a finding, in the order in which they happened.
+func NewEvents(events []*wire.Event, message string) []Event {
 	var out []Event
 	seen := make(map[*wire.Event]bool)
 	for _, e := range events {
 		if e != nil && !seen[e] {
 			seen[e] = true
-			out = append(out, NewEvent(e))
+			out = append(out, NewEvent(e, message))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Event) int {
@@ -159,17 +160,42 @@ func printable(raw []byte) string {
 	return b.String()
 }
 
-// shorten cuts the middle out of a long text.
-func shorten(s string) (string, bool) {
+// shorten cuts out of a long text what is neither its beginning, its end nor what a
+// finding's message names.
+func shorten(s, message string) (string, bool) {
 	if len(s) <= maxText {
 		return s, false
 	}
+	var b strings.Builder
+	kept := 0
+	keep := func(from, to int) {
+		from, to = max(forward(s, from), kept), forward(s, min(to, len(s)))
+		if from >= to {
+			return
+		}
+		if from > kept {
+			fmt.Fprintf(&b, " … [%d bytes left out] … ", from-kept)
+		}
+		b.WriteString(s[from:to])
+		kept = to
+	}
 	front, back := maxText*3/4, len(s)-maxText/4
-	for front > 0 && !utf8.RuneStart(s[front]) {
-		front--
+	if from, to, ok := Named(s, message); ok && to > front && from < back {
+		front = maxText / 2
+		keep(0, front)
+		keep(from-maxText/16, min(to, from+maxText/8)+maxText/16)
+	} else {
+		keep(0, front)
 	}
-	for back < len(s) && !utf8.RuneStart(s[back]) {
-		back++
+	keep(back, len(s))
+	return b.String(), true
+}
+
+// forward returns the start of the first character of s that begins at or after a byte.
+func forward(s string, at int) int {
+	at = max(at, 0)
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
 	}
-	return fmt.Sprintf("%s … [%d bytes left out] … %s", s[:front], back-front, s[back:]), true
+	return at
 }

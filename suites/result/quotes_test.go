@@ -14,12 +14,12 @@ func TestQuotes(t *testing.T) {
 	long := *short
 	long.Raw = []byte("begin " + strings.Repeat("long ", 1000) + "end")
 	excerpt := func(text string) result.Event {
-		e := result.NewEvent(short)
+		e := result.NewEvent(short, "")
 		e.Text, e.Truncated = text, true
 		return e
 	}
 	change := func(f func(e *result.Event)) result.Event {
-		e := result.NewEvent(short)
+		e := result.NewEvent(short, "")
 		f(&e)
 		return e
 	}
@@ -28,8 +28,8 @@ func TestQuotes(t *testing.T) {
 		of     *wire.Event
 		want   bool
 	}{
-		"in full":            {result.NewEvent(short), short, true},
-		"shortened":          {result.NewEvent(&long), &long, true},
+		"in full":            {result.NewEvent(short, ""), short, true},
+		"shortened":          {result.NewEvent(&long, ""), &long, true},
 		"a part":             {excerpt(`[17 bytes left out] … "id":1 … [13 bytes left out]`), short, true},
 		"two parts":          {excerpt(`[1 bytes left out] … jsonrpc … [9 bytes left out] … "result":{}}`), short, true},
 		"wrong order":        {excerpt(`[1 bytes left out] … result … [9 bytes left out] … jsonrpc … [1 bytes left out]`), short, false},

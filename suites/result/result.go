@@ -150,7 +150,8 @@ type Requirement struct {
 	Unexercised Unexercised `json:"unexercised,omitempty"`
 	Checks      []string    `json:"checks,omitempty"` // names of the checks and rules that serve it
 	Findings    []Finding   `json:"findings,omitempty"`
-	// Omitted counts further findings of the same kind that were not kept.
+	// Omitted counts further findings of the same kind that were not kept, those among
+	// them that a finding counts as repeated.
 	Omitted int `json:"omitted,omitempty"`
 	// Disputed is the dispute about the findings, if all that decide the verdict are
 	// contested. They then count only in a strict run.
@@ -172,6 +173,8 @@ type Finding struct {
 	// Check is the check or passive rule that found it.
 	Check   string `json:"check,omitempty"`
 	Message string `json:"message"`
+	// Repeated counts how often the same was found again, at other events.
+	Repeated int `json:"repeated,omitempty"`
 	// Disputed is the id of the dispute about this finding.
 	Disputed string `json:"disputed,omitempty"`
 	// Evidence holds the wire events that prove it, oldest first.

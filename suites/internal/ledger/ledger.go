@@ -173,6 +173,11 @@ func inOrder(findings []Finding) []Finding {
 		if slices.ContainsFunc(findings[:i], f.alike) {
 			continue
 		}
+		for _, again := range findings[i+1:] {
+			if again.alike(f) {
+				f.Repeated += 1 + again.Repeated
+			}
+		}
 		at := 2 * rank(f)
 		if slices.ContainsFunc(findings[:i], func(g Finding) bool { return g.Message == f.Message && rank(g) == rank(f) }) {
 			at++
@@ -291,7 +296,7 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 		for i, e := range evidence {
 			evidence[i] = l.Redactor.Event(e)
 		}
-		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Disputed: f.Disputed, Evidence: result.NewEvents(evidence)})
+		out = append(out, result.Finding{Check: f.Source, Message: f.Message, Repeated: f.Repeated, Disputed: f.Disputed, Evidence: result.NewEvents(evidence, f.Message)})
 	}
 	return out
 }

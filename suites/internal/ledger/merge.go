@@ -251,8 +251,15 @@ func mergeRequirement(shards []*result.Run, i int, missing string) result.Requir
 		for _, f := range q.Findings {
 			same := func(g result.Finding) bool { return g.Message == f.Message }
 			alike := func(g result.Finding) bool { return same(g) && g.Check == f.Check }
+			said := false
+			for _, list := range [][]result.Finding{merged.Findings, repeated} {
+				if at := slices.IndexFunc(list, alike); at >= 0 && !said {
+					list[at].Repeated += 1 + f.Repeated
+					said = true
+				}
+			}
 			switch {
-			case slices.ContainsFunc(merged.Findings, alike), slices.ContainsFunc(repeated, alike):
+			case said:
 				merged.Omitted++
 			case slices.ContainsFunc(merged.Findings, same):
 				repeated = append(repeated, located(f, r.Shard))

@@ -25,6 +25,8 @@ type Finding struct {
 	WarnOnly bool
 	// Disputed is the id of the dispute about it, or "".
 	Disputed string
+	// Repeated counts the findings that say the same of other events.
+	Repeated int
 	// Evidence holds the events that prove it, oldest first.
 	Evidence []*wire.Event
 }
@@ -48,7 +50,7 @@ type Record map[Key]*Entry
 
 // Bounds of what is kept of one requirement.
 const (
-	maxFindings = 5
+	maxFindings = 12
 	maxNotes    = 5
 	maxReasons  = 3
 	maxEvidence = 12 // events of one finding: a peer can make them many
@@ -220,13 +222,14 @@ func rank(f Finding) int {
 // add keeps a finding, or counts it among the omitted, as one is that says the same as
 // another. A finding that decides the verdict replaces one that only warns or is disputed.
 func (e *Entry) add(f Finding) {
-	said := slices.ContainsFunc(e.Findings, f.alike)
-	if !said && len(e.Findings) < maxFindings {
+	said := slices.IndexFunc(e.Findings, f.alike)
+	if said < 0 && len(e.Findings) < maxFindings {
 		e.Findings = append(e.Findings, f)
 		return
 	}
 	e.Omitted++
-	if said {
+	if said >= 0 {
+		e.Findings[said].Repeated++
 		return
 	}
 	for i, k := range slices.Backward(e.Findings) {

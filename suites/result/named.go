@@ -1,0 +1,137 @@
+package result
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Named finds the part of an event's text that the message of a finding is about, so that
+// it can be kept where the text is shortened. It looks for what JSON pointers lead to, for
+// error codes, and for what the message quotes.
+func Named(text, message string) (from, to int, ok bool) {
+	const most = 2 << 10 // a message holds text of the target
+	message = message[:min(len(message), most)]
+	if at := strings.IndexByte(text, '{'); at >= 0 {
+		for _, pointer := range pointers(message) {
+			for _, root := range [][]string{nil, {"result"}, {"params"}, {"error"}} {
+				if from, to, ok := pointed(text[at:], append(root, pointer...)); ok {
+					return at + from, at + to, true
+				}
+			}
+		}
+	}
+	var words []string
+	for _, code := range errorCode.FindAllStringSubmatch(message, 4) {
+		words = append(words, `"code":`+code[1], `"code": `+code[1])
+	}
+	names := quoted(message)
+	for _, pointer := range pointers(message) {
+		if n := len(pointer); pointer[n-1] != "" {
+			names = append(names, pointer[n-1])
+		}
+	}
+	for _, name := range names {
+		words = append(words, `"`+name+`"`)
+		if len(name) > 1 {
+			words = append(words, name)
+		}
+	}
+	for _, word := range words {
+		if at := strings.Index(text, word); at >= 0 {
+			return at, at + len(word), true
+		}
+	}
+	return 0, 0, false
+}
+
+// errorCode fits the codes of JSON-RPC errors in a message.
+var errorCode = regexp.MustCompile(`(?:error|code) (-?\d{1,9})`)
+
+// quoted returns what stands in quotation marks or backticks in a message.
+func quoted(message string) []string {
+	const most = 8
+	var found []string
+	for len(found) < most {
+		at := strings.IndexAny(message, "\"`")
+		if at < 0 {
+			break
+		}
+		end := strings.IndexByte(message[at+1:], message[at])
+		if end < 0 {
+			break
+		}
+		if end > 0 {
+			found = append(found, message[at+1:at+1+end])
+		}
+		message = message[at+end+2:]
+	}
+	return found
+}
+
+// pointers returns the JSON pointers (RFC 6901) in a message, in segments.
+func pointers(message string) [][]string {
+	const most = 8
+	var found [][]string
+	for _, word := range strings.FieldsFunc(message, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\"'`,;:()", r)
+	}) {
+		if !strings.HasPrefix(word, "/") || len(found) == most {
+			continue
+		}
+		segments := strings.Split(strings.TrimRight(word, ".")[1:], "/")
+		for i, s := range segments {
+			segments[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
+		}
+		found = append(found, segments)
+	}
+	return found
+}
+
+// pointed finds the value that a pointer leads to in a text that begins with a JSON value,
+// as much of it as there is: with its name if it is a member.
+func pointed(text string, pointer []string) (from, to int, ok bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	for _, segment := range pointer {
+		open, err := d.Token()
+		if err != nil {
+			return 0, 0, false
+		}
+		index := 0
+		for {
+			if !d.More() {
+				return 0, 0, false
+			}
+			from = int(d.InputOffset())
+			name := strconv.Itoa(index)
+			if open == json.Delim('{') {
+				key, err := d.Token()
+				if err != nil {
+					return 0, 0, false
+				}
+				name, _ = key.(string)
+			} else if open != json.Delim('[') {
+				return 0, 0, false
+			}
+			if name == segment {
+				break
+			}
+			var skipped json.RawMessage
+			if d.Decode(&skipped) != nil {
+				return 0, 0, false
+			}
+			index++
+		}
+	}
+	if len(pointer) == 0 {
+		return 0, 0, false
+	}
+	from += len(text[from:]) - len(strings.TrimLeft(text[from:], ", \t\r\n"))
+	var value json.RawMessage
+	if d.Decode(&value) != nil {
+		return from, min(from+1, len(text)), true
+	}
+	return from, int(d.InputOffset()), true
+}
