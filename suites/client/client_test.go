@@ -207,6 +207,11 @@ func TestReferenceClient(t *testing.T) {
 			if n := run.Counts()[result.Pass]; n < 150 {
 				t.Errorf("only %d requirements passed", n)
 			}
+			for _, q := range run.Requirements {
+				if r, _ := schema.Lookup(q.ID); name == transport.NameCustom && len(r.Transports) > 0 && q.Verdict != result.Skip {
+					t.Errorf("%s is about %v, and is %s", q.ID, r.Transports, q.Verdict)
+				}
+			}
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
-	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -30,7 +29,7 @@ var exchangeScenarios = []*Scenario{
 		Judge:    judgeEverything,
 	},
 	{
-		Name: framed, Transports: []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio},
+		Name: framed, Transports: standardTransports(),
 		Requirements: []string{
 			"http.client.sse-syntax", "sse.client.message-events", "stdio.message.only-newline-delimits", "http.message.large", "stdio.message.large",
 			"http.client.accepted",

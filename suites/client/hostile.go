@@ -111,6 +111,7 @@ var hostileScenarios = []*Scenario{
 	},
 	{
 		Name:         "hostile/large",
+		Transports:   standardTransports(),
 		Requirements: []string{"stdio.message.large", "http.message.large"},
 		Needs:        "the client requested no list",
 		Options: func(*ScenarioRun) server.Options {

@@ -459,5 +459,11 @@ func (t *T) last() *judge.Conversation {
 	return t.Conversations[len(t.Conversations)-1]
 }
 
-func overHTTP() []string  { return []string{transport.NameHTTP} }
+func overHTTP() []string { return []string{transport.NameHTTP} }
+
+// standardTransports are those that the specification defines, of which requirements speak.
+func standardTransports() []string {
+	return []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio}
+}
+
 func overStdio() []string { return []string{transport.NameStdio} }
