@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,10 @@ import (
 )
 
 // configFlags name the files that describe the run or its target.
-type configFlags struct{ file, from, name string }
+type configFlags struct {
+	file, from, name string
+	inputs           []string // ID=VALUE
+}
 
 func (f *configFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.file, "config", "", "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
@@ -27,8 +32,9 @@ func (f *configFlags) register(cmd *cobra.Command) {
 
 func (f *configFlags) registerSource(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: mcpServers, VS Code's mcp.json or opencode.json")
+	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
 	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
+	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value for which the client would ask as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")
 }
 
 // configure reads the files and fills in what no flag says. It returns the
@@ -112,18 +118,18 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 	switch {
 	case f.config.name != "" && f.config.from == "":
 		return nil, errors.New("--name needs --from; it names a server of that file")
+	case len(f.config.inputs) > 0 && f.config.from == "":
+		return nil, errors.New("--input needs --from; it fills in ${input:ID} of that file")
 	case f.config.from != "" && (len(args) > 0 || h.url != "" || h.bridge != ""):
 		return nil, errors.New("--from names the server; neither COMMAND nor --url nor --transport-command can be given with it")
 	case len(args) > 0 || h.url != "" || h.bridge != "":
 		return args, nil
 	case f.config.from != "":
-		s, err := target.Load(f.config.from, f.config.name, os.LookupEnv)
+		s, err := target.Load(f.config.from, f.config.name, target.Options{Lookup: os.LookupEnv, Inputs: named(f.config.inputs, "=")})
 		if err != nil {
 			return nil, err
 		}
-		if s.Disabled && f.fleet.all {
-			return nil, errDisabled
-		}
+		f.take(cmd, s)
 		t = config.Target{Command: s.Command, URL: s.URL, Headers: s.Headers, Env: s.Env, Cwd: s.Dir}
 		if s.Transport != "" && !cmd.Flags().Changed("transport") && s.URL != "" {
 			h.transport = s.Transport
@@ -152,4 +158,36 @@ func (f *serverFlags) configureTarget(cmd *cobra.Command, args []string, t confi
 		}
 	}
 	return t.Command, nil
+}
+
+// longestFromFile bounds how long one answer may take because a client's file says so:
+// clients allow for tools that work for minutes, and a server that answers nothing
+// must not cost as much for each check.
+const longestFromFile = time.Minute
+
+// take takes what a client's file says beside the target, and tells what is not used.
+func (f *serverFlags) take(cmd *cobra.Command, s target.Server) {
+	for _, text := range s.Secrets {
+		if len(text) >= config.ShortestMarker {
+			f.settings.Secrets = append(slices.Clip(f.settings.Secrets), text)
+		}
+	}
+	if limit := min(s.Timeout, longestFromFile); limit > f.limits.timeout && f.limits.timeout == answerTimeout && !cmd.Flags().Changed("timeout") {
+		f.limits.timeout = limit
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: the client waits %v for the server %q; one answer may therefore take %v, unless --timeout says otherwise", f.config.from, s.Timeout, s.Name, limit))
+	}
+	if f.reports.quiet {
+		return
+	}
+	redactor := newRedactor(nil, os.Args[1:])
+	redactor.Add(f.settings.Secrets...)
+	for _, note := range s.Notes {
+		printable := strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return unicode.ReplacementChar
+		}, note)
+		fmt.Fprintln(cmd.ErrOrStderr(), "mcpconform: "+redactor.String(printable))
+	}
 }

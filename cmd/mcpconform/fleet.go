@@ -63,9 +63,6 @@ func (f *serverFlags) checkFleet(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// errDisabled is why a server is left out.
-var errDisabled = errors.New("it is disabled in the file")
-
 // member is one server of the fleet.
 type member struct {
 	reporters.Member
@@ -132,8 +129,10 @@ func (f *serverFlags) member(cmd *cobra.Command, base config.Config, name, file 
 	base.ToolRoles, base.Authorization, base.CallTools, base.Expected = nil, config.Authorization{}, "", config.Expected{}
 	base.TrustedOrigins, base.Public = nil, false
 	m.args, m.Err = m.flags.apply(cmd, &base, nil)
+	var disabled *target.DisabledError
 	switch {
-	case errors.Is(m.Err, errDisabled):
+	case errors.As(m.Err, &disabled):
+		m.Err = fmt.Errorf("it is disabled in the file (%s)", disabled.Because)
 		return m, nil
 	case m.Err != nil:
 		m.code = exitUsage

@@ -298,9 +298,9 @@ func (c *Config) settleSelection(f *yamlfile.File) error {
 	return nil
 }
 
-// shortestMarker is the length in bytes below which a text may occur in a log message
+// ShortestMarker is the length in bytes below which a text may occur in a log message
 // by accident.
-const shortestMarker = 6
+const ShortestMarker = 6
 
 func (c *Config) settleOrigins(f *yamlfile.File) error {
 	for i, origin := range c.TrustedOrigins {
@@ -319,8 +319,8 @@ func (c *Config) settleMarkers(f *yamlfile.File, lookup func(string) (string, bo
 			if err != nil {
 				return f.Errorf([]any{member, i}, "%s", err)
 			}
-			if len(v) < shortestMarker {
-				return f.Errorf([]any{member, i}, "the text has %d bytes; it needs at least %d to be told from other text", len(v), shortestMarker)
+			if len(v) < ShortestMarker {
+				return f.Errorf([]any{member, i}, "the text has %d bytes; it needs at least %d to be told from other text", len(v), ShortestMarker)
 			}
 			markers[i] = v
 		}
