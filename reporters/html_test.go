@@ -205,12 +205,12 @@ func TestLayOut(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `0 {"jsonrpc":"2.0","id":1,"method":"ping"}`},
 		{
-			`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a, {b","inputSchema":{"type":"object"}}],"nextCursor":"x\"]"}}`,
+			`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a, {b","title":"Ask for it","inputSchema":{"type":"object"}}],"nextCursor":"x\"]"}}`,
 			`0 {
 1 "jsonrpc":"2.0",
 1 "id":1,
 1 "result":{
-2 "tools":[{"name":"a, {b","inputSchema":{"type":"object"}}],
+2 "tools":[{"name":"a, {b","title":"Ask for it","inputSchema":{"type":"object"}}],
 2 "nextCursor":"x\"]"
 1 }
 0 }`,

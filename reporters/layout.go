@@ -13,7 +13,7 @@ type jsonLine struct {
 }
 
 const (
-	shortJSON = 60 // bytes of an object or array that is not broken into lines
+	shortJSON = 80 // bytes of an object or array that is not broken into lines
 	deepJSON  = 8  // levels that are told apart by how far they are indented
 )
 
