@@ -40,8 +40,16 @@ func TestGeneratedAdviceIsCurrent(t *testing.T) {
 }
 
 // Every requirement about which something can be found says what to do then, in words
-// that are not those of the requirement.
+// that are not those of the requirement; every MUST has words of its own.
 func TestEveryObservableRequirementHasAdvice(t *testing.T) {
+	list, err := schema.AllAdvice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := make(map[string]bool)
+	for _, a := range list {
+		own[a.Requirement] = true
+	}
 	for _, r := range catalogue(t) {
 		advice := schema.AdviceFor(r.ID)
 		switch {
@@ -51,6 +59,8 @@ func TestEveryObservableRequirementHasAdvice(t *testing.T) {
 			}
 		case advice == "":
 			t.Errorf("%s has no advice in advice.yaml", r.ID)
+		case !own[r.ID] && strings.HasPrefix(string(r.Level), "MUST"):
+			t.Errorf("%s is a %s and has only the advice of its class", r.ID, r.Level)
 		case shared(advice, r.Summary) > 0.8:
 			t.Errorf("%s: the advice %q says no more than the summary %q", r.ID, advice, r.Summary)
 		}
