@@ -93,7 +93,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand(), certifyCommand(), verifyCommand(), versionCommand())
+	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand(), certifyCommand(), verifyCommand(), matrixCommand(), versionCommand())
 	return root
 }
 

@@ -82,7 +82,9 @@ type Counts struct {
 	NotApplicable int `json:"notApplicable"`
 	Inconclusive  int `json:"inconclusive"`
 	Disputed      int `json:"disputed"`
-	Broken        int `json:"broken"`
+	// Warned counts recommendations that were broken, and what else only warns.
+	Warned int `json:"warned"`
+	Broken int `json:"broken"`
 	// Undecided counts those about which the tool could not tell.
 	Undecided int `json:"undecided"`
 }
@@ -126,7 +128,7 @@ type Contents struct {
 }
 
 // Judge returns the verdict on a class that follows from the results of a whole run. Core
-// classes ask what the run asks; extended ones also count recommendations.
+// classes ask what the run asks; in extended ones, what only warns counts too.
 func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
 	of := make(map[string]*result.Requirement, len(run.Requirements))
 	for i := range run.Requirements {
@@ -140,8 +142,10 @@ func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
 			n.Undecided++
 		case q.Disputed != nil && (q.Verdict == result.Fail || q.Verdict == result.Warn):
 			n.Disputed++
-		case q.Verdict == result.Fail || q.Verdict == result.Warn:
+		case q.Verdict == result.Fail:
 			n.Broken++
+		case q.Verdict == result.Warn:
+			n.Warned++
 		case q.Verdict == result.Pass:
 			n.Passed++
 		case q.Verdict == result.Inconclusive:
@@ -151,11 +155,11 @@ func Judge(class schema.Class, run *result.Run) (result.Overall, Counts) {
 		}
 	}
 	switch {
-	case run.Verdict == result.NotConformant:
+	case run.Verdict == result.NotConformant, n.Broken > 0: // also if that was expected
 		return result.NotConformant, n
 	case run.Verdict == result.Incomplete, n.Undecided > 0:
 		return result.Incomplete, n
-	case class.Extent() == schema.ExtendedClass && n.Broken > 0:
+	case class.Extent() == schema.ExtendedClass && n.Warned > 0:
 		return result.NotConformant, n
 	}
 	return result.Conformant, n

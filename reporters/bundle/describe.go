@@ -19,6 +19,7 @@ func (n Counts) String() string {
 		what string
 	}{
 		{n.Broken, "broken"},
+		{n.Warned, "warned"},
 		{n.Undecided, "undecided"},
 		{n.Disputed, "disputed"},
 		{n.Passed, "passed"},
