@@ -264,10 +264,9 @@ func (c *console) block(o outcome, q *result.Requirement) {
 func (c *console) findings(q *result.Requirement, st style) {
 	var shown, others []*result.Finding
 	kinds := make(map[string]bool)
-	more := max(q.Omitted, 0)
+	more := omitted(q)
 	for i := range q.Findings {
 		f := &q.Findings[i]
-		more -= max(f.Repeated, 0)
 		kind := kindOf(f.Message)
 		if c.Verbose || !kinds[kind] && len(shown) < briefFindings {
 			kinds[kind] = true
@@ -281,7 +280,7 @@ func (c *console) findings(q *result.Requirement, st style) {
 	}
 	if left := len(others) - briefMessages; left > 1 {
 		others = others[:briefMessages]
-		more = max(more, 0) + left
+		more += left
 	}
 	name := "Also found"
 	for _, f := range others {

@@ -39,7 +39,7 @@ func cspDigest(s string) string {
 
 const (
 	mostOpen  = 10 // failures of a run that are unfolded from the start
-	mostShown = 6  // events of a finding, likewise
+	mostShown = 6  // events of a finding, likewise, if it is the first of its kind
 )
 
 // folded says that requirements with the outcome need nobody's attention.
@@ -323,7 +323,7 @@ func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 		ID: line(q.ID, limitName), Anchor: place[q], Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "),
 		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q), Again: v.again(q),
-		Advice: line(v.advice(q), limitMessage), Omitted: max(q.Omitted, 0), Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
+		Advice: line(v.advice(q), limitMessage), Omitted: omitted(q), Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
 	}
 	if !q.Observable {
 		row.Class, row.Label = "unobservable", "not observable"
@@ -402,6 +402,7 @@ func (v *view) again(q *result.Requirement) string {
 
 func (v *view) htmlFindings(findings []result.Finding) []htmlFinding {
 	var out []htmlFinding
+	kinds := make(map[string]bool)
 	for i := range findings {
 		if i == limitFindings {
 			out = append(out, htmlFinding{Message: fmt.Sprintf("and %d more in results.json", len(findings)-i)})
@@ -409,7 +410,12 @@ func (v *view) htmlFindings(findings []result.Finding) []htmlFinding {
 		}
 		f := &findings[i]
 		shown := f.Evidence[:min(len(f.Evidence), limitEvents)]
-		found := htmlFinding{Message: line(f.Message, limitMessage), Open: len(shown) <= mostShown, More: len(f.Evidence) - len(shown)}
+		kind := kindOf(f.Message)
+		found := htmlFinding{
+			Message: line(f.Message, limitMessage) + times(f),
+			Open:    !kinds[kind] && len(shown) <= mostShown, More: len(f.Evidence) - len(shown),
+		}
+		kinds[kind] = true
 		for j := range shown {
 			found.Events = append(found.Events, v.htmlEvent(&shown[j]))
 		}

@@ -594,6 +594,16 @@ func (v *view) reason(q *result.Requirement) string {
 	return ""
 }
 
+// omitted counts the findings of a requirement that were not kept, without those that
+// repeat one that was.
+func omitted(q *result.Requirement) int {
+	n := max(q.Omitted, 0)
+	for i := range q.Findings {
+		n = max(n-max(q.Findings[i].Repeated, 0), 0)
+	}
+	return n
+}
+
 // seconds returns a duration that can be printed whatever was measured.
 func seconds(s float64) float64 {
 	if math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
