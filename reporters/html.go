@@ -110,11 +110,23 @@ type htmlRow struct {
 	ID, Anchor, Level, Grade, Party, Summary, Class, Mark, Label, Reason, Remark, Exercised, URL, Again, Advice string
 	Open                                                                                                        bool
 	Omitted                                                                                                     int
-	Checks, Notes, Disputed                                                                                     []string
+	Checks, Notes                                                                                               []string
+	Disputed                                                                                                    *htmlDispute
 	Findings                                                                                                    []htmlFinding
 	// Cause is what broke the requirement too, and Brought what was broken with it.
 	Cause   *htmlLink
 	Brought []htmlLink
+}
+
+// htmlDispute says who contests the findings of a requirement.
+type htmlDispute struct {
+	Threads  []htmlThread
+	Position string
+}
+
+type htmlThread struct {
+	URL, Says string
+	Link      bool
 }
 
 // htmlLink leads to a requirement of the page.
@@ -323,7 +335,7 @@ func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 		ID: line(q.ID, limitName), Anchor: place[q], Level: line(q.Level, limitName), Grade: strings.Join(grade(q), " · "),
 		Party: line(q.Party, limitName), Summary: line(q.Summary, limitMessage), Class: string(o), Mark: o.mark(), Label: o.label(),
 		Reason: line(q.Reason, limitMessage), Remark: v.reason(q), URL: v.link(q), Again: v.again(q),
-		Advice: line(v.advice(q), limitMessage), Omitted: omitted(q), Findings: v.htmlFindings(q.Findings), Disputed: dispute(q),
+		Advice: line(v.advice(q), limitMessage), Omitted: omitted(q), Findings: v.htmlFindings(q.Findings),
 	}
 	if !q.Observable {
 		row.Class, row.Label = "unobservable", "not observable"
@@ -347,6 +359,13 @@ func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 	}
 	for _, note := range q.Notes {
 		row.Notes = append(row.Notes, line(note, limitMessage))
+	}
+	if d := q.Disputed; d != nil {
+		row.Disputed = &htmlDispute{Position: line(d.Position, limitMessage)}
+		for _, t := range d.Threads {
+			address := line(t.URL, limitMessage)
+			row.Disputed.Threads = append(row.Disputed.Threads, htmlThread{address, line(t.Says, limitMessage), isLinkable(address)})
+		}
 	}
 	if cause := v.reading.cause[q.ID]; cause != nil {
 		link := v.htmlLink(cause, place)

@@ -16,8 +16,7 @@
   // What the address says: a filter, as in #verdict=fail&text=cursor, or the id of a requirement.
   const named = () => {
     try {
-      const element = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-      return element && element.closest('.requirement');
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
     } catch {
       return null;
     }
@@ -68,7 +67,8 @@
   };
 
   const route = () => {
-    const row = named();
+    const element = named();
+    const row = element && element.closest('.requirement');
     if (row) {
       // The page shows the requirement alone; no filter may hide it.
       for (const field of fields) form[field].value = '';
@@ -79,6 +79,11 @@
       return;
     }
     document.title = title;
+    if (element) {
+      // A part of the page: the filter stays as it is.
+      apply();
+      return;
+    }
     const params = new URLSearchParams(location.hash.slice(1));
     for (const field of fields) {
       form[field].value = params.get(field) ?? '';
