@@ -49,7 +49,7 @@ func text(s string, limit int) string {
 	}
 	lines := strings.Split(s, "\n")
 	for i, one := range lines {
-		lines[i] = clean(strings.TrimSuffix(one, "\r"))
+		lines[i] = clean(one)
 	}
 	return strings.Join(lines, "\n")
 }
