@@ -61,6 +61,7 @@ func (s ClientScenarios) begin(r *run) stimulus {
 	if s.Transport == "" {
 		s.Transport = transport.NameHTTP
 	}
+	r.source = client.SourcePrefix
 	return &clientRun{ClientScenarios: s, run: r, runs: make(map[string]*scenarioRun), ended: make(chan struct{})}
 }
 
@@ -136,7 +137,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 		return c.Name != client.Baseline && !slices.ContainsFunc(left, func(spec *tree.Spec) bool { return spec.Name == c.Name })
 	})
 	for _, c := range scenarios {
-		s.ledger.Serve(client.SourcePrefix+c.Name, wire.Client, c.Requirements...)
+		s.ledger.Serve(s.source+c.Name, wire.Client, c.Requirements...)
 	}
 	engine := &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,

@@ -101,6 +101,7 @@ type run struct {
 	uncalled  []result.Uncalled
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
+	source    string        // stands before the name of such a spec where that is a source
 
 	end     context.CancelCauseFunc
 	unlimit func()         // stops the clock of the time limit
@@ -400,8 +401,13 @@ func (r *run) judge(ctx context.Context) {
 // conclude makes the result of the run.
 func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run {
 	r.judge(ctx) // if no rule was selected
-	for _, o := range outcomes[:len(r.provoking)] {
+	for i, o := range outcomes[:len(r.provoking)] {
 		r.ledger.Add(o.Record)
+		for k, e := range o.Record {
+			if e.Exercised > 0 {
+				r.ledger.Serve(r.source+r.provoking[i].Name, k.Party, k.Requirement) // which it need not have said before
+			}
+		}
 	}
 	r.ledger.Add(r.report)
 	r.ledger.Transport = r.stimulus.transport()

@@ -24,23 +24,9 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
   mcpconform verify bundle.zip --attestation statement.json`,
 		Args: one("one BUNDLE, as mcpconform certify writes it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
+			v, err := verifyFile(args[0], attestation)
 			if err != nil {
 				return err
-			}
-			defer f.Close()
-			info, err := f.Stat()
-			if err != nil {
-				return err
-			}
-			if !info.Mode().IsRegular() {
-				return fmt.Errorf("%s is not a file", args[0])
-			}
-			v := bundle.Verify(f, info.Size(), time.Now())
-			if attestation != "" {
-				if err := compareAttestation(v, attestation, io.NewSectionReader(f, 0, info.Size())); err != nil {
-					return fmt.Errorf("--attestation: %w", err)
-				}
 			}
 			if err := bundle.Describe(discreet{cmd.OutOrStdout(), newRedactor(nil, nil)}, v, version()); err != nil {
 				return err
@@ -58,13 +44,33 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 	return cmd
 }
 
-func compareAttestation(v *bundle.Verification, file string, archive io.Reader) error {
-	statement, err := os.Open(file)
+// verifyFile verifies the bundle in a file and, if another one is named, the attestation in that.
+func verifyFile(path, attestation string) (*bundle.Verification, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	v := bundle.Verify(f, info.Size(), time.Now())
+	if attestation == "" {
+		return v, nil
+	}
+	statement, err := os.Open(attestation)
+	if err != nil {
+		return nil, fmt.Errorf("--attestation: %w", err)
 	}
 	defer statement.Close()
-	return v.Attestation(statement, archive)
+	if err := v.Attestation(statement, io.NewSectionReader(f, 0, info.Size())); err != nil {
+		return nil, fmt.Errorf("--attestation: %w", err)
+	}
+	return v, nil
 }
 
 // exitCode returns the exit code of a verdict as an error, or nil.

@@ -44,10 +44,10 @@ var members = []struct {
 	name string
 	most int64
 }{
-	{ResultsFile, reporters.MaxResults},
+	{ResultsFile, 128 << 20},
 	{TraceFile, 1 << 30},
 	{ConfigurationFile, 4 << 20},
-	{ChecklistFile, reporters.MaxResults},
+	{ChecklistFile, 128 << 20},
 	{ReproduceFile, 4 << 20},
 	{ManifestFile, 1 << 20},
 }
