@@ -247,6 +247,9 @@ func (c *checklist) details(q *result.Requirement) {
 	if advice := c.advice(q); advice != "" {
 		c.printf("- To do: %s\n", mdText(line(advice, limitMessage)))
 	}
+	for _, k := range c.known(q, false) {
+		c.printf("- SDK: %s <%s>\n", mdText(line(k.words, limitMessage)), safeURL(k.thread))
+	}
 	if cause := c.reading.cause[q.ID]; cause != nil {
 		c.printf("- Follows from: %s\n", mdCode(line(cause.ID, limitName), false))
 	}

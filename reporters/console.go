@@ -237,26 +237,44 @@ func (c *console) block(o outcome, q *result.Requirement) {
 	if advice := c.advice(q); advice != "" {
 		c.field("To do", line(advice, limitMessage), green)
 	}
+	for _, k := range c.known(q, !c.Verbose) {
+		c.field("SDK", k.words, "")
+		c.address("", k.thread)
+	}
 	if also := c.alsoBreaks(q); len(also) > 0 {
 		c.field("Also breaks", c.listing(also, briefConsequences), "")
 	}
-	words := dispute(q)
-	if len(words) > 1 && !c.Verbose {
-		words = []string{line(q.Disputed.Threads[0].URL, limitMessage)}
-		if more := len(q.Disputed.Threads) - 1; more > 0 {
-			words[0] += fmt.Sprintf(" and %d more", more)
-		}
-	}
-	for _, w := range words {
-		c.field("Disputed", w, "")
-	}
+	c.dispute(q)
 	for _, note := range q.Notes {
 		c.field("Note", line(note, c.limit()), "")
 	}
 	if link := c.link(q); link != "" {
-		c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, "See"), dim) + link)
+		c.address("See", link)
 	}
 	c.println("")
+}
+
+// address writes an address, which stays whole so that it can be followed.
+func (c *console) address(name, address string) {
+	c.println(c.paint(fmt.Sprintf("  %-*s", fieldIndent-2, name), dim) + line(address, limitMessage))
+}
+
+// dispute says who contests the findings: one thread unless the report is verbose.
+func (c *console) dispute(q *result.Requirement) {
+	if q.Disputed == nil {
+		return
+	}
+	if c.Verbose || len(q.Disputed.Threads) == 0 {
+		for _, words := range dispute(q) {
+			c.field("Disputed", words, "")
+		}
+		return
+	}
+	more := ""
+	if n := len(q.Disputed.Threads) - 1; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	c.address("Disputed", q.Disputed.Threads[0].URL+more)
 }
 
 // findings shows what was found about a requirement: of each kind of message the first with

@@ -26,6 +26,38 @@ func (v *view) advice(q *result.Requirement) string {
 	return schema.AdviceFor(q.ID)
 }
 
+// A cited remark has the address of the thread that it rests on.
+type cited struct{ words, thread string }
+
+// known says, of each SDK that is known to cause what was found about a requirement, in
+// which versions and where that is discussed, and what its users can do. In brief it
+// leaves out what is said there.
+func (v *view) known(q *result.Requirement, brief bool) []cited {
+	if v.advice(q) == "" {
+		return nil
+	}
+	var texts []string
+	for i := range q.Findings {
+		texts = append(texts, q.Findings[i].Message)
+		for j := range q.Findings[i].Evidence {
+			texts = append(texts, q.Findings[i].Evidence[j].Text)
+		}
+	}
+	var list []cited
+	for _, f := range schema.KnownFaultsFor(q.ID, strings.Join(v.Target.Command, " "), texts) {
+		words := "If you use "
+		if f.Certain {
+			words = "Known of "
+		}
+		words += f.SDK + " (" + f.Versions + "): "
+		if !brief {
+			words += f.Says + " "
+		}
+		list = append(list, cited{words + f.Advice, f.Thread})
+	}
+	return list
+}
+
 // reading arranges what was found: causes, and what each of them brought with it.
 type reading struct {
 	causes  map[outcome][]*result.Requirement // in the order of the run

@@ -1,6 +1,7 @@
 package reporters
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -100,5 +101,38 @@ func TestConsequencesAreCounted(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "WARN  b") {
 		t.Errorf("a consequence has a block of its own:\n%s", b.String())
+	}
+}
+
+// Advice and what is known of SDKs stand where something was found, and nowhere else.
+func TestAdviceStandsWithFindings(t *testing.T) {
+	const id = "base.error.invalid-params"
+	run := func(verdict result.Verdict, evidence string) *result.Run {
+		q := found(id, verdict, "x", result.Event{Connection: "c1", Seq: 2, Kind: "message"})
+		q.Findings[0].Evidence[1].Text = evidence
+		return &result.Run{Role: "server", Target: result.Target{Command: []string{"node", "server.js"}}, Requirements: []result.Requirement{q}}
+	}
+	const zod = `{"error":{"code":-32603,"message":"[ { \"code\": \"invalid_type\" } ]"}}`
+	for name, test := range map[string]struct {
+		run         *result.Run
+		advice, sdk bool
+	}{
+		"a warning of that SDK":    {run(result.Warn, zod), true, true},
+		"a warning of another one": {run(result.Warn, `{"error":{"code":-32603,"message":"boom"}}`), true, false},
+		"an error of ours":         {run(result.Error, zod), false, false},
+		"a pass":                   {run(result.Pass, zod), false, false},
+	} {
+		for kind, report := range map[string]func(io.Writer, *result.Run) error{
+			"console":   func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 100}) },
+			"checklist": Checklist,
+		} {
+			text := render(t, report, test.run)
+			if got := strings.Contains(text, "To do"); got != test.advice {
+				t.Errorf("%s, %s: advice: %t", name, kind, got)
+			}
+			if got := strings.Contains(text, "Known of the TypeScript SDK") && strings.Contains(text, "typescript-sdk/issues/2284"); got != test.sdk {
+				t.Errorf("%s, %s: an SDK: %t", name, kind, got)
+			}
+		}
 	}
 }

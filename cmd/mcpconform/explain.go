@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,6 +80,12 @@ func explain(w io.Writer, r schema.Requirement) error {
 	} else {
 		row("not seen", r.How)
 		row("judged by", strings.Join(r.Through, ", "))
+	}
+	faults, _ := schema.KnownFaults() // the catalogue could be read, so these can
+	for _, f := range faults {
+		if slices.Contains(f.Requirements, r.ID) {
+			fmt.Fprintf(&b, "\nknown of     %s (%s)\n  %s\n             %s\n  to do      %s\n", f.SDK, f.Versions, f.Thread, f.Says, f.Advice)
+		}
 	}
 	for _, p := range schema.PositionsFor(r.ID) {
 		fmt.Fprintf(&b, "\nposition     %s\n  the text   %s\n  we take    %s\n  because    %s\n", p.Title, p.Ambiguity, p.Position, p.Reason)

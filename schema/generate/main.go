@@ -1,5 +1,5 @@
-// Command generate renders requirements.yaml, advice.yaml, consequences.yaml, positions.yaml
-// and disputed.yaml as the JSON that package schema embeds, the latter two as
+// Command generate renders requirements.yaml, advice.yaml, consequences.yaml, sdks.yaml,
+// positions.yaml and disputed.yaml as the JSON that package schema embeds, the latter two as
 // docs/positions.md and docs/disputed.md, and what the requirements are graded by as docs/grading.md. Run it
 // by "go generate ./schema" after a change of one of them.
 package main
@@ -53,6 +53,13 @@ func run(dir string) error {
 		return err
 	}
 	if err := write(filepath.Join(dir, source.ConsequencesJSON), consequences); err != nil {
+		return err
+	}
+	faults, err := source.KnownFaults(dir)
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, source.SDKsJSON), faults); err != nil {
 		return err
 	}
 	if err := write(filepath.Join(dir, source.DisputedJSON), disputes); err != nil {

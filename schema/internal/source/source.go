@@ -27,6 +27,8 @@ const (
 	AdviceJSON       = "advice.json"
 	ConsequencesFile = "consequences.yaml"
 	ConsequencesJSON = "consequences.json"
+	SDKsFile         = "sdks.yaml"
+	SDKsJSON         = "sdks.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	RegradedFile     = "regraded.yaml"
@@ -89,6 +91,11 @@ func Advice(dir string) ([]schema.Advice, error) {
 // Consequences reads consequences.yaml.
 func Consequences(dir string) ([]schema.Consequence, error) {
 	return read[schema.Consequence](filepath.Join(dir, ConsequencesFile))
+}
+
+// KnownFaults reads sdks.yaml.
+func KnownFaults(dir string) ([]schema.KnownFault, error) {
+	return read[schema.KnownFault](filepath.Join(dir, SDKsFile))
 }
 
 // Coverages reads coverage.yaml.

@@ -1,0 +1,78 @@
+package schema_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/schema/internal/source"
+)
+
+// The embedded JSON is what "go generate ./schema" makes of sdks.yaml.
+func TestGeneratedKnownFaultsAreCurrent(t *testing.T) {
+	want, err := source.KnownFaults(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := schema.KnownFaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the faults of SDKs differ from their source: run go generate ./schema (-want +got):\n%s", diff)
+	}
+}
+
+func TestKnownFaultsAreComplete(t *testing.T) {
+	list, err := schema.KnownFaults()
+	if err != nil || len(list) == 0 {
+		t.Fatalf("there are %d known faults: %v", len(list), err)
+	}
+	var ids []string
+	for _, f := range list {
+		if !kebab.MatchString(f.ID) || slices.Contains(ids, f.ID) {
+			t.Errorf("the id %q is malformed or not unique", f.ID)
+		}
+		ids = append(ids, f.ID)
+		if f.SDK == "" || f.Versions == "" || f.Says == "" || f.Advice == "" || len(f.Requirements) == 0 {
+			t.Errorf("%s lacks something: %+v", f.ID, f)
+		}
+		if !strings.HasPrefix(f.Thread, "https://github.com/") {
+			t.Errorf("%s: %s is no public thread", f.ID, f.Thread)
+		}
+		if f.Certain && f.Text == "" {
+			t.Errorf("%s is certain, and nothing tells the SDK", f.ID)
+		}
+		for _, id := range f.Requirements {
+			if r, ok := schema.Lookup(id); !ok || !r.Observable {
+				t.Errorf("%s: %s is no observable requirement", f.ID, id)
+			}
+		}
+	}
+}
+
+func TestKnownFaultsFor(t *testing.T) {
+	ids := func(requirement, command string, texts ...string) string {
+		var found []string
+		for _, f := range schema.KnownFaultsFor(requirement, command, texts) {
+			found = append(found, f.ID)
+		}
+		return strings.Join(found, " ")
+	}
+	const dump = `{"error":{"code":-32603,"message":"[ { \"code\": \"invalid_type\" } ]"}}`
+	for _, test := range []struct{ name, got, want string }{
+		{"by its text", ids("base.error.invalid-params", "", "other", dump), "typescript-invalid-params"},
+		{"without its text", ids("base.error.invalid-params", "node server.js", "error -32603: boom"), ""},
+		{"another requirement", ids("base.error.parse-error", "", dump), ""},
+		{"by the command", ids("http.server.origin-foreign", "node server.js", "403"), "typescript-origin"},
+		{"another command", ids("http.server.origin-foreign", "java -jar server.jar", "403"), ""},
+		{"without a command", ids("http.server.origin-foreign", "", "403"), "typescript-origin rust-origin"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, test.got, test.want)
+		}
+	}
+}
