@@ -51,13 +51,16 @@ func piped(name string, serve func(ctx context.Context, in io.ReadCloser, out io
 	}}
 }
 
-// URL is a server over Streamable HTTP or the older HTTP+SSE that runs already.
+// URL is a server over Streamable HTTP, the older HTTP+SSE or WebSocket that runs already.
 // The header, which may be nil, goes with each request.
 func URL(url string, header http.Header) Server {
 	return Server{result.Target{}, func(t *testing.T) transport.Dialer {
 		e := transport.Endpoint{URL: url, Header: header}
 		if err := e.Validate(); err != nil {
 			t.Fatal(err)
+		}
+		if transport.IsWebSocket(url) {
+			return &transport.WebSocket{Endpoint: e}
 		}
 		return &transport.HTTP{Endpoint: e, OrOlder: true}
 	}}
@@ -211,8 +214,14 @@ func ServerSuite(t *testing.T, s Server, options ...Option) {
 	o := collect(options)
 	dialer := s.dialer(t)
 	o.Target = s.target
-	if d, ok := dialer.(*transport.HTTP); ok {
-		o.Target.URL, o.Redactor = d.Endpoint.String(), transport.NewRedactor(d.Endpoint.Header, d.Endpoint.URL)
+	describe := func(e transport.Endpoint) {
+		o.Target.URL, o.Redactor = e.String(), transport.NewRedactor(e.Header, e.URL)
+	}
+	switch d := dialer.(type) {
+	case *transport.HTTP:
+		describe(d.Endpoint)
+	case *transport.WebSocket:
+		describe(d.Endpoint)
 	}
 	report(t, o, ServerChecks{Dialer: dialer, Settings: o.settings})
 }

@@ -150,7 +150,11 @@ func (s *serverRun) finish(ctx context.Context) {
 	}
 	if s.ledger.Cause != nil {
 		if words := s.lastStderr(); words != "" {
-			s.notes = append(s.notes, "the end of the server's stderr: "+words)
+			whose := "server"
+			if s.transport() == transport.NameCustom {
+				whose = "bridge"
+			}
+			s.notes = append(s.notes, "the end of the "+whose+"'s stderr: "+words)
 		}
 	}
 }

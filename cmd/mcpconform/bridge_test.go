@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -98,7 +97,10 @@ func TestTransportCommand(t *testing.T) {
 		}
 	}
 	o = conduct(t, nil, fewAnywhere, "--transport-command", "echo no such host >&2; exit 7")
-	o.wantCode(t, exitIncomplete, "the bridge to the server exited with status 7")
+	o.wantCode(t, exitIncomplete, "the end of the bridge's stderr: \"no such host\"")
+	if says := "the bridge to the server exited with status 7"; !strings.Contains(o.run.Reason, says) {
+		t.Errorf("the reason is %s, not %s", o.run.Reason, says)
+	}
 }
 
 // A client over TCP is served through a command; it may connect more than once.
@@ -116,17 +118,17 @@ func TestTransportCommandOfClients(t *testing.T) {
 
 // A transport command that serves nobody is the reason of the run, not the client.
 func TestTransportCommandThatFails(t *testing.T) {
-	report := filepath.Join(t.TempDir(), "results.json")
-	cmd := newRoot()
-	cmd.SetArgs([]string{"client", "-q", "--json", report, "--transport-command", "echo port is taken >&2; exit 7", "--", "true"})
-	var code exitError
-	if err := cmd.ExecuteContext(t.Context()); !errors.As(err, &code) || code != exitIncomplete {
-		t.Errorf("it ended with %v", err)
+	f := clientFlags{bridge: "echo port is taken >&2; exit 7", limits: limitFlags{timeout: 20 * time.Second}}
+	o, err := f.options([]string{"true"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var run result.Run
-	read(t, report, &run)
-	if says := `exited with status 7 before a client had come; the end of its output: "port is taken"`; !strings.Contains(run.Reason, says) {
-		t.Errorf("the reason is %s, not %s", run.Reason, says)
+	run, _, err := suites.Run(t.Context(), o.ClientScenarios, o.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says := `exited with status 7 before a client had come; the end of its output: "port is taken"`; run.Verdict != result.Incomplete || !strings.Contains(run.Reason, says) {
+		t.Errorf("the run is %s: %s, not %s", run.Verdict, run.Reason, says)
 	}
 }
 

@@ -148,19 +148,20 @@ func (b *bridged) one(ctx context.Context) (served bool, err error) {
 	}
 	defer p.Kill()
 	output := &tail{}
-	var readers sync.WaitGroup
-	readers.Go(func() {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
 		lines := bufio.NewReader(io.TeeReader(p.Stderr(), output))
 		if _, err := lines.ReadSlice('\n'); err == nil || errors.Is(err, bufio.ErrBufferFull) {
 			b.listens()
 		}
 		_, _ = io.Copy(io.Discard, lines)
-	})
+	}()
 	defer func() {
 		b.end(p)
 		_ = p.Stdout().Close()
 		_ = p.Stderr().Close()
-		readers.Wait()
+		<-read
 	}()
 	var connected atomic.Bool
 	defer context.AfterFunc(ctx, func() {
@@ -176,6 +177,12 @@ func (b *bridged) one(ctx context.Context) (served bool, err error) {
 			return false, nil
 		}
 		b.end(p)
+		wait := time.NewTimer(bridgeExit) // another process may keep its stderr open
+		defer wait.Stop()
+		select {
+		case <-read:
+		case <-wait.C:
+		}
 		exit := p.Exit()
 		return false, fmt.Errorf("the command %s before a client had come; the end of its output: %s", exit.String(), wire.Quote(cmp.Or(strings.TrimSpace(output.String()), "(none)"), 400))
 	}
