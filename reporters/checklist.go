@@ -124,6 +124,7 @@ func (c *checklist) heading() {
 	c.printf("# MCP conformance checklist\n\n")
 	word, detail := c.verdictWords()
 	c.printf("**%s**: %s.\n\n", mdText(strings.ToUpper(word)), mdText(detail))
+	c.printf("%s", c.mdComparison())
 	c.printf("| | |\n| --- | --- |\n")
 	row := func(name, cell string) {
 		if cell != "" && cell != "–" {

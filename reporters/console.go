@@ -148,6 +148,7 @@ func Console(w io.Writer, run *result.Run, opts ConsoleOptions) error {
 	c.expectedFailures()
 	c.inconclusive()
 	c.recall()
+	c.comparison()
 	c.files()
 	c.summary()
 	return c.w.Flush()

@@ -220,6 +220,11 @@ func (v *view) junitRunProperties() *junitProperties {
 	if v.Strict {
 		p.add("strict", "true")
 	}
+	if v.Against != nil {
+		p.add("against", v.compared())
+		p.add("new", line(strings.Join(v.Against.New, " "), limitMessage))
+		p.add("mended", line(strings.Join(v.Against.Mended, " "), limitMessage))
+	}
 	return p
 }
 
@@ -351,7 +356,7 @@ func (v *view) junitExpected() (junitSuite, bool) {
 	s := junitSuite{Name: "expected-failures"}
 	for i := range v.ExpectedFailures {
 		x := &v.ExpectedFailures[i]
-		if !isStale(x.Status) {
+		if !x.Stale() {
 			continue
 		}
 		words := staleWords(x)

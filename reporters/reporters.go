@@ -409,15 +409,11 @@ func verdictName(o result.Overall) string {
 func (v *view) stale() int {
 	n := 0
 	for i := range v.ExpectedFailures {
-		if isStale(v.ExpectedFailures[i].Status) {
+		if v.ExpectedFailures[i].Stale() {
 			n++
 		}
 	}
 	return n
-}
-
-func isStale(status string) bool {
-	return status == "passed" || status == "unmatched"
 }
 
 // staleWords says what is wrong with an entry of the expected-failures file;

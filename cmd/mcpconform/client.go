@@ -40,6 +40,7 @@ type clientFlags struct {
 
 func (f *clientFlags) register(cmd *cobra.Command) {
 	f.reports.register(cmd)
+	f.reports.registerAgainst(cmd)
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
 	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
@@ -100,6 +101,9 @@ and Ctrl-C ends the run.`,
 				return err
 			}
 			if err := f.reports.check(); err != nil {
+				return err
+			}
+			if err := f.reports.checkBase(wire.Client, f.shard); err != nil {
 				return err
 			}
 			if f.serve {

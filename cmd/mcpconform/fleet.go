@@ -38,7 +38,7 @@ const serverPlaceholder = "{server}"
 // aboutOne are the flags that are about one server: what they say, such as a token,
 // is nothing for the others.
 var aboutOne = []string{
-	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures",
+	"name", "url", "start", "transport", "transport-command", "header", "bearer-env", "cert", "key", "unix-socket", "protected", "env", "cwd", "expected-failures", "against",
 }
 
 // checkFleet reports flags that do not go together.
@@ -202,12 +202,16 @@ func (f *serverFlags) summarise(members []*member) error {
 		if m.Err != nil {
 			redactor := newRedactor(m.flags.stdio.env, append(os.Args[1:], m.args...))
 			all[i].Err = errors.New(redactor.String(m.Err.Error()))
-		}
-		if f.reports.quiet && (m.Err != nil || m.Run.Verdict == result.Incomplete) {
-			fmt.Fprintf(os.Stderr, "mcpconform: %s: %s\n", m.Name, all[i].Reason())
+			if f.reports.quiet {
+				fmt.Fprintf(os.Stderr, "mcpconform: %s: %s\n", m.Name, all[i].Reason())
+			}
 		}
 	}
-	if !f.reports.quiet {
+	if f.reports.quiet {
+		if _, err := fmt.Fprintln(f.reports.beside(os.Stdout), reporters.FleetLine(all)); err != nil {
+			return err
+		}
+	} else {
 		for _, m := range members {
 			if m.Run == nil {
 				continue

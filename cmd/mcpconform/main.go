@@ -93,6 +93,12 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd == root {
+			return fmt.Errorf("%w; flags follow the command, as in mcpconform server --quiet", err)
+		}
+		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
+	})
 	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand(), certifyCommand(), verifyCommand(), matrixCommand(), versionCommand())
 	return root
 }

@@ -203,6 +203,9 @@ func (f *proxyFlags) judge(ctx context.Context, parties []wire.Party, o suites.O
 			return err
 		}
 		reports := f.reportsOn(party, len(parties))
+		if reports.quiet && len(parties) > 1 {
+			fmt.Fprintf(f.stderr, "%s: ", party)
+		}
 		if i > 0 {
 			reports.trace = ""
 			if !reports.quiet {

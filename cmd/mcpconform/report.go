@@ -59,6 +59,7 @@ run, which --shard made, are merged into one result. A shard that is missing mak
 		},
 	}
 	reports.register(cmd)
+	reports.registerAgainst(cmd)
 	return cmd
 }
 
@@ -83,8 +84,41 @@ func (f *reportFlags) matrix(runs []*result.Run) error {
 			return fmt.Errorf("--%s: several results can only be shown on the console or written with --markdown", file.flag)
 		}
 	}
+	if f.base != nil {
+		return errors.New("--against: several results that are shown side by side cannot be compared with an earlier one; give one, or the shards of one run")
+	}
+	if err := f.writeMatrix(runs); err != nil {
+		return err
+	}
+	worst := exitConformant
+	for _, run := range runs {
+		var code exitError
+		if errors.As(exit(run, nil), &code) && worst != exitNotConformant {
+			worst = int(code)
+		}
+	}
+	if worst != exitConformant {
+		return exitError(worst)
+	}
+	return nil
+}
+
+func (f *reportFlags) writeMatrix(runs []*result.Run) error {
 	if f.markdown != "" {
-		return writeFile(f.markdown, func(w io.Writer) error { return reporters.MatrixMarkdown(w, runs) })
+		if err := writeFile(f.markdown, func(w io.Writer) error { return reporters.MatrixMarkdown(w, runs) }); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.quiet:
+		text, err := reporters.RunsLine(runs)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(f.beside(os.Stdout), text)
+		return err
+	case f.markdown != "":
+		return nil
 	}
 	return reporters.MatrixConsole(os.Stdout, runs, f.consoleOptions(os.Stdout))
 }

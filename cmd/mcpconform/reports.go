@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/reporters"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -23,6 +24,8 @@ import (
 type reportFlags struct {
 	junit, json, markdown, html, attestation, badge, trace string
 	verbose, quiet                                         bool
+	against                                                string      // path of earlier results
+	base                                                   *result.Run // what is there, once check has read it
 }
 
 // reportFile is a file that a flag names; "" writes none.
@@ -50,7 +53,41 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 		flags.StringVar(file.path, file.flag, "", file.usage)
 	}
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every requirement on the console")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print one line, the verdict, and errors")
+}
+
+// registerAgainst declares the flag of the commands that can compare.
+func (f *reportFlags) registerAgainst(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.against, "against", "", "compare with the earlier results.json `FILE`: only failures that are new then count")
+}
+
+// checkBase reports earlier results with which a run cannot be compared, before the run.
+func (f *reportFlags) checkBase(role wire.Party, shard shardFlags) error {
+	switch {
+	case f.base == nil:
+		return nil
+	case shard.of > 0:
+		return errors.New("--against cannot be given with --shard; give it to mcpconform report, which makes one result of the shards")
+	}
+	for _, m := range [][3]string{{"role", f.base.Role, string(role)}, {"revision", f.base.Revision, schema.Version}} {
+		if m[1] != m[2] {
+			return fmt.Errorf("--against: %w", &result.ComparisonError{What: m[0], Base: m[1], Run: m[2]})
+		}
+	}
+	return nil
+}
+
+// compare adds to the run what changed since the earlier one.
+func (f *reportFlags) compare(run *result.Run) error {
+	if f.base == nil {
+		return nil
+	}
+	c, err := result.Compare(f.base, run)
+	if err != nil {
+		return fmt.Errorf("--against: %w", err)
+	}
+	run.Against = c
+	return nil
 }
 
 func (f *reportFlags) progress() *reporters.Progress {
@@ -68,6 +105,16 @@ func (f *reportFlags) progress() *reporters.Progress {
 func (f *reportFlags) check() error {
 	if f.attestation != "" && f.json == "" {
 		return errors.New("--attestation needs --json; it attests results.json")
+	}
+	if f.against != "" {
+		base, err := readResults(f.against)
+		switch {
+		case err != nil:
+			return fmt.Errorf("--against: %w", err)
+		case base.Shard != nil:
+			return fmt.Errorf("--against: %s is shard %d of %d; mcpconform report makes one result of the shards", f.against, base.Shard.Index, base.Shard.Of)
+		}
+		f.base = base
 	}
 	named := make(map[string]string)
 	for _, file := range f.files() {
@@ -124,11 +171,17 @@ func (f *reportFlags) write(run *result.Run, trace *wire.Trace) error {
 
 // writeTo is write with the console report elsewhere.
 func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Trace) error {
+	incomparable := f.compare(run)
 	failed := f.writeFiles(run, trace)
-	if f.quiet && run.Verdict == result.Incomplete {
-		fmt.Fprintln(os.Stderr, "mcpconform: the verdict on the "+run.Role+" is incomplete: "+reporters.Incomplete(run))
-	}
-	if !f.quiet {
+	if f.quiet {
+		text, err := reporters.VerdictLine(run)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(f.beside(console), text); err != nil {
+			failed = err
+		}
+	} else {
 		o := f.consoleOptions(console)
 		for _, file := range f.files() {
 			if path := *file.path; failed == nil && path != "" && path != "-" {
@@ -139,17 +192,34 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 			failed = err
 		}
 	}
+	if incomparable != nil {
+		return incomparable
+	}
 	return exit(run, failed)
+}
+
+// beside returns where lines for people go, which must not stand in a report on stdout.
+func (f *reportFlags) beside(console io.Writer) io.Writer {
+	for _, file := range f.files() {
+		if *file.path == "-" {
+			return os.Stderr
+		}
+	}
+	return console
 }
 
 // exit returns the exit code of a run whose reports failed to be written unless that is nil.
 func exit(run *result.Run, failed error) error {
+	verdict := run.Verdict
+	if run.Against != nil {
+		verdict = run.Against.Verdict(run)
+	}
 	switch {
 	case failed != nil:
 		return exitError(exitIncomplete)
-	case run.Verdict == result.NotConformant:
+	case verdict == result.NotConformant:
 		return exitError(exitNotConformant)
-	case run.Verdict == result.Incomplete:
+	case verdict == result.Incomplete:
 		return exitError(exitIncomplete)
 	}
 	return nil

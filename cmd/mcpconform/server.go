@@ -42,6 +42,7 @@ type serverFlags struct {
 
 func (f *serverFlags) register(cmd *cobra.Command) {
 	f.reports.register(cmd)
+	f.reports.registerAgainst(cmd)
 	f.config.register(cmd)
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
@@ -105,6 +106,9 @@ func (f *serverFlags) test(ctx context.Context, args []string) (serverRun, *resu
 		return o, nil, nil, err
 	}
 	if err := f.reports.check(); err != nil {
+		return o, nil, nil, err
+	}
+	if err := f.reports.checkBase(wire.Server, f.shard); err != nil {
 		return o, nil, nil, err
 	}
 	stop, err := f.target(ctx, &o, args)

@@ -83,6 +83,9 @@ type Run struct {
 	Uncalled []Uncalled `json:"uncalled,omitempty"`
 	// ExpectedFailures reports what became of each entry of the expected-failures file.
 	ExpectedFailures []ExpectedFailure `json:"expectedFailures,omitempty"`
+	// Against compares with an earlier run, if the user asked for that. It belongs to a
+	// report, not to the results.
+	Against *Comparison `json:"-"`
 }
 
 // Shard is a part of a run that was split by its checks or scenarios. The rules judge

@@ -1,0 +1,139 @@
+package reporters
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// change is one kind of difference from an earlier run.
+type change struct {
+	word, means string
+	ids         []string
+	style       style
+}
+
+// changes are the differences from the earlier run, what needs action first.
+func (v *view) changes() []change {
+	a := v.Against
+	if a == nil {
+		return nil
+	}
+	return []change{
+		{"New", "failures that the earlier results do not have", a.New, boldRed},
+		{"Stale", "entries of the expected-failures file that hold no longer", a.Stale, boldAmber},
+		{"Unsettled", "were judged then and are inconclusive now", a.Unsettled, boldAmber},
+		{"Mended", "failed then and do not now", a.Mended, green},
+		{"Added", "requirements that the catalogue did not have then", a.Added, dim},
+	}
+}
+
+// compared says in words what changed since the earlier run.
+func (v *view) compared() string {
+	var parts []string
+	for _, c := range v.changes() {
+		if n := len(c.ids); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(c.word)))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing changed"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// comparisonNotes are what a reader of a comparison must know beside the changes.
+func (v *view) comparisonNotes() []string {
+	a := v.Against
+	if a == nil {
+		return nil
+	}
+	var notes []string
+	if a.Base != v.Tool {
+		notes = append(notes, fmt.Sprintf("the earlier results are of %s %s", line(a.Base.Name, limitName), line(a.Base.Version, limitName)))
+	}
+	if a.Left > 0 {
+		notes = append(notes, fmt.Sprintf("%d %s not compared: only one of the runs judged %s", a.Left, plural(a.Left, "requirement was", "requirements were"), plural(a.Left, "it", "them")))
+	}
+	if n := len(a.Unjudged); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d %s not tried to the end in this run", n, plural(n, "requirement was", "requirements were")))
+	}
+	return notes
+}
+
+// isNew reports whether a failure is new since the earlier run, or whether there is
+// nothing to compare with.
+func (v *view) isNew(q *result.Requirement) bool {
+	if v.Against == nil {
+		return true
+	}
+	for _, id := range v.Against.New {
+		if id == q.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// comparison shows what changed since the earlier run.
+func (c *console) comparison() {
+	if c.Against == nil {
+		return
+	}
+	c.prose(c.paint("Against the earlier results: ", bold), 2, c.compared()+".", "")
+	for _, x := range c.changes() {
+		if len(x.ids) == 0 {
+			continue
+		}
+		ids := make([]string, len(x.ids))
+		for i, id := range x.ids {
+			ids[i] = line(id, limitName)
+		}
+		text := strings.Join(ids, ", ")
+		if x.style != boldRed {
+			text = c.listing(ids, briefRecall)
+		}
+		c.prose("  "+c.paint(fmt.Sprintf("%-10s ", x.word), x.style), 13, text+" ("+x.means+")", "")
+	}
+	for _, note := range c.comparisonNotes() {
+		c.prose("  "+c.paint("Note       ", dim), 13, note, "")
+	}
+	c.println("")
+}
+
+// mdComparison is the section of a Markdown document about the earlier run, or "".
+func (v *view) mdComparison() string {
+	if v.Against == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "**Against the earlier results**: %s.\n\n", mdText(v.compared()))
+	rows := 0
+	for _, x := range v.changes() {
+		if len(x.ids) == 0 {
+			continue
+		}
+		ids := make([]string, 0, limitListed+1)
+		for i, id := range x.ids {
+			if i == limitListed {
+				ids = append(ids, fmt.Sprintf("and %d more", len(x.ids)-i))
+				break
+			}
+			ids = append(ids, mdCode(line(id, limitName), false))
+		}
+		fmt.Fprintf(&b, "- %s (%s): %s\n", x.word, x.means, strings.Join(ids, ", "))
+		rows++
+	}
+	for _, note := range v.comparisonNotes() {
+		fmt.Fprintf(&b, "- %s\n", mdText(note))
+		rows++
+	}
+	if rows > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// limitListed bounds how many ids of one kind of change a document lists.
+const limitListed = 50
