@@ -545,7 +545,11 @@ func (c *console) briefly(lead, text string) {
 	}
 	c.prose(lead, 2, text+" -v says why.", "")
 	if groups := c.reasonsOf(result.NotProvoked); len(groups) > 0 {
-		c.println(clip(fmt.Sprintf("  %d of them: %s", len(groups[0].requirements), groups[0].reason), min(c.Width, maxProse)))
+		text := fmt.Sprintf("  %d of them: %s", len(groups[0].requirements), groups[0].reason)
+		if _, helps, ok := strings.Cut(groups[0].reason, "("+result.Helps); ok {
+			text = fmt.Sprintf("  What helps with %d of them: %s", len(groups[0].requirements), strings.TrimSuffix(helps, ")"))
+		}
+		c.println(clip(text, min(c.Width, maxProse)))
 	}
 	c.println("")
 }

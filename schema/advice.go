@@ -2,11 +2,8 @@ package schema
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 //go:embed 2025-06-18/advice.json
@@ -29,13 +26,7 @@ func (a Advice) covers(id string) bool {
 	return a.Requirement == id
 }
 
-var readAdvice = sync.OnceValues(func() ([]Advice, error) {
-	var list []Advice
-	if err := json.Unmarshal(adviceJSON, &list); err != nil {
-		return nil, fmt.Errorf("advice %s: %w", Version, err)
-	}
-	return list, nil
-})
+var readAdvice = embedded[Advice]("advice", adviceJSON)
 
 // AllAdvice returns the entries of advice.yaml in their order. The caller may change the slice.
 func AllAdvice() ([]Advice, error) {

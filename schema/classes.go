@@ -71,13 +71,7 @@ func (c Class) IDs() []string {
 	return ids
 }
 
-var readClasses = sync.OnceValues(func() ([]Class, error) {
-	var list []Class
-	if err := json.Unmarshal(classesJSON, &list); err != nil {
-		return nil, fmt.Errorf("conformance classes %s: %w", Version, err)
-	}
-	return list, nil
-})
+var readClasses = embedded[Class]("conformance classes", classesJSON)
 
 // Classes returns all versions of all classes, those of one class from the oldest to
 // the newest. The caller may change the slice, but not what the entries refer to.

@@ -2,8 +2,6 @@ package schema
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"sync"
 )
 
@@ -19,9 +17,9 @@ type Consequence struct {
 }
 
 var readConsequences = sync.OnceValues(func() (map[string][]string, error) {
-	var list []Consequence
-	if err := json.Unmarshal(consequencesJSON, &list); err != nil {
-		return nil, fmt.Errorf("consequences %s: %w", Version, err)
+	list, err := embedded[Consequence]("consequences", consequencesJSON)()
+	if err != nil {
+		return nil, err
 	}
 	brings := make(map[string][]string)
 	for _, c := range list {

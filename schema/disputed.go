@@ -2,11 +2,8 @@ package schema
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 //go:embed 2025-06-18/disputed.json
@@ -37,13 +34,7 @@ type Thread struct {
 	Says string `yaml:"says" json:"says"`
 }
 
-var readDisputes = sync.OnceValues(func() ([]Dispute, error) {
-	var list []Dispute
-	if err := json.Unmarshal(disputedJSON, &list); err != nil {
-		return nil, fmt.Errorf("disputes %s: %w", Version, err)
-	}
-	return list, nil
-})
+var readDisputes = embedded[Dispute]("disputes", disputedJSON)
 
 // Disputes returns all disputes in the order of disputed.yaml. The caller may change
 // the slice, but not what the entries refer to.

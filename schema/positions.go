@@ -2,10 +2,7 @@ package schema
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"slices"
-	"sync"
 )
 
 //go:embed 2025-06-18/positions.json
@@ -27,13 +24,7 @@ type Position struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-var readPositions = sync.OnceValues(func() ([]Position, error) {
-	var list []Position
-	if err := json.Unmarshal(positionsJSON, &list); err != nil {
-		return nil, fmt.Errorf("positions %s: %w", Version, err)
-	}
-	return list, nil
-})
+var readPositions = embedded[Position]("positions", positionsJSON)
 
 // Positions returns all positions in the order of positions.yaml. They are read
 // at the first call. The caller may change the slice, but not what the entries

@@ -2,11 +2,8 @@ package schema
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 )
 
 //go:embed 2025-06-18/sdks.json
@@ -34,13 +31,7 @@ type KnownFault struct {
 	Advice string `yaml:"advice" json:"advice"`
 }
 
-var readKnownFaults = sync.OnceValues(func() ([]KnownFault, error) {
-	var list []KnownFault
-	if err := json.Unmarshal(sdksJSON, &list); err != nil {
-		return nil, fmt.Errorf("faults of SDKs %s: %w", Version, err)
-	}
-	return list, nil
-})
+var readKnownFaults = embedded[KnownFault]("faults of SDKs", sdksJSON)
 
 // KnownFaults returns the entries of sdks.yaml in their order. The caller may change the
 // slice, but not what the entries refer to.

@@ -39,6 +39,9 @@ const (
 	NotRun      Unexercised = "not-run"      // what tries it was not run, or does not exist
 )
 
+// Helps precedes what a user can configure, in brackets at the end of a reason.
+const Helps = "configuration that helps: "
+
 // Overall verdict of a run.
 type Overall string
 

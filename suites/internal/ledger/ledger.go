@@ -246,7 +246,7 @@ func withHelp(reason string, q schema.Requirement) string {
 	if q.Config == "" {
 		return reason
 	}
-	return reason + " (configuration that helps: " + q.Config + ")"
+	return reason + " (" + result.Helps + q.Config + ")"
 }
 
 // undeclared says which capability a requirement depends on that the target
