@@ -303,6 +303,15 @@ func (v *view) junitBody(q *result.Requirement) string {
 	if len(q.Findings) == 0 && q.Reason != "" {
 		fmt.Fprintf(&b, "%s\n", line(q.Reason, limitMessage))
 	}
+	if advice := v.advice(q); advice != "" {
+		fmt.Fprintf(&b, "to do: %s\n", line(advice, limitMessage))
+	}
+	for _, k := range v.known(q, true) {
+		fmt.Fprintf(&b, "SDK: %s %s\n", line(k.words, limitMessage), k.thread)
+	}
+	if cause := v.reading.cause[q.ID]; cause != nil {
+		fmt.Fprintf(&b, "follows from %s\n", line(cause.ID, limitName))
+	}
 	for _, words := range dispute(q) {
 		fmt.Fprintf(&b, "disputed: %s\n", words)
 	}

@@ -98,7 +98,7 @@ func literal(text string, how int) string {
 
 // implementation is a clientInfo or serverInfo with capabilities.
 func implementation(member string) string {
-	return fmt.Sprintf(`"protocolVersion":"2025-06-18","capabilities":{"experimental":{%s:{}}},%q:{"name":%s,"title":%s,"version":%s}`,
+	return fmt.Sprintf(`"protocolVersion":"2025-06-18","capabilities":{"tools":{},"experimental":{%s:{}}},%q:{"name":%s,"title":%s,"version":%s}`,
 		literal(everything(), asLower), member, literal(everything(), asLower), literal(everything(), asUsual), literal(everything(), asUpper))
 }
 
@@ -116,6 +116,8 @@ func response(message []byte) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s}}`, m.ID, implementation("serverInfo"))
 	case "ping":
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+	case "tools/list": // a tool that must not be called, which reports name
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":%s,"inputSchema":{"type":"object"}}]}}`, m.ID, literal(everything(), asUpper))
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":%s,"data":{%s:%s}}}`,
 		m.ID, literal(everything(), asLower), literal(everything(), asUpper), literal(everything(), asUsual))
