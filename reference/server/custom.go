@@ -52,6 +52,9 @@ func (s *Server) ServeWebSocket(ctx context.Context, l net.Listener) error {
 	return err
 }
 
+// lastWrite is how long a client may take to read what was sent before its session ended.
+const lastWrite = 2 * time.Second
+
 // webSocket serves one client. Pages of other origins are refused.
 func (s *Server) webSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	frames := transport.NewFrames(s.options.MaxMessage)
@@ -63,6 +66,7 @@ func (s *Server) webSocket(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	frames.Use(socket)
 	var running sync.WaitGroup
+	running.Add(1) // for the reader
 	defer running.Wait()
 	l := &streamLink{
 		name: transport.NameCustom, in: transport.StreamWebSocket, out: transport.StreamWebSocket,
@@ -70,9 +74,14 @@ func (s *Server) webSocket(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	// The trace, if there is one, says why it ended.
 	_ = s.runStream(ctx, l, func(lines chan<- line, gone <-chan struct{}) {
+		defer running.Done()
 		defer close(lines)
 		running.Go(func() {
 			<-gone
+			// First what is on its way, unless the client does not read it.
+			patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+			defer cancel()
+			waitFor(patient, l.stopped)
 			frames.Close(context.WithoutCancel(ctx))
 		})
 		for {
