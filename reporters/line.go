@@ -54,13 +54,21 @@ func FleetLine(members []Member) string {
 
 // RunsLine is FleetLine for results that are shown side by side.
 func RunsLine(runs []*result.Run) (string, error) {
+	if _, err := newMatrix(runs); err != nil {
+		return "", err
+	}
+	return FleetLine(Members(runs)), nil
+}
+
+// Members returns runs that are shown side by side, with names that tell them apart.
+func Members(runs []*result.Run) []Member {
 	m, err := newMatrix(runs)
 	if err != nil {
-		return "", err
+		return nil
 	}
 	members := make([]Member, len(runs))
 	for i, run := range runs {
 		members[i] = Member{Name: m.runName(i), Run: run}
 	}
-	return FleetLine(members), nil
+	return members
 }

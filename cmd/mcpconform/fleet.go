@@ -203,12 +203,12 @@ func (f *serverFlags) summarise(members []*member) error {
 			redactor := newRedactor(m.flags.stdio.env, append(os.Args[1:], m.args...))
 			all[i].Err = errors.New(redactor.String(m.Err.Error()))
 			if f.reports.quiet {
-				fmt.Fprintf(os.Stderr, "mcpconform: %s: %s\n", m.Name, all[i].Reason())
+				fmt.Fprintf(guarded(os.Stderr), "mcpconform: %s: %s\n", m.Name, all[i].Reason())
 			}
 		}
 	}
 	if f.reports.quiet {
-		if _, err := fmt.Fprintln(f.reports.beside(os.Stdout), reporters.FleetLine(all)); err != nil {
+		if _, err := fmt.Fprintln(guarded(f.reports.beside(os.Stdout)), reporters.FleetLine(all)); err != nil {
 			return err
 		}
 	} else {
@@ -216,14 +216,17 @@ func (f *serverFlags) summarise(members []*member) error {
 			if m.Run == nil {
 				continue
 			}
-			if err := reporters.Console(os.Stdout, m.Run, f.reports.consoleOptions(os.Stdout)); err != nil {
+			if err := reporters.Console(guarded(os.Stdout), m.Run, f.reports.consoleOptions(os.Stdout)); err != nil {
 				return err
 			}
 			fmt.Println()
 		}
-		if err := reporters.Summary(os.Stdout, all, f.reports.consoleOptions(os.Stdout)); err != nil {
+		if err := reporters.Summary(guarded(os.Stdout), all, f.reports.consoleOptions(os.Stdout)); err != nil {
 			return err
 		}
+	}
+	if err := f.reports.tellGitHub(os.Stdout, all); err != nil {
+		return err
 	}
 	if code != exitConformant {
 		return exitError(code)

@@ -44,7 +44,7 @@ func main() {
 	case errors.As(err, &code):
 		os.Exit(int(code))
 	default:
-		fmt.Fprintln(os.Stderr, "mcpconform: "+newRedactor(nil, os.Args[1:]).String(err.Error()))
+		fmt.Fprintln(guarded(os.Stderr), "mcpconform: "+newRedactor(nil, os.Args[1:]).String(err.Error()))
 		os.Exit(exitUsage)
 	}
 }

@@ -55,7 +55,7 @@ of the record goes on; what was not recorded is not judged.`,
 		Example: `  mcpconform proxy --html report.html -- npx -y my-server
   mcpconform proxy --url https://mcp.example/mcp --listen 127.0.0.1:9000 --role client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), guarded(cmd.ErrOrStderr())
 			return f.run(cmd.Context(), args)
 		},
 	}

@@ -90,6 +90,9 @@ func (f *reportFlags) matrix(runs []*result.Run) error {
 	if err := f.writeMatrix(runs); err != nil {
 		return err
 	}
+	if err := f.tellGitHub(os.Stdout, reporters.Members(runs)); err != nil {
+		return err
+	}
 	worst := exitConformant
 	for _, run := range runs {
 		var code exitError
@@ -115,10 +118,10 @@ func (f *reportFlags) writeMatrix(runs []*result.Run) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(f.beside(os.Stdout), text)
+		_, err = fmt.Fprintln(guarded(f.beside(os.Stdout)), text)
 		return err
 	case f.markdown != "":
 		return nil
 	}
-	return reporters.MatrixConsole(os.Stdout, runs, f.consoleOptions(os.Stdout))
+	return reporters.MatrixConsole(guarded(os.Stdout), runs, f.consoleOptions(os.Stdout))
 }

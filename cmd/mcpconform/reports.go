@@ -23,7 +23,7 @@ import (
 // reportFlags say which reports are written.
 type reportFlags struct {
 	junit, json, markdown, html, attestation, badge, trace string
-	verbose, quiet                                         bool
+	verbose, quiet, github                                 bool
 	against                                                string      // path of earlier results
 	base                                                   *result.Run // what is there, once check has read it
 }
@@ -53,6 +53,7 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 		flags.StringVar(file.path, file.flag, "", file.usage)
 	}
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every requirement on the console")
+	flags.BoolVar(&f.github, "github", onGitHub(), "write annotations and a step summary for GitHub Actions; on by itself there")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print one line, the verdict, and errors")
 }
 
@@ -95,7 +96,7 @@ func (f *reportFlags) progress() *reporters.Progress {
 	if f.quiet {
 		mode = reporters.ProgressQuiet
 	}
-	return reporters.NewProgress(os.Stderr, reporters.ProgressOptions{
+	return reporters.NewProgress(guarded(os.Stderr), reporters.ProgressOptions{
 		Mode: mode, Color: reporters.ColorEnabled(os.Stderr, os.Getenv),
 	})
 }
@@ -178,7 +179,7 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(f.beside(console), text); err != nil {
+		if _, err := fmt.Fprintln(guarded(f.beside(console)), text); err != nil {
 			failed = err
 		}
 	} else {
@@ -188,9 +189,13 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 				o.Files = append(o.Files, reporters.File{Kind: file.name, Path: path})
 			}
 		}
-		if err := reporters.Console(console, run, o); err != nil {
+		if err := reporters.Console(guarded(console), run, o); err != nil {
 			failed = err
 		}
+	}
+	if err := f.tellGitHub(console, []reporters.Member{{Run: run}}); err != nil {
+		failed = err
+		fmt.Fprintln(guarded(os.Stderr), "mcpconform: "+err.Error())
 	}
 	if incomparable != nil {
 		return incomparable
@@ -251,7 +256,7 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 		}
 		if err := writeFile(r.path, r.render); err != nil {
 			failed = err
-			fmt.Fprintln(os.Stderr, "mcpconform: "+err.Error())
+			fmt.Fprintln(guarded(os.Stderr), "mcpconform: "+err.Error())
 		}
 	}
 	return failed
@@ -277,7 +282,7 @@ func writeBadge(w io.Writer, path string, b reporters.BadgeText) error {
 // as a pipe, is written to as it comes.
 func writeFile(path string, render func(io.Writer) error) error {
 	if path == "-" {
-		return render(os.Stdout)
+		return render(guarded(os.Stdout))
 	}
 	kept := os.FileMode(0) // of a file that is there
 	switch info, err := os.Stat(path); {
