@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // axeCore returns the rules of accessibility that fixtures/targets/axe pins, or skips
@@ -219,7 +221,9 @@ func (b *browser) press(key string, code int) {
 func pageFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(render(t, HTML, sampleRun())), 0o644); err != nil {
+	run := sampleRun()
+	run.Against = &result.Comparison{New: []string{"stdio.stdout.only-messages"}, Mended: []string{"tools.list.answered"}}
+	if err := os.WriteFile(path, []byte(render(t, HTML, run)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -297,6 +301,9 @@ func TestHTMLInABrowser(t *testing.T) {
 		document.querySelector('button[type=reset]').click();
 	}).then(() => 0)`)
 	b.want(fmt.Sprintf(`location.hash === '' && document.getElementById('shown').value === '%[1]d of %[1]d shown'`, all))
+
+	b.open(page, "#change=mended")
+	b.want(shown + ` === 'tools.list.answered'`)
 
 	// What the address says need not make sense.
 	for _, hash := range []string{"#verdict=nonsense", "#%E0%A4%A", "#constructor", "#=&=", "#text=<img>"} {

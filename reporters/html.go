@@ -61,6 +61,9 @@ type htmlPage struct {
 	Harness                                     []htmlFinding
 	Notes, Uncalled                             []string
 	UncalledHelp                                string
+	Compared                                    string // with an earlier run; "" without one
+	Changes                                     []htmlChange
+	ComparisonNotes                             []string
 	Unexercised                                 []htmlReasons
 	Unobservable                                htmlFold
 }
@@ -87,6 +90,12 @@ type htmlSection struct {
 	Name, Summary string
 	Rows          []htmlRow
 	Folds         []htmlFold
+}
+
+// htmlChange is one kind of difference from an earlier run.
+type htmlChange struct {
+	Word, Means, Value string
+	Requirements       []htmlLink
 }
 
 // htmlReasons are the reasons of one kind why requirements are inconclusive.
@@ -116,6 +125,8 @@ type htmlRow struct {
 	// Cause is what broke the requirement too, and Brought what was broken with it.
 	Cause   *htmlLink
 	Brought []htmlLink
+	// Change is what kind of difference from an earlier run the requirement shows, if any.
+	Change string
 }
 
 // htmlDispute says who contests the findings of a requirement.
@@ -206,12 +217,14 @@ func (v *view) html() *htmlPage {
 	}
 	place, rows := v.anchors(), make(map[*result.Requirement]htmlRow)
 	few := v.counts[outFail]+v.counts[outError] <= mostOpen
+	changed := v.htmlChanges(p, place)
 	for _, page := range v.pages {
 		s := htmlSection{Name: line(page.name, limitName)}
 		by := make(map[outcome][]htmlRow)
 		for _, q := range page.requirements {
 			o := v.outcome(q)
 			row := v.htmlRow(q, place)
+			row.Change = changed[q.ID]
 			row.Open = few && (o == outFail || o == outError)
 			by[o] = append(by[o], row)
 			rows[q] = row
@@ -296,6 +309,39 @@ func (v *view) anchors() anchors {
 		ids[q] = id
 	}
 	return ids
+}
+
+// htmlChanges adds what changed since the earlier run to the page, and returns the kind of
+// the change by the id of the requirement.
+func (v *view) htmlChanges(p *htmlPage, place anchors) map[string]string {
+	if v.Against == nil {
+		return nil
+	}
+	byID := make(map[string]*result.Requirement, len(v.Requirements))
+	for i := range v.Requirements {
+		byID[v.Requirements[i].ID] = &v.Requirements[i]
+	}
+	p.Compared, p.ComparisonNotes = v.compared(), v.comparisonNotes()
+	changed := make(map[string]string)
+	for _, c := range v.changes() {
+		if len(c.ids) == 0 {
+			continue
+		}
+		h := htmlChange{Word: c.word, Means: c.means, Value: strings.ToLower(c.word)}
+		for _, id := range c.ids {
+			q := byID[id]
+			if q == nil {
+				h.Requirements = append(h.Requirements, htmlLink{ID: line(id, limitName)})
+				continue
+			}
+			h.Requirements = append(h.Requirements, v.htmlLink(q, place))
+			if changed[id] == "" {
+				changed[id] = h.Value
+			}
+		}
+		p.Changes = append(p.Changes, h)
+	}
+	return changed
 }
 
 func (v *view) htmlLink(q *result.Requirement, place anchors) htmlLink {

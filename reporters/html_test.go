@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -257,5 +258,34 @@ func TestSplitJSON(t *testing.T) {
 		if body != test.body || head+body != test.in {
 			t.Errorf("%q: head %q, body %q, want body %q", test.in, head, body, test.body)
 		}
+	}
+}
+
+// What changed since an earlier run is linked, and marked where it stands.
+func TestHTMLComparison(t *testing.T) {
+	run := sampleRun()
+	run.Against = &result.Comparison{New: []string{"stdio.stdout.only-messages"}, Mended: []string{"tools.list.answered"}, Stale: []string{"tools.gone"}}
+	text := render(t, HTML, run)
+	checkHTML(t, text)
+	marked := make(map[string]string)
+	for _, n := range parseHTML(t, text) {
+		if change := attribute(n, "data-change"); change != "" {
+			for at := range n.Descendants() {
+				if id := attribute(at, "id"); id != "" {
+					marked[id] = change
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"stdio.stdout.only-messages": "new", "tools.list.answered": "mended"}, marked); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, want := range []string{`<h2 id="changes">`, `<option value="mended">mended (1)</option>`, `<code>tools.gone</code></p>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	if strings.Contains(render(t, HTML, sampleRun()), "data-change") {
+		t.Error("a run that was compared with nothing shows changes")
 	}
 }

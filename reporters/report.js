@@ -5,7 +5,7 @@
   const shown = document.getElementById('shown');
   const said = document.getElementById('said');
   const title = document.title;
-  const fields = ['verdict', 'level', 'page', 'text'];
+  const fields = ['verdict', 'level', 'page', 'change', 'text'].filter((field) => form[field]);
   const sections = Array.from(document.querySelectorAll('section[data-page]'), (element) => ({
     element,
     folds: Array.from(element.querySelectorAll('.fold'), (fold) => ({ element: fold, label: fold.firstElementChild, all: fold.firstElementChild.textContent })),
@@ -39,8 +39,7 @@
       const counts = new Map();
       let left = 0;
       for (const row of section.rows) {
-        const { verdict, level } = row.element.dataset;
-        let matches = there && (!form.verdict.value || verdict === form.verdict.value) && (!form.level.value || level === form.level.value);
+        let matches = there && ['verdict', 'level', 'change'].every((field) => !form[field]?.value || row.element.dataset[field] === form[field].value);
         if (matches && words.length > 0) {
           row.text ??= row.element.textContent.toLowerCase();
           matches = words.every((word) => row.text.includes(word));
