@@ -40,12 +40,10 @@ func TestCertify(t *testing.T) {
 	}{
 		{"conformant", nil, exitConformant, "conformant to server/stdio/core, version 1: 160 passed"},
 		{"recommendation broken", []string{"--class", "extended", "--", program, "mock", "--fault", "tools.unknown-code-method"}, exitNotConformant, "not-conformant to server/stdio/extended, version 1: 1 warned"},
+		{"started for the run", []string{"--start", "'" + program + "' reference server --http 127.0.0.1:{port}", "--url", "http://127.0.0.1:{port}/mcp"}, exitConformant, "conformant to server/http/core, version 1"},
 		{"not there", []string{"--", "./no-such-program"}, exitIncomplete, "incomplete to server/stdio/core, version 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.name == "recommendation broken" {
-				t.Setenv(asCommand, "1") // so that the target is mcpconform too
-			}
 			out, code := invoke(t, nil, append([]string{"certify", "server", "--out", file, "--attestation", statement}, tt.args...)...)
 			if code != tt.code || !strings.Contains(out, tt.says) {
 				t.Errorf("certify: exit code %d, want %d, and %q:\n%s", code, tt.code, tt.says, out)

@@ -329,17 +329,21 @@ func (k *rechecker) target() {
 // some time, and so does a target that is waited for in vain.
 const quiet = 900
 
-// times compares the duration of the run with its events.
+// times compares the duration of the run with its events. What was started for the run may
+// end after it.
 func (k *rechecker) times() {
-	last := 0.0
+	last, message := 0.0, 0.0
 	for _, log := range k.Evidence.Logs {
 		for _, e := range log.Events() {
 			last = math.Max(last, e.At.Seconds())
+			if e.Kind == wire.KindMessage {
+				message = math.Max(message, e.At.Seconds())
+			}
 		}
 	}
 	switch s := k.run.Seconds; {
-	case s < last:
-		k.say("", "the run is said to have taken %.3f s, and its last event is at %.3f s", s, last)
+	case s < message:
+		k.say("", "the run is said to have taken %.3f s, and its last message is at %.3f s", s, message)
 	case s > last+quiet:
 		k.say("", "the run is said to have taken %.3f s, and nothing happened after %.3f s", s, last)
 	}
