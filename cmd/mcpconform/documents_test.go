@@ -11,9 +11,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the documents that show it")
@@ -28,6 +32,7 @@ var documents = []struct {
 	// needs says what it takes besides mcpconform and a shell; fixtures/targets pins it.
 	needs string
 }{
+	{name: "troubleshooting.md"},
 	{name: "tutorial-typescript.md", needs: "the TypeScript SDK"},
 	{name: "tutorial-python.md", needs: "the Python SDK"},
 	{name: "tutorial-go.md", needs: "the Go SDK"},
@@ -388,6 +393,34 @@ func (r *documentReader) stop() {
 		stop()
 	}
 	r.serving = nil
+}
+
+// The glossary has every verdict, level and basis.
+func TestGlossary(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "glossary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var terms []string
+	for _, v := range []result.Verdict{result.Pass, result.Skip, result.Inconclusive, result.Warn, result.Fail, result.Error} {
+		terms = append(terms, string(v))
+	}
+	for _, v := range []result.Overall{result.Conformant, result.NotConformant, result.Incomplete} {
+		terms = append(terms, strings.ReplaceAll(string(v), "-", " "))
+	}
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range catalogue {
+		terms = append(terms, string(r.Level), string(r.Basis))
+	}
+	slices.Sort(terms)
+	for _, term := range slices.Compact(terms) {
+		if !strings.Contains(string(text), "**"+term+"**") {
+			t.Errorf("the glossary does not have %q", term)
+		}
+	}
 }
 
 func TestDiffers(t *testing.T) {
