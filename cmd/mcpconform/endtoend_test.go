@@ -60,9 +60,9 @@ func conductAs(t *testing.T, command string, env []string, stdin string, args ..
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json", "badge.svg"}
+	reports := []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json", "badge.svg", "results.sarif"}
 	all := []string{command}
-	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation", "--badge"} {
+	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation", "--badge", "--sarif"} {
 		all = append(all, flag, filepath.Join(dir, reports[i]))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for a run that hangs

@@ -22,10 +22,10 @@ import (
 
 // reportFlags say which reports are written.
 type reportFlags struct {
-	junit, json, markdown, html, attestation, badge, trace string
-	verbose, quiet, github                                 bool
-	against                                                string      // path of earlier results
-	base                                                   *result.Run // what is there, once check has read it
+	junit, sarif, json, markdown, html, attestation, badge, trace string
+	verbose, quiet, github                                        bool
+	against                                                       string      // path of earlier results
+	base                                                          *result.Run // what is there, once check has read it
 }
 
 // reportFile is a file that a flag names; "" writes none.
@@ -38,6 +38,7 @@ type reportFile struct {
 func (f *reportFlags) files() []reportFile {
 	return []reportFile{
 		{"junit", "JUnit report", "write a JUnit report to `FILE`", &f.junit},
+		{"sarif", "SARIF log", "write a SARIF 2.1.0 log for code scanning to `FILE`", &f.sarif},
 		{"json", "Results", "write results.json to `FILE`", &f.json},
 		{"markdown", "Checklist", "write the checklist as Markdown to `FILE`", &f.markdown},
 		{"html", "HTML report", "write the report as an HTML page to `FILE`", &f.html},
@@ -241,6 +242,9 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 		{f.json, func(w io.Writer) error { return reporters.JSON(io.MultiWriter(w, digest), run) }},
 		{f.attestation, func(w io.Writer) error { return attest(w, run, digest.Sum(nil)) }},
 		{f.junit, func(w io.Writer) error { return reporters.JUnit(w, run, reporters.JUnitOptions{}) }},
+		{f.sarif, func(w io.Writer) error {
+			return reporters.SARIF(w, run, reporters.SARIFOptions{Location: sarifLocation(run)})
+		}},
 		{f.markdown, func(w io.Writer) error { return reporters.Checklist(w, run) }},
 		{f.html, func(w io.Writer) error { return reporters.HTML(w, run) }},
 		{f.badge, func(w io.Writer) error {
@@ -260,6 +264,18 @@ func (f *reportFlags) writeFiles(run *result.Run, trace *wire.Trace) (failed err
 		}
 	}
 	return failed
+}
+
+// sarifLocation returns the file at which code scanning shows the results: the configuration
+// in the current folder, or else the first word of the command that names a file below it.
+func sarifLocation(run *result.Run) string {
+	for _, path := range append([]string{reporters.DefaultLocation}, run.Target.Command...) {
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().IsRegular() && filepath.IsLocal(path) {
+			return filepath.ToSlash(filepath.Clean(path))
+		}
+	}
+	return ""
 }
 
 // attest writes a statement about a run, whose results.json has the digest.

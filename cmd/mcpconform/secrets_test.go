@@ -270,14 +270,15 @@ func (o outcome) wantHidden(t *testing.T, redactedIn ...string) {
 	o.wantWithout(t, hidden...)
 	for _, name := range redactedIn {
 		// A recording does not name its target.
-		if !strings.Contains(o.files[name], transport.Redacted) && !(name == "statement.json" && strings.Contains(o.files[name], `"target": {}`)) {
+		unnamed := (name == "statement.json" || name == "results.sarif") && strings.Contains(o.files["statement.json"], `"target": {}`)
+		if !strings.Contains(o.files[name], transport.Redacted) && !unnamed {
 			t.Errorf("%s does not show that something was taken out:\n%.2000s", name, o.files[name])
 		}
 	}
 }
 
 // everyReport are the files in which a target that repeats secrets shows.
-var everyReport = []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json"}
+var everyReport = []string{"results.json", "junit.xml", "checklist.md", "report.html", "trace.jsonl", "statement.json", "results.sarif"}
 
 // TestNoSecretIsShown has a peer that repeats all secrets in all that it says, and
 // looks for them in whatever the command writes.
@@ -314,7 +315,9 @@ func TestNoSecretIsShown(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			o := conductAs(t, tt.command, secretEnvironment, tt.stdin, tt.args...)
+			summary := filepath.Join(t.TempDir(), "summary.md")
+			env := append(slices.Clone(secretEnvironment), "GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+summary)
+			o := conductAs(t, tt.command, env, tt.stdin, tt.args...)
 			if o.code == exitUsage {
 				t.Fatalf("%s", o.files["stderr"])
 			}
@@ -323,6 +326,11 @@ func TestNoSecretIsShown(t *testing.T) {
 				_, o.files["stderr"], _ = strings.Cut(o.files["stderr"], "mcpconform")
 				delete(o.files, "stdout")
 			}
+			text, err := os.ReadFile(summary)
+			if err != nil || !strings.Contains(o.files["stdout"]+o.files["stderr"], "::notice title=") {
+				t.Errorf("nothing is written for GitHub Actions: %v", err)
+			}
+			o.files["summary.md"] = string(text)
 			in := everyReport
 			if tt.silent {
 				in = []string{"results.json"}
@@ -346,7 +354,7 @@ func TestProxyShowsNoSecret(t *testing.T) {
 	cmd.SetErr(stderr)
 	args := []string{"proxy", "--role", "client", "--url", url, "--transport", "http"}
 	o := outcome{files: make(map[string]string)}
-	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation"} {
+	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation", "--sarif"} {
 		args = append(args, flag, filepath.Join(dir, everyReport[i]))
 	}
 	cmd.SetArgs(append(args, flags...))
@@ -395,7 +403,7 @@ func TestServeShowsNoSecret(t *testing.T) {
 	cmd := newRoot()
 	cmd.SetErr(stderr)
 	args := []string{"client", "--serve", "--quiet", "--scenario", "exchange/requests", "--servers", filepath.Join(dir, "servers.json")}
-	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation"} {
+	for i, flag := range []string{"--json", "--junit", "--markdown", "--html", "--trace", "--attestation", "--sarif"} {
 		args = append(args, flag, filepath.Join(dir, everyReport[i]))
 	}
 	cmd.SetArgs(args)
