@@ -171,20 +171,33 @@ func (f *limitFlags) settings(of map[string]any) map[string]any {
 	return of
 }
 
-// write writes the reports and the bundle, and says what it certifies. The exit code is
+// write writes the bundle and the reports, and says what is certified. The exit code is
 // that of the verdict on the class.
 func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run, trace *wire.Trace, redactor *transport.Redactor, settings map[string]any) error {
+	configuration, err := configuration(run, redactor, settings)
+	if err != nil {
+		return err
+	}
+	// The reports may add what is not of the run.
+	manifest, failed := f.writeBundle(run, trace, configuration)
 	var code exitError
 	if err := reports.write(run, trace); err != nil && !errors.As(err, &code) {
 		return err
 	}
+	if failed != nil {
+		return failed
+	}
+	if !reports.quiet {
+		fmt.Fprintf(guarded(reports.beside(w)), "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict, manifest.Class.ID, manifest.Class.Version, manifest.Counts)
+	}
+	return exitCode(manifest.Verdict)
+}
+
+// writeBundle writes the bundle and what is about it.
+func (f *certifyFlags) writeBundle(run *result.Run, trace *wire.Trace, configuration bundle.Configuration) (bundle.Manifest, error) {
 	class, ok := schema.FindClass(schema.ClassID(run.Role, run.Transport, f.extent), 0)
 	if !ok {
-		return fmt.Errorf("there is no conformance class of a %s over %q", run.Role, run.Transport)
-	}
-	configuration, err := configuration(run, redactor, settings)
-	if err != nil {
-		return err
+		return bundle.Manifest{}, fmt.Errorf("there is no conformance class of a %s over %q", run.Role, run.Transport)
 	}
 	var packed bytes.Buffer
 	manifest, err := bundle.Write(&packed, bundle.Contents{
@@ -192,37 +205,37 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 		Platform: bundle.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version()},
 	})
 	if err != nil {
-		return err
+		return manifest, err
 	}
 	// What nobody would accept is worth no file.
 	if v := bundle.Verify(bytes.NewReader(packed.Bytes()), int64(packed.Len()), time.Now()); !v.Accepted() {
-		fmt.Fprintln(os.Stderr, "mcpconform: no bundle was written, because mcpconform verify would refuse it:")
-		_ = bundle.Refusals(os.Stderr, v)
-		return exitError(exitIncomplete)
+		stderr := guarded(os.Stderr)
+		fmt.Fprintln(stderr, "mcpconform: no bundle was written, because mcpconform verify would refuse it:")
+		_ = bundle.Refusals(stderr, v)
+		return manifest, exitError(exitIncomplete)
 	}
-	if err := writeFile(f.out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err }); err != nil {
-		return err
+	badge, err := bundle.Badge(run, manifest)
+	if err != nil {
+		return manifest, err
 	}
-	if f.attestation != "" {
-		if err := writeFile(f.attestation, func(w io.Writer) error {
+	for _, file := range []struct {
+		path   string
+		render func(io.Writer) error
+	}{
+		{f.out, func(w io.Writer) error { _, err := w.Write(packed.Bytes()); return err }},
+		{f.attestation, func(w io.Writer) error {
 			return bundle.Attest(w, run, manifest, filepath.Base(f.out), packed.Bytes())
-		}); err != nil {
-			return err
+		}},
+		{f.badge, func(w io.Writer) error { return writeBadge(w, f.badge, badge) }},
+	} {
+		if file.path == "" {
+			continue
+		}
+		if err := writeFile(file.path, file.render); err != nil {
+			return manifest, err
 		}
 	}
-	if f.badge != "" {
-		b, err := bundle.Badge(run, manifest)
-		if err != nil {
-			return err
-		}
-		if err := writeFile(f.badge, func(w io.Writer) error { return writeBadge(w, f.badge, b) }); err != nil {
-			return err
-		}
-	}
-	if !reports.quiet {
-		fmt.Fprintf(w, "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict, class.ID, class.Version, manifest.Counts)
-	}
-	return exitCode(manifest.Verdict)
+	return manifest, nil
 }
 
 // configuration returns what the run was made with, without secrets.

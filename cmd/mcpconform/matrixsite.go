@@ -33,7 +33,7 @@ bundle is verified; one that is refused is left out, and the exit code is 1.`,
 			if out == "" {
 				return errors.New("--out is missing; it names the folder of the site")
 			}
-			say := discreet{cmd.ErrOrStderr(), newRedactor(nil, nil)}
+			say := discreet{guarded(cmd.ErrOrStderr()), newRedactor(nil, nil)}
 			runs, refused, err := readRuns(args[0], say)
 			if err != nil {
 				return err

@@ -28,7 +28,7 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 			if err != nil {
 				return err
 			}
-			if err := bundle.Describe(discreet{cmd.OutOrStdout(), newRedactor(nil, nil)}, v, version()); err != nil {
+			if err := bundle.Describe(discreet{guarded(cmd.OutOrStdout()), newRedactor(nil, nil)}, v, version()); err != nil {
 				return err
 			}
 			switch {
