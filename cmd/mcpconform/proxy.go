@@ -55,7 +55,7 @@ of the record goes on; what was not recorded is not judged.`,
 		Example: `  mcpconform proxy --html report.html -- npx -y my-server
   mcpconform proxy --url https://mcp.example/mcp --listen 127.0.0.1:9000 --role client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), guarded(cmd.ErrOrStderr())
+			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return f.run(cmd.Context(), args)
 		},
 	}
@@ -110,7 +110,7 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil {
-		fmt.Fprintln(f.stderr, "mcpconform: "+o.Redactor.String(err.Error()))
+		fmt.Fprintln(guarded(f.stderr), "mcpconform: "+o.Redactor.String(err.Error()))
 	}
 	return f.judge(context.WithoutCancel(ctx), parties, o)
 }
@@ -126,7 +126,7 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	// report to write.
 	signal.Ignore(syscall.SIGPIPE)
 	d := &transport.Stdio{Launcher: command}
-	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, f.stderr)
+	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, guarded(f.stderr))
 }
 
 // relayedTrace returns the trace of sessions that may last for days: its limits
@@ -166,7 +166,7 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	server := &http.Server{Handler: relay, ReadHeaderTimeout: 30 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	fmt.Fprintln(f.stderr, "mcpconform: "+invitation(relay.URL(l.Addr().String()), e.Redactor))
+	fmt.Fprintln(guarded(f.stderr), "mcpconform: "+invitation(relay.URL(l.Addr().String()), e.Redactor))
 	select {
 	case <-ctx.Done():
 		// First the connections: a client that stalls would hold up the relay.
