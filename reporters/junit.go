@@ -126,7 +126,8 @@ func xmlText(s string) string {
 // say: "run" has an error if the run is incomplete, and "expected-failures" a
 // failure for each stale entry, so that CI does not read such a run as good.
 //
-// The file is valid against the schemas that Jenkins's xUnit plugin uses. A
+// The file is valid against the schemas that Jenkins's xUnit plugin uses; Ant's has neither the
+// attributes of the root nor system-out in a test case, which CI systems show. A
 // requirement has no duration of its own: only the root's time is measured.
 func JUnit(w io.Writer, run *result.Run, opts JUnitOptions) error {
 	v, err := newView(run)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -211,6 +212,86 @@ func TestJUnitSchema(t *testing.T) {
 	}
 	if valid(strings.Replace(render(t, junit, sampleRun()), `hostname="localhost"`, "", 1)) == nil {
 		t.Error("the schema accepts a suite without hostname")
+	}
+}
+
+// TestJUnitForm: what the schema of Jenkins's xUnit plugin (junit-10.xsd) and that of Ant
+// (JUnit.xsd of Windy Road) demand of elements and attributes, without xmllint. Ant's has two things
+// less, which the reporter writes all the same, as Jenkins, GitLab and others show them:
+// attributes of testsuites, and system-out in a testcase.
+func TestJUnitForm(t *testing.T) {
+	type form struct{ attributes, children string } // "!" is required, "*" is repeated, all in this order
+	forms := map[string]form{
+		"testsuites": {"name! tests! failures! errors! time!", "testsuite*"},
+		"testsuite": {
+			"name! id! package! tests! failures! errors! skipped! time! timestamp! hostname!",
+			"properties! testcase* system-out! system-err!",
+		},
+		"properties": {"", "property*"},
+		"property":   {"name! value!", ""},
+		"testcase":   {"name! classname! time!", "skipped error failure system-out"},
+		"skipped":    {"message!", ""},
+		"error":      {"message! type!", ""},
+		"failure":    {"message! type!", ""},
+		"system-out": {}, "system-err": {},
+	}
+	values := map[string]*regexp.Regexp{
+		"time": regexp.MustCompile(`^[0-9]+\.[0-9]{3}$`), "timestamp": regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`),
+		"name": regexp.MustCompile(`^\S+( \S+)*$`), "classname": regexp.MustCompile(`^\S+( \S+)*$`), "package": regexp.MustCompile(`^\S+( \S+)*$`),
+		"hostname": regexp.MustCompile(`^\S+( \S+)*$`), "type": regexp.MustCompile(`^\S+( \S+)*$`),
+		"tests": regexp.MustCompile(`^\d+$`), "failures": regexp.MustCompile(`^\d+$`), "errors": regexp.MustCompile(`^\d+$`), "skipped": regexp.MustCompile(`^\d+$`),
+	}
+	var check func(n *node, at string)
+	check = func(n *node, at string) {
+		f, ok := forms[n.XMLName.Local]
+		if !ok {
+			t.Fatalf("%s: unknown element", at)
+		}
+		given := make(map[string]bool)
+		for _, a := range n.Attrs {
+			given[a.Name.Local] = true
+			if !strings.Contains(" "+f.attributes, " "+a.Name.Local+"!") {
+				t.Errorf("%s: attribute %s", at, a.Name.Local)
+			}
+			if r := values[a.Name.Local]; r != nil && !r.MatchString(a.Value) {
+				t.Errorf("%s: %s is %q", at, a.Name.Local, a.Value)
+			}
+		}
+		for name := range strings.FieldsSeq(f.attributes) {
+			if !given[strings.TrimSuffix(name, "!")] {
+				t.Errorf("%s: %s is missing", at, name)
+			}
+		}
+		i := 0
+		for word := range strings.FieldsSeq(f.children) {
+			name := strings.TrimRight(word, "!*")
+			from := i
+			for i < len(n.Nodes) && n.Nodes[i].XMLName.Local == name && (i == from || strings.HasSuffix(word, "*")) {
+				check(&n.Nodes[i], at+"/"+name)
+				i++
+			}
+			if i == from && strings.HasSuffix(word, "!") {
+				t.Errorf("%s: %s is missing", at, name)
+			}
+		}
+		if i < len(n.Nodes) {
+			t.Errorf("%s: %s is out of place", at, n.Nodes[i].XMLName.Local)
+		}
+	}
+	wild, blank, compared := sampleRun(), sampleRun(), sampleRun()
+	plantAll(wild, hostile)
+	plantAll(blank, "")
+	compared.Against = &result.Comparison{New: []string{"a"}, Mended: []string{hostile}}
+	for name, run := range map[string]*result.Run{
+		"sample": sampleRun(), "hostile": wild, "blank": blank, "compared": compared, "empty": {Verdict: result.Incomplete},
+	} {
+		root := parseXML(t, render(t, junit, run))
+		check(root, name)
+		for i, s := range root.all("testsuite") {
+			if s.attr("id") != strconv.Itoa(i) {
+				t.Errorf("%s: suite %d has the id %s", name, i, s.attr("id"))
+			}
+		}
 	}
 }
 
