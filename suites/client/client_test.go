@@ -139,6 +139,37 @@ func TestJointsHideNothing(t *testing.T) {
 	}
 }
 
+// TestJointGoesOnWithoutCulprit: where one scenario of a joint stops the client, the others are
+// played together once more, and only that one alone.
+func TestJointGoesOnWithoutCulprit(t *testing.T) {
+	const culprit = "http/sse-answers"
+	fault, ok := mockclient.Find("http.stream-type-death")
+	if !ok {
+		t.Fatal("the fault is gone")
+	}
+	var mu sync.Mutex
+	launched := make(map[string]int)
+	run := conducted(t, suites.ClientScenarios{Scenarios: client.Together(culprit), Launch: func(p client.Endpoint) (transport.Process, error) {
+		mu.Lock()
+		launched[p.Scenario]++
+		mu.Unlock()
+		return inProcess(func(ctx context.Context, p client.Endpoint) error {
+			c := reference.Standalone{URL: p.URL, Dial: p.Dial, Timeout: answerTime, UserActions: p.UserActions}
+			fault.Apply(&c)
+			return c.Run(ctx)
+		})(p)
+	}}, suites.Options{Timeout: 20 * time.Second})
+	if found := verdicts(run); found[fault.Requirement] == "" {
+		t.Errorf("the fault is not found: %v", found)
+	}
+	for _, name := range append(client.Together(culprit), "together/pages", "together/pages/rest") {
+		played := launched[name] > 0
+		if want := name == culprit || strings.HasPrefix(name, "together/"); played != want {
+			t.Errorf("the client was launched %d times for %s", launched[name], name)
+		}
+	}
+}
+
 func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)

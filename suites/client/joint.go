@@ -74,6 +74,7 @@ type jointRun struct {
 	t       *T
 	members []*T
 	through bool          // the client came through all of them
+	rest    *jointRun     // of those members that have not kept the client from coming through, if it was tried
 	done    chan struct{} // closed when that is known
 }
 
@@ -82,44 +83,74 @@ type jointRun struct {
 func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 	runs := make(map[int]*jointRun)
 	for _, j := range joints {
-		var members []int
+		var members []*Scenario
+		var at []int
 		for i, s := range scenarios {
 			if slices.Contains(j.scenarios, s.Name) {
-				members = append(members, i)
+				members, at = append(members, s), append(at, i)
 			}
 		}
 		if len(members) < 2 {
 			continue
 		}
-		together := &Scenario{Name: j.title(), Official: scenarios[members[0]].Official}
-		run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes, joint: true}, done: make(chan struct{})}
-		var parts []func(*ScenarioRun) server.Options
-		var setups []func() *AuthorizationSetup
-		for _, i := range members {
-			parts = append(parts, scenarios[i].Options)
-			together.Long = together.Long || scenarios[i].Long
-			together.Faults = append(together.Faults, scenarios[i].Faults...)
-			together.UserActions = strings.TrimSpace(together.UserActions + " " + scenarios[i].UserActions)
-			if scenarios[i].Authorization != nil {
-				setups = append(setups, scenarios[i].Authorization)
-			}
-			run.members = append(run.members, &T{Scenario: scenarios[i], Transport: e.Transport, Authorizes: e.Authorizes})
+		run := e.jointRun(j.title(), members)
+		for _, i := range at {
 			runs[i] = run
-		}
-		together.Options = func(run *ScenarioRun) server.Options {
-			var all server.Options
-			for _, part := range parts {
-				if part != nil {
-					merge(reflect.ValueOf(&all).Elem(), reflect.ValueOf(part(run)))
-				}
-			}
-			return all
-		}
-		if len(setups) > 0 {
-			together.Authorization = func() *AuthorizationSetup { return protectedLike(setups) }
 		}
 	}
 	return runs
+}
+
+// jointRun makes one launch for the scenarios.
+func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
+	together := &Scenario{Name: title, Official: scenarios[0].Official}
+	run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes, joint: true}, done: make(chan struct{})}
+	var parts []func(*ScenarioRun) server.Options
+	var setups []func() *AuthorizationSetup
+	for _, s := range scenarios {
+		parts = append(parts, s.Options)
+		together.Long = together.Long || s.Long
+		together.Faults = append(together.Faults, s.Faults...)
+		together.UserActions = strings.TrimSpace(together.UserActions + " " + s.UserActions)
+		if s.Authorization != nil {
+			setups = append(setups, s.Authorization)
+		}
+		run.members = append(run.members, &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes})
+	}
+	together.Options = func(run *ScenarioRun) server.Options {
+		var all server.Options
+		for _, part := range parts {
+			if part != nil {
+				merge(reflect.ValueOf(&all).Elem(), reflect.ValueOf(part(run)))
+			}
+		}
+		return all
+	}
+	if len(setups) > 0 {
+		together.Authorization = func() *AuthorizationSetup { return protectedLike(setups) }
+	}
+	return run
+}
+
+// fewest is the number of scenarios from which on a further joint is worth its launch.
+const fewest = 3
+
+// without returns a joint of the members in which nothing was found, where others may have
+// kept the client from coming through, or nil.
+func (e *Engine) without(j *jointRun) *jointRun {
+	if j.through || j.t.Ending.Skipped != "" {
+		return nil
+	}
+	var innocent []*Scenario
+	for _, t := range j.members {
+		if !t.accused() && !t.unjudged() {
+			innocent = append(innocent, t.Scenario)
+		}
+	}
+	if len(innocent) < fewest || len(innocent) == len(j.members) {
+		return nil
+	}
+	return e.jointRun(j.t.Scenario.Name+"/rest", innocent)
 }
 
 // protectedLike returns a set-up that has what is peculiar to each of others.
@@ -143,7 +174,6 @@ func protectedLike(setups []func() *AuthorizationSetup) *AuthorizationSetup {
 
 // judge judges each scenario by what the client did in the launch for all.
 func (r *jointRun) judge(baseline, authBaseline *T) {
-	defer close(r.done)
 	if r.t.Ending.Skipped != "" {
 		return
 	}
@@ -187,11 +217,16 @@ func (t *T) leftUnanswered() bool {
 // of returns the run of a scenario, or nil if it has to be played alone.
 func (r *jointRun) of(s *Scenario) *T {
 	<-r.done
-	t := r.members[slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s })]
-	if !r.through || t.accused() || t.unjudged() {
+	i := slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s })
+	switch {
+	case i < 0:
+		return nil
+	case r.rest != nil:
+		return r.rest.of(s)
+	case !r.through, r.members[i].accused(), r.members[i].unjudged():
 		return nil
 	}
-	return t
+	return r.members[i]
 }
 
 // merge adds options to others. It panics if both set what only one can: that is a

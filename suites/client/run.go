@@ -191,7 +191,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 		}
 		all.Go(func() {
 			if u.joint != nil && u.alone == nil {
-				e.together(u.joint, func(t *T) { play(t, p) })
+				e.together(u.joint, p, play)
 			} else {
 				e.alone(ctx, u, func(t *T) { play(t, p) })
 			}
@@ -201,16 +201,21 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	return e.outcomes, failed
 }
 
-// together plays a joint and judges its scenarios.
-func (e *Engine) together(j *jointRun, play func(*T)) {
+// together plays a joint and judges its scenarios. If the client does not come through,
+// those that are not the reason are played together once more.
+func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
+	defer close(j.done)
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
-		close(j.done)
 		return
 	}
-	play(j.t)
+	play(j.t, p)
 	j.t.gather(e.Trace)
 	e.awaitBaselines(j.t.Scenario)
 	j.judge(e.outcomes[0], e.authBaseline)
+	if rest := e.without(j); rest != nil {
+		e.together(rest, nil, play)
+		j.rest = rest
+	}
 }
 
 // alone plays a scenario, unless the client did well in the launch for several, and
