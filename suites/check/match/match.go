@@ -115,11 +115,16 @@ func (a *answer) String() string {
 	}
 	switch result := a.result(); {
 	case result == nil:
-		return "the result " + wire.Show(a.response.Msg.Result)
+		return "a result that is not an object: " + wire.Show(a.response.Msg.Result)
 	case result["isError"] == true:
 		return "a result with isError"
 	}
 	return "a result"
+}
+
+// malformed reports whether there is a result that is not an object, so that it cannot be of any kind.
+func (a *answer) malformed() bool {
+	return a.response != nil && a.response.Msg.Kind == wire.Result && a.result() == nil
 }
 
 // result returns the result object, or nil.
@@ -178,6 +183,8 @@ func (m *answered) FailureMessage(actual any) string {
 		return err.Error()
 	case a.response == nil && a.status == 0:
 		return fmt.Sprintf("%s was not answered; it was to be answered with %s", a.request, m.want)
+	case a.malformed():
+		return fmt.Sprintf("%s was answered with %s; an object was expected", a.request, a)
 	}
 	return fmt.Sprintf("%s was answered with %s, not with %s", a.request, a, m.want)
 }

@@ -73,7 +73,7 @@ func TestMatchers(t *testing.T) {
 		{"silence", BeAnswered(), exchange(0, ""), false, "ping was not answered; it was to be answered with a JSON-RPC response"},
 		{"result", HaveResult(), exchange(0, failed), true, "ping was answered with a result with isError; an error was expected"},
 		{"error for a result", HaveResult(), exchange(200, refused), false, `ping was answered with error -32602: "Bad \"params\"", not with a result`},
-		{"result that is not an object", HaveResult(), exchange(0, odd), false, `ping was answered with the result "pong", not with a result`},
+		{"result that is not an object", HaveResult(), exchange(0, odd), false, `ping was answered with a result that is not an object: "pong"; an object was expected`},
 		{"request for a response", HaveResult(), exchange(0, told), false, "ping was answered with a message that is not a response, not with a result"},
 		{"result over HTTP", HaveResult(), response(200, told, result), true, "the request was answered with HTTP status 200 and a result; an error was expected"},
 		{"result with an error status", HaveResult(), response(500, result), false, "the request was answered with HTTP status 500, not with a result"},
