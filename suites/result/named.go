@@ -23,10 +23,14 @@ func Named(text, message string) (from, to int, ok bool) {
 			}
 		}
 	}
-	var words []string
 	for _, code := range errorCode.FindAllStringSubmatch(message, 4) {
-		words = append(words, `"code":`+code[1], `"code": `+code[1])
+		for _, member := range []string{`"code":` + code[1], `"code": ` + code[1]} {
+			if at := strings.Index(text, member); at >= 0 {
+				return at, at + len(member), true
+			}
+		}
 	}
+	var words []string
 	names := quoted(message)
 	for _, pointer := range pointers(message) {
 		if n := len(pointer); pointer[n-1] != "" {
@@ -40,12 +44,21 @@ func Named(text, message string) (from, to int, ok bool) {
 		}
 	}
 	for _, word := range words {
-		if at := strings.Index(text, word); at >= 0 {
-			return at, at + len(word), true
+		at := strings.Index(text, word)
+		if at < 0 {
+			continue
+		}
+		if !ok {
+			from, to, ok = at, at+len(word), true
+		} else if first, last := min(from, at), max(to, at+len(word)); last-first <= nearby {
+			from, to = first, last
 		}
 	}
-	return 0, 0, false
+	return from, to, ok
 }
+
+// nearby is how many bytes apart the names of a message may be so that they are kept together.
+const nearby = 120
 
 // errorCode fits the codes of JSON-RPC errors in a message.
 var errorCode = regexp.MustCompile(`(?:error|code) (-?\d{1,9})`)

@@ -18,6 +18,7 @@ func TestNamed(t *testing.T) {
 		{"behind a head", "200 OK\nContent-Type: application/json\n" + listing, "at /result/tools/2/title: wrong", `"title":"c"`},
 		{"error code before quotes", refusal, `answered with error -32603: "expected", not with error -32602`, `"code":-32603`},
 		{"quoted", listing, `the tool "b" is there twice`, `"b"`},
+		{"names near each other", refusal, `"error" has the "message" that it should not`, `"error":{"message"`},
 		{"nothing", listing, "wrong", ""},
 		{"nothing of it", listing, `the "cursor" is wrong`, ""},
 		{"a path", listing, "the file /etc/passwd was read", ""},
