@@ -37,6 +37,13 @@ func (v *view) compared() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(c.word)))
 		}
 	}
+	breaking := v.Against.Breaking()
+	if breaking > 0 {
+		parts = append(parts, fmt.Sprintf("%d breaking %s of the offer", breaking, plural(breaking, "change", "changes")))
+	}
+	if n := len(v.Against.Offer) - breaking; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d other %s of the offer", n, plural(n, "change", "changes")))
+	}
 	if len(parts) == 0 {
 		return "nothing changed"
 	}
@@ -56,10 +63,50 @@ func (v *view) comparisonNotes() []string {
 	if a.Left > 0 {
 		notes = append(notes, fmt.Sprintf("%d %s not compared: only one of the runs judged %s", a.Left, plural(a.Left, "requirement was", "requirements were"), plural(a.Left, "it", "them")))
 	}
+	if a.OfferUnknown != "" {
+		notes = append(notes, line(a.OfferUnknown, limitMessage))
+	}
+	if len(a.OfferIncomplete) > 0 {
+		notes = append(notes, "not all that the server lists could be compared: "+line(strings.Join(a.OfferIncomplete, ", "), limitName))
+	}
+	if a.FailOnBreaking {
+		notes = append(notes, "breaking changes of the offer count (--fail-on-breaking)")
+	}
 	if n := len(a.Unjudged); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d %s not tried to the end in this run", n, plural(n, "requirement was", "requirements were")))
 	}
 	return notes
+}
+
+// offerChanges are the changes of what a server offers as lines, of which at most so many
+// break clients and as many do not.
+func (v *view) offerChanges(most int) (breaking, compatible []string) {
+	if v.Against == nil {
+		return nil, nil
+	}
+	left := make(map[bool]int)
+	for _, x := range v.Against.Offer {
+		list := &compatible
+		if x.Breaking {
+			list = &breaking
+		}
+		if len(*list) == most {
+			left[x.Breaking]++
+			continue
+		}
+		text := x.Kind
+		if x.Name != "" {
+			text += " " + line(x.Name, limitName) + ":"
+		}
+		*list = append(*list, line(text+" "+x.What, limitMessage))
+	}
+	if n := left[true]; n > 0 {
+		breaking = append(breaking, fmt.Sprintf("and %d more", n))
+	}
+	if n := left[false]; n > 0 {
+		compatible = append(compatible, fmt.Sprintf("and %d more", n))
+	}
+	return breaking, compatible
 }
 
 // isNew reports whether a failure is new since the earlier run, or whether there is
@@ -96,6 +143,24 @@ func (c *console) comparison() {
 		}
 		c.prose("  "+c.paint(fmt.Sprintf("%-10s ", x.word), x.style), 13, text+" ("+x.means+")", "")
 	}
+	most := briefRecall
+	if c.Verbose {
+		most = len(c.Against.Offer)
+	}
+	breaking, compatible := c.offerChanges(most)
+	for _, list := range []struct {
+		word  string
+		lines []string
+		style style
+	}{{"Breaking", breaking, boldRed}, {"Offer", compatible, dim}} {
+		for i, text := range list.lines {
+			word := list.word
+			if i > 0 {
+				word = ""
+			}
+			c.prose("  "+c.paint(fmt.Sprintf("%-10s ", word), list.style), 13, text, "")
+		}
+	}
 	for _, note := range c.comparisonNotes() {
 		c.prose("  "+c.paint("Note       ", dim), 13, note, "")
 	}
@@ -125,6 +190,20 @@ func (v *view) mdComparison() string {
 		fmt.Fprintf(&b, "- %s (%s): %s\n", x.word, x.means, strings.Join(ids, ", "))
 		rows++
 	}
+	breaking, compatible := v.offerChanges(limitListed)
+	for _, list := range []struct {
+		word  string
+		lines []string
+	}{{breakingOffer, breaking}, {compatibleOffer, compatible}} {
+		if len(list.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "- %s:\n", list.word)
+		for _, text := range list.lines {
+			fmt.Fprintf(&b, "  - %s\n", mdText(text))
+		}
+		rows++
+	}
 	for _, note := range v.comparisonNotes() {
 		fmt.Fprintf(&b, "- %s\n", mdText(note))
 		rows++
@@ -135,5 +214,11 @@ func (v *view) mdComparison() string {
 	return b.String()
 }
 
-// limitListed bounds how many ids of one kind of change a document lists.
+// limitListed bounds how many changes of one kind a document lists.
 const limitListed = 50
+
+// What documents call the changes of an offer.
+const (
+	breakingOffer   = "Breaking changes of what the server offers"
+	compatibleOffer = "Other changes of what the server offers"
+)

@@ -58,6 +58,16 @@ func (v *view) annotations(name string) []annotation {
 			add("error", "Expected failure: "+line(x.ID, limitName), staleWords(x))
 		}
 	}
+	if v.Against != nil {
+		kind := "warning"
+		if v.Against.FailOnBreaking {
+			kind = "error"
+		}
+		breaking, _ := v.offerChanges(maxAnnotations)
+		for _, text := range breaking {
+			add(kind, "Breaking change of the offer", text)
+		}
+	}
 	for _, q := range broken {
 		if !v.isNew(q) {
 			about("warning", q, "broken, as in the earlier results")

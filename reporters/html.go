@@ -64,6 +64,7 @@ type htmlPage struct {
 	Compared                                    string // with an earlier run; "" without one
 	Changes                                     []htmlChange
 	ComparisonNotes                             []string
+	OfferChanges                                []htmlOffer
 	Unexercised                                 []htmlReasons
 	Unobservable                                htmlFold
 }
@@ -96,6 +97,12 @@ type htmlSection struct {
 type htmlChange struct {
 	Word, Means, Value string
 	Requirements       []htmlLink
+}
+
+// htmlOffer are changes of one kind of what a server offers.
+type htmlOffer struct {
+	Word  string
+	Lines []string
 }
 
 // htmlReasons are the reasons of one kind why requirements are inconclusive.
@@ -322,6 +329,12 @@ func (v *view) htmlChanges(p *htmlPage, place anchors) map[string]string {
 		byID[v.Requirements[i].ID] = &v.Requirements[i]
 	}
 	p.Compared, p.ComparisonNotes = v.compared(), v.comparisonNotes()
+	breaking, compatible := v.offerChanges(limitListed)
+	for _, o := range []htmlOffer{{breakingOffer, breaking}, {compatibleOffer, compatible}} {
+		if len(o.Lines) > 0 {
+			p.OfferChanges = append(p.OfferChanges, o)
+		}
+	}
 	changed := make(map[string]string)
 	for _, c := range v.changes() {
 		if len(c.ids) == 0 {

@@ -129,7 +129,9 @@ func TestResultsSchema(t *testing.T) {
 	}
 	odd := sampleRun()
 	plant(odd, hostile)
-	for name, run := range map[string]*result.Run{"sample": sampleRun(), "fixed": fixedRun(), "hostile": odd,
+	offering := sampleRun()
+	offering.Offer = offered()
+	for name, run := range map[string]*result.Run{"sample": sampleRun(), "offer": offering, "fixed": fixedRun(), "hostile": odd,
 		"incomplete": {Role: "client", Verdict: result.Incomplete}} {
 		if err := check(run); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -142,6 +144,7 @@ func TestResultsSchema(t *testing.T) {
 		"verdict of the run": func(run *result.Run) { run.Verdict = "ok" },
 		"level":              func(run *result.Run) { run.Requirements[1].Level = "must" },
 		"status":             func(run *result.Run) { run.ExpectedFailures[0].Status = "ok" },
+		"list of the offer":  func(run *result.Run) { run.Offer = &result.Offer{Incomplete: []string{"roots"}} },
 		"requirement's id":   func(run *result.Run) { run.Requirements[1].ID = "" },
 	} {
 		run := sampleRun()
@@ -183,6 +186,12 @@ func TestResultsAreDocumented(t *testing.T) {
 		{reflect.TypeFor[result.Thread](), []string{"$defs", "dispute", "properties", "threads", "items"}},
 		{reflect.TypeFor[result.Event](), []string{"$defs", "event"}},
 		{reflect.TypeFor[result.ExpectedFailure](), []string{"$defs", "expectedFailure"}},
+		{reflect.TypeFor[result.Offer](), []string{"$defs", "offer"}},
+		{reflect.TypeFor[result.OfferedTool](), []string{"$defs", "offer", "properties", "tools", "items"}},
+		{reflect.TypeFor[result.OfferedPrompt](), []string{"$defs", "offer", "properties", "prompts", "items"}},
+		{reflect.TypeFor[result.OfferedArgument](), []string{"$defs", "offer", "properties", "prompts", "items", "properties", "arguments", "items"}},
+		{reflect.TypeFor[result.OfferedResource](), []string{"$defs", "offer", "properties", "resources", "items"}},
+		{reflect.TypeFor[result.OfferedTemplate](), []string{"$defs", "offer", "properties", "resourceTemplates", "items"}},
 	} {
 		members := maps.Clone(find(append(test.path, "properties")...))
 		required, _ := find(test.path...)["required"].([]any)

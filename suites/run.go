@@ -99,6 +99,7 @@ type run struct {
 	part      *result.Shard // nil for all
 	notes     []string
 	uncalled  []result.Uncalled
+	offer     *result.Offer // of a server
 	lasted    time.Duration // of a recording
 	provoking []*tree.Spec  // specs that the filter leaves, without rules
 	source    string        // stands before the name of such a spec where that is a source
@@ -414,7 +415,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	r.ledger.Evidence.Logs = r.Trace.Logs()
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
-		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled,
+		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled, Offer: r.offer,
 		Seed: r.Seed, Thorough: r.Thorough,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}

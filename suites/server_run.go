@@ -136,6 +136,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	s.handshake()
 	s.describe(&s.Target)
 	s.uncalled = s.target.Uncalled()
+	s.offer = offer(s.target)
 	if s.target.Profile != "" {
 		s.notes = append(s.notes, "the server was recognised as "+s.target.Profile+"; its tools are known to be safe to call")
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +59,10 @@ func resultsFile(t *testing.T, dir, name string, run result.Run, verdicts map[st
 
 func TestReportExitCodes(t *testing.T) {
 	dir := t.TempDir()
+	offering := func(name string, tools ...result.OfferedTool) string {
+		return resultsFile(t, dir, name, result.Run{Verdict: result.Conformant, Offer: &result.Offer{Tools: tools}}, map[string]result.Verdict{"tools.name.unique": result.Pass})
+	}
+	one, two := offering("one.json", result.OfferedTool{Name: "a"}), offering("two.json", result.OfferedTool{Name: "a"}, result.OfferedTool{Name: "b"})
 	good := resultsFile(t, dir, "good.json", result.Run{Verdict: result.Conformant}, map[string]result.Verdict{"tools.name.unique": result.Pass})
 	bad := resultsFile(t, dir, "bad.json", result.Run{Verdict: result.NotConformant}, map[string]result.Verdict{"tools.name.unique": result.Fail})
 	cut := resultsFile(t, dir, "cut.json", result.Run{Verdict: result.Incomplete, Reason: "it was interrupted"}, nil)
@@ -76,6 +83,12 @@ func TestReportExitCodes(t *testing.T) {
 		{[]string{bad, "--against", bad}, exitConformant, "NOT CONFORMANT: 1 requirement exercised, 1 broken; against the earlier results nothing changed.\n"},
 		{[]string{good, "--against", bad}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 mended.\n"},
 		{[]string{cut, "--against", bad}, exitIncomplete, "INCOMPLETE: it was interrupted; nothing was exercised; against the earlier results nothing changed.\n"},
+		{[]string{two, "--against", one, "--fail-on-breaking"}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 other change of the offer.\n"},
+		{[]string{one, "--against", two}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 breaking change of the offer.\n"},
+		{[]string{one, "--against", two, "--fail-on-breaking"}, exitNotConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 breaking change of the offer.\n"},
+		{[]string{one, "--against", good, "--fail-on-breaking"}, exitIncomplete, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results nothing changed.\n"},
+		{[]string{one, "--against", good}, exitConformant, ""},
+		{[]string{one, "--fail-on-breaking"}, exitUsage, ""},
 		{[]string{good, "--against", http}, exitUsage, ""},
 		{[]string{good, bad, "--against", good}, exitUsage, ""},
 	} {
@@ -87,6 +100,22 @@ func TestReportExitCodes(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d; it says %q, want %q", tt.args, got.code, tt.code, got.stdout, tt.line)
 		}
 	}
+}
+
+// listing answers tools/list with a result, and reports whether it did.
+func listing(w http.ResponseWriter, r *http.Request, tools string) bool {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if err != nil || json.Unmarshal(body, &m) != nil || m.Method != "tools/list" || r.Method != http.MethodPost {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, tools)
+	return err == nil
 }
 
 // A run is compared as soon as it is over; what cannot be compared is refused before it.
@@ -106,10 +135,41 @@ func TestRunAgainst(t *testing.T) {
 			t.Errorf("%s does not say %q: %v", name, want, err)
 		}
 	}
+	changed := start(t, served(t, func(w http.ResponseWriter, r *http.Request) bool {
+		// As a server of which the tool echo takes another argument, and sum is gone.
+		return listing(w, r, `{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"\u001b[31mloud":{"type":"boolean"}},"required":["\u001b[31mloud"]}}]}`)
+	})).URL + "/mcp"
+	got = command(t, dir, nil, "server", "--config", os.DevNull, "--url", changed, few, "--against", "base.json", "--fail-on-breaking", "--verbose",
+		"--json", "changed.json", "--markdown", "changed.md", "--html", "changed.html")
+	if got.code != exitNotConformant {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	var changedRun result.Run
+	raw, err := os.ReadFile(filepath.Join(dir, "changed.json"))
+	if err != nil || json.Unmarshal(raw, &changedRun) != nil || changedRun.Offer == nil || len(changedRun.Offer.Tools) != 1 || len(changedRun.Offer.Prompts) == 0 {
+		t.Errorf("the offer is %+v, error %v", changedRun.Offer, err)
+	}
+	said := map[string]string{"stdout": got.stdout}
+	for _, name := range []string{"changed.md", "changed.html"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+		}
+		said[name] = string(text)
+	}
+	for name, text := range said {
+		text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), `\`, "") // which Markdown escapes with
+		for _, want := range []string{"tool sum: was removed", "[31mloud", "is new and required", "breaking changes of the offer"} {
+			if !strings.Contains(text, want) || strings.Contains(text, "\x1b[31m") {
+				t.Errorf("%s does not say %q: %s", name, want, text)
+			}
+		}
+	}
 	for _, tt := range []struct {
 		args []string
 		says string
 	}{
+		{[]string{"server", "--fail-on-breaking"}, "--fail-on-breaking needs --against"},
 		{[]string{"client", "--against", "base.json"}, `the earlier results are about the role "server"`},
 		{[]string{"server", "--against", "none.json"}, "--against: open none.json"},
 		{[]string{"server", "--against", "base.json", "--shard", "1/2"}, "give it to mcpconform report"},

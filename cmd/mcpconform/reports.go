@@ -26,6 +26,7 @@ type reportFlags struct {
 	verbose, quiet, github                                        bool
 	against                                                       string      // path of earlier results
 	base                                                          *result.Run // what is there, once check has read it
+	failOnBreaking                                                bool
 }
 
 // reportFile is a file that a flag names; "" writes none.
@@ -58,8 +59,9 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print one line, the verdict, and errors")
 }
 
-// registerAgainst declares the flag of the commands that can compare.
+// registerAgainst declares the flags of the commands that can compare.
 func (f *reportFlags) registerAgainst(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.failOnBreaking, "fail-on-breaking", false, "with --against: exit with 1 if what the server offers changed so that clients break")
 	cmd.Flags().StringVar(&f.against, "against", "", "compare with the earlier results.json `FILE`: only failures that are new then count")
 }
 
@@ -88,6 +90,7 @@ func (f *reportFlags) compare(run *result.Run) error {
 	if err != nil {
 		return fmt.Errorf("--against: %w", err)
 	}
+	c.FailOnBreaking = f.failOnBreaking
 	run.Against = c
 	return nil
 }
@@ -108,6 +111,9 @@ func (f *reportFlags) check() error {
 	if f.attestation != "" && f.json == "" {
 		return errors.New("--attestation needs --json; it attests results.json")
 	}
+	if f.failOnBreaking && f.against == "" {
+		return errors.New("--fail-on-breaking needs --against, the earlier results")
+	}
 	if f.against != "" {
 		base, err := readResults(f.against)
 		switch {
@@ -115,6 +121,8 @@ func (f *reportFlags) check() error {
 			return fmt.Errorf("--against: %w", err)
 		case base.Shard != nil:
 			return fmt.Errorf("--against: %s is shard %d of %d; mcpconform report makes one result of the shards", f.against, base.Shard.Index, base.Shard.Of)
+		case f.failOnBreaking && base.Role != string(wire.Server):
+			return fmt.Errorf("--fail-on-breaking is about what servers offer; %s is about a %s", f.against, base.Role)
 		}
 		f.base = base
 	}

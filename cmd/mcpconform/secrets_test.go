@@ -117,7 +117,8 @@ func response(message []byte) string {
 	case "ping":
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 	case "tools/list": // a tool that must not be called, which reports name
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":%s,"inputSchema":{"type":"object"}}]}}`, m.ID, literal(everything(), asUpper))
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":%s,"description":%s,"inputSchema":{"type":"object","properties":{%s:{"type":"string","default":%s}}},"annotations":{"title":%s}}]}}`,
+			m.ID, literal(everything(), asUpper), literal(everything(), asUsual), literal(everything(), asLower), literal(everything(), asUpper), literal(everything(), asUsual))
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":%s,"data":{%s:%s}}}`,
 		m.ID, literal(everything(), asLower), literal(everything(), asUpper), literal(everything(), asUsual))

@@ -61,6 +61,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"certify", "client", "--out", "b.zip", "--scenario", "baseline"}, "--scenario cannot be given"},
 		{[]string{"certify", "client", "--out", "b.zip", "--strict"}, "--strict cannot be given"},
 		{[]string{"certify", "client", "--out", "b.zip", "--serve"}, "--serve cannot be given"},
+		{[]string{"report", "file", "--fail-on-breaking"}, "--fail-on-breaking needs --against"},
 		{[]string{"server", "--attestation", "a"}, "--attestation needs --json"},
 		{[]string{"client", "--json", "same", "--html", "same"}, "--json and --html name the same file, same"},
 		// None is on a server, or on a client.

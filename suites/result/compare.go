@@ -25,6 +25,25 @@ type Comparison struct {
 	Left int
 	// Stale are the entries of the expected-failures file that became stale.
 	Stale []string
+	// Offer tells how what a server offers changed.
+	Offer []OfferChange
+	// OfferUnknown says why that cannot be told; "" if it can.
+	OfferUnknown string
+	// OfferIncomplete names the lists of which not all could be compared.
+	OfferIncomplete []string
+	// FailOnBreaking makes breaking changes of the offer count towards the verdict.
+	FailOnBreaking bool
+}
+
+// Breaking counts the changes of what a server offers that break clients.
+func (c *Comparison) Breaking() int {
+	n := 0
+	for _, x := range c.Offer {
+		if x.Breaking {
+			n++
+		}
+	}
+	return n
 }
 
 // ComparisonError says why results cannot be compared.
@@ -81,7 +100,26 @@ func Compare(base, run *Run) (*Comparison, error) {
 			c.Stale = append(c.Stale, x.ID)
 		}
 	}
+	c.offers(base, run)
 	return c, nil
+}
+
+// offers compares what a server offered.
+func (c *Comparison) offers(base, run *Run) {
+	switch {
+	case run.Role != "server":
+	case base.Offer == nil:
+		c.OfferUnknown = "the earlier results do not hold what the server offered"
+	case run.Offer == nil:
+		c.OfferUnknown = "the results do not hold what the server offers"
+	default:
+		c.Offer = Changes(base, run)
+		for _, list := range []string{OfferTools, OfferPrompts, OfferResources, OfferTemplates} {
+			if slices.Contains(base.Offer.Incomplete, list) || slices.Contains(run.Offer.Incomplete, list) {
+				c.OfferIncomplete = append(c.OfferIncomplete, list)
+			}
+		}
+	}
 }
 
 func (c *Comparison) compare(run *Run, b, q *Requirement) {
@@ -104,9 +142,9 @@ func (c *Comparison) compare(run *Run, b, q *Requirement) {
 // Verdict is that of the run when only what is new counts.
 func (c *Comparison) Verdict(run *Run) Overall {
 	switch {
-	case len(c.New)+len(c.Stale) > 0:
+	case len(c.New)+len(c.Stale) > 0, c.FailOnBreaking && c.Breaking() > 0:
 		return NotConformant
-	case run.Verdict == Incomplete || len(c.Unjudged) > 0:
+	case run.Verdict == Incomplete || len(c.Unjudged) > 0, c.FailOnBreaking && c.OfferUnknown != "":
 		return Incomplete
 	}
 	return Conformant

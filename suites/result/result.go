@@ -84,6 +84,8 @@ type Run struct {
 	Notes []string `json:"notes,omitempty"`
 	// Uncalled lists tools of a server that were never called because that was not allowed.
 	Uncalled []Uncalled `json:"uncalled,omitempty"`
+	// Offer is what a server offered; nil for clients, recordings and older results.
+	Offer *Offer `json:"offer,omitempty"`
 	// ExpectedFailures reports what became of each entry of the expected-failures file.
 	ExpectedFailures []ExpectedFailure `json:"expectedFailures,omitempty"`
 	// Against compares with an earlier run, if the user asked for that. It belongs to a

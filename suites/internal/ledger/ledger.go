@@ -422,10 +422,36 @@ func (l *Ledger) redact(run *result.Run) {
 	}
 	clean(&run.Reason, &run.Target.Name, &run.Target.Title, &run.Target.Version, &run.Target.ProtocolVersion, &run.Target.URL)
 	run.Target.Command = cleanAll(run.Target.Command)
-	if c := r.Bytes(run.Target.Capabilities); json.Valid(c) {
-		run.Target.Capabilities = c
-	} else {
-		run.Target.Capabilities = nil
+	cleanJSON := func(texts ...*json.RawMessage) {
+		for _, text := range texts {
+			if c := r.Bytes(*text); json.Valid(c) {
+				*text = c
+			} else {
+				*text = nil
+			}
+		}
+	}
+	cleanJSON(&run.Target.Capabilities)
+	if o := run.Offer; o != nil {
+		clean(&o.Instructions)
+		for i := range o.Tools {
+			t := &o.Tools[i]
+			clean(&t.Name, &t.Title, &t.Description)
+			cleanJSON(&t.InputSchema, &t.OutputSchema, &t.Annotations)
+		}
+		for i := range o.Prompts {
+			clean(&o.Prompts[i].Name)
+			for j := range o.Prompts[i].Arguments {
+				clean(&o.Prompts[i].Arguments[j].Name)
+			}
+		}
+		for i := range o.Resources {
+			clean(&o.Resources[i].URI, &o.Resources[i].Name, &o.Resources[i].MIMEType)
+		}
+		for i := range o.Templates {
+			clean(&o.Templates[i].URITemplate, &o.Templates[i].Name)
+		}
+		o.Shorten()
 	}
 	run.Notes = cleanAll(run.Notes)
 	for i := range run.Uncalled {

@@ -1,12 +1,14 @@
 package ledger
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -121,5 +123,40 @@ func TestBreachAmongWarnings(t *testing.T) {
 	if q.Verdict != result.Fail || len(q.Findings) != 4 || q.Omitted != 18-4 ||
 		!strings.Contains(q.Findings[0].Message, "pattern") || !strings.Contains(q.Findings[1].Message, "const") {
 		t.Errorf("%s with %d more than %+v", q.Verdict, q.Omitted, q.Findings)
+	}
+}
+
+// The offer of a whole is that of the first shard that has one.
+func TestMergeKeepsTheOffer(t *testing.T) {
+	shard := func(i int, o *result.Offer) *result.Run {
+		return &result.Run{Role: "server", Offer: o, Shard: &result.Shard{Index: i, Of: 3}}
+	}
+	first := &result.Offer{Instructions: "first"}
+	whole, err := Merge([]*result.Run{shard(3, &result.Offer{Instructions: "last"}), shard(2, first), shard(1, nil)}, time.Now())
+	if err != nil || whole.Offer != first {
+		t.Errorf("the offer is %+v, error %v", whole.Offer, err)
+	}
+}
+
+// Secrets are taken out of an offer before it is shortened.
+func TestOfferIsRedacted(t *testing.T) {
+	r := transport.NewRedactor(nil, "")
+	const secret = "hunter22-and-more"
+	r.Add(secret)
+	schema := json.RawMessage(`{"properties":{"` + secret + `":{"default":"` + secret + `"}}}`)
+	l := &Ledger{Redactor: r}
+	run := &result.Run{Offer: &result.Offer{
+		Tools: []result.OfferedTool{{
+			Name: secret, Title: secret, Description: strings.Repeat("x", 490) + secret, InputSchema: schema, OutputSchema: schema, Annotations: schema,
+		}},
+		Prompts:      []result.OfferedPrompt{{Name: secret, Arguments: []result.OfferedArgument{{Name: secret}}}},
+		Resources:    []result.OfferedResource{{URI: secret, Name: secret, MIMEType: secret}},
+		Templates:    []result.OfferedTemplate{{URITemplate: secret, Name: secret}},
+		Instructions: strings.Repeat("x", 1990) + secret,
+	}}
+	l.redact(run)
+	text, err := json.Marshal(run.Offer)
+	if err != nil || strings.Contains(string(text), secret[:8]) || strings.Count(string(text), transport.Redacted) != 17 {
+		t.Errorf("%d times redacted, error %v: %s", strings.Count(string(text), transport.Redacted), err, text)
 	}
 }

@@ -42,6 +42,9 @@ func Merge(shards []*result.Run, today time.Time) (*result.Run, error) {
 		if run.Target.Name == "" && r.Target.Name != "" {
 			run.Target = r.Target
 		}
+		if run.Offer == nil {
+			run.Offer = r.Offer
+		}
 		if r.Started.Before(run.Started) {
 			run.Started = r.Started
 		}
