@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/lastwords"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
@@ -150,13 +150,7 @@ func (s *serverRun) finish(ctx context.Context) {
 		s.notes = append(s.notes, fmt.Sprintf("the server stopped answering and was started again, %d times in this run", n))
 	}
 	if s.ledger.Cause != nil {
-		if words := s.lastStderr(); words != "" {
-			whose := "server"
-			if s.transport() == transport.NameCustom {
-				whose = "bridge"
-			}
-			s.notes = append(s.notes, "the end of the "+whose+"'s stderr: "+words)
-		}
+		s.quoteStderr()
 	}
 }
 
@@ -281,22 +275,67 @@ func (s *serverRun) handshakeEvents() []*wire.Event {
 	return slices.Concat(events[:most/2], events[len(events)-most/2:])
 }
 
-// lastStderr returns what the target wrote last on its stderr, which often
-// says why it ended.
-func (s *serverRun) lastStderr() string {
+// quoteStderr adds to why the run is not whole what the target wrote to its stderr:
+// what says why it died, and the end unless that says the same.
+func (s *serverRun) quoteStderr() {
+	text, died := s.stderr()
+	var said []string
+	var start *transport.StartError // which tells them itself
+	if died && !errors.As(s.cause, &start) {
+		said, _ = lastwords.Find(text)
+		s.ledger.LastWords = s.quote(said)
+	}
 	const most = 5
-	var lines []string
-	for _, l := range s.Trace.Logs() {
-		for _, e := range l.Events() {
-			if e.Kind == wire.KindStderr && len(bytes.TrimSpace(e.Raw)) > 0 {
-				lines = append(lines, wire.Quote(string(bytes.TrimSpace(e.Raw)), 200))
-			}
-		}
-		if len(lines) > 0 {
-			break // the other connections show the same
+	var end []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			end = append(end, line)
 		}
 	}
-	return strings.Join(lines[max(0, len(lines)-most):], ", ")
+	if len(end) == 0 || slices.Equal(end, said) {
+		return
+	}
+	whose := "server"
+	if s.transport() == transport.NameCustom {
+		whose = "bridge"
+	}
+	s.notes = append(s.notes, "the end of the "+whose+"'s stderr: "+s.quote(end[max(0, len(end)-most):]))
+}
+
+func (s *serverRun) quote(lines []string) string {
+	var quoted []string
+	for _, line := range lines {
+		quoted = append(quoted, wire.Quote(s.Redactor.String(line), 200))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// stderr returns what the target wrote to its stderr in one connection, and whether it
+// then died: where it did is the first choice, since the connections are alike otherwise.
+func (s *serverRun) stderr() (text string, died bool) {
+	for _, l := range s.Trace.Logs() {
+		var b strings.Builder
+		exited, killed := false, false
+		for _, e := range l.Events() {
+			switch e.Kind {
+			case wire.KindStderr:
+				b.Write(e.Raw)
+				b.WriteByte('\n')
+			case wire.KindExit:
+				exited = e.Exit.Code != 0
+			case wire.KindSignal:
+				killed = true
+			}
+		}
+		said := strings.TrimSpace(b.String()) != ""
+		if said && exited && !killed {
+			return b.String(), true
+		}
+		if said && text == "" {
+			text = b.String()
+		}
+	}
+	return text, false
 }
 
 // describe adds what the target says about itself.

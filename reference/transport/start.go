@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/lastwords"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -224,6 +225,9 @@ const maxLastWords = 2 << 10
 
 func (s *Started) withOutput(err error) error {
 	words := bytes.TrimSpace(s.Endpoint.redactor().Bytes(s.Output()))
+	if lines, known := lastwords.Find(string(words)); known {
+		return fmt.Errorf("%w; its last words: %s", err, strings.ToValidUTF8(strings.Join(lines, " "), "\uFFFD"))
+	}
 	if len(words) > maxLastWords {
 		words = words[len(words)-maxLastWords:]
 	}

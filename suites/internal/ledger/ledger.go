@@ -28,6 +28,9 @@ type Ledger struct {
 	// Cause is why the run was not carried out to its end, or nil. NotRun is
 	// the same if no check was run because of it.
 	Cause, NotRun error
+	// LastWords is what the target said when it ended, which adds to why the run
+	// is incomplete, or "".
+	LastWords string
 	// Evidence is what the verdict of a run without findings needs.
 	Evidence Evidence
 	// Redactor takes secrets out of all that leaves the ledger; nil takes out none.
@@ -327,10 +330,14 @@ func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (resul
 		return result.Incomplete, other.Error()
 	}
 	cause := l.Cause
+	if cause != nil && l.LastWords != "" {
+		cause = fmt.Errorf("%w; its last words: %s", cause, l.LastWords)
+	}
 	selected := slices.DeleteFunc(slices.Clone(catalogue), func(q schema.Requirement) bool {
 		return !slices.ContainsFunc(run.Requirements, func(r result.Requirement) bool { return r.ID == q.ID })
 	})
 	missing, unused := l.shortfall(selected)
+	v, why := judged(run, cause)
 	if run.Shard != nil {
 		run.Shard.Unused = unused
 		if cause == nil && len(missing) > 0 {
@@ -342,7 +349,6 @@ func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (resul
 	} else if len(unused) > 0 {
 		missing = append(missing, unusedBy(run.Role, unused))
 	}
-	v, why := judged(run, l.Cause)
 	if v == result.Conformant && len(missing) > 0 {
 		return result.Incomplete, strings.Join(missing, "; ")
 	}
