@@ -531,9 +531,16 @@ var briefKinds = map[result.Unexercised]string{
 	result.NotProvoked: "could not be provoked", result.NeverDone: "did not come up", result.NotRun: "were not tried",
 }
 
-// briefly says in a few lines how many requirements are inconclusive, and what would
-// change that for most of them.
+// briefly says in three lines how many requirements are inconclusive, and why most of them
+// are, or what kinds of reasons there are and what would change the most frequent one.
 func (c *console) briefly(lead, text string) {
+	width := min(c.Width, maxProse)
+	if g := c.mostly(); g != nil {
+		c.prose(lead, 2, text+" -v says why.", "")
+		c.prose("  ", 2, clip(fmt.Sprintf("%d of them: %s", len(g.requirements), g.reason), 2*width-20), "")
+		c.println("")
+		return
+	}
 	var parts []string
 	for _, kind := range unexercisedKinds {
 		if n, words := number(c.reasonsOf(kind)), briefKinds[kind]; n > 0 && words != "" {
@@ -549,9 +556,21 @@ func (c *console) briefly(lead, text string) {
 		if _, helps, ok := strings.Cut(groups[0].reason, "("+result.Helps); ok {
 			text = fmt.Sprintf("  What helps with %d of them: %s", len(groups[0].requirements), strings.TrimSuffix(helps, ")"))
 		}
-		c.println(clip(text, min(c.Width, maxProse)))
+		c.println(clip(text, width))
 	}
 	c.println("")
+}
+
+// mostly returns the reason that most of the inconclusive requirements have, or nil if there is none.
+func (c *console) mostly() *reasonGroup {
+	for _, kind := range unexercisedKinds {
+		for _, g := range c.reasonsOf(kind) {
+			if 2*len(g.requirements) > c.counts[outInconclusive] {
+				return g
+			}
+		}
+	}
+	return nil
 }
 
 // number counts the requirements of groups.

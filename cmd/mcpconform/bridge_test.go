@@ -97,7 +97,7 @@ func TestTransportCommand(t *testing.T) {
 		}
 	}
 	o = conduct(t, nil, fewAnywhere, "--transport-command", "echo no such host >&2; exit 7")
-	o.wantCode(t, exitIncomplete, "the end of the bridge's stderr: \"no such host\"")
+	o.wantCode(t, exitIncomplete, "its last words: \"no such host\"")
 	if says := "the bridge to the server exited with status 7"; !strings.Contains(o.run.Reason, says) {
 		t.Errorf("the reason is %s, not %s", o.run.Reason, says)
 	}
