@@ -210,26 +210,32 @@ func Lookup(id string) (Requirement, bool) {
 // suggested when a user mistyped one.
 func Nearest(id string, n int) []string {
 	c, err := readCatalogue()
-	if err != nil || n <= 0 {
+	if err != nil {
 		return nil
 	}
-	id = cut(strings.ToLower(id), 200)
-	type candidate struct {
-		id   string
-		cost int
-	}
-	candidates := make([]candidate, 0, len(c.entries))
+	ids := make([]string, 0, len(c.entries))
 	for _, r := range c.entries {
-		candidates = append(candidates, candidate{r.ID, unlikeness(id, r.ID)})
+		ids = append(ids, r.ID)
 	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), strings.Compare(a.id, b.id))
+	return NearestOf(ids, id, n)
+}
+
+// NearestOf returns at most n of the names, those that resemble name most, the closest first.
+func NearestOf(names []string, name string, n int) []string {
+	if n <= 0 {
+		return nil
+	}
+	name = cut(strings.ToLower(name), 200)
+	sorted := slices.Clone(names)
+	slices.SortFunc(sorted, func(a, b string) int {
+		return cmp.Or(cmp.Compare(unlikeness(name, a), unlikeness(name, b)), strings.Compare(a, b))
 	})
-	var ids []string
-	for _, c := range candidates[:min(n, len(candidates))] {
-		ids = append(ids, c.id)
-	}
-	return ids
+	return sorted[:min(n, len(sorted))]
+}
+
+// Resembles reports whether name may be a slip for another one: a third of its letters differ, or two.
+func Resembles(name, other string) bool {
+	return editDistance(cut(name, 200), other) <= max(2, len(name)/3)
 }
 
 // unlikeness is the edit distance of two ids less the segments that both have:

@@ -85,7 +85,9 @@ each scenario, and again for a client that connects again. The client is launche
 has written a line to stderr, or after two seconds.
 
 With --serve, nothing is launched: the scenarios wait for a client that a person connects,
-and Ctrl-C ends the run.`,
+and Ctrl-C ends the run.
+
+` + exitCodes,
 		Example: `  mcpconform client -- node my-client.js {url}
   mcpconform client --transport stdio -- ./my-client --server {config}
   mcpconform client --scenario "exchange/*" --env API_KEY -- ./my-client
@@ -249,7 +251,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 	scenarios = append(scenarios, client.Faulty()...)
 	for _, name := range f.scenarios {
 		if !slices.ContainsFunc(scenarios, func(s *client.Scenario) bool { return s.Named(name) }) {
-			return o, fmt.Errorf("--scenario: no scenario is called %q; --list-scenarios lists them", name)
+			return o, fmt.Errorf("--scenario: no scenario is called %q; the nearest are %s; --list-scenarios lists them", name, nearest(name, scenarios, func(s *client.Scenario) string { return s.Name }))
 		}
 	}
 	if o.Expected, err = f.verdict.expected(); err != nil {

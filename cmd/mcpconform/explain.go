@@ -2,10 +2,13 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -16,16 +19,28 @@ import (
 
 func explainCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain ID",
-		Short:   "Explain one requirement: what it says, how it is tried, what breaks it",
-		Example: "  mcpconform explain tools.error.unknown-tool-code",
-		Args:    one("the ID of one requirement; mcpconform checklist lists them"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, ok := schema.Lookup(args[0])
-			if !ok {
-				return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", args[0], strings.Join(schema.Nearest(args[0], 5), "\n  "))
+		Use:   "explain ID...",
+		Short: "Explain requirements: what they say, how they are tried, what breaks them",
+		Long: `Explains each requirement that is named by its ID. A glob, such as 'tools.error.*', lists the
+requirements that it matches.`,
+		Example: `  mcpconform explain tools.error.unknown-tool-code
+  mcpconform explain 'pagination.*'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("explain takes the IDs of requirements, or globs; mcpconform checklist lists all requirements")
 			}
-			return explain(cmd.OutOrStdout(), r)
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for i, arg := range args {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				if err := explainAny(cmd.OutOrStdout(), arg); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			catalogue, err := schema.Catalogue()
@@ -41,6 +56,45 @@ func explainCommand() *cobra.Command {
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// explainAny explains the requirement with an ID, or lists those that a glob matches.
+func explainAny(w io.Writer, arg string) error {
+	if r, ok := schema.Lookup(arg); ok {
+		return explain(w, r)
+	}
+	if !strings.ContainsAny(arg, "*?[") {
+		return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", arg, strings.Join(schema.Nearest(arg, 5), "\n  "))
+	}
+	catalogue, err := schema.Catalogue()
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	matched := false
+	for _, r := range catalogue {
+		ok, err := path.Match(arg, r.ID)
+		if err != nil {
+			return fmt.Errorf("%q is not a glob: a bracket is open, or a backslash stands at its end", arg)
+		}
+		if ok {
+			matched = true
+			fmt.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Level, r.Summary)
+		}
+	}
+	if !matched {
+		return fmt.Errorf("no requirement matches %q; mcpconform checklist lists them", arg)
+	}
+	return t.Flush()
+}
+
+// nearest names the things whose names resemble one that does not exist.
+func nearest[T any](name string, things []T, nameOf func(T) string) string {
+	names := make([]string, len(things))
+	for i, thing := range things {
+		names[i] = nameOf(thing)
+	}
+	return strings.Join(schema.NearestOf(names, name, 3), ", ")
 }
 
 // one refuses what is not exactly one argument, and says what that is.

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Exit codes.
@@ -26,6 +28,9 @@ const (
 	exitUsage         = 2
 	exitIncomplete    = 3
 )
+
+// exitCodes says in the help of commands what their exit codes mean.
+const exitCodes = `Exit codes: 0 conformant, 1 not conformant, 2 wrong usage or configuration, 3 incomplete.`
 
 // exitError carries the exit code of a command that has printed its message.
 type exitError int
@@ -96,6 +101,14 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd == root {
 			return fmt.Errorf("%w; flags follow the command, as in mcpconform server --quiet", err)
+		}
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			var flags []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+			if near := schema.NearestOf(flags, unknown.GetSpecifiedName(), 1); schema.Resembles(unknown.GetSpecifiedName(), near[0]) {
+				return fmt.Errorf("%w; did you mean --%s? %s --help lists the flags", err, near[0], cmd.CommandPath())
+			}
 		}
 		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 	})

@@ -110,7 +110,7 @@ func mockClientCommand() *cobra.Command {
 			for _, id := range ids {
 				fault, ok := mockclient.Find(id)
 				if !ok {
-					return fmt.Errorf("no fault is called %q; mock client --list lists them", id)
+					return fmt.Errorf("no fault is called %q; the nearest are %s; mock client --list lists them", id, nearest(id, mockclient.Catalogue(), func(f mockclient.Fault) string { return f.ID }))
 				}
 				changes = append(changes, fault.Apply)
 			}
@@ -149,7 +149,7 @@ func faulty(ids []string, transport string) (server.Options, error) {
 	for _, id := range ids {
 		fault, ok := mockserver.Find(id)
 		if !ok {
-			return server.Options{}, fmt.Errorf("no fault is called %q; mock --list lists them", id)
+			return server.Options{}, fmt.Errorf("no fault is called %q; the nearest are %s; mock --list lists them", id, nearest(id, mockserver.Catalogue(), func(f mockserver.Fault) string { return f.ID }))
 		}
 		if !fault.Shows(transport) {
 			return server.Options{}, fmt.Errorf("the fault %s can be seen only over %s", id, strings.Join(fault.Transports, " and "))

@@ -69,7 +69,9 @@ func serverCommand() *cobra.Command {
 		Short: "Test a server; without a target, the embedded reference server",
 		Long: `Tests a server over stdio, which COMMAND starts, or a server over HTTP or WebSocket at --url.
 A server over any other transport is reached through a program, --transport-command.
-Flags that are not given are taken from mcpconform.yaml, if that file exists.`,
+Flags that are not given are taken from mcpconform.yaml, if that file exists.
+
+` + exitCodes,
 		Example: `  mcpconform server -- npx -y @modelcontextprotocol/server-everything
   mcpconform server --url https://mcp.example/mcp --bearer-env TOKEN --html report.html
   mcpconform server --start "./my-server --port {port}" --url http://localhost:{port}/mcp
