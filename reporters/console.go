@@ -537,7 +537,7 @@ func (c *console) briefly(lead, text string) {
 	width := min(c.Width, maxProse)
 	if g := c.mostly(); g != nil {
 		c.prose(lead, 2, text+" -v says why.", "")
-		c.prose("  ", 2, clip(fmt.Sprintf("%d of them: %s", len(g.requirements), g.reason), 2*width-20), "")
+		c.prose("  ", 2, clip(g.brief(), 2*width-20), "")
 		c.println("")
 		return
 	}
@@ -552,13 +552,17 @@ func (c *console) briefly(lead, text string) {
 	}
 	c.prose(lead, 2, text+" -v says why.", "")
 	if groups := c.reasonsOf(result.NotProvoked); len(groups) > 0 {
-		text := fmt.Sprintf("  %d of them: %s", len(groups[0].requirements), groups[0].reason)
-		if _, helps, ok := strings.Cut(groups[0].reason, "("+result.Helps); ok {
-			text = fmt.Sprintf("  What helps with %d of them: %s", len(groups[0].requirements), strings.TrimSuffix(helps, ")"))
-		}
-		c.println(clip(text, width))
+		c.println(clip("  "+groups[0].brief(), width))
 	}
 	c.println("")
+}
+
+// brief says how many requirements have the reason, and what helps if it says so.
+func (g *reasonGroup) brief() string {
+	if _, helps, ok := strings.Cut(g.reason, "("+result.Helps); ok {
+		return fmt.Sprintf("What helps with %d of them: %s", len(g.requirements), strings.TrimSuffix(helps, ")"))
+	}
+	return fmt.Sprintf("%d of them: %s", len(g.requirements), g.reason)
 }
 
 // mostly returns the reason that most of the inconclusive requirements have, or nil if there is none.

@@ -226,10 +226,12 @@ func NearestOf(names []string, name string, n int) []string {
 		return nil
 	}
 	name = cut(strings.ToLower(name), 200)
+	costs := make(map[string]int, len(names))
+	for _, other := range names {
+		costs[other] = unlikeness(name, other)
+	}
 	sorted := slices.Clone(names)
-	slices.SortFunc(sorted, func(a, b string) int {
-		return cmp.Or(cmp.Compare(unlikeness(name, a), unlikeness(name, b)), strings.Compare(a, b))
-	})
+	slices.SortFunc(sorted, func(a, b string) int { return cmp.Or(cmp.Compare(costs[a], costs[b]), strings.Compare(a, b)) })
 	return sorted[:min(n, len(sorted))]
 }
 

@@ -66,24 +66,21 @@ func explainAny(w io.Writer, arg string) error {
 	if !strings.ContainsAny(arg, "*?[") {
 		return fmt.Errorf("%q is not a requirement; the nearest are:\n  %s", arg, strings.Join(schema.Nearest(arg, 5), "\n  "))
 	}
+	switch err := schema.CheckPattern(arg); {
+	case errors.Is(err, path.ErrBadPattern):
+		return fmt.Errorf("%q is not a glob: a bracket is open, or a backslash stands at its end", arg)
+	case err != nil:
+		return fmt.Errorf("no requirement matches %q; mcpconform checklist lists them", arg)
+	}
 	catalogue, err := schema.Catalogue()
 	if err != nil {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	matched := false
 	for _, r := range catalogue {
-		ok, err := path.Match(arg, r.ID)
-		if err != nil {
-			return fmt.Errorf("%q is not a glob: a bracket is open, or a backslash stands at its end", arg)
-		}
-		if ok {
-			matched = true
+		if r.Matches(arg) {
 			fmt.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Level, r.Summary)
 		}
-	}
-	if !matched {
-		return fmt.Errorf("no requirement matches %q; mcpconform checklist lists them", arg)
 	}
 	return t.Flush()
 }

@@ -143,7 +143,7 @@ func (e *Engine) without(j *jointRun) *jointRun {
 	}
 	var innocent []*Scenario
 	for _, t := range j.members {
-		if !t.accused() && !t.unjudged() {
+		if t.cleared() {
 			innocent = append(innocent, t.Scenario)
 		}
 	}
@@ -204,6 +204,9 @@ func (t *T) unjudged() bool {
 	})
 }
 
+// cleared reports whether the scenario was judged, and nothing was found.
+func (t *T) cleared() bool { return !t.accused() && !t.unjudged() }
+
 // leftUnanswered reports whether the client missed a time limit.
 func (t *T) leftUnanswered() bool {
 	for _, c := range t.Conversations {
@@ -223,7 +226,7 @@ func (r *jointRun) of(s *Scenario) *T {
 		return nil
 	case r.rest != nil:
 		return r.rest.of(s)
-	case !r.through, r.members[i].accused(), r.members[i].unjudged():
+	case !r.through, !r.members[i].cleared():
 		return nil
 	}
 	return r.members[i]
