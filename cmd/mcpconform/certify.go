@@ -27,7 +27,8 @@ type certifyFlags struct{ out, extent, attestation, badge string }
 func (f *certifyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "write the bundle to `BUNDLE`, a zip archive")
-	flags.StringVar(&f.extent, "class", schema.CoreClass, "certify against this conformance class of the role and transport: `core` or extended")
+	choose(cmd, &f.extent, "class", schema.CoreClass, "certify against this conformance class of the role and transport",
+		schema.CoreClass+"\twhat must be met", schema.ExtendedClass+"\tthat, and what is recommended or permitted")
 	if f := flags.Lookup("attestation"); f != nil {
 		f.Usage = "write an in-toto statement about the bundle to `FILE`"
 	}
@@ -54,9 +55,6 @@ func (f *certifyFlags) check(cmd *cobra.Command, reports *reportFlags) error {
 		if cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s cannot be given: certify runs everything, waives nothing, and lets the class say what counts", name)
 		}
-	}
-	if f.extent != schema.CoreClass && f.extent != schema.ExtendedClass {
-		return fmt.Errorf("--class is %q; it takes core or extended", f.extent)
 	}
 	if f.out == "" || f.out == "-" {
 		return errors.New("--out is missing; it names the bundle, such as bundle.zip")

@@ -50,7 +50,8 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 	f.stdio.register(cmd, "client")
 	f.shard.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.transport, "transport", "", "transport: http, stdio, sse or ws, WebSocket (default: stdio if the arguments contain {command} or {config}, else http)")
+	choose(cmd, &f.transport, "transport", "", "transport (default: stdio if the arguments contain {command} or {config}, else http)",
+		transport.NameHTTP+"\tStreamable HTTP", transport.NameStdio+"\tthe client starts its server", transport.NameSSE+"\tthe older HTTP+SSE", transportWS+"\tWebSocket, a custom transport")
 	flags.StringVar(&f.bridge, "transport-command", "", "serve the client over a custom transport with the shell `COMMAND`, which passes messages on as lines of its stdin and stdout")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "besides the baseline, run only the scenario `NAME`: a name or glob, repeatable")
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
@@ -263,11 +264,8 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 		if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "{command}") || strings.Contains(a, "{config}") }) {
 			o.Transport = transport.NameStdio
 		}
-	case transport.NameHTTP, transport.NameStdio, transport.NameSSE:
 	case transportWS:
 		o.Transport = transport.NameCustom
-	default:
-		return o, fmt.Errorf("--transport is %q; it takes http, stdio, sse or ws", f.transport)
 	}
 	if f.bridge != "" {
 		if err := f.bridged(&o, args); err != nil {

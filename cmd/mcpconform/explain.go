@@ -42,19 +42,6 @@ requirements that it matches.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			catalogue, err := schema.Catalogue()
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			var ids []string
-			for _, r := range catalogue {
-				if strings.HasPrefix(r.ID, prefix) {
-					ids = append(ids, r.ID+"\t"+r.Summary)
-				}
-			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
-		},
 	}
 }
 

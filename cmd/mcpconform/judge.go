@@ -37,15 +37,12 @@ is sent, and a requirement that the recorded messages did not exercise is inconc
 	f.reports.register(cmd)
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
-	cmd.Flags().StringVar(&f.role, "role", string(wire.Server), "judge this party: `server` or client")
+	choose(cmd, &f.role, "role", string(wire.Server), "judge this party", string(wire.Server), string(wire.Client))
 	return cmd
 }
 
 func (f *judgeFlags) run(ctx context.Context, file string) error {
 	party := wire.Party(f.role)
-	if party != wire.Client && party != wire.Server {
-		return fmt.Errorf("--role is %q; it takes server or client", f.role)
-	}
 	if _, err := f.selection.parties([]wire.Party{party}); err != nil {
 		return err
 	}

@@ -102,6 +102,12 @@ func newRoot() *cobra.Command {
 		if cmd == root {
 			return fmt.Errorf("%w; flags follow the command, as in mcpconform server --quiet", err)
 		}
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) {
+			if c, ok := invalid.GetFlag().Value.(*choice); ok {
+				return fmt.Errorf("--%s is %q; it takes %s", invalid.GetFlag().Name, invalid.GetValue(), c.listed())
+			}
+		}
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
 			var flags []string
@@ -113,6 +119,7 @@ func newRoot() *cobra.Command {
 		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(serverCommand(), clientCommand(), bridgeCommand(), browseCommand(), referenceCommand(), mockCommand(), initCommand(), proxyCommand(), judgeCommand(), checklistCommand(), explainCommand(), reportCommand(), certifyCommand(), verifyCommand(), matrixCommand(), versionCommand())
+	complete(root)
 	return root
 }
 

@@ -52,15 +52,6 @@ func mockCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&ids, "fault", nil, "break a requirement with the fault `ID`, repeatable")
 	f.register(cmd)
 	cmd.AddCommand(mockClientCommand())
-	_ = cmd.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		var known []string
-		for _, f := range mockserver.Catalogue() {
-			if strings.HasPrefix(f.ID, prefix) {
-				known = append(known, f.ID+"\t"+f.Summary)
-			}
-		}
-		return known, cobra.ShellCompDirectiveNoFileComp
-	})
 	return cmd
 }
 

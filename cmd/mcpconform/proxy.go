@@ -66,18 +66,14 @@ of the record goes on; what was not recorded is not judged.`,
 	f.http.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "listen for clients over HTTP at `ADDRESS`")
-	flags.StringVar(&f.role, "role", roleBoth, "judge this party: server, client or `both`")
+	choose(cmd, &f.role, "role", roleBoth, "judge this party", string(wire.Server), string(wire.Client), roleBoth)
 	return cmd
 }
 
 func (f *proxyFlags) run(ctx context.Context, args []string) error {
 	parties := []wire.Party{wire.Server, wire.Client}
-	switch f.role {
-	case roleBoth:
-	case string(wire.Server), string(wire.Client):
+	if f.role != roleBoth {
 		parties = []wire.Party{wire.Party(f.role)}
-	default:
-		return fmt.Errorf("--role is %q; it takes server, client or both", f.role)
 	}
 	parties, err := f.selection.parties(parties)
 	if err != nil {

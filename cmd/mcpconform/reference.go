@@ -137,7 +137,8 @@ func (f *standaloneFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.limits.registerTimeout(cmd, reference.DefaultTimeout, "how long one answer may take")
 	flags.StringVar(&f.userActions, "act", os.Getenv("MCPCONFORM_ACT"), "the user actions: what to do where a user would decide (default: $MCPCONFORM_ACT)")
-	flags.StringVar(&f.over, "transport", transportAuto, "transport at the URL: auto or sse (HTTP+SSE)")
+	choose(cmd, &f.over, "transport", transportAuto, "transport at the URL",
+		transportAuto+"\tStreamable HTTP, or WebSocket if the URL says so", transport.NameSSE+"\tthe older HTTP+SSE")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors")
 }
 

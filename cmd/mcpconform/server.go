@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -57,7 +56,8 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.shard.register(cmd)
 	f.families.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.callTools, "call-tools", string(check.CallSafe), "which tools may be called: none, `safe` or all")
+	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
+		string(check.CallNone)+"\tno tool", string(check.CallSafe)+"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")
 	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the server gives up a request of its own after `TIME` at most, if nothing comes; waiting for longer is then reported")
 	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
 }
@@ -132,10 +132,6 @@ type serverRun struct {
 
 // options returns all but the target.
 func (f *serverFlags) options() (serverRun, error) {
-	mode := check.CallMode(f.callTools)
-	if mode != check.CallNone && mode != check.CallSafe && mode != check.CallAll {
-		return serverRun{}, fmt.Errorf("--call-tools is %q; it takes none, safe or all", f.callTools)
-	}
 	if err := f.limits.check(); err != nil {
 		return serverRun{}, err
 	}
@@ -149,7 +145,7 @@ func (f *serverFlags) options() (serverRun, error) {
 	redactor := newRedactor(nil, nil)
 	redactor.Add(f.settings.Secrets...)
 	settings := f.settings
-	settings.CallTools, settings.GivesUpAfter = mode, f.givesUp
+	settings.CallTools, settings.GivesUpAfter = check.CallMode(f.callTools), f.givesUp
 	return serverRun{suites.Options{
 		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
 		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,

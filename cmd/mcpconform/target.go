@@ -89,7 +89,8 @@ type httpFlags struct {
 func (f *httpFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "url", "", "`URL` of a server over HTTP: http, https or unix:///path/to.sock?path=/mcp; or over WebSocket: ws or wss")
-	flags.StringVar(&f.transport, "transport", transportAuto, "transport at the URL: auto, `http` (Streamable HTTP) or sse (HTTP+SSE)")
+	choose(cmd, &f.transport, "transport", transportAuto, "transport at the URL",
+		transportAuto+"\tfound out", transport.NameHTTP+"\tStreamable HTTP", transport.NameSSE+"\tthe older HTTP+SSE")
 	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'Name: value'` with every HTTP request, repeatable; reports do not show it")
 	flags.StringVar(&f.bearerEnv, "bearer-env", "", "send the bearer token in the environment variable `VAR`")
 	flags.BoolVar(&f.tls.Insecure, "insecure", false, "accept any TLS certificate")
@@ -162,14 +163,8 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 	case f.url == "":
 		return e, errors.New("--url is missing; it says where the server over HTTP is")
 	}
-	switch f.transport {
-	case "", transportAuto:
-	case transport.NameHTTP, transport.NameSSE:
-		if transport.IsWebSocket(f.url) {
-			return e, fmt.Errorf("--transport is %q, but the URL is that of a WebSocket; leave --transport out", f.transport)
-		}
-	default:
-		return e, fmt.Errorf("--transport is %q; it takes auto, http or sse", f.transport)
+	if f.transport != "" && f.transport != transportAuto && transport.IsWebSocket(f.url) {
+		return e, fmt.Errorf("--transport is %q, but the URL is that of a WebSocket; leave --transport out", f.transport)
 	}
 	for _, h := range f.headers {
 		if err := transport.AddHeader(e.Header, h); err != nil {
