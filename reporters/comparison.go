@@ -1,7 +1,9 @@
 package reporters
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -48,6 +50,53 @@ func (v *view) compared() string {
 		return "nothing changed"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// base names the earlier results.
+func (v *view) base() string { return cmp.Or(line(v.Against.File, limitName), "the earlier results") }
+
+// decision says with which exit code a run ends that was compared with an earlier one, whatever
+// its verdict is, and why; "" without an earlier one.
+func (v *view) decision() (exit, because string) {
+	a := v.Against
+	if a == nil {
+		return "", ""
+	}
+	var counts []string
+	count := func(n int, one, many string) {
+		if n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, plural(n, one, many)))
+		}
+	}
+	count(len(a.New), "failure is new since "+v.base(), "failures are new since "+v.base())
+	count(len(a.Stale), "entry of the expected-failures file became stale", "entries of the expected-failures file became stale")
+	if a.FailOnBreaking {
+		count(a.Breaking(), "change of the offer breaks clients", "changes of the offer break clients")
+	}
+	verdict := a.Verdict(v.Run)
+	switch {
+	case verdict == result.NotConformant:
+		because = strings.Join(counts, ", ")
+	case verdict == result.Conformant:
+		because = "only what is new since " + v.base() + " counts, and nothing is"
+	case v.Verdict == result.Incomplete:
+		because = "nothing is new since " + v.base() + ", but the run is incomplete"
+	case len(a.Unjudged) > 0:
+		count(len(a.Unjudged), "requirement was not tried to the end", "requirements were not tried to the end")
+		because = "nothing is new since " + v.base() + ", but " + counts[0]
+	default:
+		because = "nothing is new since " + v.base() + ", but what the server offers cannot be compared"
+	}
+	return fmt.Sprintf("exit code %d", verdict.ExitCode()), because
+}
+
+// decided is the decision as a clause after the verdict, or "".
+func (v *view) decided() string {
+	exit, because := v.decision()
+	if exit == "" {
+		return ""
+	}
+	return "; against the earlier results " + v.compared() + "; " + exit + ": " + because
 }
 
 // comparisonNotes are what a reader of a comparison must know beside the changes.
@@ -112,15 +161,13 @@ func (v *view) offerChanges(most int) (breaking, compatible []string) {
 // isNew reports whether a failure is new since the earlier run, or whether there is
 // nothing to compare with.
 func (v *view) isNew(q *result.Requirement) bool {
-	if v.Against == nil {
-		return true
-	}
-	for _, id := range v.Against.New {
-		if id == q.ID {
-			return true
-		}
-	}
-	return false
+	return v.Against == nil || slices.Contains(v.Against.New, q.ID)
+}
+
+// isStale reports whether an entry of the expected-failures file is stale and counts: with
+// an earlier run, if it became so since.
+func (v *view) isStale(x *result.ExpectedFailure) bool {
+	return x.Stale() && (v.Against == nil || slices.Contains(v.Against.Stale, x.ID))
 }
 
 // comparison shows what changed since the earlier run.
@@ -173,6 +220,8 @@ func (v *view) mdComparison() string {
 		return ""
 	}
 	var b strings.Builder
+	exit, because := v.decision()
+	fmt.Fprintf(&b, "**%s**: %s.\n\n", mdText(strings.ToUpper(exit[:1])+exit[1:]), mdText(because))
 	fmt.Fprintf(&b, "**Against the earlier results**: %s.\n\n", mdText(v.compared()))
 	rows := 0
 	for _, x := range v.changes() {

@@ -90,3 +90,66 @@ func TestOfferChangesAreShown(t *testing.T) {
 		t.Error("the checklist does not say that the offers cannot be compared")
 	}
 }
+
+// Each report says what decides the exit code of a run that is compared, whatever the verdict
+// on the target is; and JUnit has a failure or an error exactly if that code is not 0.
+func TestDecisionIsShown(t *testing.T) {
+	broken := func(id string) result.Requirement {
+		return result.Requirement{ID: id, Level: "MUST", Party: "server", Page: "server/tools", Observable: true, Verdict: result.Fail, Exercised: 1}
+	}
+	untried := broken("b")
+	untried.Verdict = result.Inconclusive
+	stale := result.ExpectedFailure{ID: "a", Status: "passed"}
+	const old = "exit code 0: only what is new since base.json counts, and nothing is"
+	for name, tt := range map[string]struct {
+		run     result.Run
+		against result.Comparison
+		want    string
+		bad     int // test cases that failed, or had an error
+	}{
+		"old":      {result.Run{Verdict: result.NotConformant}, result.Comparison{}, old, 0},
+		"new":      {result.Run{Verdict: result.NotConformant}, result.Comparison{New: []string{"a"}}, "exit code 1: 1 failure is new since base.json", 2},
+		"breaking": {result.Run{Verdict: result.NotConformant}, result.Comparison{FailOnBreaking: true, Offer: []result.OfferChange{{Breaking: true}}}, "exit code 1: 1 change of the offer breaks clients", 1},
+		"stale": {result.Run{Verdict: result.NotConformant, ExpectedFailures: []result.ExpectedFailure{stale}}, result.Comparison{Stale: []string{"a"}},
+			"exit code 1: 1 entry of the expected-failures file became stale", 2},
+		"stale before": {result.Run{Verdict: result.NotConformant, ExpectedFailures: []result.ExpectedFailure{stale}}, result.Comparison{}, old, 0},
+		"incomplete": {result.Run{Verdict: result.Incomplete, Reason: "it was cut short"}, result.Comparison{},
+			"exit code 3: nothing is new since base.json, but the run is incomplete", 2},
+		"unjudged": {result.Run{Verdict: result.NotConformant}, result.Comparison{Unjudged: []string{"b"}},
+			"exit code 3: nothing is new since base.json, but 1 requirement was not tried to the end", 1},
+		"unknown offer": {result.Run{Verdict: result.NotConformant}, result.Comparison{FailOnBreaking: true, OfferUnknown: "none"},
+			"exit code 3: nothing is new since base.json, but what the server offers cannot be compared", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &tt.run
+			run.Revision, run.Role, run.Transport, run.Requirements = "2025-06-18", "server", "stdio", []result.Requirement{broken("a"), untried}
+			run.Against = &tt.against
+			run.Against.File = "base.json"
+			quiet, err := VerdictLine(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			junit := render(t, func(w io.Writer, run *result.Run) error { return JUnit(w, run, JUnitOptions{}) }, run)
+			for report, text := range map[string]string{
+				"the line":    quiet,
+				"the console": render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{}) }, run),
+				"GitHub":      annotated(t, Member{Run: run}),
+				"the summary": render(t, func(w io.Writer, run *result.Run) error { return StepSummary(w, []Member{{Run: run}}, MaxStepSummary) }, run),
+				"JUnit":       junit,
+				"the page":    render(t, HTML, run),
+				"the list":    render(t, Checklist, run),
+			} {
+				text = strings.Join(strings.Fields(strings.NewReplacer(`\`, "", "**", "", "<b>", "", "</b>", "").Replace(text)), " ")
+				if !strings.Contains(strings.ToLower(text), strings.ToLower(tt.want)) {
+					t.Errorf("%s does not say %q:\n%s", report, tt.want, text)
+				}
+				if word := verdictName(run.Verdict); !strings.Contains(strings.ToLower(text), word) && report != "JUnit" {
+					t.Errorf("%s does not say that the target is %s:\n%s", report, word, text)
+				}
+			}
+			if n := strings.Count(junit, "<failure ") + strings.Count(junit, "<error "); n != tt.bad {
+				t.Errorf("JUnit has %d failures and errors, want %d:\n%s", n, tt.bad, junit)
+			}
+		})
+	}
+}

@@ -94,6 +94,16 @@ func (o outcome) style() style {
 	return dim
 }
 
+func verdictStyle(v result.Overall) style {
+	switch v {
+	case result.Conformant:
+		return boldGreen
+	case result.Incomplete:
+		return boldAmber
+	}
+	return boldRed
+}
+
 // Bounds on what is shown unless the report is verbose.
 const (
 	briefFindings     = 2
@@ -669,15 +679,13 @@ func (c *console) summary() {
 		c.columns(parts, tail)
 	}
 	word, detail := c.verdictWords()
-	st := boldRed
-	switch c.Run.Verdict {
-	case result.Conformant:
-		st = boldGreen
-	case result.Incomplete:
-		st, detail = boldAmber, c.basis() // the reason stands above the counts
+	if c.Run.Verdict == result.Incomplete {
+		detail = c.basis() // the reason stands above the counts
 	}
-	word = strings.ToUpper(word)
-	c.prose(c.paint(word+":", st)+" ", 2, detail+".", "")
+	c.prose(c.paint(strings.ToUpper(word)+":", verdictStyle(c.Run.Verdict))+" ", 2, detail+".", "")
+	if exit, because := c.decision(); exit != "" {
+		c.prose(c.paint(strings.ToUpper(exit)+":", verdictStyle(c.Against.Verdict(c.Run)))+" ", 2, because+".", "")
+	}
 }
 
 // columns writes the counts with separators, on as many lines as they need.

@@ -55,7 +55,11 @@ func (v *view) annotations(name string) []annotation {
 	}
 	for i := range v.ExpectedFailures {
 		if x := &v.ExpectedFailures[i]; x.Stale() {
-			add("error", "Expected failure: "+line(x.ID, limitName), staleWords(x))
+			kind := "warning"
+			if v.isStale(x) {
+				kind = "error"
+			}
+			add(kind, "Expected failure: "+line(x.ID, limitName), staleWords(x))
 		}
 	}
 	if v.Against != nil {
@@ -82,10 +86,10 @@ func (v *view) annotations(name string) []annotation {
 		}
 	}
 	word, detail := v.verdictWords()
-	if v.Against != nil {
-		detail += "; against the earlier results " + v.compared()
+	if exit, _ := v.decision(); exit != "" {
+		word += ", " + exit
 	}
-	add("notice", "MCP "+line(v.Revision, limitName)+" "+line(v.Role, limitName)+": "+word, detail)
+	add("notice", "MCP "+line(v.Revision, limitName)+" "+line(v.Role, limitName)+": "+word, detail+v.decided())
 	return list
 }
 

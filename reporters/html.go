@@ -62,6 +62,7 @@ type htmlPage struct {
 	Notes, Uncalled                             []string
 	UncalledHelp                                string
 	Compared                                    string // with an earlier run; "" without one
+	Exit, Because                               string // what then decided, likewise
 	Changes                                     []htmlChange
 	ComparisonNotes                             []string
 	OfferChanges                                []htmlOffer
@@ -329,6 +330,7 @@ func (v *view) htmlChanges(p *htmlPage, place anchors) map[string]string {
 		byID[v.Requirements[i].ID] = &v.Requirements[i]
 	}
 	p.Compared, p.ComparisonNotes = v.compared(), v.comparisonNotes()
+	p.Exit, p.Because = v.decision()
 	breaking, compatible := v.offerChanges(limitListed)
 	for _, o := range []htmlOffer{{breakingOffer, breaking}, {compatibleOffer, compatible}} {
 		if len(o.Lines) > 0 {

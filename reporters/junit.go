@@ -122,9 +122,10 @@ func xmlText(s string) string {
 // A broken MUST is a failure, and so is a broken SHOULD if the run is strict;
 // otherwise a broken SHOULD is a passed test with the finding in its output. A
 // requirement that does not apply or was not exercised is skipped, and so is a
-// failure that was expected or is disputed. Two suites exist only when they have something to
-// say: "run" has an error if the run is incomplete, and "expected-failures" a
-// failure for each stale entry, so that CI does not read such a run as good.
+// failure that was expected or is disputed, or that is not new since the run that this one
+// is compared with. Two suites exist only when they have something to
+// say: "run" has an error if the run is incomplete, and whether something is new, and
+// "expected-failures" a failure for each stale entry, so that CI does not read such a run as good.
 //
 // The file is valid against the schemas that Jenkins's xUnit plugin uses; Ant's has neither the
 // attributes of the root nor system-out in a test case, which CI systems show. A
@@ -222,7 +223,9 @@ func (v *view) junitRunProperties() *junitProperties {
 		p.add("strict", "true")
 	}
 	if v.Against != nil {
+		exit, because := v.decision()
 		p.add("against", v.compared())
+		p.add("decision", exit+": "+because)
 		p.add("new", line(strings.Join(v.Against.New, " "), limitMessage))
 		p.add("mended", line(strings.Join(v.Against.Mended, " "), limitMessage))
 	}
@@ -252,19 +255,20 @@ func (v *view) junitCase(q *result.Requirement, opts JUnitOptions) junitCase {
 		}
 	}
 
-	level := token(q.Level, "unknown")
 	why := v.reason(q)
 	switch o := v.outcome(q); o {
-	case outFail:
-		c.Failure = &junitProblem{Message: why, Type: level, Text: xmlText(v.junitBody(q))}
-	case outError:
-		c.Error = &junitProblem{Message: why, Type: "harness", Text: xmlText(v.junitBody(q))}
-	case outWarn:
-		if v.Strict {
-			c.Failure = &junitProblem{Message: why, Type: level, Text: xmlText(v.junitBody(q))}
-		} else {
+	case outFail, outWarn:
+		switch {
+		case o == outWarn && !v.Strict:
+			out.WriteString(v.junitBody(q))
+		case v.isNew(q):
+			c.Failure = &junitProblem{Message: why, Type: token(q.Level, "unknown"), Text: xmlText(v.junitBody(q))}
+		default:
+			c.Skipped = &junitSkipped{Message: "broken, but not new since " + v.base() + ", so it does not count: " + why}
 			out.WriteString(v.junitBody(q))
 		}
+	case outError:
+		c.Error = &junitProblem{Message: why, Type: "harness", Text: xmlText(v.junitBody(q))}
 	case outExpected:
 		reason, _ := v.expectation(q)
 		c.Skipped = &junitSkipped{Message: "expected failure: " + line(reason, limitMessage)}
@@ -341,6 +345,16 @@ func (v *view) junitRun() (junitSuite, bool) {
 		s.Cases = append(s.Cases, junitCase{Name: "complete", Class: "run", Time: "0.000",
 			Error: &junitProblem{Message: reason, Type: "incomplete", Text: xmlText(reason)}})
 	}
+	if exit, because := v.decision(); exit != "" {
+		c := junitCase{Name: "against", Class: "run", Time: "0.000", Out: &junitText{xmlText(exit + ": " + because)}}
+		switch v.Against.Verdict(v.Run) {
+		case result.NotConformant:
+			c.Failure = &junitProblem{Message: because, Type: "against", Text: xmlText(because)}
+		case result.Incomplete:
+			c.Error = &junitProblem{Message: because, Type: "against", Text: xmlText(because)}
+		}
+		s.Cases = append(s.Cases, c)
+	}
 	// Violations by mcpconform say nothing about the target, so they are output
 	// and no test case.
 	var b strings.Builder
@@ -369,9 +383,13 @@ func (v *view) junitExpected() (junitSuite, bool) {
 		if !x.Stale() {
 			continue
 		}
-		words := staleWords(x)
-		s.Cases = append(s.Cases, junitCase{Name: token(x.ID, "unknown"), Class: s.Name, Time: "0.000",
-			Failure: &junitProblem{Message: words, Type: "stale", Text: xmlText(words)}})
+		words, c := staleWords(x), junitCase{Name: token(x.ID, "unknown"), Class: s.Name, Time: "0.000"}
+		if v.isStale(x) {
+			c.Failure = &junitProblem{Message: words, Type: "stale", Text: xmlText(words)}
+		} else {
+			c.Skipped = &junitSkipped{Message: words + "; it was stale in " + v.base() + " too, so it does not count"}
+		}
+		s.Cases = append(s.Cases, c)
 	}
 	return s, len(s.Cases) > 0
 }

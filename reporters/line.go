@@ -16,11 +16,7 @@ func VerdictLine(run *result.Run) (string, error) {
 		return "", err
 	}
 	word, detail := v.verdictWords()
-	text := strings.ToUpper(word) + ": " + detail
-	if a := run.Against; a != nil {
-		text += "; against the earlier results " + v.compared()
-	}
-	return text + ".", nil
+	return strings.ToUpper(word) + ": " + detail + v.decided() + ".", nil
 }
 
 // FleetLine returns the verdicts on several targets in one line: the worst, how many have

@@ -155,15 +155,8 @@ func MatrixConsole(w io.Writer, runs []*result.Run, opts ConsoleOptions) error {
 	c := &console{view: m.views[0], ConsoleOptions: opts, w: bufio.NewWriter(w)}
 	for i, v := range m.views {
 		word, detail := v.verdictWords()
-		st := boldRed
-		switch v.Run.Verdict {
-		case result.Conformant:
-			st = boldGreen
-		case result.Incomplete:
-			st = boldAmber
-		}
 		c.prose(fmt.Sprintf("%3d  ", i+1), 5, m.runName(i), bold)
-		c.prose("     "+c.paint(word+":", st)+" ", 5, detail, "")
+		c.prose("     "+c.paint(word+":", verdictStyle(v.Run.Verdict))+" ", 5, detail, "")
 	}
 	shown := 0
 	names, rows := m.pages()

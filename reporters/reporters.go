@@ -257,8 +257,8 @@ func safeURL(s string) string {
 // it rests on.
 func (v *view) verdictWords() (word, detail string) {
 	detail = v.basis()
-	if v.Reason != "" && v.Reason != detail {
-		detail = strings.TrimRight(line(v.Reason, limitMessage), ".") + "; " + detail
+	if why := strings.TrimRight(line(v.Reason, limitMessage), "."); !strings.HasPrefix(detail, why) {
+		detail = why + "; " + detail
 	}
 	return verdictName(v.Verdict), detail
 }

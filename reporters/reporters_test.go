@@ -339,3 +339,20 @@ func TestShellWord(t *testing.T) {
 		}
 	}
 }
+
+// What a run rests on is said once, also where that is the reason why it is incomplete.
+func TestIncompleteInOneLine(t *testing.T) {
+	warned := result.Requirement{ID: "a", Level: "SHOULD", Page: "p", Observable: true, Verdict: result.Warn, Exercised: 1}
+	for _, tt := range []struct {
+		run  result.Run
+		want string
+	}{
+		{result.Run{Verdict: result.Incomplete, Reason: "nothing was exercised", Partial: true}, "INCOMPLETE: nothing was exercised; only a selection was judged."},
+		{result.Run{Verdict: result.Incomplete, Reason: "it was cut short."}, "INCOMPLETE: it was cut short; nothing was exercised."},
+		{result.Run{Verdict: result.Conformant, Requirements: []result.Requirement{warned}}, "CONFORMANT: 1 requirement exercised, 1 recommendation not followed."},
+	} {
+		if got, err := VerdictLine(&tt.run); got != tt.want || err != nil {
+			t.Errorf("%q, error %v, want %q", got, err, tt.want)
+		}
+	}
+}

@@ -73,13 +73,7 @@ func Summary(w io.Writer, members []Member, opts ConsoleOptions) error {
 			if err != nil {
 				return err
 			}
-			word = verdictName(m.Run.Verdict)
-			switch m.Run.Verdict {
-			case result.Conformant:
-				st = boldGreen
-			case result.NotConformant:
-				st = boldRed
-			}
+			word, st = verdictName(m.Run.Verdict), verdictStyle(m.Run.Verdict)
 			var parts []string
 			for _, o := range []outcome{outFail, outError, outWarn, outDisputed, outExpected, outInconclusive, outPass} {
 				if n := v.counts[o]; n > 0 || o == outPass {

@@ -37,7 +37,7 @@ func command(t *testing.T, dir string, env []string, args ...string) spoken {
 	return spoken{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// resultsFile writes results with the verdicts of some requirements, and returns its path.
+// resultsFile writes results with the verdicts of some requirements to a folder, and returns the name.
 func resultsFile(t *testing.T, dir, name string, run result.Run, verdicts map[string]result.Verdict) string {
 	t.Helper()
 	run.Tool = result.Tool{Name: "mcpconform", Version: "1"}
@@ -50,11 +50,10 @@ func resultsFile(t *testing.T, dir, name string, run result.Run, verdicts map[st
 			run.Requirements = append(run.Requirements, result.Requirement{ID: id, Level: "MUST", Party: "server", Page: "server/tools", Observable: true, Verdict: v})
 		}
 	}
-	path := filepath.Join(dir, name)
-	if err := writeFile(path, func(w io.Writer) error { return reporters.JSON(w, &run) }); err != nil {
+	if err := writeFile(filepath.Join(dir, name), func(w io.Writer) error { return reporters.JSON(w, &run) }); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return name
 }
 
 func TestReportExitCodes(t *testing.T) {
@@ -79,14 +78,14 @@ func TestReportExitCodes(t *testing.T) {
 		{[]string{good, cut}, exitIncomplete, "INCOMPLETE: 1 incomplete, 1 conformant; unnamed server (stdio, 2025-06-18): it was interrupted.\n"},
 		{[]string{bad, cut}, exitNotConformant, "NOT CONFORMANT: 1 not conformant, 1 incomplete; unnamed server (stdio, 2025-06-18): tools.name.unique.\n"},
 		{[]string{cut, bad}, exitNotConformant, "NOT CONFORMANT: 1 not conformant, 1 incomplete; unnamed server (stdio, 2025-06-18): tools.name.unique.\n"},
-		{[]string{bad, "--against", good}, exitNotConformant, "NOT CONFORMANT: 1 requirement exercised, 1 broken; against the earlier results 1 new.\n"},
-		{[]string{bad, "--against", bad}, exitConformant, "NOT CONFORMANT: 1 requirement exercised, 1 broken; against the earlier results nothing changed.\n"},
-		{[]string{good, "--against", bad}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 mended.\n"},
-		{[]string{cut, "--against", bad}, exitIncomplete, "INCOMPLETE: it was interrupted; nothing was exercised; against the earlier results nothing changed.\n"},
-		{[]string{two, "--against", one, "--fail-on-breaking"}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 other change of the offer.\n"},
-		{[]string{one, "--against", two}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 breaking change of the offer.\n"},
-		{[]string{one, "--against", two, "--fail-on-breaking"}, exitNotConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 breaking change of the offer.\n"},
-		{[]string{one, "--against", good, "--fail-on-breaking"}, exitIncomplete, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results nothing changed.\n"},
+		{[]string{bad, "--against", good}, exitNotConformant, "NOT CONFORMANT: 1 requirement exercised, 1 broken; against the earlier results 1 new; exit code 1: 1 failure is new since good.json.\n"},
+		{[]string{bad, "--against", bad}, exitConformant, "NOT CONFORMANT: 1 requirement exercised, 1 broken; against the earlier results nothing changed; exit code 0: only what is new since bad.json counts, and nothing is.\n"},
+		{[]string{good, "--against", bad}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 mended; exit code 0: only what is new since bad.json counts, and nothing is.\n"},
+		{[]string{cut, "--against", bad}, exitIncomplete, "INCOMPLETE: it was interrupted; nothing was exercised; against the earlier results nothing changed; exit code 3: nothing is new since bad.json, but the run is incomplete.\n"},
+		{[]string{two, "--against", one, "--fail-on-breaking"}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 other change of the offer; exit code 0: only what is new since one.json counts, and nothing is.\n"},
+		{[]string{one, "--against", two}, exitConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 breaking change of the offer; exit code 0: only what is new since two.json counts, and nothing is.\n"},
+		{[]string{one, "--against", two, "--fail-on-breaking"}, exitNotConformant, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results 1 breaking change of the offer; exit code 1: 1 change of the offer breaks clients.\n"},
+		{[]string{one, "--against", good, "--fail-on-breaking"}, exitIncomplete, "CONFORMANT: 1 requirement exercised, none broken; against the earlier results nothing changed; exit code 3: nothing is new since good.json, but what the server offers cannot be compared.\n"},
 		{[]string{one, "--against", good}, exitConformant, ""},
 		{[]string{one, "--fail-on-breaking"}, exitUsage, ""},
 		{[]string{good, "--against", http}, exitUsage, ""},

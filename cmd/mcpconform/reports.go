@@ -90,7 +90,7 @@ func (f *reportFlags) compare(run *result.Run) error {
 	if err != nil {
 		return fmt.Errorf("--against: %w", err)
 	}
-	c.FailOnBreaking = f.failOnBreaking
+	c.File, c.FailOnBreaking = f.against, f.failOnBreaking
 	run.Against = c
 	return nil
 }
@@ -228,15 +228,10 @@ func exit(run *result.Run, failed error) error {
 	if run.Against != nil {
 		verdict = run.Against.Verdict(run)
 	}
-	switch {
-	case failed != nil:
-		return exitError(exitIncomplete)
-	case verdict == result.NotConformant:
-		return exitError(exitNotConformant)
-	case verdict == result.Incomplete:
-		return exitError(exitIncomplete)
+	if failed != nil {
+		verdict = result.Incomplete
 	}
-	return nil
+	return exitCode(verdict)
 }
 
 // writeFiles writes all reports but the one on the console.

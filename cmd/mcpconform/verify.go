@@ -75,11 +75,8 @@ func verifyFile(path, attestation string) (*bundle.Verification, error) {
 
 // exitCode returns the exit code of a verdict as an error, or nil.
 func exitCode(v result.Overall) error {
-	switch v {
-	case result.NotConformant:
-		return exitError(exitNotConformant)
-	case result.Incomplete:
-		return exitError(exitIncomplete)
+	if code := v.ExitCode(); code != exitConformant {
+		return exitError(code)
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 // Comparison tells what changed since an earlier run. The identity of a failure is the
 // id of its requirement.
 type Comparison struct {
-	Base Tool // of the earlier run
+	Base Tool   // of the earlier run
+	File string // with the results of the earlier run; "" if they were in none
 	// New are the requirements whose failures count now and that did not fail then.
 	New []string
 	// Mended are those that failed then and do not now.

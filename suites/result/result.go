@@ -52,6 +52,17 @@ const (
 	Incomplete    Overall = "incomplete" // nothing wrong was found, but too little was seen
 )
 
+// ExitCode is the exit code of a command that ends with the verdict.
+func (o Overall) ExitCode() int {
+	switch o {
+	case NotConformant:
+		return 1
+	case Incomplete:
+		return 3
+	}
+	return 0
+}
+
 // Run is one run against one target: the content of results.json.
 type Run struct {
 	Format    int       `json:"format"`

@@ -371,19 +371,23 @@ func (l *Ledger) leave(run *result.Run) {
 
 // judged returns the verdict that follows from the requirements of a run. Failures
 // that were expected do not count, and expected ones that did not come do; disputed
-// ones count if the run is strict.
+// ones count if the run is strict. A recommendation that is not followed was exercised
+// like one that is.
 func judged(run *result.Run, cause error) (result.Overall, string) {
-	passed, broken := 0, ""
+	exercised, excused, broken := 0, 0, ""
 	for _, q := range run.Requirements {
 		switch {
-		case q.Expected != "", q.Disputed != nil && !run.Strict:
-		case q.Verdict == result.Fail, q.Verdict == result.Warn && run.Strict:
-			return result.NotConformant, ""
+		case q.Verdict == result.Pass:
+			exercised++
 		case q.Verdict == result.Error:
 			broken = q.ID
-		}
-		if q.Verdict == result.Pass {
-			passed++
+		case q.Verdict != result.Fail && q.Verdict != result.Warn:
+		case q.Expected != "", q.Disputed != nil && !run.Strict:
+			excused++
+		case q.Verdict == result.Fail, run.Strict:
+			return result.NotConformant, ""
+		default:
+			exercised++
 		}
 	}
 	switch {
@@ -393,7 +397,9 @@ func judged(run *result.Run, cause error) (result.Overall, string) {
 		return result.NotConformant, ""
 	case broken != "":
 		return result.Incomplete, "mcpconform could not tell whether " + broken + " is met"
-	case passed == 0:
+	case exercised == 0 && excused > 0:
+		return result.Incomplete, "all that was exercised is disputed or an expected failure, so that nothing counts"
+	case exercised == 0:
 		return result.Incomplete, "nothing was exercised"
 	}
 	return result.Conformant, ""

@@ -38,6 +38,9 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 			"expired", []result.Verdict{result.Fail, result.Pass}, []expected.Entry{{ID: "a", Reason: "known", Expires: "2026-01-01"}},
 			false, nil, result.NotConformant,
 		},
+		{"only warns", []result.Verdict{result.Warn, result.Skip}, nil, false, nil, result.Conformant},
+		{"fails only as expected", []result.Verdict{result.Fail, result.Skip}, entry("a"), false, nil, result.Incomplete},
+		{"nothing", []result.Verdict{result.Inconclusive, result.Skip}, nil, false, nil, result.Incomplete},
 		{"cut short", []result.Verdict{result.Inconclusive}, entry("none"), false, errors.New("cut short"), result.Incomplete},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,8 +49,12 @@ func TestVerdictWithExpectedFailures(t *testing.T) {
 				run.Requirements = append(run.Requirements, result.Requirement{ID: string(rune('a' + i)), Observable: true, Verdict: v})
 			}
 			expected.Apply(run, tt.entries, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-			if got, _ := judged(run, tt.cause); got != tt.want {
+			got, why := judged(run, tt.cause)
+			if got != tt.want {
 				t.Errorf("got %s, want %s: %+v", got, tt.want, run.ExpectedFailures)
+			}
+			if says := why == "nothing was exercised"; says != (tt.name == "nothing") {
+				t.Errorf("the reason is %q", why)
 			}
 		})
 	}
