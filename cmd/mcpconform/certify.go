@@ -17,7 +17,6 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/reporters/bundle"
 	"github.com/mcpconform/mcpconform/schema"
-	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -140,16 +139,7 @@ func certifyClientCommand() *cobra.Command {
 			if err := c.check(cmd, &f.reports); err != nil {
 				return err
 			}
-			o, err := f.options(args)
-			if err != nil {
-				return err
-			}
-			if err := f.reports.check(); err != nil {
-				return err
-			}
-			o.Progress = f.reports.progress()
-			o.Ginkgo = true
-			run, trace, err := suites.Run(cmd.Context(), o.ClientScenarios, o.Options)
+			o, run, trace, err := f.test(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -188,7 +178,7 @@ func (f *certifyFlags) write(w io.Writer, reports *reportFlags, run *result.Run,
 	if !reports.quiet {
 		fmt.Fprintf(guarded(reports.beside(w)), "%s: %s to %s, version %d: %s\n", f.out, manifest.Verdict, manifest.Class.ID, manifest.Class.Version, manifest.Counts)
 	}
-	return exitCode(manifest.Verdict)
+	return ended(manifest.Verdict.ExitCode())
 }
 
 // writeBundle writes the bundle and what is about it.

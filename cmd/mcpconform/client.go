@@ -99,23 +99,7 @@ and Ctrl-C ends the run.
 			if f.list {
 				return f.listScenarios(cmd.OutOrStdout())
 			}
-			o, err := f.options(args)
-			if err != nil {
-				return err
-			}
-			if err := f.reports.check(); err != nil {
-				return err
-			}
-			if err := f.reports.checkBase(wire.Client, f.shard); err != nil {
-				return err
-			}
-			if f.serve {
-				o.Announce = func(endpoints []client.Endpoint) { f.announce(cmd.ErrOrStderr(), endpoints) }
-			} else {
-				o.Progress = f.reports.progress()
-			}
-			o.Ginkgo = true
-			run, trace, err := suites.Run(cmd.Context(), o.ClientScenarios, o.Options)
+			_, run, trace, err := f.test(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -124,6 +108,28 @@ and Ctrl-C ends the run.
 	}
 	f.register(cmd)
 	return cmd
+}
+
+// test tests the client that a command names.
+func (f *clientFlags) test(cmd *cobra.Command, args []string) (clientRun, *result.Run, *wire.Trace, error) {
+	o, err := f.options(args)
+	if err != nil {
+		return o, nil, nil, err
+	}
+	if err := f.reports.check(); err != nil {
+		return o, nil, nil, err
+	}
+	if err := f.reports.checkBase(wire.Client, f.shard); err != nil {
+		return o, nil, nil, err
+	}
+	if f.serve {
+		o.Announce = func(endpoints []client.Endpoint) { f.announce(cmd.ErrOrStderr(), endpoints) }
+	} else {
+		o.Progress = f.reports.progress()
+	}
+	o.Ginkgo = true
+	run, trace, err := suites.Run(cmd.Context(), o.ClientScenarios, o.Options)
+	return o, run, trace, err
 }
 
 // announce tells a person where the endpoints of the scenarios are and what to do.

@@ -168,10 +168,7 @@ func (m *member) test(ctx context.Context) {
 		m.Err, m.code = err, exitUsage
 		return
 	}
-	var code exitError
-	if errors.As(exit(m.Run, m.flags.reports.writeFiles(m.Run, trace)), &code) {
-		m.code = int(code)
-	}
+	m.code = exit(m.Run, m.flags.reports.writeFiles(m.Run, trace))
 }
 
 // verdict is that of the server as one step of the whole.
@@ -192,12 +189,9 @@ func (f *serverFlags) summarise(members []*member) error {
 	if !slices.ContainsFunc(members, func(m *member) bool { return m.Run != nil }) {
 		code = exitIncomplete // nothing is green because nothing happened
 	}
-	severity := []int{exitConformant, exitIncomplete, exitUsage, exitNotConformant}
 	all := make([]reporters.Member, len(members))
 	for i, m := range members {
-		if slices.Index(severity, m.code) > slices.Index(severity, code) {
-			code = m.code
-		}
+		code = worst(code, m.code)
 		all[i] = m.Member
 		if m.Err != nil {
 			redactor := newRedactor(m.flags.stdio.env, append(os.Args[1:], m.args...))
@@ -228,10 +222,7 @@ func (f *serverFlags) summarise(members []*member) error {
 	if err := f.reports.tellGitHub(os.Stdout, all); err != nil {
 		return err
 	}
-	if code != exitConformant {
-		return exitError(code)
-	}
-	return nil
+	return ended(code)
 }
 
 // of returns the reports of one of n servers: their paths have the name of its files in

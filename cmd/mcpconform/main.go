@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -28,6 +30,23 @@ const (
 	exitUsage         = 2
 	exitIncomplete    = 3
 )
+
+// worst returns the gravest of exit codes: a failure that was seen stays one, whatever else
+// could not be told.
+func worst(codes ...int) int {
+	gravity := []int{exitConformant, exitIncomplete, exitUsage, exitNotConformant}
+	return slices.MaxFunc(codes, func(a, b int) int {
+		return cmp.Compare(slices.Index(gravity, a), slices.Index(gravity, b))
+	})
+}
+
+// ended returns how a command ends with an exit code: nil with that of success.
+func ended(code int) error {
+	if code == exitConformant {
+		return nil
+	}
+	return exitError(code)
+}
 
 // exitCodes says in the help of commands what their exit codes mean.
 const exitCodes = `Exit codes: 0 conformant, 1 not conformant, 2 wrong usage or configuration, 3 incomplete.`

@@ -192,7 +192,7 @@ func invitation(at string, r *transport.Redactor) string {
 
 // judge reports on each party and returns the worst exit code.
 func (f *proxyFlags) judge(ctx context.Context, parties []wire.Party, o suites.Options) error {
-	worst := exitConformant
+	code := exitConformant
 	for i, party := range parties {
 		run, _, err := suites.Run(ctx, suites.Recording{Party: party}, o)
 		if err != nil {
@@ -208,15 +208,15 @@ func (f *proxyFlags) judge(ctx context.Context, parties []wire.Party, o suites.O
 				fmt.Fprintln(f.stderr)
 			}
 		}
-		var code exitError
-		if err := reports.writeTo(f.stderr, run, o.Trace); errors.As(err, &code) {
-			worst = max(worst, int(code))
+		var exit exitError
+		switch err := reports.writeTo(f.stderr, run, o.Trace); {
+		case errors.As(err, &exit):
+			code = worst(code, int(exit))
+		case err != nil:
+			return err
 		}
 	}
-	if worst != exitConformant {
-		return exitError(worst)
-	}
-	return nil
+	return ended(code)
 }
 
 // reportsOn returns the flags for one of the parties: with two parties, the names

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -126,6 +127,29 @@ func TestProxyWithoutReader(t *testing.T) {
 	read(t, file, &run)
 	if code := cmd.ProcessState.ExitCode(); code != exitIncomplete || run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "nothing in the run used: resources, prompts") {
 		t.Errorf("exit status %d: the server is %s: %s", code, run.Verdict, run.Reason)
+	}
+}
+
+// A client that breaks something decides the exit code, however little its server showed.
+func TestProxyEndsWithTheFailure(t *testing.T) {
+	t.Setenv(asReference, "1")
+	file := filepath.Join(t.TempDir(), "results.json")
+	cmd := newRoot()
+	cmd.SetIn(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a"}}}` + "\n"))
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	cmd.SetArgs([]string{"proxy", "--quiet", "--json", file, "--", os.Args[0]})
+	err := cmd.ExecuteContext(t.Context())
+	for party, want := range map[string]result.Overall{"server": result.Incomplete, "client": result.NotConformant} {
+		var run result.Run
+		read(t, strings.TrimSuffix(file, "json")+party+".json", &run)
+		if run.Verdict != want {
+			t.Errorf("the %s is %s, want %s", party, run.Verdict, want)
+		}
+	}
+	var code exitError
+	if !errors.As(err, &code) || code != exitNotConformant {
+		t.Errorf("it ends with %v", err)
 	}
 }
 

@@ -93,17 +93,11 @@ func (f *reportFlags) matrix(runs []*result.Run) error {
 	if err := f.tellGitHub(os.Stdout, reporters.Members(runs)); err != nil {
 		return err
 	}
-	worst := exitConformant
+	code := exitConformant
 	for _, run := range runs {
-		var code exitError
-		if errors.As(exit(run, nil), &code) && worst != exitNotConformant {
-			worst = int(code)
-		}
+		code = worst(code, exit(run, nil))
 	}
-	if worst != exitConformant {
-		return exitError(worst)
-	}
-	return nil
+	return ended(code)
 }
 
 func (f *reportFlags) writeMatrix(runs []*result.Run) error {

@@ -209,7 +209,7 @@ func (f *reportFlags) writeTo(console io.Writer, run *result.Run, trace *wire.Tr
 	if incomparable != nil {
 		return incomparable
 	}
-	return exit(run, failed)
+	return ended(exit(run, failed))
 }
 
 // beside returns where lines for people go, which must not stand in a report on stdout.
@@ -223,15 +223,14 @@ func (f *reportFlags) beside(console io.Writer) io.Writer {
 }
 
 // exit returns the exit code of a run whose reports failed to be written unless that is nil.
-func exit(run *result.Run, failed error) error {
-	verdict := run.Verdict
-	if run.Against != nil {
-		verdict = run.Against.Verdict(run)
+func exit(run *result.Run, failed error) int {
+	switch {
+	case failed != nil:
+		return exitIncomplete
+	case run.Against != nil:
+		return run.Against.Verdict(run).ExitCode()
 	}
-	if failed != nil {
-		verdict = result.Incomplete
-	}
-	return exitCode(verdict)
+	return run.Verdict.ExitCode()
 }
 
 // writeFiles writes all reports but the one on the console.

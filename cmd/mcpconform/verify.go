@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/reporters/bundle"
-	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 func verifyCommand() *cobra.Command {
@@ -37,7 +36,7 @@ refused. Who made the bundle is not verified: that takes a signature (docs/certi
 			case !v.Accepted():
 				return exitError(exitNotConformant)
 			}
-			return exitCode(v.Manifest.Verdict)
+			return ended(v.Manifest.Verdict.ExitCode())
 		},
 	}
 	cmd.Flags().StringVar(&attestation, "attestation", "", "also compare the in-toto statement in `FILE`: by itself, in a DSSE envelope or in a Sigstore bundle")
@@ -71,12 +70,4 @@ func verifyFile(path, attestation string) (*bundle.Verification, error) {
 		return nil, fmt.Errorf("--attestation: %w", err)
 	}
 	return v, nil
-}
-
-// exitCode returns the exit code of a verdict as an error, or nil.
-func exitCode(v result.Overall) error {
-	if code := v.ExitCode(); code != exitConformant {
-		return exitError(code)
-	}
-	return nil
 }
