@@ -217,12 +217,12 @@ func settled(finished []*client.T) string {
 // with an ordinary server and, if it is meant to, that it obtains a token and uses it.
 func (s *clientRun) missing() []string {
 	var missing []string
-	switch ending := s.finished[0].Ending; {
-	case ending.Attended:
-	case ending.Late:
-		missing = append(missing, "the client did not end in the scenario "+client.Baseline+" and had to be stopped at the time limit")
-	case ending.Exit != nil && *ending.Exit != (wire.Exit{}):
-		missing = append(missing, fmt.Sprintf("the client %s in the scenario %s", ending.Exit, client.Baseline))
+	switch end := s.finished[0].Ending; {
+	case end.Attended:
+	case end.Late:
+		missing = append(missing, "the client did not end in the scenario "+client.Baseline+" and had to be stopped at the time limit; "+ending.Raise(ending.Timeout))
+	case end.Exit != nil && *end.Exit != (wire.Exit{}):
+		missing = append(missing, fmt.Sprintf("the client %s in the scenario %s", end.Exit, client.Baseline))
 	}
 	seeks := s.Authorizes && slices.ContainsFunc(s.catalogue, func(q schema.Requirement) bool {
 		return q.Page == "basic/authorization" && ledger.Binds(q, wire.Client) && s.Selection.Includes(q, wire.Client)
@@ -302,7 +302,7 @@ func endings(finished []*client.T) []string {
 	if len(late) == 0 {
 		return nil
 	}
-	return []string{"the client had to be stopped at the time limit in " + strings.Join(late, ", ")}
+	return []string{"the client had to be stopped at the time limit in " + strings.Join(late, ", ") + "; " + ending.Raise(ending.Timeout)}
 }
 
 // ReferenceClient launches the reference client at a place, within this program.

@@ -30,6 +30,9 @@ import (
 type ServerChecks struct {
 	Dialer   transport.Dialer
 	Settings check.Settings
+	// StartTimeout is how long the first answer of a new process may take; zero is
+	// [client.StartTimes] the time of another.
+	StartTimeout time.Duration
 	// Restart brings back a target over HTTP that no longer answers; nil
 	// if that is not possible.
 	Restart func(context.Context) error
@@ -59,7 +62,11 @@ func (s *serverRun) transport() string {
 }
 
 func (s *serverRun) limit(n int) time.Duration {
-	limit := runTime(n, cmp.Or(s.Timeout, client.DefaultTimeout))
+	answer := cmp.Or(s.Timeout, client.DefaultTimeout)
+	limit := runTime(n, answer)
+	// A run over stdio starts about a dozen processes.
+	const starts = 12
+	limit += starts * max(0, s.StartTimeout-client.StartTimes*answer)
 	if patience := s.Settings.GivesUpAfter; patience > 0 {
 		// Two tools, and each once more, alone.
 		limit += 4 * (patience + 2*check.GivingUp)
@@ -87,7 +94,7 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 
 func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 	s.engine = &check.Engine{
-		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart,
+		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart,
 		Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough},
 	}
 	s.target, s.cause = s.engine.Prepare(ctx)
@@ -175,7 +182,7 @@ func (s *serverRun) overdue() error {
 		return nil
 	}
 	slices.Sort(late)
-	return fmt.Errorf("mcpconform ended checks that took too long: %s", strings.Join(late, ", "))
+	return fmt.Errorf("mcpconform ended checks that took too long: %s; %s", strings.Join(late, ", "), ending.Raise(ending.Timeout))
 }
 
 // handshake records what it means when the handshake itself failed.
@@ -303,11 +310,11 @@ func (s *serverRun) quoteStderr() {
 }
 
 func (s *serverRun) quote(lines []string) string {
-	var quoted []string
+	var redacted []string
 	for _, line := range lines {
-		quoted = append(quoted, wire.Quote(s.Redactor.String(line), 200))
+		redacted = append(redacted, s.Redactor.String(line))
 	}
-	return strings.Join(quoted, ", ")
+	return lastwords.Quote(redacted)
 }
 
 // stderr returns what the target wrote to its stderr in one connection, and whether it

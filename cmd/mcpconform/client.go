@@ -305,6 +305,9 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 		}
 		return o, nil
 	}
+	if isURL(args[0]) {
+		return o, errors.New("COMMAND is a URL; it is the command of a client, and mcpconform server --url URL tests a server at a URL")
+	}
 	command, err := f.stdio.command(args)
 	if err != nil {
 		return o, err

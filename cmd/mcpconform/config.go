@@ -62,6 +62,9 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	if c.Limits.Timeout > 0 && !changed("timeout") {
 		f.limits.timeout = c.Limits.Timeout
 	}
+	if c.Limits.Start > 0 && !changed("start-timeout") {
+		f.limits.start = c.Limits.Start
+	}
 	if c.Limits.Run > 0 && !changed("run-timeout") {
 		f.limits.run = c.Limits.Run
 	}

@@ -102,7 +102,7 @@ secrets: [hunter2hunter2]
 personalData: [jane.doe@example.com]
 trustedOrigins: ["null"]
 public: true
-limits: {message: 99, timeout: 3s}
+limits: {message: 99, timeout: 3s, startTimeout: 7s}
 toolRoles: {slow: {tool: wait}}
 expectedFailures: [{id: a, reason: b}]
 `
@@ -114,7 +114,7 @@ func TestConfigure(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		folder(t, nil)
 		f, command, err := configured(t)
-		if err != nil || len(command) > 0 || f.http.given() || f.limits.timeout != 10*time.Second || f.callTools != "safe" {
+		if err != nil || len(command) > 0 || f.http.given() || f.limits.timeout != 10*time.Second || f.limits.startTime() != 30*time.Second || f.callTools != "safe" {
 			t.Errorf("got %v, %v, %+v, %+v", err, command, f.http, f.limits)
 		}
 	})
@@ -133,6 +133,7 @@ func TestConfigure(t *testing.T) {
 			"select":    {[]string{"tools.*"}, f.selection.Select},
 			"skip":      {[]string{"ping.*"}, f.selection.Skip},
 			"timeout":   {3 * time.Second, f.limits.timeout},
+			"start":     {7 * time.Second, f.limits.startTime()},
 			"limits":    {wire.Limits{Message: 99, Total: wire.DefaultLimits.Total, Events: wire.DefaultLimits.Events, Run: wire.DefaultLimits.Run}, f.bytes},
 			"toolRoles": {map[string]check.Call{"slow": {Tool: "wait"}}, f.settings.ToolRoles},
 			"expected":  {[]expected.Entry{{ID: "a", Reason: "b"}}, f.expected},
@@ -145,7 +146,7 @@ func TestConfigure(t *testing.T) {
 	t.Run("flags win", func(t *testing.T) {
 		folder(t, map[string]string{"c.yaml": stdioConfig, "e.yaml": "- {id: c, reason: d}\n"})
 		f, command, err := configured(t, "--config=c.yaml", "--expected-failures=e.yaml", "--call-tools=all", "--strict=false",
-			"--select=MUST", "--skip=MAY", "--timeout=1s", "--env=A=flag", "--cwd=/tmp")
+			"--select=MUST", "--skip=MAY", "--timeout=1s", "--start-timeout=9s", "--env=A=flag", "--cwd=/tmp")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,6 +162,7 @@ func TestConfigure(t *testing.T) {
 			"select":  {[]string{"MUST"}, o.Selection.Select},
 			"skip":    {[]string{"MAY"}, o.Selection.Skip},
 			"timeout": {time.Second, o.Timeout},
+			"start":   {9 * time.Second, o.StartTimeout},
 			"settings": {check.Settings{
 				CallTools: check.CallAll, ToolRoles: map[string]check.Call{"slow": {Tool: "wait"}},
 				Secrets: []string{"hunter2hunter2"}, Personal: []string{"jane.doe@example.com"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -88,8 +90,8 @@ func (f *verdictFlags) expected() ([]expected.Entry, error) {
 
 // limitFlags bound how long a target may take, and how much of it runs at once.
 type limitFlags struct {
-	timeout, run time.Duration
-	parallel     int
+	timeout, start, run time.Duration
+	parallel            int
 }
 
 // answerTimeout is how long one answer may take unless --timeout says otherwise.
@@ -97,6 +99,15 @@ const answerTimeout = 10 * time.Second
 
 func (f *limitFlags) registerTimeout(cmd *cobra.Command, standard time.Duration, usage string) {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", standard, usage)
+}
+
+func (f *limitFlags) registerStart(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.start, "start-timeout", 0, "how long the server may take to start: over stdio until it answers initialize, with --start until it accepts connections (default: three times --timeout)")
+}
+
+// startTime is how long the server may take to start.
+func (f *limitFlags) startTime() time.Duration {
+	return cmp.Or(f.start, client.StartTimes*f.timeout)
 }
 
 func (f *limitFlags) registerRun(cmd *cobra.Command) {
@@ -111,6 +122,8 @@ func (f *limitFlags) check() error {
 	switch {
 	case f.timeout <= 0:
 		return errors.New("--timeout must be greater than 0")
+	case f.start < 0:
+		return errors.New("--start-timeout must be greater than 0; with 0, it is three times --timeout")
 	case f.run < 0:
 		return errors.New("--run-timeout must be greater than 0; with 0, mcpconform chooses it")
 	case f.parallel < 0:

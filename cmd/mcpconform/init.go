@@ -65,6 +65,7 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 	flags.StringVar(&f.config.file, "config", "", "write `FILE` instead of "+config.DefaultFile)
 	flags.BoolVar(&force, "force", false, "replace the file if it exists")
 	f.limits.registerTimeout(cmd, answerTimeout, "how long one answer may take")
+	f.limits.registerStart(cmd)
 	f.stdio.register(cmd, "server")
 	f.config.registerSource(cmd)
 	f.http.register(cmd)
@@ -108,7 +109,7 @@ func prepare(ctx context.Context, o serverRun) (*check.Target, error) {
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(wire.DefaultLimits)
 	}
-	e := &check.Engine{Dialer: o.Dialer, Trace: o.Trace, Timeout: o.Timeout, Settings: o.Settings}
+	e := &check.Engine{Dialer: o.Dialer, Trace: o.Trace, Timeout: o.Timeout, StartTimeout: o.StartTimeout, Settings: o.Settings}
 	defer e.Finish(ctx)
 	return e.Prepare(ctx)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -46,6 +47,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
 	f.limits.registerTimeout(cmd, answerTimeout, "how long one answer may take")
+	f.limits.registerStart(cmd)
 	f.limits.registerRun(cmd)
 	f.limits.registerParallel(cmd, "how many connections of single checks are open at a time (default: twice the processors; 16 over HTTP)")
 	f.scripts.register(cmd)
@@ -151,7 +153,7 @@ func (f *serverFlags) options() (serverRun, error) {
 		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 		Seed: f.families.seed, Thorough: f.families.thorough,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
-	}, suites.ServerChecks{Settings: settings}}, nil
+	}, suites.ServerChecks{Settings: settings, StartTimeout: f.limits.startTime()}}, nil
 }
 
 // target makes the server that the flags or a command name the run's target. The
@@ -163,6 +165,9 @@ func (f *serverFlags) target(ctx context.Context, o *serverRun, args []string) (
 		o.Settings.CallTools = check.CallAll
 		o.Target.Command = []string{"(embedded reference server)"}
 		return func() {}, nil
+	}
+	if len(args) > 0 && isURL(args[0]) {
+		return nil, errors.New("COMMAND is a URL; a server at a URL is given as --url URL")
 	}
 	command, err := f.stdio.command(args)
 	if err != nil {

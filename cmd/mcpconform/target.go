@@ -152,6 +152,12 @@ func (f *httpFlags) given() bool {
 		f.tls != (transport.TLSOptions{}) || f.transport != transportAuto && f.transport != ""
 }
 
+// isURL reports whether an argument is a URL at which a server may be, and no program.
+func isURL(arg string) bool {
+	scheme, _, found := strings.Cut(arg, "://")
+	return found && slices.Contains([]string{"http", "https", "ws", "wss"}, strings.ToLower(scheme))
+}
+
 // endpoint returns what the flags say of the server.
 func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.Endpoint, error) {
 	e := transport.Endpoint{URL: f.url, Header: make(http.Header), Socket: f.socket, Timeout: timeout}
@@ -227,7 +233,7 @@ func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, com
 		e.Redactor.AddArgs(f.start)
 		o.Target.Command = []string{e.Redactor.String(f.start)}
 		server, err := transport.Start{
-			Command: command, Endpoint: e, Log: o.Trace.Connect(name, "server process"),
+			Command: command, Endpoint: e, Wait: o.StartTimeout, Log: o.Trace.Connect(name, "server process"),
 		}.Run(ctx)
 		if err != nil {
 			o.Dialer = unreachable{name, err}

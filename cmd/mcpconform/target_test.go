@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -77,8 +78,9 @@ func TestUnreachableServers(t *testing.T) {
 		{httpFlags{url: gone.URL + "/mcp", transport: "http"}, "connection refused"},
 		{httpFlags{url: gone.URL + "/sse", transport: "sse"}, "connection refused"},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo these are the last words; exit 7"}, "these are the last words"},
+		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo loading; sleep 60"}, `within 300ms; its output ends with: "loading"; if it may take longer, raise --start-timeout`},
 	} {
-		var o serverRun
+		o := serverRun{ServerChecks: suites.ServerChecks{StartTimeout: 300 * time.Millisecond}}
 		stop, err := tt.flags.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
 			t.Fatal(err)
@@ -98,6 +100,19 @@ func TestUnreachableServers(t *testing.T) {
 		}
 		if _, err := os.Stat(report); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A URL is no command: the message names the flag that takes it.
+func TestURLAsCommand(t *testing.T) {
+	for _, command := range []string{"server", "client"} {
+		for _, arg := range []string{"https://example.com/mcp", "HTTP://localhost", "ws://localhost"} {
+			root := newRoot()
+			root.SetArgs([]string{command, "--", arg})
+			if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "COMMAND is a URL") || !strings.Contains(err.Error(), "--url URL") {
+				t.Errorf("%s %s: %v", command, arg, err)
+			}
 		}
 	}
 }

@@ -33,10 +33,13 @@ type Options struct {
 	Version      string
 	Capabilities map[string]any
 	Info         map[string]any
-	// Timeout is how long an answer may take; the answer to initialize may take
-	// three times as long from a process that has just been started, or as another took
-	// by Pace. It only bounds the wait and decides nothing else.
+	// Timeout is how long an answer may take. It only bounds the wait and decides
+	// nothing else.
 	Timeout time.Duration
+	// StartTimeout is how long the answer to initialize may take from a process that
+	// has just been started, unless another took longer by Pace; zero is StartTimes
+	// the Timeout.
+	StartTimeout time.Duration
 	// Pace learns from the session; nil for none. See Session.Hurry.
 	Pace *Pace
 	// NoOp is the method of a request without params that the server is known
@@ -92,6 +95,8 @@ type TimeoutError struct {
 	Slowest time.Duration
 	// Doubtful says that the limit was learned and not tried twice as long yet.
 	Doubtful bool
+	// Start says that the limit is Options.StartTimeout.
+	Start bool
 }
 
 // Learned reports whether the limit follows from what the peer took before.
@@ -381,6 +386,7 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	}
 	var late *TimeoutError
 	if errors.As(err, &late) {
+		late.Start = p.starts()
 		p.giveUp(ctx)
 	}
 	if err != nil {
@@ -401,10 +407,10 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	return x, nil
 }
 
-// startTimes is the factor by which the answer to initialize may take longer than
-// others from a process that has not written anything yet: it may still be loading,
+// StartTimes is the factor by which the answer to initialize may take longer than
+// others from a process that has not answered anything yet: it may still be loading,
 // on a machine that starts several processes at once.
-const startTimes = 3
+const StartTimes = 3
 
 // limit is how long the answer may take.
 func (p *Pending) limit() (limit, slowest time.Duration) {
@@ -412,18 +418,19 @@ func (p *Pending) limit() (limit, slowest time.Duration) {
 	if !p.starts() {
 		return p.session.hurried(limit, p)
 	}
+	limit = cmp.Or(p.session.Options.StartTimeout, StartTimes*limit)
 	if p.session.Options.Pace != nil {
-		limit = max(limit, p.session.Options.Pace.Start())
+		limit = max(limit, StartTimes*p.session.Options.Pace.Start())
 	}
-	return startTimes * limit, 0
+	return limit, 0
 }
 
-// starts reports whether the request is an initialize to a process that has not written
-// anything yet.
+// starts reports whether the request is an initialize to a process that has not answered
+// anything yet, whatever it has written.
 func (p *Pending) starts() bool {
 	return p.Method == "initialize" && launched(p.session.Log()) &&
 		!slices.ContainsFunc(p.session.Log().Events()[:p.Request.Seq], func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Server
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
 		})
 }
 

@@ -5,6 +5,8 @@ package lastwords
 import (
 	"regexp"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
 // saying is how a runtime or tool says why it ended.
@@ -83,4 +85,16 @@ func last(all []string, n int) []string {
 		}
 	}
 	return lines
+}
+
+// longest is how many characters of a line are quoted.
+const longest = 200
+
+// Quote returns lines as one, each in quotation marks and cut if it is long.
+func Quote(lines []string) string {
+	quoted := make([]string, 0, len(lines))
+	for _, line := range lines {
+		quoted = append(quoted, wire.Quote(line, longest))
+	}
+	return strings.Join(quoted, ", ")
 }

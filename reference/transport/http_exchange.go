@@ -379,13 +379,11 @@ func unencoded(encoding string) bool {
 
 // timeoutError says what did not happen in time.
 func (x *roundTrip) timeoutError() error {
+	missed := "the server accepted the connection and sent no response head"
 	if !x.connected.Load() {
-		return fmt.Errorf("no connection to %s within %v", x.link.site.name, x.patience)
+		missed = "there was no connection to " + x.link.site.name
 	}
-	return &endError{
-		note:  fmt.Sprintf("the server accepted the connection and sent no response head within %v", x.patience),
-		cause: context.DeadlineExceeded,
-	}
+	return &TimeoutError{Missed: missed, After: x.patience}
 }
 
 // endError says how an exchange ended without a head.

@@ -9,7 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -89,8 +92,8 @@ func (c Command) Launch() (Process, error) {
 	return p, nil
 }
 
-// startError returns what kept the command from being started, without the name
-// of the system call, which does not help a user.
+// startError returns what kept the command from being started and what to do about
+// it, without the name of the system call, which does not help a user.
 func (c Command) startError(err error) error {
 	if c.Dir != "" {
 		if _, dirErr := os.Stat(c.Dir); dirErr != nil {
@@ -98,14 +101,60 @@ func (c Command) startError(err error) error {
 		}
 	}
 	var call *fs.PathError
-	if errors.As(err, &call) {
-		return call.Err
-	}
 	var lookup *exec.Error
-	if errors.As(err, &lookup) {
-		return lookup.Err
+	switch {
+	case errors.As(err, &call):
+		err = call.Err
+	case errors.As(err, &lookup):
+		err = lookup.Err
+	}
+	if cause := c.startCause(err); cause != "" {
+		return fmt.Errorf("%w: %s", err, cause)
 	}
 	return err
+}
+
+// startCause says in a clause what about the program's file explains an error of its
+// start, or "".
+func (c Command) startCause(err error) string {
+	file := c.Args[0]
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(c.Dir, file)
+	}
+	info, missing := os.Stat(file)
+	sought := errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+	switch {
+	case missing != nil && sought && strings.ContainsAny(c.Args[0], " \t"):
+		return "all of it is taken for the name of the program; write program and arguments as words of their own"
+	case missing != nil:
+		return ""
+	case info.IsDir():
+		return "it is a directory, not a program"
+	case errors.Is(err, exec.ErrNotFound):
+		return "a file in the current folder is named with ." + string(filepath.Separator) + " in front"
+	case errors.Is(err, fs.ErrPermission):
+		return "the file is not executable; make it so (chmod +x), or write its interpreter in front, such as node or python3"
+	case errors.Is(err, syscall.ENOEXEC):
+		return "it is neither a program for this machine nor a script whose first line names its interpreter (#!/bin/sh)"
+	case errors.Is(err, fs.ErrNotExist):
+		return "the interpreter is missing that its first line names, " + wire.Quote(firstLine(file), maxFirstLine)
+	}
+	return ""
+}
+
+// maxFirstLine bounds what is read of a script, and shown.
+const maxFirstLine = 100
+
+// firstLine returns the beginning of a file, up to the end of its first line.
+func firstLine(name string) string {
+	file, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	head, _ := io.ReadAll(io.LimitReader(file, maxFirstLine))
+	line, _, _ := strings.Cut(string(head), "\n")
+	return line
 }
 
 type pipes struct{ ours, theirs [3]*os.File }

@@ -97,7 +97,7 @@ func newSSEConn(l *httpLink) *SSEConn {
 // for messages.
 func (c *SSEConn) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.site.timeout,
-		fmt.Errorf("no endpoint event came within %v", c.site.timeout))
+		&TimeoutError{Missed: "no endpoint event came", After: c.site.timeout})
 	defer cancel()
 	x, err := c.start(&outbound{
 		method: http.MethodGet, url: c.site.url, header: c.header(http.MethodGet), patience: c.site.timeout,

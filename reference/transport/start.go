@@ -200,7 +200,7 @@ func (s *Started) await(ctx context.Context, wait time.Duration, network, addr s
 		wait = defaultStartWait
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait,
-		fmt.Errorf("it did not accept connections at %s within %v", addr, wait))
+		&TimeoutError{Missed: "it did not accept connections at " + addr, After: wait, Start: true})
 	defer cancel()
 	for backoff := startBackoff; ; backoff = min(2*backoff, startBackoffMost) {
 		if accepts(ctx, network, addr) {
@@ -220,21 +220,17 @@ func (s *Started) await(ctx context.Context, wait time.Duration, network, addr s
 	}
 }
 
-// maxLastWords bounds how much of the output an error repeats.
-const maxLastWords = 2 << 10
-
+// withOutput adds to an error what the server has written: the lines that say why it
+// ended, else the last ones.
 func (s *Started) withOutput(err error) error {
-	words := bytes.TrimSpace(s.Endpoint.redactor().Bytes(s.Output()))
-	if lines, known := lastwords.Find(string(words)); known {
-		return fmt.Errorf("%w; its last words: %s", err, strings.ToValidUTF8(strings.Join(lines, " "), "\uFFFD"))
-	}
-	if len(words) > maxLastWords {
-		words = words[len(words)-maxLastWords:]
-	}
-	if len(words) == 0 {
+	lines, known := lastwords.Find(string(s.Endpoint.redactor().Bytes(s.Output())))
+	switch {
+	case len(lines) == 0:
 		return fmt.Errorf("%w; it has not written any output", err)
+	case known:
+		return fmt.Errorf("%w; its last words: %s", err, lastwords.Quote(lines))
 	}
-	return fmt.Errorf("%w; its output ends with:\n%s", err, strings.ToValidUTF8(string(words), "\uFFFD"))
+	return fmt.Errorf("%w; its output ends with: %s", err, lastwords.Quote(lines))
 }
 
 // own reads the output until the process is gone, and outlives its goroutines.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -162,6 +163,27 @@ func TestStartFailures(t *testing.T) {
 	})
 }
 
+// A start that takes too long tells so by its type, and the output in one line.
+func TestStartTimeout(t *testing.T) {
+	noLeaks(t)
+	s := Start{
+		Launcher: Func{Name: "slow", Run: func(ctx context.Context, _ io.Reader, stdout, _ io.Writer) error {
+			_, _ = io.WriteString(stdout, "loading\n\nstill \"loading\"\n")
+			<-ctx.Done()
+			return nil
+		}},
+		Endpoint: Endpoint{URL: "http://127.0.0.1:{port}/mcp"}, Wait: 300 * time.Millisecond,
+	}
+	_, err := s.Run(limit(t))
+	var late *TimeoutError
+	if !errors.As(err, &late) || !late.Start || late.After != s.Wait || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+	if want := `within 300ms; its output ends with: "loading", "still \"loading\""`; !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %q; want it to end with %q", err, want)
+	}
+}
+
 // An output without end, or without newlines, is bounded.
 func TestStartOutputIsBounded(t *testing.T) {
 	noLeaks(t)
@@ -181,7 +203,7 @@ func TestStartOutputIsBounded(t *testing.T) {
 		Endpoint: Endpoint{URL: "http://" + addr}, Log: log,
 	}
 	_, err = s.Run(limit(t))
-	if err == nil || !strings.HasSuffix(err.Error(), "the end") || len(err.Error()) > 2*maxLastWords {
+	if err == nil || !strings.Contains(err.Error(), "its output ends with: \"xxx") || len(err.Error()) > 1000 {
 		t.Errorf("error of %d bytes", len(fmt.Sprint(err)))
 	}
 	var kept int

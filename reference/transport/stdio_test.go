@@ -488,8 +488,15 @@ func TestStdioWritesAtTheSameTime(t *testing.T) {
 func TestStdioCannotStart(t *testing.T) {
 	noLeaks(t)
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := os.WriteFile(plain, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
+	dir := filepath.Dir(plain)
+	for name, text := range map[string]string{"plain": "text", "bare": "echo hello\n", "lost": "#!/no/such/interpreter\necho hello\n"} {
+		mode := os.FileMode(0o700)
+		if name == "plain" {
+			mode = 0o600
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
 		command Command
@@ -498,7 +505,14 @@ func TestStdioCannotStart(t *testing.T) {
 		{Command{}, "cannot start (empty command): no command was given"},
 		{Command{Args: []string{"mcpconform-no-such-command"}}, "executable file not found"},
 		{Command{Args: []string{"/no/such/file"}}, "cannot start /no/such/file: no such file or directory"},
-		{Command{Args: []string{plain}}, "permission denied"},
+		{Command{Args: []string{"no-such-command --flag"}}, "write program and arguments as words of their own"},
+		{Command{Args: []string{"./no such/command"}}, "write program and arguments as words of their own"},
+		{Command{Args: []string{"bare"}, Dir: dir}, "in the current folder"},
+		{Command{Args: []string{plain}}, "permission denied: the file is not executable"},
+		{Command{Args: []string{"./plain"}, Dir: dir}, "permission denied: the file is not executable"},
+		{Command{Args: []string{dir}}, "it is a directory"},
+		{Command{Args: []string{filepath.Join(dir, "bare")}}, "exec format error: it is neither"},
+		{Command{Args: []string{filepath.Join(dir, "lost")}}, `the interpreter is missing that its first line names, "#!/no/such/interpreter"`},
 		{Command{Args: []string{os.Args[0]}, Dir: "/no/such/directory"}, "working directory: stat /no/such/directory: no such file or directory"},
 	} {
 		log := wire.NewTrace(wire.DefaultLimits).Connect(NameStdio, "")

@@ -7,9 +7,11 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -93,3 +95,19 @@ func (e *StartError) Error() string {
 
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
+
+// TimeoutError reports that something did not happen within a limit of time. It is a
+// context.DeadlineExceeded.
+type TimeoutError struct {
+	// Missed says in a clause what did not happen.
+	Missed string
+	After  time.Duration
+	// Start says that the limit is that of a start, Start.Wait, and not that of one
+	// answer, Endpoint.Timeout.
+	Start bool
+}
+
+func (e *TimeoutError) Error() string { return fmt.Sprintf("%s within %v", e.Missed, e.After) }
+
+// Is makes it a context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

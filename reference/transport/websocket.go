@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,7 @@ func (d *WebSocket) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, &TimeoutError{Missed: "the handshake of the WebSocket was not answered", After: s.timeout})
 	defer cancel()
 	frames := NewFrames(log.Limits().Message)
 	handshake := http.Client{Transport: s.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -63,7 +64,9 @@ func (d *WebSocket) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"), Subprotocols: []string{Subprotocol}, OnPingReceived: frames.Pinged,
 	})
 	if err != nil {
-		err = s.refusal(answer, err)
+		if err = s.refusal(answer, err); ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
 		log.End()
 		return nil, &StartError{Target: s.name, Err: err}
@@ -94,6 +97,9 @@ func (s *site) refusal(answer *http.Response, err error) error {
 	}
 	if answer.StatusCode == http.StatusUnauthorized {
 		status += "; --header or --bearer-env gives it credentials"
+	}
+	if slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}, answer.StatusCode) {
+		status += "; the URL of a server over HTTP begins with http:// or https://"
 	}
 	return errors.New(status)
 }

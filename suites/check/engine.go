@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
@@ -23,6 +24,8 @@ type Engine struct {
 	Trace  *wire.Trace
 	// Timeout of one answer. Zero: client.DefaultTimeout.
 	Timeout time.Duration
+	// StartTimeout of the first answer of a new process. Zero: as [client.Options] has it.
+	StartTimeout time.Duration
 	// Parallel is how many connections of single checks are open at a time.
 	// Zero: parallelLocal times the number of processors where each is a process, else
 	// parallelRemote.
@@ -75,7 +78,7 @@ const triesAtOnce = 16
 
 // Why a check is inconclusive that did not come to its end.
 var (
-	errCheckTime = errors.New("the check took too long")
+	errCheckTime = errors.New("the check took too long; " + ending.Raise(ending.Timeout))
 	errDown      = errors.New("the server no longer answered")
 )
 
@@ -86,7 +89,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if e.target != nil {
 		o.NoOp = e.target.noOp
 	}
-	o.Limited, o.Pace = e.limits.wait, &e.pace
+	o.StartTimeout, o.Limited, o.Pace = e.StartTimeout, e.limits.wait, &e.pace
 	started, err := e.launch(ctx)
 	if err != nil {
 		return nil, err
@@ -167,11 +170,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	}
 	e.first, e.shared = s, s
 	if err != nil {
-		return e.target, e.unauthorized(err)
+		return e.target, e.explained(e.unauthorized(err))
 	}
 	if err := e.target.discover(ctx, s); err != nil {
 		e.liveness.giveUp(err)
-		return e.target, err
+		return e.target, ending.Longer(err)
 	}
 	if err := e.unauthorized(nil); err != nil {
 		return e.target, err
@@ -331,7 +334,7 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 		}
 	}
 	if err != nil {
-		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session could be opened for the check: " + err.Error()}, unanswered: true}
+		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: "no session could be opened for the check: " + ending.Longer(err).Error()}, unanswered: true}
 	}
 	return e.execute(ctx, c, s, time, false)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 )
 
 // UnresponsiveError reports a target that lives and answers the handshake, but
@@ -25,7 +26,7 @@ type UnresponsiveError struct {
 }
 
 func (e *UnresponsiveError) Error() string {
-	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v; if it may take longer, raise --timeout", e.Since, strings.Join(e.Unanswered, ", "), e.After)
+	return fmt.Sprintf("the server answers no request %s: there was no answer to %s within %v; ", e.Since, strings.Join(e.Unanswered, ", "), e.After) + ending.Raise(ending.Timeout)
 }
 
 // liveness is what the engine knows of whether the target answers. Its lock is

@@ -191,10 +191,10 @@ func (t *T) Must(err error) {
 	case errors.As(err, &start) && t.wasServed():
 		// The engine finds out whether another check has brought it down.
 		t.noAnswer = true
-		t.Fail("the server was there before, and then could not be reached: %s", err)
+		t.Fail("the server was there before, and then could not be reached: %s", ending.Longer(err))
 	case errors.As(err, &start), errors.As(err, &stream):
 		t.noAnswer = true
-		t.end(Inconclusive, err.Error())
+		t.end(Inconclusive, ending.Longer(err).Error())
 	case errors.Is(err, wire.ErrFlood):
 		// The limits of mcpconform ended the reading, not the server.
 		t.noAnswer = true
@@ -203,10 +203,7 @@ func (t *T) Must(err error) {
 	case errors.As(err, &timeout):
 		t.noAnswer, t.doubtful = true, timeout.Doubtful
 		t.Show(t.lastWords(err)...)
-		if timeout.Learned() {
-			t.Fail("%s", err)
-		}
-		t.Fail("%s: if it may take longer, raise --timeout", err)
+		t.Fail("%s", ending.Longer(err))
 	case errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)
@@ -218,7 +215,7 @@ func (t *T) Must(err error) {
 	default:
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)
-		t.Fail("%s", err)
+		t.Fail("%s", ending.Longer(err))
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
 // ErrInterrupted is why a run ended early that somebody interrupted.
@@ -15,7 +18,7 @@ var ErrInterrupted = errors.New("the run was interrupted")
 type TimeError struct{ Limit time.Duration }
 
 func (e *TimeError) Error() string {
-	return fmt.Sprintf("the run took longer than its time limit of %v; --run-timeout sets a longer one", e.Limit)
+	return fmt.Sprintf("the run took longer than its time limit of %v; ", e.Limit) + Raise(runTimeout)
 }
 
 // Is makes the end by the limit an interruption, for whoever meets it as the cause of a
@@ -40,4 +43,57 @@ func Cause(ctx context.Context) error {
 func After(d, limit time.Duration, end context.CancelCauseFunc) (stop func()) {
 	clock := time.AfterFunc(d, func() { end(&TimeError{limit}) })
 	return func() { clock.Stop() }
+}
+
+// The flags that set the limits of time.
+const (
+	Timeout      = "--timeout"
+	startTimeout = "--start-timeout"
+	runTimeout   = "--run-timeout"
+)
+
+// Raise says in a clause what to do where a limit of time was too short, which a flag sets.
+func Raise(flag string) string { return "if it may take longer, raise " + flag }
+
+// Longer adds to an error that a limit of time has ended something which flag sets that.
+// It returns any other error as it is, also one that a limit ended that nobody sets.
+func Longer(err error) error {
+	var answer *client.TimeoutError
+	var connecting *transport.TimeoutError
+	start := false
+	switch {
+	case errors.As(err, &answer):
+		if answer.Learned() {
+			return err
+		}
+		start = answer.Start
+	case errors.As(err, &connecting):
+		start = connecting.Start
+	default:
+		return err
+	}
+	if start {
+		return Advise(err, Raise(startTimeout))
+	}
+	return Advise(err, Raise(Timeout))
+}
+
+// advised is an error with what to do about it.
+type advised struct {
+	error
+	advice string
+}
+
+func (e *advised) Error() string { return e.error.Error() + "; " + e.advice }
+
+// Unwrap returns the error without the advice.
+func (e *advised) Unwrap() error { return e.error }
+
+// Advise adds to an error what to do about it, in a clause. An error that says so
+// already stays as it is.
+func Advise(err error, advice string) error {
+	if known := (*advised)(nil); errors.As(err, &known) {
+		return err
+	}
+	return &advised{err, advice}
 }

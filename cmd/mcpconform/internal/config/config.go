@@ -105,6 +105,7 @@ type Limits struct {
 	Message int           `yaml:"message"` // bytes of one message
 	Total   int64         `yaml:"total"`   // bytes of the whole run
 	Timeout time.Duration `yaml:"timeout"` // of one answer
+	Start   time.Duration `yaml:"startTimeout"`
 	Run     time.Duration `yaml:"runTimeout"`
 }
 
@@ -212,7 +213,7 @@ func (c *Config) settleRun(f *yamlfile.File) error {
 	}
 	for member, positive := range map[string]bool{
 		"message": c.Limits.Message > 0, "total": c.Limits.Total > 0, "timeout": c.Limits.Timeout > 0,
-		"runTimeout": c.Limits.Run > 0,
+		"startTimeout": c.Limits.Start > 0, "runTimeout": c.Limits.Run > 0,
 	} {
 		if at := []any{"limits", member}; f.Has(at...) && !positive {
 			return f.Errorf(at, "the limit must be greater than 0")

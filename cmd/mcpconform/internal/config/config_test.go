@@ -37,7 +37,7 @@ trustedOrigins: ["https://app.example:8443", "null", "*"]
 public: true
 authorization: {protected: true, methods: [tools/call], resource: "https://example.com/mcp", trailingSlash: true, expired: "${T}1",
   otherAudience: two, otherIssuer: three, otherUser: five, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
-limits: {message: 1024, total: 4096, timeout: 2s500ms, runTimeout: 1m}
+limits: {message: 1024, total: 4096, timeout: 2s500ms, startTimeout: 45s, runTimeout: 1m}
 select: [tools.*, MUST]
 skip: [server/prompts]
 strict: true
@@ -88,7 +88,7 @@ func TestLoad(t *testing.T) {
 			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", OtherUser: "five", Narrow: "four",
 			NarrowRequest: Request{Method: "tools/call", Params: map[string]any{"name": "x"}},
 		},
-		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond, Run: time.Minute},
+		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond, Start: 45 * time.Second, Run: time.Minute},
 		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
 		Scripts:  []string{filepath.Join(dir, "conversations"), "/srv/scripts"},
 		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
@@ -143,6 +143,7 @@ var faults = []struct {
 	{"arguments that are no JSON", "toolRoles:\n  slow: {tool: a, arguments: {a: .inf}}\n", ":2:30: +Inf is not a number", false},
 	{"limit of nothing", "limits: {message: 0}\n", ":1:19: the limit must be greater than 0", true},
 	{"timeout of nothing", "limits: {timeout: -1s}\n", ":1:19: the limit must be greater than 0", true},
+	{"start timeout of nothing", "limits: {startTimeout: -1s}\n", ":1:24: the limit must be greater than 0", true},
 	{"timeout without unit", "limits: {timeout: 10}\n", ":1:19: ", true},
 	{"secret that is too short", "secrets: [longer, short]\n", ":1:19: the text has 5 bytes", false},
 	{"an origin with a path", "trustedOrigins: [https://app.example/]\n", `:1:18: "https://app.example/" is not an origin`, false},

@@ -64,6 +64,7 @@ func Initial(target Target, found *check.Target, redactor *transport.Redactor) [
 	p("")
 	p("# limits:")
 	p("#   timeout: 10s  # for one answer")
+	p("#   startTimeout: 30s  # for the start of the server")
 	p("#   runTimeout: 10m  # for the whole run")
 	p("# select: []      # judge only these requirements: IDs, globs, pages, levels")
 	p("# skip: []")
