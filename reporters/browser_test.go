@@ -241,17 +241,54 @@ func (b *browser) noFaults() {
 const findings = `axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.flatMap((v) =>
 	v.nodes.map((n) => v.id + ': ' + n.html.slice(0, 200) + '\n' + n.failureSummary)).join('\n'))`
 
-func TestHTMLIsAccessible(t *testing.T) {
+// siteFiles writes a site of some runs, with hostile text in them, and returns its folder.
+func siteFiles(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	runs := []SiteRun{siteRun("weather", "2", "server", 2, func(r *result.Run) { r.Requirements[0].Verdict = result.Pass }), siteRun("weather", "1", "server", 1, nil)}
+	for _, name := range []string{hostile, "a-rather-long-name-without-a-blank-of-an-implementation", "calendar", "notes", "", "time"} {
+		runs = append(runs, siteRun(name, "1.0.0-beta.1+build.20260101", "server", 1, nil))
+	}
+	files, err := Site(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Each page can be used on a phone and in the dark, and no rule of accessibility is broken.
+func TestPagesAreAccessible(t *testing.T) {
 	b := openBrowser(t)
-	rules, page := axeCore(t), pageFile(t)
+	rules, page, site := axeCore(t), pageFile(t), siteFiles(t)
+	type address struct{ path, hash string }
+	var addresses []address
+	for _, hash := range []string{"", "#verdict=pass", "#tools.list.answered", "#stdio.stdout.only-messages"} {
+		addresses = append(addresses, address{page, hash})
+	}
+	for _, name := range []string{"index.html", "implementations/weather.html", "compared/server-stdio.html"} {
+		addresses = append(addresses, address{filepath.Join(site, name), ""})
+	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{360, 1280} {
 			b.look(width, "screen", scheme)
-			for _, hash := range []string{"", "#verdict=pass", "#tools.list.answered", "#stdio.stdout.only-messages"} {
-				name := fmt.Sprintf("%s at %d pixels, %q", scheme, width, hash)
-				b.open(page, hash)
+			for _, a := range addresses {
+				name := fmt.Sprintf("%s at %d pixels, %s%s", scheme, width, filepath.Base(a.path), a.hash)
+				b.open(a.path, a.hash)
+				b.eval(`document.querySelectorAll('main.wide details').forEach((d) => d.open = true)`)
 				if got := b.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); got != "0" {
 					t.Errorf("%s: the page is cut: it is %s pixels too wide", name, got)
+				}
+				if got := b.eval(`[...document.querySelectorAll('.card')].filter((c) => c.scrollWidth > c.clientWidth).length`); width == 360 && got != "0" {
+					t.Errorf("%s: %s tables have to be scrolled sideways", name, got)
 				}
 				b.eval(rules + ";0")
 				if got := b.eval(findings); got != `""` {

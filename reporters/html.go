@@ -128,6 +128,7 @@ type htmlRow struct {
 	Open                                                                                                        bool
 	Omitted                                                                                                     int
 	Checks, Notes                                                                                               []string
+	SDKs                                                                                                        []htmlThread // that are known to cause it
 	Disputed                                                                                                    *htmlDispute
 	Findings                                                                                                    []htmlFinding
 	// Cause is what broke the requirement too, and Brought what was broken with it.
@@ -146,6 +147,11 @@ type htmlDispute struct {
 type htmlThread struct {
 	URL, Says string
 	Link      bool
+}
+
+func newHTMLThread(address, says string) htmlThread {
+	address = line(address, limitMessage)
+	return htmlThread{address, line(says, limitMessage), isLinkable(address)}
 }
 
 // htmlLink leads to a requirement of the page.
@@ -424,9 +430,11 @@ func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 	if d := q.Disputed; d != nil {
 		row.Disputed = &htmlDispute{Position: line(d.Position, limitMessage)}
 		for _, t := range d.Threads {
-			address := line(t.URL, limitMessage)
-			row.Disputed.Threads = append(row.Disputed.Threads, htmlThread{address, line(t.Says, limitMessage), isLinkable(address)})
+			row.Disputed.Threads = append(row.Disputed.Threads, newHTMLThread(t.URL, t.Says))
 		}
+	}
+	for _, k := range v.known(q, true) {
+		row.SDKs = append(row.SDKs, newHTMLThread(k.thread, k.words))
 	}
 	if cause := v.reading.cause[q.ID]; cause != nil {
 		link := v.htmlLink(cause, place)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -61,6 +62,16 @@ func (m *matrix) pages() (names []string, rows map[string][]matrixRow) {
 	return names, rows
 }
 
+// broken tells whether one of the runs is bad in the row.
+func (m *matrix) broken(row matrixRow) bool {
+	for i, q := range row.cells {
+		if q != nil && slices.Contains(broken, m.views[i].outcome(q)) {
+			return true
+		}
+	}
+	return false
+}
+
 // remarkable tells whether a reader wants to see the row: the runs differ, or
 // one of them is bad.
 func (m *matrix) remarkable(row matrixRow) bool {
@@ -70,12 +81,12 @@ func (m *matrix) remarkable(row matrixRow) bool {
 			continue
 		}
 		o := m.views[i].outcome(q)
-		if o == outFail || o == outError || o == outWarn || o == outExpected || seen != "" && o != seen {
+		if seen != "" && o != seen {
 			return true
 		}
 		seen = o
 	}
-	return false
+	return m.broken(row)
 }
 
 // runName tells the i-th run from the others.

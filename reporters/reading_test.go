@@ -125,6 +125,7 @@ func TestAdviceStandsWithFindings(t *testing.T) {
 		for kind, report := range map[string]func(io.Writer, *result.Run) error{
 			"console":   func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 100}) },
 			"checklist": Checklist,
+			"HTML":      HTML,
 		} {
 			text := render(t, report, test.run)
 			if got := strings.Contains(text, "To do"); got != test.advice {

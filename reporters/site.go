@@ -19,7 +19,10 @@ var (
 
 	siteTemplate = template.Must(template.New("site").Parse(siteSource))
 
-	siteStyle  = htmlStyle + "th.word, td.word { text-align: left; }\n.card { overflow-x: auto; }\n"
+	//go:embed site.css
+	siteOwnStyle string
+
+	siteStyle  = htmlStyle + siteOwnStyle
 	sitePolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'", cspDigest(siteStyle))
 )
 
@@ -49,15 +52,22 @@ type sitePage struct {
 	Policy, Title, Up string
 	Style             template.CSS
 	Groups            []siteGroup
-	Names             []string
-	Rows              []siteRequirement
+	Tables            []siteTable
+}
+
+// siteTable compares runs. What is folded is of less interest.
+type siteTable struct {
+	Title  string
+	Folded bool
+	Names  []string // of what is compared
+	Rows   []siteRequirement
 }
 
 // siteGroup holds what is of one role and transport.
 type siteGroup struct {
 	Name, Compared string
 	Rows           []siteRow
-	Changed        []siteRequirement
+	Changed        *siteTable // by the last run
 }
 
 type siteRow struct {
@@ -74,7 +84,7 @@ type siteRequirement struct {
 	Cells          []siteCell
 }
 
-type siteCell struct{ Class, Mark, Label string }
+type siteCell struct{ Of, Class, Mark, Label string }
 
 // siteTarget is an implementation and its runs, oldest first, by role and transport.
 type siteTarget struct {
@@ -115,8 +125,8 @@ func Site(runs []SiteRun) ([]SiteFile, error) {
 		}
 		if len(last) > 1 {
 			g.Compared = "compared/" + strings.ReplaceAll(group, "/", "-") + ".html"
-			page := sitePage{Title: g.Name + ": where implementations differ", Up: "../index.html", Names: names}
-			if page.Rows, err = siteDifferences(last, (*matrix).remarkable); err != nil {
+			page := sitePage{Title: g.Name + ": where implementations differ", Up: "../index.html"}
+			if page.Tables, err = siteComparison(last, names); err != nil {
 				return nil, err
 			}
 			if files, err = page.add(files, "compared", g.Compared); err != nil {
@@ -134,8 +144,12 @@ func Site(runs []SiteRun) ([]SiteFile, error) {
 				g.Rows = append(g.Rows, e.row("../"))
 			}
 			if n := len(entries); n > 1 {
-				if g.Changed, err = siteDifferences([]*result.Run{entries[n-2].Run, entries[n-1].Run}, (*matrix).differs); err != nil {
+				m, err := newMatrix([]*result.Run{entries[n-2].Run, entries[n-1].Run})
+				if err != nil {
 					return nil, err
+				}
+				if t := m.table("What the last run changed", []string{"Before", "Last"}, m.differs); len(t.Rows) > 0 {
+					g.Changed = &t
 				}
 			}
 			page.Groups = append(page.Groups, g)
@@ -275,29 +289,36 @@ func (m *matrix) differs(row matrixRow) bool {
 	return len(slices.Compact(seen)) > 1
 }
 
-// siteDifferences returns the requirements of some runs side by side that are to be shown.
-func siteDifferences(runs []*result.Run, show func(*matrix, matrixRow) bool) ([]siteRequirement, error) {
+// siteComparison compares runs: first what one of them breaks, then where they differ else.
+func siteComparison(runs []*result.Run, names []string) ([]siteTable, error) {
 	m, err := newMatrix(runs)
 	if err != nil {
 		return nil, err
 	}
-	var rows []siteRequirement
+	rest := m.table("Where they differ otherwise", names, func(row matrixRow) bool { return !m.broken(row) && m.remarkable(row) })
+	rest.Folded = true
+	return []siteTable{m.table("Broken or not followed by one of them", names, m.broken), rest}, nil
+}
+
+// table shows some rows.
+func (m *matrix) table(title string, names []string, show func(matrixRow) bool) siteTable {
+	t := siteTable{Title: title, Names: names}
 	for _, row := range m.rows {
-		if !show(m, row) {
+		if !show(row) {
 			continue
 		}
 		q := siteRequirement{ID: line(row.any.ID, limitName), Level: graded(row.any), URL: row.of.link(row.any)}
 		for i, r := range row.cells {
-			var c siteCell
+			c := siteCell{Of: names[i]}
 			if r != nil {
 				o := m.views[i].outcome(r)
-				c = siteCell{string(o), o.mark(), o.label()}
+				c = siteCell{names[i], string(o), o.mark(), o.label()}
 			}
 			q.Cells = append(q.Cells, c)
 		}
-		rows = append(rows, q)
+		t.Rows = append(t.Rows, q)
 	}
-	return rows, nil
+	return t
 }
 
 // add renders the page by a template and adds it to the files.
