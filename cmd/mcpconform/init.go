@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -54,7 +55,7 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 					return err
 				}
 			}
-			if err := os.WriteFile(file, config.Initial(target, found, redactor), 0o644); err != nil {
+			if err := writeFile(file, func(w io.Writer) error { _, err := w.Write(config.Initial(target, found, redactor)); return err }); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", file)

@@ -58,6 +58,10 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func main() {
 	boundMemory(wire.DefaultLimits.Run)
+	// Nobody may read what is printed any more: that is an error of a report, and must not end
+	// this program, which has others to write and targets to end. What it starts would
+	// inherit that the signal is ignored, so it is caught.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(context.Background())
 	go interrupt(stop)
 	err := newRoot().ExecuteContext(ctx)

@@ -8,11 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,9 +116,6 @@ func (f *proxyFlags) relayStdio(ctx context.Context, o *suites.Options, args []s
 	}
 	o.Trace, o.Target.Command = relayedTrace(o.Limits), slices.Clone(args)
 	o.Redactor = newRedactor(command.Env, args)
-	// Writing to a client that has gone must not end this process, which has its
-	// report to write.
-	signal.Ignore(syscall.SIGPIPE)
 	d := &transport.Stdio{Launcher: command}
 	return d.RelayStdio(ctx, o.Trace.Connect(transport.NameStdio, "relayed session"), f.stdin, f.stdout, guarded(f.stderr))
 }

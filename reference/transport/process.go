@@ -201,9 +201,12 @@ func (l *launched) start(p *osProcess) error {
 	if l.ended {
 		return errEnding
 	}
+	guarding.launches(p)
 	if err := p.cmd.Start(); err != nil {
+		guarding.ended(p)
 		return err
 	}
+	guarding.launched(p)
 	l.all.Store(p, struct{}{})
 	return nil
 }
@@ -234,6 +237,7 @@ func (p *osProcess) wait() {
 	_ = p.cmd.Wait()
 	p.exit = exitOf(p.cmd.ProcessState)
 	live.all.Delete(p)
+	guarding.ended(p)
 	close(p.done)
 }
 

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +38,8 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 	left := s.preview(byLocation, config, reporter)
 
 	// Nodes outside containers come after the preview, which would lose them.
-	ginkgo.BeforeSuite(func() { s.Start(ctx, left) })
+	start := sync.OnceFunc(func() { s.Start(ctx, left) })
+	ginkgo.BeforeSuite(start)
 	ginkgo.ReportAfterEach(func(r ginkgo.SpecReport) {
 		if spec := byLocation[r.LeafNodeLocation]; spec != nil && !r.State.Is(types.SpecStatePending) {
 			if o, ok := outcomeOf(r); ok {
@@ -45,23 +47,13 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 			}
 		}
 	})
-	var outcomes []Outcome
-	ginkgo.ReportAfterSuite("results", func(r ginkgo.Report) {
-		taken := make(map[*Spec]Outcome)
-		for _, spec := range r.SpecReports {
-			if o, ok := outcomeOf(spec); ok {
-				taken[byLocation[spec.LeafNodeLocation]] = o
-			}
-		}
-		for _, spec := range left {
-			o, ok := taken[spec]
-			if !ok {
-				o = spec.Take(ctx) // Ginkgo was interrupted before it
-			}
-			outcomes = append(outcomes, o)
-		}
-	})
 	ginkgo.RunSpecs(quiet{}, description, config, reporter)
+	// An interrupted suite leaves specs out, and abandons the node in which it is.
+	start()
+	outcomes := make([]Outcome, len(left))
+	for i, spec := range left {
+		outcomes[i] = spec.Take(ctx)
+	}
 	return outcomes
 }
 

@@ -1,0 +1,105 @@
+//go:build unix
+
+package transport
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A guard ends what this program has launched if the program itself is killed and can end
+// nothing any more. It is a shell in a session of its own, started with the first process, that
+// reads which process groups there are and, once its input ends, kills those that are left.
+type guard struct {
+	once  sync.Once
+	mu    sync.Mutex
+	input *os.File // nil if there is no guard
+}
+
+// guarding is the only guard.
+var guarding guard
+
+// watch is what the shell runs. A line is the mark of a process and its group: ? before it is
+// started, - once it has ended. Where /proc shows the environment, the mark finds those
+// whose group was not told yet, and those that have left it.
+const watch = `trap '' HUP INT TERM
+live=' '
+while read -r mark group; do
+	case $live in *" $mark:"*)
+		rest=${live#* "$mark":}
+		live="${live%% "$mark":*} ${rest#* }" ;;
+	esac
+	case $group in
+	-) ;;
+	*) live="$live$mark:$group " ;;
+	esac
+done
+for entry in $live; do
+	case $entry in
+	*:\?) ;;
+	*) kill -s KILL -- "-${entry#*:}" ;;
+	esac
+	for again in 1 2 3; do
+		for path in $(grep -ls "` + Mark + `=${entry%%:*}" /proc/[0-9]*/environ); do
+			path=${path#/proc/}
+			kill -s KILL -- "${path%/environ}"
+		done
+	done
+done
+`
+
+// launches tells the guard of a process that is about to be started.
+func (g *guard) launches(p *osProcess) {
+	g.once.Do(g.start)
+	g.tell("%s ?\n", p.mark)
+}
+
+// launched tells the guard of the group of a process.
+func (g *guard) launched(p *osProcess) { g.tell("%s %d\n", p.mark, p.cmd.Process.Pid) }
+
+// ended tells the guard of a process that was waited for, or could not be started.
+func (g *guard) ended(p *osProcess) { g.tell("%s -\n", p.mark) }
+
+func (g *guard) start() {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		return
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer func() { _ = r.Close() }()
+	cmd := exec.Command(shell, "-c", watch)
+	cmd.Stdin, cmd.Dir = r, "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	// What kills our whole group, as a terminal or a runner does, must not kill the guard.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		_ = w.Close()
+		return
+	}
+	_ = cmd.Process.Release() // it outlives us
+	g.input = w
+}
+
+// tellWait is how long a guard that does not read is waited for.
+const tellWait = time.Second
+
+func (g *guard) tell(format string, args ...any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.input == nil {
+		return
+	}
+	_ = g.input.SetWriteDeadline(time.Now().Add(tellWait))
+	if _, err := fmt.Fprintf(g.input, format, args...); err != nil {
+		// Somebody has killed it, and half a line would mislead it.
+		_ = g.input.Close()
+		g.input = nil
+	}
+}
