@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a_test.go")
+	if err := os.WriteFile(path, []byte("package a\n\nfunc FuzzA(f *testing.F) {\n// func FuzzB(f *testing.F)\nfunc FuzzC(f *testing.F) { g(f) }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := find("example.com/none\nexample.com/a " + path + "\n")
+	if diff := cmp.Diff([]target{{"example.com/a", "FuzzA"}, {"example.com/a", "FuzzC"}}, got, cmp.AllowUnexported(target{})); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestCount(t *testing.T) {
+	if n := count("fuzz: elapsed: 0s, gathering\nfuzz: elapsed: 3s, execs: 120 (40/sec)\nfuzz: elapsed: 4s, execs: 170 (50/sec), new interesting: 3\nPASS\n"); n != 170 {
+		t.Error(n)
+	}
+	if n := count("FAIL"); n != 0 {
+		t.Error(n)
+	}
+}

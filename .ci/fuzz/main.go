@@ -1,0 +1,109 @@
+// Command fuzz runs every fuzz target of this module for some time, and counts the inputs.
+//
+//	go run ./.ci/fuzz -time 1m
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	each := flag.Duration("time", 2*time.Second, "how long each target runs")
+	only := flag.String("run", "", "run only targets whose name matches the pattern")
+	flag.Parse()
+	if err := run(os.Stdout, *each, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "fuzz:", err)
+		os.Exit(1)
+	}
+}
+
+// target is a function FuzzX of a package.
+type target struct{ pkg, name string }
+
+// run fuzzes all targets, also when one has failed.
+func run(w io.Writer, each time.Duration, only string) error {
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	listed, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .TestGoFiles}} {{$.Dir}}/{{.}}{{end}}{{range .XTestGoFiles}} {{$.Dir}}/{{.}}{{end}}`, "./...").Output()
+	if err != nil {
+		return fmt.Errorf("list the packages: %w", err)
+	}
+	targets, err := find(string(listed))
+	if err != nil {
+		return err
+	}
+	var total int64
+	var failed []string
+	for _, t := range targets {
+		if !wanted.MatchString(t.name) {
+			continue
+		}
+		began := time.Now()
+		cmd := exec.Command("go", "test", t.pkg, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-fuzzminimizetime", "10x")
+		out, err := cmd.CombinedOutput()
+		inputs := count(string(out))
+		total += inputs
+		fmt.Fprintf(w, "%-16s %-48s %9d inputs %7s\n", t.name, t.pkg, inputs, time.Since(began).Round(100*time.Millisecond))
+		if err != nil {
+			failed = append(failed, t.name)
+			fmt.Fprintf(w, "%s\n", out)
+		}
+	}
+	fmt.Fprintf(w, "%d inputs\n", total)
+	if total == 0 {
+		return errors.New("no input was tried")
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%s failed; the input is in testdata/fuzz of the package: mend the cause and keep it as a test", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+var function = regexp.MustCompile(`^func (Fuzz\w+)\(f \*testing\.F\)`)
+
+// find reads the test files of packages: a line each, the import path and then the files.
+func find(listed string) ([]target, error) {
+	var found []target
+	for line := range strings.Lines(listed) {
+		words := strings.Fields(line)
+		for _, path := range words[1:] {
+			file, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			for lines := bufio.NewScanner(file); lines.Scan(); {
+				if m := function.FindStringSubmatch(lines.Text()); m != nil {
+					found = append(found, target{words[0], m[1]})
+				}
+			}
+			if err := file.Close(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+var execs = regexp.MustCompile(`execs: (\d+)`)
+
+// count returns how many inputs the last line of the output that says so tells.
+func count(output string) int64 {
+	all := execs.FindAllStringSubmatch(output, -1)
+	if len(all) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(all[len(all)-1][1], 10, 64)
+	return n
+}
