@@ -242,11 +242,52 @@ func testNoTokenIsShown(t *testing.T) {
 	}
 }
 
-// Metadata on a host that does not answer may be out of reach for mcpconform
-// alone: that is held against nobody.
+// Metadata on a host that does not answer may be out of reach for mcpconform alone, and where a
+// server must not lead is not gone to: neither is held against anybody.
 func TestMetadataOutOfReach(t *testing.T) {
-	run := bareAt(t, check.Authorization{}, closed(`Bearer resource_metadata="https://metadata.mcpconform.invalid/resource"`))
-	if all := found(t, run); len(all) > 0 || run.Verdict != result.Incomplete {
-		t.Errorf("%s: %v", run.Verdict, all)
+	for named, says := range map[string]string{
+		"https://metadata.mcpconform.invalid/resource":                     "no such host",
+		"http://169.254.169.254/latest/meta-data/iam/security-credentials": "is a link-local address",
+		"file:///etc/passwd": "is not the URL of a document",
+		"unix:///var/run/docker.sock?path=/containers/json": "is not the URL of a document",
+		"/round": "is answered with HTTP status 307",
+		"/away":  "is a link-local address",
+	} {
+		t.Run(named, func(t *testing.T) {
+			leads := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				at := named
+				if strings.HasPrefix(at, "/") {
+					at = "http://" + r.Host + at
+				}
+				challenge := `Bearer resource_metadata="` + at + `"`
+				if r.Header.Get("Authorization") != "" {
+					challenge += `, error="invalid_token"`
+				}
+				w.Header().Set("WWW-Authenticate", challenge)
+				switch r.URL.Path {
+				case "/round":
+					http.Redirect(w, r, "/round", http.StatusTemporaryRedirect)
+				case "/away":
+					http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+				default:
+					w.WriteHeader(http.StatusUnauthorized)
+				}
+			})
+			run := bareAt(t, check.Authorization{}, func(t *testing.T) transport.Dialer {
+				return &transport.HTTP{Endpoint: below(listen(t, leads), server.PathMCP)}
+			})
+			said := ""
+			for _, q := range run.Requirements {
+				said += q.Reason + "\n" + killmatrix.Why(q) + "\n"
+			}
+			if !strings.Contains(said, says) {
+				t.Errorf("nothing says %q", says)
+			}
+			all := found(t, run)
+			delete(all, "auth.server.www-authenticate-metadata-url") // which a file is not
+			if run.Verdict == result.Conformant || named != "/round" && len(all) > 0 {
+				t.Errorf("%s: %v", run.Verdict, all)
+			}
+		})
 	}
 }

@@ -28,9 +28,11 @@ type Authorizer struct {
 	// ID and Secret of a client that is registered already; they are used if the
 	// authorization server offers no registration.
 	ID, Secret string
-	// Transport of the requests; nil is the default one.
+	// Transport of the requests; nil is one that fetches only what a server may name: see
+	// [transport.Endpoint.Document].
 	Transport http.RoundTripper
 
+	server  string // URL of the protected server
 	refresh string // refresh token of the last grant
 	grant   grant
 }
@@ -80,6 +82,7 @@ func (s authorizationServer) tokenAuth() string {
 // Token returns an access token for the server at a URL that has refused a request
 // with the given challenges.
 func (a *Authorizer) Token(ctx context.Context, endpoint string, challenges []string) (string, error) {
+	a.server = endpoint
 	if a.refresh != "" {
 		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refresh}}
 		a.refresh = ""
@@ -299,8 +302,18 @@ func (a *Authorizer) do(ctx context.Context, method, at string, header http.Head
 	}
 	r.Header.Set("Accept", "application/json")
 	maps.Copy(r.Header, header)
+	document, err := transport.Endpoint{URL: a.server}.Document(at)
+	if err != nil {
+		return nil, err
+	}
+	sender := a.Transport
+	if sender == nil {
+		if sender, err = document.RoundTripper(); err != nil {
+			return nil, err
+		}
+	}
 	c := http.Client{
-		Transport: a.Transport, Timeout: documentTime,
+		Transport: sender, Timeout: documentTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c.Do(r)

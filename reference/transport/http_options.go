@@ -41,6 +41,8 @@ type Endpoint struct {
 	Timeout time.Duration
 	// Redactor of what is recorded; nil makes one from Header and URL.
 	Redactor *Redactor
+
+	lead *lead // that of a document; see Document
 }
 
 const (
@@ -149,7 +151,19 @@ func (e Endpoint) site() (*site, error) {
 	case e.Proxy == nil:
 		s.transport.Proxy = http.ProxyFromEnvironment
 	}
+	if e.lead != nil && !s.proxied() {
+		dialer.ControlContext = e.lead.control
+	}
 	return s, nil
+}
+
+// proxied reports whether requests go through a proxy, which then decides where they lead.
+func (s *site) proxied() bool {
+	if s.transport.Proxy == nil {
+		return false
+	}
+	proxy, err := s.transport.Proxy(&http.Request{URL: s.url, Header: make(http.Header)})
+	return err == nil && proxy != nil
 }
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)

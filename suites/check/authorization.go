@@ -2,10 +2,8 @@ package check
 
 import (
 	"context"
-	"crypto/tls"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -140,30 +138,16 @@ func (t *T) withoutCredentials(e transport.Endpoint) transport.Endpoint {
 	return e
 }
 
-// Elsewhere returns a connection for documents outside the
-// protocol. None of the user's headers goes to another origin, and an
-// Authorization header goes nowhere. It is closed with the check.
+// Elsewhere returns a connection for a document outside the protocol, if that may be
+// fetched: see [transport.Endpoint.Document]. An Authorization header goes nowhere. It
+// is closed with the check.
 func (t *T) Elsewhere(rawURL string) (*transport.HTTPConn, error) {
 	e, ok := t.Endpoint()
 	if !ok {
 		t.Skip("another transport")
 	}
-	e = t.withoutCredentials(e)
-	mine, errMine := url.Parse(e.URL)
-	there, err := url.Parse(rawURL)
+	e, err := t.withoutCredentials(e).Document(rawURL)
 	if err != nil {
-		return nil, err
-	}
-	if errMine != nil || !strings.EqualFold(mine.Host, there.Host) || !strings.EqualFold(mine.Scheme, there.Scheme) {
-		e.Header, e.Socket = nil, ""
-		if e.TLS != nil {
-			// A client certificate identifies the user as well.
-			e.TLS = e.TLS.Clone()
-			e.TLS.Certificates = []tls.Certificate{}
-		}
-	}
-	e.URL = rawURL
-	if err := e.Validate(); err != nil {
 		return nil, err
 	}
 	return t.dial(e, transport.NameOAuth), nil
