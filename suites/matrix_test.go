@@ -65,11 +65,17 @@ func conducted(t *testing.T, over string, o server.Options) (run *result.Run) {
 // conduct runs the server suites with a seed over a transport against a server in this
 // process.
 func conduct(ctx context.Context, seed uint64, over string, o server.Options) (*result.Run, error) {
+	run, _, err := traced(ctx, seed, over, o)
+	return run, err
+}
+
+// traced is conduct with the trace of the run.
+func traced(ctx context.Context, seed uint64, over string, o server.Options) (*result.Run, *wire.Trace, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	dialer, stop, err := serve(ctx, over, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer stop()
 	settings := check.Settings{
@@ -79,11 +85,11 @@ func conduct(ctx context.Context, seed uint64, over string, o server.Options) (*
 	if o.HTTP.Protection != nil {
 		settings.Authorization = authorization
 	}
-	run, _, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Seed: seed})
+	run, trace, err := suites.Run(ctx, suites.ServerChecks{Dialer: dialer, Settings: settings}, suites.Options{Seed: seed})
 	if err == nil && ctx.Err() != nil {
 		err = errors.New("the run does not end")
 	}
-	return run, err
+	return run, trace, err
 }
 
 // serve makes a server ready to be dialled.

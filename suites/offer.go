@@ -8,8 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// offered are the lists of a server by the capability that each belongs to.
-var offered = []struct{ member, method, capability string }{
+// offeredLists are the lists of a server by the capability that each belongs to.
+var offeredLists = []struct{ member, method, capability string }{
 	{result.OfferTools, "tools/list", "tools"},
 	{result.OfferPrompts, "prompts/list", "prompts"},
 	{result.OfferResources, "resources/list", "resources"},
@@ -22,7 +22,7 @@ func offer(t *check.Target) *result.Offer {
 		return nil
 	}
 	o := &result.Offer{Instructions: text(t.Init.Result(), "instructions")}
-	for _, l := range offered {
+	for _, l := range offeredLists {
 		list := t.List(l.method)
 		if read := list.Served() && list.Err == nil && !list.Endless && !list.Long; !read && t.Capabilities()[l.capability] != nil {
 			o.Incomplete = append(o.Incomplete, l.member)

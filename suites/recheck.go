@@ -1,9 +1,14 @@
 package suites
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -38,5 +43,47 @@ func Recheck(run *result.Run, trace *wire.Trace) (Rechecked, error) {
 		l.Evidence.Revision = v
 	}
 	l.Add(judge.Judge(trace.Logs(), judge.Options{}))
-	return l.Recheck(run, catalogue), nil
+	found := l.Recheck(run, catalogue)
+	recheckOffer(&found, run, offered(trace.Logs()))
+	return found, nil
+}
+
+// offered returns what a server offers in the first session of a run, as results have it.
+func offered(logs []*wire.Log) *result.Offer {
+	o := offer(check.Recorded(logs))
+	if o != nil {
+		o.Shorten()
+	}
+	return o
+}
+
+// recheckOffer compares what results say of the server's offer with what the trace shows.
+func recheckOffer(found *Rechecked, run *result.Run, want *result.Offer) {
+	if wire.Party(run.Role) != wire.Server {
+		want = nil
+	}
+	var texts [2]string
+	for i, o := range []*result.Offer{run.Offer, want} {
+		text, err := json.Marshal(o)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		texts[i] = string(text)
+	}
+	got, shown := texts[0], texts[1]
+	switch {
+	case got == shown:
+	case strings.Contains(shown, transport.Redacted):
+		// What was listed in one order with a secret may stand in another without it.
+		found.Unknown = append(found.Unknown, "offer")
+	default:
+		n := 0
+		for n < min(len(got), len(shown)) && got[n] == shown[n] {
+			n++
+		}
+		from := max(0, n-20)
+		found.Discrepancies = append(found.Discrepancies, Discrepancy{Message: fmt.Sprintf(
+			"the offer of the server is said to be other than what it listed in the first session of the trace: %s, where the trace has %s",
+			wire.Quote(got[min(from, len(got)):], 80), wire.Quote(shown[min(from, len(shown)):], 80))})
+	}
 }

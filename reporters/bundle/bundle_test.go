@@ -471,6 +471,23 @@ func TestForged(t *testing.T) {
 		{"other capabilities", func(f *forged) {
 			f.results(func(r *result.Run) { r.Target.Capabilities = json.RawMessage(`{}`) })
 		}, "nobody introduces itself so"},
+		{"tool left out of the offer", func(f *forged) {
+			f.results(func(r *result.Run) { r.Offer.Tools = r.Offer.Tools[1:] })
+		}, "the offer of the server is said to be other"},
+		{"tool of the offer made up", func(f *forged) {
+			f.results(func(r *result.Run) {
+				r.Offer.Tools = append(r.Offer.Tools, result.OfferedTool{Name: "zzz", InputSchema: json.RawMessage(`{"type":"object"}`)})
+			})
+		}, "the offer of the server is said to be other"},
+		{"schema of the offer widened", func(f *forged) {
+			f.results(func(r *result.Run) { r.Offer.Tools[0].InputSchema = json.RawMessage(`{"type":"object"}`) })
+		}, "the offer of the server is said to be other"},
+		{"offer said to be unread", func(f *forged) {
+			f.results(func(r *result.Run) { r.Offer.Prompts, r.Offer.Incomplete = nil, []string{result.OfferPrompts} })
+		}, "the offer of the server is said to be other"},
+		{"offer dropped", func(f *forged) {
+			f.results(func(r *result.Run) { r.Offer = nil })
+		}, "is said to be other than what it listed in the first session of the trace: \"null\""},
 		{"in the future", func(f *forged) {
 			f.results(func(r *result.Run) { r.Started = time.Now().Add(48 * time.Hour).UTC() })
 		}, "in the future"},

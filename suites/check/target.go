@@ -133,6 +133,11 @@ func (t *Target) askable(s *client.Session) []string {
 // ReadList reads a paginated list to its end. A cursor that comes again ends
 // it as endless.
 func ReadList(ctx context.Context, s *client.Session, method string) *List {
+	return readList(method, func(params any) (*client.Exchange, error) { return s.Call(ctx, method, params) })
+}
+
+// readList reads a list by a call that asks for one page of it.
+func readList(method string, call func(params any) (*client.Exchange, error)) *List {
 	list := &List{Method: method}
 	member := ""
 	for _, l := range listMembers {
@@ -144,7 +149,7 @@ func ReadList(ctx context.Context, s *client.Session, method string) *List {
 	var params any
 	for {
 		fresh := false
-		x, err := s.Call(ctx, method, params)
+		x, err := call(params)
 		if err != nil {
 			list.Err = err
 			return list
@@ -170,6 +175,56 @@ func ReadList(ctx context.Context, s *client.Session, method string) *List {
 		}
 		seen[cursor] = true
 		params = map[string]any{"cursor": cursor}
+	}
+}
+
+// Recorded returns what discovery learned in the first session of a run, from the record
+// of that: Init and Lists alone. Both are empty if no session was established.
+func Recorded(logs []*wire.Log) *Target {
+	t := &Target{Lists: make(map[string]*List)}
+	for _, log := range slices.Backward(logs) { // the last one counts: those before were refused
+		if log.Label != FirstLabel {
+			continue
+		}
+		t.Transport = log.Transport
+		if c := log.Conversation(); c.Handshaken() {
+			t.Init = c.Init
+		}
+		for _, l := range listMembers {
+			if t.Capabilities()[l.capability] != nil {
+				t.Lists[l.method] = readList(l.method, replay(log.Requests(wire.Client, l.method)))
+			}
+		}
+		break
+	}
+	return t
+}
+
+// errNotRecorded says that the answer to a request is not in the record, or that it was not
+// awaited any more when it came.
+var errNotRecorded = errors.New("the record has no answer")
+
+// replay returns a call that finds the pages of a list among the requests that were sent
+// for it, in their order.
+func replay(sent []*client.Exchange) func(params any) (*client.Exchange, error) {
+	return func(params any) (*client.Exchange, error) {
+		for len(sent) > 0 {
+			x := sent[0]
+			if cursor := wire.At(params, "cursor"); wire.At(x.Request.Msg.Params, "cursor") != cursor {
+				break
+			}
+			sent = sent[1:]
+			refused := x.Head != nil && x.Head.HTTP.Status >= http.StatusMultipleChoices
+			switch {
+			case x.Response == nil && wire.TooMany(x.Head) && len(sent) > 0:
+				// It was sent again, after a while.
+			case x.Response == nil && !refused, x.Cancelled != nil && (x.Response == nil || x.Cancelled.Seq < x.Response.Seq):
+				return nil, errNotRecorded
+			default:
+				return x, nil
+			}
+		}
+		return nil, errNotRecorded
 	}
 }
 
