@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -229,8 +230,10 @@ func (in *installer) ready(name string) (bool, string, error) {
 	stamp := fmt.Sprintf("%x\n", hash.Sum(nil))
 	to := filepath.Join(in.cache, name)
 	for _, file := range m.made(install) {
-		if _, err := os.Stat(filepath.Join(to, file)); err != nil {
+		if _, err := os.Stat(filepath.Join(to, file)); errors.Is(err, fs.ErrNotExist) {
 			return false, stamp, nil
+		} else if err != nil {
+			return false, "", err
 		}
 	}
 	got, err := os.ReadFile(filepath.Join(to, stampFile))
@@ -246,7 +249,7 @@ func (in *installer) node() (string, error) {
 	}
 	path, err := exec.LookPath("node")
 	if err != nil {
-		return "", fmt.Errorf("Node.js 22 or newer is needed: %w", err)
+		return "", fmt.Errorf("the npm packages need Node.js 22 or newer: %w", err)
 	}
 	return path, nil
 }

@@ -70,12 +70,12 @@ func race(ctx context.Context, in *installer, repo string, args []string, out io
 }
 
 // round runs both contestants once, each on a server of its own.
-func (t *tester) round(ctx context.Context, server *Target, over string, ours, theirs *lap) error {
+func (t *tester) round(ctx context.Context, server *Target, over string, ours, theirs *lap) (err error) {
 	dir, err := os.MkdirTemp(t.dir, "round")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "results.json")
 	for _, l := range []*lap{ours, theirs} {
 		run, err := t.in.prepare(t.repo, server, over, Values{Tmp: dir})

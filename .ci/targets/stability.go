@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -200,20 +201,15 @@ func table(rows []row, busy bool) string {
 
 // busy keeps that many threads spinning until the returned function is called.
 func busy(threads int) (stop func()) {
-	done := make(chan struct{})
+	var done atomic.Bool
 	var wait sync.WaitGroup
 	for range threads {
 		wait.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for !done.Load() {
 			}
 		})
 	}
-	return func() { close(done); wait.Wait() }
+	return func() { done.Store(true); wait.Wait() }
 }
 
 func median[T ~int64](values []T) T {

@@ -42,7 +42,8 @@ func newTester(ctx context.Context, in *installer, repo string) (*tester, error)
 	return t, nil
 }
 
-func (t *tester) close() { os.RemoveAll(t.dir) }
+// close removes the directory. What cannot be removed is left among the temporary files.
+func (t *tester) close() { _ = os.RemoveAll(t.dir) }
 
 // A subject is a target over one of its transports.
 type subject struct {
@@ -83,12 +84,12 @@ type usage struct {
 }
 
 // run tests the subject once.
-func (t *tester) run(ctx context.Context, s subject) (*result.Run, usage, error) {
+func (t *tester) run(ctx context.Context, s subject) (_ *result.Run, _ usage, err error) {
 	dir, err := os.MkdirTemp(t.dir, "run")
 	if err != nil {
 		return nil, usage{}, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	values := Values{Tmp: dir}
 	if s.target.Kind == "client" {
 		values.URL, values.Server = "{url}", []string{"{command}"}
