@@ -22,8 +22,9 @@ func TestAction(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	bin, release := filepath.Join(dir, "bin"), filepath.Join(dir, "releases", "v0.1.0")
-	for _, d := range []string{bin, release} {
+	releases := filepath.Join(dir, "releases")
+	bin, release, latest := filepath.Join(dir, "bin"), filepath.Join(releases, "download", "v0.1.0"), filepath.Join(releases, "latest", "download")
+	for _, d := range []string{bin, release, latest} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,6 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums := filepath.Join(release, "SHA256SUMS")
 	good := fmt.Sprintf("%x  %s\n", sha256.Sum256(data), archive)
 	wrong := strings.Repeat("0", 64) + "  " + archive + "\n"
 
@@ -53,6 +53,10 @@ func TestAction(t *testing.T) {
 		{name: "incomplete", inputs: "COMMAND=/no/such/program", onPath: true, code: 3, verdict: "incomplete"},
 		{name: "wrong usage is never hidden", inputs: "COMMAND=" + server + "\nFAIL_ON=never\nARGS=--no-such-flag", onPath: true, code: 2},
 		{name: "downloaded", inputs: "COMMAND=" + server + "\nVERSION=v0.1.0", sums: good, verdict: "conformant"},
+		{name: "latest", inputs: "COMMAND=" + server + "\nVERSION=latest", sums: "00  other.tgz\n" + good, verdict: "conformant"},
+		{name: "latest, wrong checksum", inputs: "COMMAND=" + server + "\nVERSION=latest", sums: wrong, code: 2, said: "the checksum of " + archive},
+		{name: "latest has no such file", inputs: "COMMAND=" + server + "\nVERSION=latest", sums: "x\n", code: 2, said: "has to be like"},
+		{name: "no such release", inputs: "COMMAND=" + server + "\nVERSION=v0.2.0", code: 2, said: "cannot be downloaded"},
 		{name: "wrong checksum", inputs: "COMMAND=" + server + "\nVERSION=v0.1.0", sums: wrong, code: 2, said: "the checksum of " + archive},
 		{name: "not in the checksums", inputs: "COMMAND=" + server + "\nVERSION=v0.1.0", sums: "x\n", code: 2, said: "does not list"},
 		{name: "no program", inputs: "COMMAND=" + server, code: 2, said: "set version"},
@@ -64,15 +68,17 @@ func TestAction(t *testing.T) {
 		{name: "quotes", inputs: "COMMAND='open", onPath: true, code: 2, said: "not in pairs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := os.WriteFile(sums, []byte(tt.sums), 0o600); err != nil {
-				t.Fatal(err)
+			for _, folder := range []string{release, latest} {
+				if err := os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(tt.sums), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			temp := t.TempDir()
 			output, summary := filepath.Join(temp, "output"), filepath.Join(temp, "summary")
 			cmd := exec.CommandContext(t.Context(), "bash", "run.sh")
 			cmd.Env = []string{
 				"PATH=/usr/bin:/bin", "HOME=" + temp, "RUNNER_TEMP=" + temp, "GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + output, "GITHUB_STEP_SUMMARY=" + summary,
-				"MCPCONFORM_RELEASES=file://" + filepath.Join(dir, "releases"),
+				"MCPCONFORM_RELEASES=file://" + releases,
 				"INPUT_ROLE=server", "INPUT_REVISION=2025-06-18", "INPUT_FAIL_ON=failure", "INPUT_ARGS=--select ping",
 			}
 			if tt.onPath {

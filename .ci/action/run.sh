@@ -15,10 +15,14 @@ words() {
   while IFS= read -r word; do args+=("$word"); done <<<"$split"
 }
 
+# fetch downloads file $2 from $1 into folder $3.
+fetch() {
+  curl --fail --silent --show-error --location --retry 3 --output "$3/$2" "$1/$2" || fail "$1/$2 cannot be downloaded"
+}
+
 # download puts the program of release $1 into folder $2.
 download() {
-  [[ $1 =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$ ]] || fail "version has to be like v0.1.0"
-  local from=${MCPCONFORM_RELEASES:-https://github.com/mcpconform/mcpconform/releases/download}/$1 os arch ending=tar.gz archive
+  local releases=${MCPCONFORM_RELEASES:-https://github.com/mcpconform/mcpconform/releases} version=$1 os arch ending=tar.gz archive
   case $(uname -s) in
     Linux) os=linux ;;
     Darwin) os=darwin ;;
@@ -29,10 +33,15 @@ download() {
     arm64 | aarch64) arch=arm64 ;;
     *) fail "there is no release for the processor $(uname -m)" ;;
   esac
-  archive=mcpconform_${1#v}_${os}_$arch.$ending
-  for file in SHA256SUMS "$archive"; do
-    curl --fail --silent --show-error --location --retry 3 --output "$2/$file" "$from/$file" || fail "$from/$file cannot be downloaded"
-  done
+  if [ "$version" = latest ]; then
+    # The names of its files tell which one it is.
+    fetch "$releases/latest/download" SHA256SUMS "$2"
+    version=v$(sed -n 's/^[0-9a-f]*  mcpconform_\([^_]*\)_'"${os}_$arch.$ending"'$/\1/p' "$2/SHA256SUMS")
+  fi
+  [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?$ ]] || fail "version has to be like v0.1.0, or latest: ${version:0:40}"
+  archive=mcpconform_${version#v}_${os}_$arch.$ending
+  fetch "$releases/download/$version" SHA256SUMS "$2"
+  fetch "$releases/download/$version" "$archive" "$2"
   cd "$2"
   grep -F "  $archive" SHA256SUMS >sum || fail "SHA256SUMS does not list $archive"
   if command -v sha256sum >/dev/null; then sha256sum -c sum >/dev/null; else shasum -a 256 -c sum >/dev/null; fi ||
