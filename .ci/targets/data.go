@@ -53,7 +53,7 @@ type Transport struct {
 
 var (
 	kinds      = []string{"server", "client", "tool"}
-	transports = []string{"stdio", "http", "sse"}
+	transports = []string{"stdio", "http", "sse", "ws"}
 )
 
 // load reads targets.yaml in dir and checks it against the manifests beside it. The

@@ -41,7 +41,7 @@ func TestInterop(t *testing.T) {
 	bridge := filepath.Join(t.TempDir(), "mcpconform")
 	interop.Build(t, bridge, "../../cmd/mcpconform")
 	rows := &table{rows: make(map[string]*result.Run)}
-	targets.Each(t, "client", clientsAtATime, []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE}, func(t *testing.T, name, over string) {
+	targets.Each(t, "client", clientsAtATime, []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE, webSocket}, func(t *testing.T, name, over string) {
 		key := name + " " + over
 		rows.add(key, known.Try(t, key, func() *result.Run {
 			scenarios, options := launching(t, targets, bridge, name, over)
@@ -58,6 +58,9 @@ func TestInterop(t *testing.T) {
 		rows.write(t, tableFile)
 	}
 }
+
+// webSocket names WebSocket among the transports of targets.
+const webSocket = "ws"
 
 // clientsAtATime is how many targets are tried at a time, each of which is
 // launched for a few scenarios at a time.
@@ -78,6 +81,9 @@ func launching(t *testing.T, targets *interop.Targets, bridge, name, over string
 	t.Helper()
 	target := targets.Show(t, name, over, []string{"-url", "{url}"}, []string{"{command}"})
 	c := client.Command{Args: target.Command, Env: target.Environ(), Given: slices.Collect(maps.Keys(target.Env))}
+	if over == webSocket {
+		over = transport.NameCustom
+	}
 	return suites.ClientScenarios{Transport: over, Launch: c.Launch, Bridge: []string{bridge, "bridge"}}, suites.Options{Timeout: 30 * time.Second, Parallel: 1, Target: result.Target{Command: target.Command}}
 }
 
