@@ -307,9 +307,10 @@ func (c *console) findings(q *result.Requirement, st style) {
 	for _, f := range shown {
 		c.finding(f, st)
 	}
+	hidden := 0 // of those that were kept
 	if left := len(others) - briefMessages; left > 1 {
 		others = others[:briefMessages]
-		more += left
+		hidden, more = left, more+left
 	}
 	name := "Also found"
 	for _, f := range others {
@@ -318,11 +319,16 @@ func (c *console) findings(q *result.Requirement, st style) {
 		name = ""
 	}
 	if more > 0 {
-		words := "and more like these"
-		if len(others) == 0 {
-			words = "the same"
+		words := fmt.Sprintf("and %d further %s like these", more, plural(more, "case", "cases"))
+		switch {
+		case hidden == more:
+			words += ": -v shows them"
+		case hidden > 0:
+			words += fmt.Sprintf(": -v shows %d, the others were only counted", hidden)
+		default:
+			words += ", only counted"
 		}
-		c.field(name, fmt.Sprintf("%s in %d further %s", words, more, plural(more, "case", "cases")), dim)
+		c.field(name, words, dim)
 	}
 }
 

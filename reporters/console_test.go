@@ -198,7 +198,7 @@ func TestConsoleGroupsFindings(t *testing.T) {
 	brief := render(t, func(w io.Writer, run *result.Run) error { return Console(w, run, ConsoleOptions{Width: 200}) }, run)
 	for want, n := range map[string]int{
 		`evidence of with "a"`: 1, `evidence of with "b"`: 0, "evidence of nothing": 1, "Found        nothing came (8 times)\n": 1,
-		"Also found   with \"b\" as the name": 1, "               with {\"c\":1} as the name": 1, "and more like these in 4 further cases": 1,
+		"Also found   with \"b\" as the name": 1, "               with {\"c\":1} as the name": 1, "and 4 further cases like these, only counted": 1,
 	} {
 		if got := strings.Count(brief, want); got != n {
 			t.Errorf("%q stands there %d times, not %d, in:\n%s", want, got, n, brief)
