@@ -35,6 +35,9 @@ type proxyFlags struct {
 
 const roleBoth = "both"
 
+// anyPort is where the proxy listens unless it is told.
+const anyPort = "127.0.0.1:0"
+
 func proxyCommand() *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
@@ -45,13 +48,18 @@ the passive rules.
 
 With COMMAND, it is a server over stdio: in the client's configuration, name it in the
 place of the server, and the server's own command after --. With --url, it listens for
-clients over HTTP and passes their requests on until Ctrl-C ends it.
+clients over HTTP and passes their requests on until Ctrl-C ends it. If the URL is that of a
+WebSocket, it is a server over stdio here too: a line is a message.
 
 The report is printed on stderr. When both parties are judged, each has its own report
 files: the party's name stands before the extension. A session that grows beyond the limits
-of the record goes on; what was not recorded is not judged.`,
+of the record goes on; what was not recorded is not judged.
+
+` + exitCodes + `
+Of two parties, the one that is not conformant decides.`,
 		Example: `  mcpconform proxy --html report.html -- npx -y my-server
-  mcpconform proxy --url https://mcp.example/mcp --listen 127.0.0.1:9000 --role client`,
+  mcpconform proxy --url https://mcp.example/mcp --listen 127.0.0.1:9000 --role client
+  mcpconform proxy --url wss://mcp.example/mcp --html report.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.stdin, f.stdout, f.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return f.run(cmd.Context(), args)
@@ -63,7 +71,7 @@ of the record goes on; what was not recorded is not judged.`,
 	f.stdio.register(cmd, "server")
 	f.http.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "listen for clients over HTTP at `ADDRESS`")
+	flags.StringVar(&f.listen, "listen", anyPort, "listen for clients over HTTP at `ADDRESS`")
 	choose(cmd, &f.role, "role", roleBoth, "judge this party", string(wire.Server), string(wire.Client), roleBoth)
 	return cmd
 }
@@ -133,14 +141,18 @@ func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []st
 	if f.http.start != "" {
 		return errors.New("--start: the proxy cannot start a server over HTTP; start the server first")
 	}
-	if transport.IsWebSocket(f.http.url) {
-		return errors.New("--url: the proxy relays stdio and HTTP only, not WebSocket")
-	}
 	e, err := f.http.endpoint(args, 0)
 	if err != nil {
 		return err
 	}
 	o.Trace, o.Redactor, o.Target.URL = relayedTrace(o.Limits), e.Redactor, e.String()
+	if transport.IsWebSocket(f.http.url) {
+		if f.listen != anyPort {
+			return errors.New("--listen cannot be given with the URL of a WebSocket: the proxy is then a server over stdio for its client")
+		}
+		d := &transport.WebSocket{Endpoint: e}
+		return d.RelayStdio(ctx, o.Trace.Connect(transport.NameCustom, "relayed session"), f.stdin, f.stdout)
+	}
 	name := f.http.transport
 	if name != transport.NameSSE {
 		name = transport.NameHTTP

@@ -93,6 +93,31 @@ func TestProxyStdio(t *testing.T) {
 	inPart(t, filepath.Join(dir, "trace"))
 }
 
+// Before a server over WebSocket, the proxy is a server over stdio.
+func TestProxyWebSocket(t *testing.T) {
+	l, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.New(server.Options{}).ServeWebSocket(ctx, l) }()
+	dir := t.TempDir()
+	t.Setenv(asCommand, "1")
+	err = reference.Standalone{Launcher: transport.Command{Args: []string{
+		os.Args[0], "proxy", "--json", filepath.Join(dir, "results.json"), "--trace", filepath.Join(dir, "trace"), "--url", "ws://" + l.Addr().String() + server.PathMCP,
+	}}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	relayed(t, dir, 100)
+	inPart(t, filepath.Join(dir, "trace"))
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 // A client that leaves while the server still writes does not take the report
 // with it.
 func TestProxyWithoutReader(t *testing.T) {
@@ -249,6 +274,7 @@ func TestProxyRefuses(t *testing.T) {
 		{[]string{"--url", "ftp://x"}, "must begin with http://"},
 		{[]string{"--url", "http://x", "--start", "x"}, "cannot start a server"},
 		{[]string{"--url", "http://localhost:1", "--listen", "nowhere"}, "--listen"},
+		{[]string{"--url", "ws://localhost:1", "--listen", ":1"}, "--listen cannot be given"},
 	} {
 		cmd := newRoot()
 		cmd.SetErr(io.Discard)

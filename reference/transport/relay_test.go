@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -124,5 +125,66 @@ func TestRelayBesideStalledClient(t *testing.T) {
 	}
 	if events := log.Events(); events[len(events)-1].Kind != wire.KindExit {
 		t.Error(history(log))
+	}
+}
+
+// A relay before a WebSocket takes a line for a message and gives each message as a line,
+// whatever line ends it has. It ends with either side, and with what it cannot record.
+func TestRelayWebSocket(t *testing.T) {
+	noLeaks(t)
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	answer := func(ctx context.Context, c *websocket.Conn) {
+		if _, raw, err := c.Read(ctx); err != nil || string(raw) != ping {
+			return
+		}
+		_ = c.Write(ctx, websocket.MessageText, []byte("{\"jsonrpc\":\r\n\"2.0\",\n\"id\":1,\"result\":{}}"))
+	}
+	limits := wire.Limits{Message: 100, Total: 1 << 20, Events: 1000}
+	for name, tt := range map[string]struct {
+		serve func(ctx context.Context, c *websocket.Conn)
+		lines string
+		out   string
+		says  string
+	}{
+		"the client ends": {func(ctx context.Context, c *websocket.Conn) {
+			answer(ctx, c)
+			_, _, _ = c.Read(ctx) // the close frame
+		}, "\n" + ping + "\n", "{\"jsonrpc\":  \"2.0\", \"id\":1,\"result\":{}}\n", "the WebSocket"},
+		"the server ends": {func(ctx context.Context, c *websocket.Conn) {
+			answer(ctx, c)
+			_ = c.Close(websocket.StatusGoingAway, "bye")
+		}, ping + "\n", "{\"jsonrpc\":  \"2.0\", \"id\":1,\"result\":{}}\n", `"bye"`},
+		"too long a line": {answer, strings.Repeat("x", 200) + "\n", "", "a message of the client is longer than 100 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := lossy(limits).Connect(NameCustom, "")
+			client, input := io.Pipe()
+			defer input.Close()
+			output, out := io.Pipe()
+			relayed := make(chan error, 1)
+			ctx, d := limit(t), &WebSocket{Endpoint: webSocket(t, tt.serve)}
+			go func() {
+				relayed <- d.RelayStdio(ctx, log, client, out)
+				_ = out.Close()
+			}()
+			go func() { _, _ = io.WriteString(input, tt.lines) }() // the end need not take it all
+			got := make([]byte, len(tt.out))
+			if _, err := io.ReadFull(output, got); err != nil || string(got) != tt.out {
+				t.Errorf("the client gets %q, %v", got, err)
+			}
+			if name == "the client ends" {
+				_ = input.Close()
+			}
+			if err := <-relayed; err != nil {
+				t.Error(err)
+			}
+			var notes []string
+			for _, e := range log.Events() {
+				notes = append(notes, e.Note)
+			}
+			if text := strings.Join(notes, "; "); !strings.Contains(text, tt.says) {
+				t.Errorf("the log does not say %q: %s", tt.says, text)
+			}
+		})
 	}
 }

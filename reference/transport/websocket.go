@@ -52,6 +52,15 @@ func (d *WebSocket) Transport() string { return NameCustom }
 
 // Dial makes the handshake. Its error is a *StartError.
 func (d *WebSocket) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
+	c, err := d.dial(ctx, log, func([]byte) {})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// dial is Dial with what each message of the server is passed to once it is recorded.
+func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byte)) (*WebSocketConn, error) {
 	s, err := d.Endpoint.open(log)
 	if err != nil {
 		return nil, err
@@ -75,7 +84,7 @@ func (d *WebSocket) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "the server did not choose the WebSocket subprotocol " + Subprotocol})
 	}
 	frames.Use(socket)
-	c := &WebSocketConn{frames: frames, log: log, sending: make(chan struct{}, 1), done: make(chan struct{})}
+	c := &WebSocketConn{frames: frames, log: log, pass: pass, sending: make(chan struct{}, 1), done: make(chan struct{})}
 	go c.run()
 	return c, nil
 }
@@ -108,6 +117,7 @@ func (s *site) refusal(answer *http.Response, err error) error {
 type WebSocketConn struct {
 	frames  *Frames
 	log     *wire.Log
+	pass    func(raw []byte)
 	sending chan struct{} // holds one element while a message is recorded and written
 	closing sync.Once
 	closed  atomic.Bool
@@ -169,6 +179,7 @@ func (c *WebSocketConn) run() {
 			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: "reading was stopped: " + err.Error()})
 			return
 		}
+		c.pass(raw)
 	}
 }
 
