@@ -13,6 +13,7 @@ import (
 	"time"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/lastwords"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -187,11 +188,14 @@ func (s *clientRun) finish(ctx context.Context) {
 	}
 	cause := clientCause(ctx, s.err, s.finished, s.Announce != nil)
 	s.ledger.Cause, s.ledger.NotRun = cause, cause
+	if cause != nil && s.err == nil && ctx.Err() == nil && len(s.finished) > 0 {
+		s.ledger.LastWords = s.lastWords(s.finished[0].Ending)
+	}
 	if c := introduced(s.finished); c != nil {
 		describeClient(&s.Target, c)
 		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 	}
-	s.notes = append(s.notes, endings(s.finished)...)
+	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
 	if len(s.finished) > 0 {
@@ -222,7 +226,11 @@ func (s *clientRun) missing() []string {
 	case end.Late:
 		missing = append(missing, "the client did not end in the scenario "+client.Baseline+" and had to be stopped at the time limit; "+ending.Raise(ending.Timeout))
 	case end.Exit != nil && *end.Exit != (wire.Exit{}):
-		missing = append(missing, fmt.Sprintf("the client %s in the scenario %s", end.Exit, client.Baseline))
+		died := fmt.Sprintf("the client %s in the scenario %s", end.Exit, client.Baseline)
+		if words := s.lastWords(end); words != "" {
+			died += "; its last words: " + words
+		}
+		missing = append(missing, died)
 	}
 	seeks := s.Authorizes && slices.ContainsFunc(s.catalogue, func(q schema.Requirement) bool {
 		return q.Page == "basic/authorization" && ledger.Binds(q, wire.Client) && s.Selection.Includes(q, wire.Client)
@@ -254,17 +262,53 @@ func clientCause(ctx context.Context, err error, finished []*client.T, announced
 			}
 		}
 	}
-	if len(finished) > 0 {
-		if said := lastLine(finished[0].Ending.Output); said != "" {
-			reason += "; the end of its output: " + wire.Quote(said, 200)
-		}
-	}
 	return errors.New(reason)
 }
 
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+// lastWords returns the lines of a client's output that say why it ended, else the last
+// ones.
+func (s *clientRun) lastWords(e client.Ending) string {
+	said, _ := lastwords.Find(e.Output)
+	return s.quote(said)
+}
+
+// mostDeaths bounds how many different last words a run shows.
+const mostDeaths = 5
+
+// deaths returns notes on what the client said when it ended with a failure, in each
+// scenario other than the baseline where that is known.
+func (s *clientRun) deaths() []string {
+	var words []string
+	in := make(map[string][]string) // scenarios, by words
+	for _, t := range s.finished {
+		exit := t.Ending.Exit
+		said, known := lastwords.Find(t.Ending.Output)
+		if t.Scenario.Name == client.Baseline || exit == nil || *exit == (wire.Exit{}) || !known {
+			continue
+		}
+		quoted := s.quote(said)
+		if in[quoted] == nil {
+			words = append(words, quoted)
+		}
+		in[quoted] = append(in[quoted], t.Scenario.Name)
+	}
+	var notes []string
+	for _, w := range words[:min(len(words), mostDeaths)] {
+		notes = append(notes, "the client's last words in "+few(in[w])+": "+w)
+	}
+	if more := len(words) - mostDeaths; more > 0 {
+		notes = append(notes, fmt.Sprintf("the client ended with %d other last words in further scenarios", more))
+	}
+	return notes
+}
+
+// few joins names, of which it leaves out those that are too many.
+func few(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more scenarios", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // introduced returns the first conversation in which the client has said who

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/lastwords"
 	"github.com/mcpconform/mcpconform/reference/script"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -202,6 +203,15 @@ func (r *run) find(id string) schema.Requirement {
 		return r.catalogue[i]
 	}
 	return schema.Requirement{}
+}
+
+// quote returns lines that a target wrote as one, without secrets.
+func (r *run) quote(lines []string) string {
+	var redacted []string
+	for _, line := range lines {
+		redacted = append(redacted, r.Redactor.String(line))
+	}
+	return lastwords.Quote(redacted)
 }
 
 // rules returns a spec for each requirement that rules serve. The first of them

@@ -309,14 +309,6 @@ func (s *serverRun) quoteStderr() {
 	s.notes = append(s.notes, "the end of the "+whose+"'s stderr: "+s.quote(end[max(0, len(end)-most):]))
 }
 
-func (s *serverRun) quote(lines []string) string {
-	var redacted []string
-	for _, line := range lines {
-		redacted = append(redacted, s.Redactor.String(line))
-	}
-	return lastwords.Quote(redacted)
-}
-
 // stderr returns what the target wrote to its stderr in one connection, and whether it
 // then died: where it did is the first choice, since the connections are alike otherwise.
 func (s *serverRun) stderr() (text string, died bool) {

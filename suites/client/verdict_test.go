@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -71,6 +72,49 @@ func TestIncompleteClients(t *testing.T) {
 				for id, v := range verdicts(run) {
 					t.Logf("%s: %s", id, v)
 				}
+			}
+		})
+	}
+}
+
+// What a client says when it dies is told, without secrets: as the reason where nothing
+// can be said of it, and as a note of the scenario where it does not die otherwise.
+func TestLastWordsOfClients(t *testing.T) {
+	const secret = "hunter2hunter2"
+	dies := func(in string) func(p client.Endpoint) (transport.Process, error) {
+		return func(p client.Endpoint) (transport.Process, error) {
+			return transport.Func{Name: "dies", Run: func(ctx context.Context, _ io.Reader, _, stderr io.Writer) error {
+				if in == "" || p.Scenario == in {
+					_, _ = io.WriteString(stderr, "Traceback (most recent call last):\nValueError: no token "+secret+"\n\n")
+				}
+				if in == "" {
+					return errors.New("it dies at once")
+				}
+				if err := standalone(p, nil).Run(ctx); p.Scenario != in {
+					return err
+				}
+				return errors.New("it dies in the end")
+			}}.Launch()
+		}
+	}
+	redactor := &transport.Redactor{}
+	redactor.Add(secret)
+	const words = `"ValueError: no token REDACTED"`
+	for name, in := range map[string]string{"at once": "", "in the baseline": client.Baseline, "elsewhere": "lifecycle/refused"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Launch: dies(in), Scenarios: []string{"lifecycle/refused"}}, suites.Options{Timeout: 20 * time.Second, Redactor: redactor})
+			want := map[string]string{
+				"at once":         "the client never sent initialize; its last words: " + words,
+				"in the baseline": "the client exited with status 1 in the scenario baseline; its last words: " + words,
+				"elsewhere":       "the client's last words in lifecycle/refused: " + words,
+			}[name]
+			said := run.Reason
+			if name == "elsewhere" {
+				said = strings.Join(run.Notes, "\n")
+			}
+			if !strings.Contains(said, want) {
+				t.Errorf("the run says %q (%s; %q); want %q", said, run.Reason, run.Notes, want)
 			}
 		})
 	}
