@@ -421,6 +421,7 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		}
 	}
 	r.ledger.Add(r.report)
+	r.notes = append(r.notes, judge.UndefinedMembers(r.Trace.Logs(), r.stimulus.party())...)
 	r.ledger.Transport = r.stimulus.transport()
 	r.ledger.Evidence.Logs = r.Trace.Logs()
 	run := &result.Run{

@@ -1,0 +1,130 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+)
+
+// UndefinedMembers returns notes on members in a party's messages that the revision does
+// not define, which is no fault: the schema lets others be added. Members that only a
+// later revision defines are left to the rule about the negotiated version.
+func UndefinedMembers(logs []*wire.Log, party wire.Party) []string {
+	revision, err := schema.Load()
+	if err != nil {
+		panic(err) // the schema is part of this program
+	}
+	u := undefined{revision: revision, party: party, seen: make(map[string]bool), told: make(map[string]bool)}
+	for _, l := range logs {
+		if l.Transport == transport.NameOAuth || otherVersion(l) {
+			continue
+		}
+		for _, e := range l.Events() {
+			if e.Kind == wire.KindMessage && e.From == party && e.Dropped == 0 && !slices.Contains(e.Deliberate, Anything) {
+				u.look(l, e)
+			}
+		}
+	}
+	return u.notes()
+}
+
+type undefined struct {
+	revision *schema.Revision
+	party    wire.Party
+	seen     map[string]bool // texts of messages
+	told     map[string]bool // members, by kind of object
+	slips    []string        // members that resemble a defined one
+	others   []string
+}
+
+func (u *undefined) look(l *wire.Log, e *wire.Event) {
+	def, method, value := "", e.Msg.Method, e.Msg.Value
+	known := false
+	switch e.Msg.Kind {
+	case wire.Request:
+		def, known = schema.Request(schema.Party(u.party), method)
+	case wire.Notification:
+		def, known = schema.Notification(schema.Party(u.party), method)
+	case wire.Result:
+		x := l.Exchange(e)
+		if x == nil || x.Response != e || brokenOnPurpose(x) {
+			return
+		}
+		method, value = x.Method(), e.Msg.Result
+		def, known = schema.Result(method)
+	}
+	if !known || def == "EmptyResult" || u.again(e) {
+		return
+	}
+	for _, m := range u.revision.Undefined(def, value) {
+		u.tell(method, m)
+	}
+}
+
+// again reports whether a message was seen before, in these words.
+func (u *undefined) again(e *wire.Event) bool {
+	if len(e.Raw) > maxValidatedText {
+		return false
+	}
+	again := u.seen[string(e.Raw)]
+	if len(u.seen) < maxValidated {
+		u.seen[string(e.Raw)] = true
+	}
+	return again
+}
+
+func (u *undefined) tell(method string, m schema.UndefinedMember) {
+	key := m.In + " " + m.Name
+	if u.told[key] || len(u.told) == maxValidated || definedLater(method, m.Name) {
+		return
+	}
+	u.told[key] = true
+	name := wire.Quote(m.Name, 60)
+	switch {
+	case m.Meant != "":
+		u.slips = append(u.slips, fmt.Sprintf("%s of %s (%s)", name, m.In, m.Meant))
+	case !strings.HasSuffix(m.In, "Capabilities"): // their set is open (basic/lifecycle#capability-negotiation)
+		u.others = append(u.others, name+" of "+m.In)
+	}
+}
+
+func (u *undefined) notes() []string {
+	var notes []string
+	if len(u.slips) > 0 {
+		notes = append(notes, "revision "+schema.Version+" does not define these members, and others may be meant: "+listed(u.slips))
+	}
+	if len(u.others) > 0 {
+		notes = append(notes, "revision "+schema.Version+" does not define these members, which may be added: "+listed(u.others))
+	}
+	return notes
+}
+
+// listed joins members, of which it leaves out those that are too many.
+func listed(members []string) string {
+	const most = 4
+	if len(members) <= most {
+		return strings.Join(members, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(members[:most], ", "), len(members)-most)
+}
+
+// definedLater reports whether a later revision defines a member of a method's messages.
+func definedLater(method, name string) bool {
+	return slices.ContainsFunc(laterMembers, func(m laterMember) bool {
+		return m.method == method && m.since > schema.Version && m.path[len(m.path)-1] == name
+	})
+}
+
+// otherVersion reports whether a session has negotiated another revision.
+func otherVersion(l *wire.Log) bool {
+	for _, x := range l.Requests(wire.Client, "initialize") {
+		if version, ok := wire.At(x.Result(), "protocolVersion").(string); ok && version != schema.Version {
+			return true
+		}
+	}
+	return false
+}
