@@ -121,7 +121,7 @@ func meant(name string, defined map[string][]*jsonschema.Schema, value map[strin
 	}
 	near := NearestOf(lacking, name, 1)
 	// Two letters of a short name are most of it.
-	if len(near) == 0 || !Resembles(name, near[0]) || editDistance(cut(name, 200), near[0]) > len(name)/3 {
+	if len(near) == 0 || !Resembles(name, near[0]) || editDistance(cut(name, 200), near[0]) > (len(name)+1)/3 {
 		return ""
 	}
 	return near[0]

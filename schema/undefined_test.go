@@ -25,6 +25,7 @@ func TestUndefined(t *testing.T) {
 		"in a list":       {"ListToolsResult", `{"tools":[{"name":"a","inputSchma":{}},{"name":"b","inputSchma":{}}]}`, "inputSchma of Tool (inputSchema)"},
 		"by reference":    {"ListToolsResult", `{"tools":[{"name":"a","inputSchema":{},"annotations":{"read_only_hint":true}}]}`, "read_only_hint of ToolAnnotations (readOnlyHint)"},
 		"not lacking":     {"ListToolsResult", `{"tools":[{"name":"a","inputSchma":{},"inputSchema":{}}]}`, "inputSchma of Tool ()"},
+		"two letters":     {"InitializeResult", `{"serverInfo":{"name":"n","version":"1","titel":"t"}}`, "titel of Implementation (title)"},
 		"unlike any":      {"InitializeResult", `{"serverInfo":{"name":"n","version":"1","vendor":"v"}}`, "vendor of Implementation ()"},
 		"short":           {"ListRootsResult", `{"roots":[{"id":1}]}`, "id of Root ()"},
 		"by type":         {"CallToolResult", `{"content":[{"type":"image","data":"","mimetype":"x"},{"type":"text","text":"a","mimetype":"x"}],"is_error":true}`, "mimetype of ImageContent (mimeType), mimetype of TextContent (), is_error of CallToolResult (isError)"},
