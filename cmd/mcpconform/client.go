@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -293,6 +294,9 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 		return o, nil
 	}
 	if len(args) == 0 {
+		if i, err := f.stdio.isolation(); err != nil || i.Any() {
+			return o, cmp.Or(err, errors.New("--sandbox, --target-memory and --target-processes are for clients that mcpconform starts; give COMMAND"))
+		}
 		o.Target.Command = []string{"(embedded reference client)"}
 		if o.Transport == transport.NameStdio {
 			// Only a process can receive signals.
@@ -312,7 +316,8 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 	if err != nil {
 		return o, err
 	}
+	command.Isolation.Shown = []string{self} // the browser
 	o.Redactor.AddEnv(command.Env...)
-	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(), Browser: self + " " + browseName + " %s"}.Launch
+	o.Launch = client.Command{Args: args, Dir: command.Dir, Env: command.Env, Given: f.stdio.given(), Browser: self + " " + browseName + " %s", Isolation: command.Isolation}.Launch
 	return o, nil
 }

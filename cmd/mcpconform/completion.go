@@ -120,10 +120,10 @@ var (
 		"config": filesOf("yaml", "yml"), "expected-failures": filesOf("yaml", "yml"),
 		"from":   filesOf("json", "jsonc", "toml", "yaml", "yml"),
 		"cacert": filesOf("pem", "crt", "cer"), "cert": filesOf("pem", "crt", "cer"), "key": filesOf("pem", "key"),
-		"scripts": folders, "cwd": folders, "matrix --out": folders, "out": filesOf("zip"),
+		"scripts": folders, "cwd": folders, "sandbox-write": folders, "matrix --out": folders, "out": filesOf("zip"),
 		"unix-socket": anyFile,
 
-		"label-filter": nothing, "shard": nothing, "url": nothing, "header": nothing, "input": nothing, "start": nothing,
+		"label-filter": nothing, "target-memory": nothing, "shard": nothing, "url": nothing, "header": nothing, "input": nothing, "start": nothing,
 		"transport-command": nothing, "listen": nothing, "http": nothing, "sse": nothing, "ws": nothing, "act": nothing,
 	}
 	// A program that is tested is completed like any file.

@@ -68,6 +68,18 @@ func (f *serverFlags) apply(cmd *cobra.Command, c *config.Config, args []string)
 	if c.Limits.Run > 0 && !changed("run-timeout") {
 		f.limits.run = c.Limits.Run
 	}
+	if !changed("sandbox") {
+		f.stdio.sandbox = c.Sandbox
+	}
+	if c.Sandbox && !changed("sandbox-write") {
+		f.stdio.writable = c.SandboxWrite
+	}
+	if c.Limits.TargetMemory > 0 && !changed("target-memory") {
+		f.stdio.memory = c.Limits.TargetMemory
+	}
+	if c.Limits.TargetProcesses > 0 && !changed("target-processes") {
+		f.stdio.processes = c.Limits.TargetProcesses
+	}
 	if c.CallTools != "" && !changed("call-tools") {
 		f.callTools = string(c.CallTools)
 	}

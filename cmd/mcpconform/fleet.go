@@ -140,6 +140,8 @@ func (f *serverFlags) member(cmd *cobra.Command, base config.Config, name, file 
 	}
 	if len(m.args) > 0 {
 		m.flags.http = httpFlags{transport: transportAuto} // --insecure and the like are for the others
+	} else {
+		m.flags.stdio = stdioFlags{} // so are --sandbox and the like
 	}
 	if m.run, err = m.flags.options(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,6 +139,9 @@ func relayedTrace(limits wire.Limits) *wire.Trace {
 
 // relayHTTP serves clients until the context ends.
 func (f *proxyFlags) relayHTTP(ctx context.Context, o *suites.Options, args []string) error {
+	if i, err := f.stdio.isolation(); err != nil || i.Any() {
+		return cmp.Or(err, errNothingLaunched)
+	}
 	if f.http.start != "" {
 		return errors.New("--start: the proxy cannot start a server over HTTP; start the server first")
 	}

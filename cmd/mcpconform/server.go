@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -160,6 +161,9 @@ func (f *serverFlags) options() (serverRun, error) {
 // function that it returns stops what was started for the whole run.
 func (f *serverFlags) target(ctx context.Context, o *serverRun, args []string) (stop func(), err error) {
 	if !f.http.given() && len(args) == 0 {
+		if i, err := f.stdio.isolation(); err != nil || i.Any() {
+			return nil, cmp.Or(err, errNothingLaunched)
+		}
 		embedded := server.New(server.Options{})
 		o.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "the embedded reference server", Run: embedded.RunStdio}}
 		o.Settings.CallTools = check.CallAll

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -21,6 +23,11 @@ type stdioFlags struct {
 	env      []string
 	cleanEnv bool
 	dir      string
+
+	sandbox   bool
+	writable  []string
+	memory    config.Size
+	processes int
 }
 
 // register declares the flags for a party: server or client.
@@ -29,13 +36,53 @@ func (f *stdioFlags) register(cmd *cobra.Command, party string) {
 	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the "+party+", `NAME=value`, or pass ours on, NAME; repeatable")
 	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the "+party+" only PATH, HOME and what --env names")
 	flags.StringVar(&f.dir, "cwd", "", "start the "+party+" in the folder `DIR`")
+	flags.BoolVar(&f.sandbox, "sandbox", false, "start the "+party+" in a sandbox (Linux, with bubblewrap): all folders read-only but empty temporary ones, and over stdio no network")
+	flags.StringArrayVar(&f.writable, "sandbox-write", nil, "with --sandbox, let the "+party+" write to the folder `DIR`, repeatable")
+	flags.Var(&f.memory, "target-memory", "end the "+party+" when its processes hold more memory than `SIZE`, such as 512M (Linux)")
+	flags.IntVar(&f.processes, "target-processes", 0, "end the "+party+" when it has more than `N` processes (Linux)")
 }
 
 // command returns how the program is launched. An environment that is nil is ours.
 func (f *stdioFlags) command(args []string) (transport.Command, error) {
 	env, err := f.environment()
-	return transport.Command{Args: args, Dir: f.dir, Env: env}, err
+	if err != nil {
+		return transport.Command{}, err
+	}
+	isolation, err := f.isolation()
+	return transport.Command{Args: args, Dir: f.dir, Env: env, Isolation: isolation}, err
 }
+
+// isolation returns how the program is kept from the machine, which has what that takes.
+func (f *stdioFlags) isolation() (transport.Isolation, error) {
+	i := transport.Isolation{Sandbox: f.sandbox, Memory: int64(f.memory), Processes: f.processes}
+	switch {
+	case f.processes < 0:
+		return i, errors.New("--target-processes must be greater than 0")
+	case len(f.writable) > 0 && !f.sandbox:
+		return i, errors.New("--sandbox-write needs --sandbox; without it, nothing is kept from being written")
+	}
+	for _, folder := range f.writable {
+		path, err := filepath.Abs(folder)
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+		if err != nil {
+			return i, fmt.Errorf("--sandbox-write: %w", err)
+		}
+		i.Writable = append(i.Writable, path)
+	}
+	if err := i.Check(); err != nil {
+		flag := "--sandbox"
+		if !f.sandbox {
+			flag = "--target-memory, --target-processes"
+		}
+		return i, fmt.Errorf("%s: %w", flag, err)
+	}
+	return i, nil
+}
+
+// errNothingLaunched is the fault of isolating what runs already, or runs within this program.
+var errNothingLaunched = errors.New("--sandbox, --target-memory and --target-processes are for what mcpconform starts; give COMMAND, or --start with --url")
 
 func (f *stdioFlags) environment() ([]string, error) {
 	if !f.cleanEnv && len(f.env) == 0 {
@@ -124,6 +171,7 @@ func (f *httpFlags) bridged(o *serverRun, args []string, command transport.Comma
 	case f.url == "" && named:
 		return errors.New("--transport-command contains {url}, which stands for --url; --url is missing")
 	}
+	command.Isolation.Network = true
 	line := strings.ReplaceAll(f.bridge, urlPlaceholder, transport.ShellQuote(f.url))
 	command.Args = transport.Shell(line)
 	o.Redactor.AddEnv(command.Env...)
@@ -212,6 +260,9 @@ func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, com
 	if err != nil {
 		return nil, err
 	}
+	if command.Isolation.Any() && f.start == "" {
+		return nil, errNothingLaunched
+	}
 	if o.Limits == (wire.Limits{}) {
 		o.Limits = wire.DefaultLimits
 	}
@@ -228,7 +279,7 @@ func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, com
 	name := f.dialer(e).Transport()
 	stop = func() {}
 	if f.start != "" {
-		command.Args = transport.Shell(f.start)
+		command.Args, command.Isolation.Network = transport.Shell(f.start), true
 		e.Redactor.AddEnv(command.Env...)
 		e.Redactor.AddArgs(f.start)
 		o.Target.Command = []string{e.Redactor.String(f.start)}

@@ -47,6 +47,8 @@ type Command struct {
 	Dir  string   // working directory; empty for the current one
 	// Env is the whole environment, NAME=value; nil inherits ours.
 	Env []string
+	// Isolation of the process. Whether the machine has it, Isolation.Check tells before.
+	Isolation Isolation
 }
 
 // Mark is the environment variable by which processes of a run are found again
@@ -66,8 +68,12 @@ func (c Command) Launch() (Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no command was given")
 	}
-	p := &osProcess{mark: rand.Text(), done: make(chan struct{})}
-	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
+	p := &osProcess{mark: rand.Text(), done: make(chan struct{}), reaped: make(chan struct{})}
+	args, err := c.isolated()
+	if err != nil {
+		return nil, c.startError(err)
+	}
+	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Dir = c.Dir
 	env := c.Env
 	if env == nil {
@@ -81,15 +87,59 @@ func (c Command) Launch() (Process, error) {
 	}
 	p.stdin, p.stdout, p.stderr = pipes.ours[0], pipes.ours[1], pipes.ours[2]
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
+	if c.Isolation.Sandbox {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(append(pipes.theirs[:], pipes.ours[:]...))
+			return nil, fmt.Errorf("open a pipe: %w", err)
+		}
+		p.cmd.ExtraFiles, p.status = []*os.File{w}, r
+	}
 	p.older = allPIDs()
 	err = live.start(p)
 	closeAll(pipes.theirs[:])
+	closeAll(p.cmd.ExtraFiles)
 	if err != nil {
 		closeAll(pipes.ours[:])
+		if p.status != nil {
+			_ = p.status.Close()
+		}
 		return nil, c.startError(err)
 	}
+	if p.status != nil {
+		// It comes before the program is started, or bubblewrap ends.
+		p.child = child(p.status)
+	}
+	p.keepWithin(c.Isolation)
 	go p.wait()
 	return p, nil
+}
+
+// isolated returns the command line in the sandbox, if there is to be one.
+func (c Command) isolated() ([]string, error) {
+	if !c.Isolation.Sandbox {
+		return c.Args, nil
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	}
+	// Bubblewrap would say in its own words that a program is missing.
+	program := c.Args[0]
+	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	if program, err = exec.LookPath(program); err != nil {
+		return nil, err
+	}
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		return nil, err
+	}
+	return c.Isolation.wrap(bwrap, dir, append([]string{program}, c.Args[1:]...)), nil
 }
 
 // startError returns what kept the command from being started and what to do about
@@ -230,12 +280,23 @@ type osProcess struct {
 	stdin, stdout, stderr *os.File
 	done                  chan struct{}
 	exit                  wire.Exit
+	status                *os.File       // where a sandbox is told of; nil without one
+	child                 int            // the group in the sandbox, or 0
+	reaped                chan struct{}  // closed when the process was waited for
+	watched               sync.WaitGroup // who keeps it within its limits
+	limit                 string         // that it exceeded
 }
 
 func (p *osProcess) wait() {
 	// The error repeats what ProcessState says.
 	_ = p.cmd.Wait()
+	close(p.reaped)
+	p.watched.Wait()
+	if p.status != nil {
+		_ = p.status.Close()
+	}
 	p.exit = exitOf(p.cmd.ProcessState)
+	p.exit.Limit = p.limit
 	live.all.Delete(p)
 	guarding.ended(p)
 	close(p.done)
@@ -247,7 +308,13 @@ func (p *osProcess) Stderr() io.ReadCloser { return p.stderr }
 func (p *osProcess) Done() <-chan struct{} { return p.done }
 func (p *osProcess) Exit() wire.Exit       { return p.exit }
 
-func (p *osProcess) Terminate() error { return terminateGroup(p.cmd.Process) }
+// Terminate asks the processes in a sandbox and not bubblewrap, whose end is theirs.
+func (p *osProcess) Terminate() error {
+	if p.child > 0 && terminateGroupOf(p.child) {
+		return nil
+	}
+	return terminateGroup(p.cmd.Process)
+}
 
 func (p *osProcess) Kill() {
 	killGroup(p.cmd.Process)

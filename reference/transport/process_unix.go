@@ -27,6 +27,9 @@ func terminateGroup(p *os.Process) error {
 	return nil
 }
 
+// terminateGroupOf asks a group to end, and reports whether it was there.
+func terminateGroupOf(group int) bool { return syscall.Kill(-group, syscall.SIGTERM) == nil }
+
 func killGroup(p *os.Process) {
 	// ESRCH: nobody is left, which is what we want.
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL)

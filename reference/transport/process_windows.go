@@ -12,6 +12,8 @@ func setGroup(*exec.Cmd) {}
 // Windows has no signal that asks a process to end.
 func terminateGroup(p *os.Process) error { return p.Kill() }
 
+func terminateGroupOf(int) bool { return false }
+
 func killGroup(p *os.Process) { _ = p.Kill() }
 
 func exitOf(s *os.ProcessState) wire.Exit { return wire.Exit{Code: s.ExitCode()} }

@@ -48,6 +48,7 @@ type sseLine struct {
 type exitLine struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+	Limit  string `json:"limit,omitempty"`
 }
 
 // WriteTo writes the trace as JSON Lines, one connection after the other.
@@ -111,7 +112,7 @@ func toLine(l *Log, e *Event) line {
 		}
 	}
 	if e.Exit != nil {
-		out.Exit = &exitLine{Code: e.Exit.Code, Signal: e.Exit.Signal}
+		out.Exit = &exitLine{Code: e.Exit.Code, Signal: e.Exit.Signal, Limit: e.Exit.Limit}
 	}
 	return out
 }
@@ -227,7 +228,7 @@ func fromLine(in line) (Event, error) {
 		}
 	}
 	if in.Exit != nil {
-		e.Exit = &Exit{Code: in.Exit.Code, Signal: in.Exit.Signal}
+		e.Exit = &Exit{Code: in.Exit.Code, Signal: in.Exit.Signal, Limit: in.Exit.Limit}
 	}
 	return e, e.check(in.Seconds)
 }

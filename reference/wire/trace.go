@@ -80,9 +80,14 @@ type SSE struct {
 type Exit struct {
 	Code   int    // -1 when a signal ended it
 	Signal string // name of the signal, or ""
+	// Limit says in a clause which limit that was set for the process it exceeded, so that it was ended; or "".
+	Limit string
 }
 
 func (e Exit) String() string {
+	if e.Limit != "" {
+		return "was ended because " + e.Limit
+	}
 	if e.Signal != "" {
 		return "ended by signal " + e.Signal
 	}

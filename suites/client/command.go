@@ -27,6 +27,8 @@ type Command struct {
 	Browser string
 	// Given names variables that the user has set and that stay as they are.
 	Given []string
+	// Isolation of the client, which keeps the network: the servers are there.
+	Isolation transport.Isolation
 }
 
 // official is the scenario of the official conformance tool that is named unless a
@@ -67,7 +69,14 @@ func (c Command) Launch(p Endpoint) (transport.Process, error) {
 			env = append(env, v[0]+"="+v[1])
 		}
 	}
-	return transport.Command{Args: args, Dir: c.Dir, Env: env}.Launch()
+	isolation := c.Isolation
+	isolation.Network = true
+	// What the client is told to read and to run.
+	isolation.Shown = append(slices.Clip(isolation.Shown), p.Dir)
+	if len(p.Command) > 0 {
+		isolation.Shown = append(isolation.Shown, p.Command[0])
+	}
+	return transport.Command{Args: args, Dir: c.Dir, Env: env, Isolation: isolation}.Launch()
 }
 
 // fill replaces the placeholders or, if there are none, appends the URL or command.

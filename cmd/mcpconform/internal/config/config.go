@@ -47,9 +47,14 @@ type Config struct {
 	Secrets  []string `yaml:"secrets"`
 	Personal []string `yaml:"personalData"`
 	Limits   Limits   `yaml:"limits"`
-	Select   []string `yaml:"select"`
-	Skip     []string `yaml:"skip"`
-	Strict   bool     `yaml:"strict"`
+	// Sandbox has what is started run in a sandbox, in which it may write to the
+	// folders of SandboxWrite, relative to that of the file until Load has made
+	// them relative to ours.
+	Sandbox      bool     `yaml:"sandbox"`
+	SandboxWrite []string `yaml:"sandboxWrite"`
+	Select       []string `yaml:"select"`
+	Skip         []string `yaml:"skip"`
+	Strict       bool     `yaml:"strict"`
 	// Scripts are folders of scripts, relative to that of the file until Load
 	// has made them relative to ours.
 	Scripts  []string `yaml:"scripts"`
@@ -107,6 +112,9 @@ type Limits struct {
 	Timeout time.Duration `yaml:"timeout"` // of one answer
 	Start   time.Duration `yaml:"startTimeout"`
 	Run     time.Duration `yaml:"runTimeout"`
+	// Of what is started.
+	TargetMemory    Size `yaml:"targetMemory"`
+	TargetProcesses int  `yaml:"targetProcesses"`
 }
 
 // Expected are the expected failures: a file's name or the entries themselves.
@@ -158,12 +166,14 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	if c.Target.Cwd != "" && !filepath.IsAbs(c.Target.Cwd) {
 		c.Target.Cwd = filepath.Join(dir, c.Target.Cwd)
 	}
-	for i, folder := range c.Scripts {
-		if folder == "" {
-			return nil, f.Errorf([]any{"scripts", i}, "the name of the folder is empty")
-		}
-		if !filepath.IsAbs(folder) {
-			c.Scripts[i] = filepath.Join(dir, folder)
+	for member, folders := range map[string][]string{"scripts": c.Scripts, "sandboxWrite": c.SandboxWrite} {
+		for i, folder := range folders {
+			if folder == "" {
+				return nil, f.Errorf([]any{member, i}, "the name of the folder is empty")
+			}
+			if !filepath.IsAbs(folder) {
+				folders[i] = filepath.Join(dir, folder)
+			}
 		}
 	}
 	return c, c.settleExpected(f, dir)

@@ -37,7 +37,9 @@ trustedOrigins: ["https://app.example:8443", "null", "*"]
 public: true
 authorization: {protected: true, methods: [tools/call], resource: "https://example.com/mcp", trailingSlash: true, expired: "${T}1",
   otherAudience: two, otherIssuer: three, otherUser: five, narrow: four, narrowRequest: {method: tools/call, params: {name: x}}}
-limits: {message: 1024, total: 4096, timeout: 2s500ms, startTimeout: 45s, runTimeout: 1m}
+limits: {message: 1024, total: 4096, timeout: 2s500ms, startTimeout: 45s, runTimeout: 1m, targetMemory: 512M, targetProcesses: 9}
+sandbox: true
+sandboxWrite: [cache, /srv/cache]
 select: [tools.*, MUST]
 skip: [server/prompts]
 strict: true
@@ -88,7 +90,8 @@ func TestLoad(t *testing.T) {
 			Expired: "secret1", OtherAudience: "two", OtherIssuer: "three", OtherUser: "five", Narrow: "four",
 			NarrowRequest: Request{Method: "tools/call", Params: map[string]any{"name": "x"}},
 		},
-		Limits: Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond, Start: 45 * time.Second, Run: time.Minute},
+		Limits:  Limits{Message: 1024, Total: 4096, Timeout: 2500 * time.Millisecond, Start: 45 * time.Second, Run: time.Minute, TargetMemory: 512 << 20, TargetProcesses: 9},
+		Sandbox: true, SandboxWrite: []string{filepath.Join(dir, "cache"), "/srv/cache"},
 		Select: []string{"tools.*", "MUST"}, Skip: []string{"server/prompts"}, Strict: true,
 		Scripts:  []string{filepath.Join(dir, "conversations"), "/srv/scripts"},
 		Expected: Expected{Entries: []expected.Entry{{ID: "tools.list.*", Reason: "known", Expires: "2099-12-31"}}},
@@ -149,6 +152,7 @@ var faults = []struct {
 	{"an origin with a path", "trustedOrigins: [https://app.example/]\n", `:1:18: "https://app.example/" is not an origin`, false},
 	{"personal data of nothing", "personalData: ['${NONE:-}']\n", ":1:16: the text has 0 bytes", false},
 	{"secret that is not set", "secrets: ['${NONE}']\n", ":1:11: the environment variable NONE is not set", false},
+	{"size that is none", "limits: {targetMemory: lots}\n", "\"lots\" is no size", false},
 	{"folder without a name", "scripts: [a, '']\n", ":1:14: the name of the folder is empty", true},
 	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is not a pattern`, false},
 	{"entry without reason", "expectedFailures:\n  - id: a\n", ":2:5: the entry for a does not give a reason", true},
