@@ -179,7 +179,8 @@ func (s *side) use(x *Exchange) {
 	if other := *before; other != nil {
 		other.later = x
 		if other.oldest != nil {
-			x.oldest = other.oldest
+			x.oldest, x.Shared = other.oldest, true
+			other.Shared = true // as those before it are, if there are any
 		}
 		s.settle(other)
 	}

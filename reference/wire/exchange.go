@@ -27,6 +27,9 @@ type Exchange struct {
 	Token any
 	// Resembling is set when the first response carries an id of another type.
 	Resembling bool
+	// Shared is set when another request with the same id was open at the same time: which
+	// of the responses is meant for which cannot be told.
+	Shared bool
 
 	later   *Exchange // the next request with the same id, or nil
 	oldest  *Exchange // in the newest request with an id: the first unanswered one with that id, or nil

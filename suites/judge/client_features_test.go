@@ -148,6 +148,12 @@ func TestSampling(t *testing.T) {
 			good: sample(image("%%%"), "-32602"), bad: sample(image("%%%"), generated),
 		},
 	})
+	honoured := judge.Key{Requirement: "sampling.capability.honoured", Party: wire.Client}
+	shared := `< {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":` + hello + `}` + "\n" + `< {"jsonrpc":"2.0","id":1,"method":"unknown"}` + "\n" +
+		`> {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"unknown"}}` + "\n" + `> {"jsonrpc":"2.0","id":1,"result":` + generated + "}\n"
+	if seen := talk(t, "2025-06-18", allOfClient, shared)[honoured]; seen != nil && len(seen.Findings) > 0 {
+		t.Errorf("a client is accused of what another request with the same id may have got: %+v", seen.Findings)
+	}
 	declared := judge.Key{Requirement: "sampling.capability.declared", Party: wire.Client}
 	if seen := talk(t, "2025-06-18", `{}`, nested)[declared]; seen == nil || len(seen.Findings) == 0 {
 		t.Error("a generation without the capability is no violation")

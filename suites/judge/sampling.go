@@ -42,7 +42,7 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 	for _, e := range c.Messages {
 		x := c.Of(e)
 		switch {
-		case x == nil || e.Msg.Kind == wire.Notification:
+		case x == nil || x.Shared || e.Msg.Kind == wire.Notification:
 		case e == x.Request && e.From == wire.Client:
 			if open++; open == 1 {
 				period++

@@ -103,7 +103,7 @@ func judgeSchema(c *Conversation, rec *Recorder) {
 			judgeCall(c, revision, e, rec)
 		case wire.Result:
 			// A further response to an id may be meant for another request.
-			if x := c.Of(e); x != nil && x.Response == e {
+			if x := c.Of(e); x != nil && x.Response == e && !x.Shared {
 				judgeResult(revision, x, e, rec)
 			}
 		}
