@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/mcpconform/mcpconform/internal/wellformed"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -15,12 +16,10 @@ import (
 // ends, or a line that is wider than the terminal and no address.
 func checkPlain(t *testing.T, text string, width int) {
 	t.Helper()
+	if err := wellformed.Plain(text); err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range strings.Split(text, "\n") {
-		for _, r := range s {
-			if !unicode.IsPrint(r) {
-				t.Fatalf("%q in line %q", r, s)
-			}
-		}
 		if columns(s) > width && !strings.Contains(s, "https://modelcontextprotocol.io/") && !strings.Contains(s, "https://github.com/") {
 			t.Fatalf("%d columns in line %q", columns(s), s)
 		}

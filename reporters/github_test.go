@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/wellformed"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
-
-// workflowCommand is a line that GitHub Actions takes for a command, in one of its two forms.
-var workflowCommand = regexp.MustCompile(`(?m)^[\s]*::|##\[`)
 
 func annotated(t *testing.T, members ...Member) string {
 	t.Helper()
@@ -63,8 +60,8 @@ func FuzzGuard(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if workflowCommand.MatchString(strings.ReplaceAll(out.String(), "\r", "\n")) {
-			t.Errorf("%q", out.String())
+		if err := wellformed.Guarded(out.String()); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -110,11 +107,13 @@ func TestAnnotationsAreBounded(t *testing.T) {
 		}
 	}
 	counts := make(map[string]int)
-	for line := range strings.Lines(annotated(t, Member{Name: "::n##[", Run: run}, Member{Run: run})) {
-		kind, rest, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")
-		if counts[kind]++; strings.Contains(rest, "##[") || strings.Contains(rest, "\r") {
-			t.Errorf("%q", line)
-		}
+	text := annotated(t, Member{Name: "::n##[", Run: run}, Member{Run: run})
+	if err := wellformed.Commands(text); err != nil {
+		t.Error(err)
+	}
+	for line := range strings.Lines(text) {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")
+		counts[kind]++
 	}
 	for kind, n := range counts {
 		if n > maxAnnotations || kind != "error" && kind != "warning" && kind != "notice" {

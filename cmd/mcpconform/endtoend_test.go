@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/wellformed"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -88,6 +89,9 @@ func conductAs(t *testing.T, command string, env []string, stdin string, args ..
 			t.Errorf("%s was not written: %v\n%s", name, err, stderr.String())
 		}
 		o.files[name] = string(raw)
+		if err := wellformed.Report(name, o.files[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if err := json.Unmarshal([]byte(o.files["results.json"]), &o.run); err != nil || len(o.run.Requirements) == 0 {
 		t.Errorf("results.json is incomplete: %v", err)
