@@ -26,7 +26,7 @@ import (
 const shook = `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'; `
 
 // Targets that are broken servers, or not servers at all, as shell scripts.
-var hostile = []struct {
+var targets = []struct {
 	name    string
 	args    []string // in place of a script
 	script  string
@@ -58,6 +58,12 @@ var hostile = []struct {
 		verdict: result.Incomplete, reason: "2024-11-05", answered: result.Pass},
 	{name: "leaves a child behind", script: "sleep 1000 & exit 0", verdict: result.Incomplete, reason: "exited with status 0", answered: result.Inconclusive},
 	{name: "leaves a daemon behind", script: "setsid sleep 1000 & exit 0", verdict: result.Incomplete, reason: "exited with status 0", answered: result.Inconclusive},
+	{name: "forks and moves away", script: "i=0; while [ $i -lt 20 ]; do setsid sleep 1000 & i=$((i+1)); done; cat >/dev/null", verdict: result.NotConformant, answered: result.Fail, finding: "no answer to initialize"},
+	{name: "changes its group", script: "exec setsid cat >/dev/null", verdict: result.Incomplete, reason: "exited with status 0", answered: result.Inconclusive},
+	{name: "ignores every signal and its stdin", script: "trap '' HUP INT QUIT TERM USR1 USR2 PIPE; while :; do sleep 1000; done", verdict: result.NotConformant, answered: result.Fail, finding: "no answer to initialize"},
+	{name: "fills both pipes", script: "yes >&2 & yes", verdict: result.NotConformant, answered: result.Fail, finding: "the peer sent more than the limits"},
+	{name: "writes after its exit", script: "echo y; setsid yes & exit 0", verdict: result.NotConformant, answered: result.Fail, finding: "is not a message"},
+	{name: "stops itself", script: "kill -STOP $$; cat", verdict: result.NotConformant, answered: result.Fail, finding: "no answer to initialize"},
 	{name: "dies after the handshake", script: shook + "exit 4", verdict: result.NotConformant, answered: result.Pass},
 	{name: "dies of an unknown notification", script: shook + `while read -r line; do case $line in *notifications/mcpconform*) exit 4;; *'"id"'*) id=${line#*'"id":'}; echo '{"jsonrpc":"2.0","id":'"${id%%[,\}]*}"',"result":{}}';; esac; done`, verdict: result.NotConformant, answered: result.Pass},
 	{name: "falls silent after the handshake", script: shook + "cat >/dev/null", verdict: result.NotConformant, answered: result.Pass},
@@ -66,7 +72,7 @@ var hostile = []struct {
 }
 
 func TestHostileTargets(t *testing.T) {
-	for i, h := range hostile {
+	for i, h := range targets {
 		t.Run(h.name, func(t *testing.T) {
 			t.Cleanup(func() { goleak.VerifyNone(t) })
 			mark := fmt.Sprintf("MCPCONFORM_TEST_HOSTILE=%d-%d", os.Getpid(), i)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -422,6 +423,45 @@ func TestGlossary(t *testing.T) {
 		}
 	}
 }
+
+// Each test that the threat model names exists.
+func TestThreats(t *testing.T) {
+	page, err := os.ReadFile("../../docs/threats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := make(map[string]bool)
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	if err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declaration.FindAllSubmatch(source, -1) {
+			declared[string(m[1])] = true
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllSubmatch(page, -1)
+	if len(named) < 50 {
+		t.Errorf("only %d tests are named", len(named))
+	}
+	for _, m := range named {
+		if !declared[string(m[1])] {
+			t.Errorf("there is no test %s", m[1])
+		}
+	}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) == 6 && !strings.Contains(line, "---") && !strings.Contains(cells[4], "tests") && !namesTests.MatchString(cells[4]) {
+			t.Errorf("no test stands for %s", line)
+		}
+	}
+}
+
+// namesTests is a cell that names tests.
+var namesTests = regexp.MustCompile("`(Test|Fuzz)")
 
 func TestDiffers(t *testing.T) {
 	output := strings.Split("mcpconform (devel)\n\nFAIL x\n  Sent  → {\"id\":1}\n  Found a, not\n        -32602\n\n1 failed (374 requirements, 1.2 s)", "\n")

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/wellformed"
 )
 
 const (
@@ -59,6 +62,17 @@ func says(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		swallow(c)
 		_, _ = io.WriteString(c, text)
+	}
+}
+
+// blurts is a peer that says a text before it was asked, and then the same without end.
+func blurts(text, endless string) func(net.Conn) {
+	return func(c net.Conn) {
+		_, err := io.WriteString(c, text)
+		for err == nil && endless != "" {
+			_, err = io.WriteString(c, endless)
+		}
+		_, _ = io.Copy(io.Discard, c)
 	}
 }
 
@@ -177,6 +191,11 @@ func TestHostilePeers(t *testing.T) {
 		{"negative length", "", says(asJSON + "Content-Length: -5\r\n\r\n" + answer), "Content-Length"},
 		{"two lengths", "", says(asJSON + "Content-Length: 5\r\nContent-Length: 100\r\n\r\n" + answer), "Content-Length"},
 		{"broken chunks", "", says(asJSON + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n{}"), "initialize"},
+		{"folded header", "", says(asJSON + "X-Header: a\r\n b\r\n\tc\r\nContent-Length: 1000\r\n\r\n" + answer), "its head declares 1000"},
+		{"length beside chunks", "", says(asJSON + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n0\r\n\r\n" + asJSON + "\r\n" + answer), "initialize"},
+		{"endless trailers", "", goesOn(asJSON+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-T: t\r\n", 0), "initialize"},
+		{"endless chunk extension", "", goesOn(asJSON+"Transfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("e", 1000), 0), "initialize"},
+		{"endless hints", "", goesOn("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 0), "initialize"},
 		{"status 500", "", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 500"},
 		{"status 404", "", says("HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\noops\n"), "HTTP status 404"},
 		{"no content", "", says("HTTP/1.1 204 No Content\r\n\r\n"), "initialize"},
@@ -223,6 +242,11 @@ func (o outcome) wantHostile(t *testing.T, code int, says string) {
 	if !strings.Contains(strings.Join(strings.Fields(o.files["stdout"]), " "), says) {
 		t.Errorf("nothing says %q:\n%.3000s", says, o.files["stdout"])
 	}
+	for _, name := range []string{"stdout", "stderr"} {
+		if err := wellformed.Plain(o.files[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for _, h := range o.run.Harness {
 		t.Errorf("a message of mcpconform is at fault: %s", h.Message)
 	}
@@ -248,6 +272,27 @@ func TestNobodyBehindTheURL(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conduct(t, nil, append(tt.args, "--timeout=5s")...).wantHostile(t, exitIncomplete, tt.says)
+		})
+	}
+}
+
+// TestTLSThatLies: where nobody proves who he is, nothing is sent.
+func TestTLSThatLies(t *testing.T) {
+	other := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came") }))
+	other.Config.ErrorLog = log.New(io.Discard, "", 0)
+	other.StartTLS()
+	t.Cleanup(other.Close)
+	for name, tt := range map[string]struct{ at, says string }{
+		"of somebody else":   {other.Listener.Addr().String(), "certificate"},
+		"silence":            {listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), "cannot reach https"},
+		"an alert":           {listen(t, blurts("\x15\x03\x03\x00\x02\x02\x28", "")), "handshake failure"},
+		"another protocol":   {listen(t, blurts("220 mail.example ESMTP\r\n", "")), "TLS"},
+		"hello without end":  {listen(t, blurts("", "\x16\x03\x03\x40\x00\x02\x00\xff\xff"+strings.Repeat("\x00", 1<<14-4))), "tls"},
+		"alerts without end": {listen(t, blurts("", "\x15\x03\x03\x00\x02\x01\x5a")), "tls"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conduct(t, nil, "--timeout=1s", "--url", "https://"+tt.at+"/mcp", "--header", "X-Own: own-s3cret").wantHostile(t, exitIncomplete, tt.says)
 		})
 	}
 }

@@ -1,0 +1,213 @@
+package suites_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
+	"github.com/mcpconform/mcpconform/suites/internal/hostile"
+	"github.com/mcpconform/mcpconform/suites/internal/virtual"
+)
+
+// hostileRunLimit is the time limit of a run on a hostile peer.
+const hostileRunLimit = 5 * time.Minute
+
+// corpus is a row of the corpus over one transport.
+type corpus[E any] struct {
+	row  E
+	over string
+}
+
+// corpusOf returns each row over each of its transports, of which none stands for all, or a part of that.
+func corpusOf[E any](t *testing.T, rows []E, transports func(E) []string) []corpus[E] {
+	t.Helper()
+	var all []corpus[E]
+	for _, row := range rows {
+		over := transports(row)
+		if len(over) == 0 {
+			over = []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE, transport.NameCustom}
+		}
+		for _, name := range over {
+			all = append(all, corpus[E]{row, name})
+		}
+	}
+	if n := brief.OneOf(); n > 0 {
+		return brief.Part(t, all, 3*n+1) // each is a whole run; no multiple of the transports
+	}
+	return all
+}
+
+// TestHostileServers meets the hostile servers of the corpus over each transport.
+func TestHostileServers(t *testing.T) {
+	for _, c := range corpusOf(t, mockserver.Hostile(), func(p mockserver.HostilePeer) []string { return p.Transports }) {
+		t.Run(c.row.Name+" over "+c.over, func(t *testing.T) {
+			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
+				virtual.Test(t, func(t *testing.T) {
+					o := serverOptions()
+					c.row.Apply(&o)
+					dialer, stop, err := serve(t.Context(), c.over, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p = play(t, c.row.Legal, suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: rolesOn(o)}})
+					stop()
+				})
+				return p
+			})
+		})
+	}
+}
+
+// play runs a stimulus with the limits of the corpus or, if what comes is legal, with those that suit any honest
+// target.
+func play(t *testing.T, legal bool, s suites.Stimulus) hostile.Played {
+	t.Helper()
+	began, limits := time.Now(), hostile.Limits
+	if legal {
+		limits = wire.DefaultLimits
+	}
+	run, trace, err := suites.Run(t.Context(), s, suites.Options{Timeout: 2 * time.Second, RunTimeout: hostileRunLimit, Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hostile.Played{Run: run, Trace: trace, Took: time.Since(began), Limit: hostileRunLimit, Legal: legal}
+}
+
+// TestHostileClients meets the hostile clients of the corpus over each transport.
+func TestHostileClients(t *testing.T) {
+	for _, c := range corpusOf(t, mockclient.Hostile(), func(p mockclient.HostilePeer) []string { return p.Transports }) {
+		t.Run(c.row.Name+" over "+c.over, func(t *testing.T) {
+			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
+				virtual.Test(t, func(t *testing.T) {
+					p = play(t, false, suites.ClientScenarios{
+						Transport: c.over, Network: new(memory.Network), Bridge: []string{"bridge"},
+						Scenarios: []string{"exchange/requests", "hostile/noise", "http/listening", "stdio/framing"},
+						Launch: func(p client.Endpoint) (transport.Process, error) {
+							return transport.Func{Name: c.row.Name, Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
+								return c.row.Run(ctx, clientAt(p))
+							}}.Launch()
+						},
+					})
+				})
+				return p
+			})
+		})
+	}
+}
+
+// clientAt returns the reference client for an endpoint.
+func clientAt(p client.Endpoint) reference.Standalone {
+	c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: time.Second, UserActions: p.UserActions, Limits: hostile.Limits}
+	if p.Transport == transport.NameStdio {
+		c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+	}
+	return c
+}
+
+// meeting is a hostile client that meets a hostile server.
+type meeting struct {
+	client mockclient.HostilePeer
+	server mockserver.HostilePeer
+}
+
+// meetings returns pairs in which each client and each server that speaks a transport occurs.
+func meetings() []meeting {
+	clients, servers := mockclient.Hostile(), mockserver.Hostile()
+	var all []meeting
+	for i := range max(len(clients), len(servers)) {
+		all = append(all, meeting{clients[i%len(clients)], servers[(i*7+3)%len(servers)]})
+	}
+	return all
+}
+
+// TestHostileBothSides puts the proxy between hostile clients and hostile servers: it ends when it is told to, and reports on both.
+func TestHostileBothSides(t *testing.T) {
+	over := func(meeting) []string { return []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} }
+	for _, c := range corpusOf(t, meetings(), over) {
+		t.Run(c.row.client.Name+" and "+c.row.server.Name+" over "+c.over, func(t *testing.T) {
+			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
+				virtual.Test(t, func(t *testing.T) {
+					trace := wire.NewTrace(hostile.Limits)
+					trace.Lossy = true
+					o := serverOptions()
+					c.row.server.Apply(&o)
+					began := time.Now()
+					ctx, cancel := context.WithTimeout(t.Context(), hostileRunLimit)
+					defer cancel()
+					relayed(ctx, t, c.over, trace, o, c.row.client)
+					for _, party := range []wire.Party{wire.Client, wire.Server} {
+						run, _, err := suites.Run(t.Context(), suites.Recording{Party: party}, suites.Options{Trace: trace})
+						if err != nil {
+							t.Fatal(err)
+						}
+						p = hostile.Played{Run: run, Trace: trace, Took: time.Since(began), Limit: hostileRunLimit}
+						for _, fault := range p.Faults() {
+							t.Error(fault)
+						}
+					}
+				})
+				return p
+			})
+		})
+	}
+}
+
+// relayed plays a client against a server with the proxy between them, until the client or
+// the context ends.
+func relayed(ctx context.Context, t *testing.T, over string, trace *wire.Trace, o server.Options, peer mockclient.HostilePeer) {
+	t.Helper()
+	if over == transport.NameStdio {
+		d := &transport.Stdio{Launcher: transport.Func{Name: "server", Run: server.New(o).RunStdio}, ExitWait: time.Second}
+		_ = peer.Run(ctx, reference.Standalone{Limits: hostile.Limits, Timeout: time.Second, Launcher: transport.Func{Name: "relay", Run: func(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
+			return d.RelayStdio(ctx, trace.Connect(transport.NameStdio, "relayed session"), in, out, errOut)
+		}}})
+		return
+	}
+	dialer, stop, err := serve(ctx, over, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	var at transport.Endpoint
+	switch d := dialer.(type) {
+	case *transport.HTTP:
+		at = d.Endpoint
+	case *transport.SSE:
+		at = d.Endpoint
+	}
+	relay, err := transport.NewHTTPRelay(at, over, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := new(memory.Network)
+	l, err := network.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := &http.Server{Handler: relay, ReadHeaderTimeout: 30 * time.Second}
+	var served sync.WaitGroup
+	served.Go(func() {
+		if err := front.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	_ = peer.Run(ctx, reference.Standalone{URL: relay.URL(l.Addr().String()), Dial: network.Dial, Legacy: over == transport.NameSSE, Timeout: time.Second, Limits: hostile.Limits})
+	_ = front.Close()
+	relay.Close()
+	served.Wait()
+}

@@ -1,0 +1,78 @@
+package hostile
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// sound is a run that breaks no invariant, and that a test may spoil.
+func sound() Played {
+	run := &result.Run{Verdict: result.Conformant, Role: "server"}
+	for range 100 {
+		run.Requirements = append(run.Requirements, result.Requirement{ID: "a", Level: "MUST", Verdict: result.Pass, Exercised: 1, Observable: true})
+	}
+	trace := wire.NewTrace(Limits)
+	trace.Connect("stdio", "first")
+	return Played{Run: run, Trace: trace, Took: time.Second, Limit: time.Second}
+}
+
+// Each invariant is noticed when it is broken.
+func TestFaults(t *testing.T) {
+	if faults := sound().Faults(); len(faults) > 1 || len(faults) == 1 && !strings.Contains(faults[0], "trace.jsonl: it is empty") {
+		t.Errorf("a sound run has the faults %q", faults)
+	}
+	for want, spoil := range map[string]func(p *Played){
+		"it took 3s":             func(p *Played) { p.Took = 3 * time.Second },
+		"99 requirements":        func(p *Played) { p.Run.Requirements = p.Run.Requirements[1:] },
+		"a is \"error\"":         func(p *Played) { p.Run.Requirements[0].Verdict = result.Error },
+		"without a reason":       func(p *Played) { p.Run.Requirements[0].Verdict = result.Inconclusive },
+		"all of it was legal":    func(p *Played) { p.Legal = true; accuse(p) },
+		"mcpconform is at fault": func(p *Played) { p.Run.Harness = []result.Finding{{Message: "x"}} },
+		"cut by a limit":         func(p *Played) { p.Trace.Logs()[0].Stop("more") },
+		"incomplete without":     func(p *Played) { p.Run.Verdict = result.Incomplete },
+		"trace.jsonl":            func(p *Played) { p.Trace = wire.NewTrace(Limits) },
+	} {
+		p := sound()
+		spoil(&p)
+		if faults := strings.Join(p.Faults(), "\n"); !strings.Contains(faults, want) {
+			t.Errorf("nothing says %q: %s", want, faults)
+		}
+	}
+}
+
+func accuse(p *Played) {
+	p.Run.Requirements[0].Verdict, p.Run.Requirements[0].Findings = result.Fail, []result.Finding{{Message: "x"}}
+}
+
+// What a run leaves is noticed, and what it held.
+func TestMeter(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	m := NewMeter()
+	m.settling = time.Millisecond
+	held := make([]byte, 8<<20)
+	runtime.GC()
+	for seen := m.seen.Load(); m.seen.Load() < seen+2; {
+		runtime.Gosched()
+	}
+	file, err := os.CreateTemp("", "left")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() { <-ended }()
+	faults := strings.Join(m.Faults(1<<20), "\n")
+	held[0]++
+	for _, want := range []string{"it held", "goroutines", "open files", "temporary files"} {
+		if !strings.Contains(faults, want) && (want != "open files" || files() > 0) {
+			t.Errorf("nothing says %q: %s", want, faults)
+		}
+	}
+}
