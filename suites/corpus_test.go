@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/hostile"
 	"github.com/mcpconform/mcpconform/suites/internal/virtual"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // hostileRunLimit is the time limit of a run on a hostile peer.
@@ -210,4 +212,47 @@ func relayed(ctx context.Context, t *testing.T, over string, trace *wire.Trace, 
 	_ = front.Close()
 	relay.Close()
 	served.Wait()
+}
+
+// dying writes so many bytes, of all that is written to it, and then ends the process.
+type dying struct {
+	to   io.Writer
+	left int
+	die  context.CancelFunc
+}
+
+func (d *dying) Write(p []byte) (int, error) {
+	n, err := d.to.Write(p[:min(len(p), d.left)])
+	if d.left -= n; d.left == 0 {
+		d.die()
+		return n, io.ErrClosedPipe
+	}
+	return n, err
+}
+
+// TestDeathBetweenBytes: a server may die after any byte of what it says first, each time that it is started.
+func TestDeathBetweenBytes(t *testing.T) {
+	var moments []int
+	for bytes := 1; bytes < 600; bytes++ {
+		moments = append(moments, bytes)
+	}
+	for _, bytes := range brief.Part(t, moments, 1+10*brief.OneOf()) {
+		t.Run(strconv.Itoa(bytes), func(t *testing.T) {
+			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
+				virtual.Test(t, func(t *testing.T) {
+					p = play(t, false, suites.ServerChecks{Dialer: &transport.Stdio{Launcher: transport.Func{Name: "mortal", Run: func(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
+						ctx, die := context.WithCancel(ctx)
+						defer die()
+						o := serverOptions()
+						o.Behaviour.Stdio.Stdout = func(w io.Writer) io.Writer { return &dying{w, bytes, die} }
+						return server.New(o).RunStdio(ctx, in, out, errOut)
+					}}}})
+					if p.Run.Verdict == result.Conformant {
+						t.Error("the run is conformant")
+					}
+				})
+				return p
+			})
+		})
+	}
 }

@@ -134,6 +134,10 @@ type Meter struct {
 // shows.
 func NewMeter() *Meter {
 	m := &Meter{percent: debug.SetGCPercent(25), settling: 10 * time.Second, stop: make(chan struct{}), stopped: make(chan struct{})}
+	// What the program opens once for all pipes and sockets is there from now on.
+	if r, w, err := os.Pipe(); err == nil {
+		_, _ = r.Close(), w.Close()
+	}
 	runtime.GC()
 	m.before, m.files, m.temps, m.running = live(), files(), temps(), runtime.NumGoroutine()
 	go func() {
