@@ -26,10 +26,12 @@ import (
 // crashed is a run of the command that can be met in the middle.
 type crashed struct {
 	*exec.Cmd
-	dir    string // of the reports
-	stderr *bufio.Scanner
-	mark   string // in the environment of whatever it starts
-	t      *testing.T
+	dir string // of the reports
+	// temporary is the folder for temporary files.
+	temporary string
+	stderr    *bufio.Scanner
+	mark      string // in the environment of whatever it starts
+	t         *testing.T
 }
 
 var crashes atomic.Int64
@@ -45,13 +47,13 @@ func meet(t *testing.T, args ...string) *crashed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crashed{dir: t.TempDir(), mark: fmt.Sprintf("MCPCONFORM_TEST_CRASH=%d-%d", os.Getpid(), crashes.Add(1)), t: t}
+	c := &crashed{dir: t.TempDir(), temporary: t.TempDir(), mark: fmt.Sprintf("MCPCONFORM_TEST_CRASH=%d-%d", os.Getpid(), crashes.Add(1)), t: t}
 	here := filepath.Join(t.TempDir(), "here")
 	if err := syscall.Mkfifo(here, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.Cmd = exec.Command(program, args...)
-	c.Dir, c.Env = c.dir, append(os.Environ(), asCommand+"=1", "HERE="+here, c.mark, "GITHUB_ACTIONS=")
+	c.Dir, c.Env = c.dir, append(os.Environ(), asCommand+"=1", "HERE="+here, c.mark, "GITHUB_ACTIONS=", "TMPDIR="+c.temporary)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := c.StderrPipe()
 	if err != nil {
@@ -177,6 +179,9 @@ func TestSignals(t *testing.T) {
 			_ = c.Process.Signal(syscall.SIGTERM) // unless it has ended already
 			if code := c.ends(); code != exitIncomplete && code != exitNotConformant {
 				t.Errorf("exit code %d", code)
+			}
+			if left, err := os.ReadDir(c.temporary); err != nil || len(left) > 0 {
+				t.Errorf("temporary files are left: %v %v", left, err)
 			}
 		})
 	}

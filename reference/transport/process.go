@@ -239,6 +239,7 @@ var live launched
 type launched struct {
 	mu    sync.RWMutex // held for writing only to end them all
 	all   sync.Map     // *osProcess → struct{}
+	dirs  sync.Map     // path → struct{}
 	ended bool
 }
 
@@ -261,14 +262,35 @@ func (l *launched) start(p *osProcess) error {
 	return nil
 }
 
-// KillAll kills every process that is still running, and lets none start
-// afterwards. It is meant for a program that must end now.
+// TempDir makes a temporary folder, which remove removes, and KillAll if that comes first.
+func TempDir() (dir string, remove func(), err error) {
+	live.mu.RLock()
+	defer live.mu.RUnlock()
+	if live.ended {
+		return "", nil, errEnding
+	}
+	if dir, err = os.MkdirTemp("", "mcpconform-"); err != nil {
+		return "", nil, err
+	}
+	live.dirs.Store(dir, struct{}{})
+	return dir, func() {
+		_ = os.RemoveAll(dir)
+		live.dirs.Delete(dir)
+	}, nil
+}
+
+// KillAll kills every process that is still running, lets none start afterwards, and
+// removes temporary folders. It is meant for a program that must end now.
 func KillAll() {
 	live.mu.Lock()
 	defer live.mu.Unlock()
 	live.ended = true
 	live.all.Range(func(p, _ any) bool {
 		p.(*osProcess).Kill()
+		return true
+	})
+	live.dirs.Range(func(dir, _ any) bool {
+		_ = os.RemoveAll(dir.(string))
 		return true
 	})
 }

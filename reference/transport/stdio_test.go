@@ -555,7 +555,14 @@ func TestCommandEnvironment(t *testing.T) {
 func TestKillAll(t *testing.T) {
 	conns := []*StdioConn{connect(t, "immortal", &Stdio{}, wire.DefaultLimits), connect(t, "deaf", &Stdio{}, wire.DefaultLimits)}
 	t.Cleanup(func() { live.ended = false })
+	dir, _, err := TempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
 	KillAll()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the temporary folder: %v", err)
+	}
 	for _, c := range conns {
 		awaitKind(t, c, wire.KindExit, wire.Server)
 	}

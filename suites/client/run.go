@@ -128,8 +128,8 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	serving := context.WithoutCancel(ctx)
 	return e.all(serving, scenarios, nil, func(t *T, _ *place) error {
 		i := slices.Index(e.outcomes, t)
-		run, dir, err := e.prepare(t)
-		defer func() { _ = os.RemoveAll(dir) }()
+		run, dir, remove, err := e.prepare(t)
+		defer remove()
 		var server scenarioServer
 		if err == nil {
 			run.UserPatience = e.Timeout
@@ -438,8 +438,8 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 		return nil
 	}
 	defer slot.release()
-	run, dir, err := e.prepare(t)
-	defer func() { _ = os.RemoveAll(dir) }()
+	run, dir, remove, err := e.prepare(t)
+	defer remove()
 	if err != nil {
 		return err
 	}
@@ -460,19 +460,19 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 }
 
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
-func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, err error) {
+func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
 	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience}
-	if dir, err = os.MkdirTemp("", "mcpconform-"); err != nil {
-		return run, "", fmt.Errorf("make a folder for the client: %w", err)
+	if dir, remove, err = transport.TempDir(); err != nil {
+		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}
 	if strings.Contains(t.Scenario.UserActions, folder) {
 		if run.Folder, err = os.MkdirTemp(dir, "root-é%41-"); err != nil {
-			return run, dir, fmt.Errorf("make a folder for the client: %w", err)
+			return run, dir, remove, fmt.Errorf("make a folder for the client: %w", err)
 		}
 	}
 	t.Folder = run.Folder
-	return run, dir, nil
+	return run, dir, remove, nil
 }
 
 // open starts the server of a scenario.
