@@ -884,13 +884,13 @@ func callsAtOnce(t *check.T) {
 	if err != nil {
 		t.Inconclusive("the tool %q is not answered when it is called alone: %v", call.Tool, err)
 	}
-	took := control.Response.At - control.Request.At
+	t.Assume(control).To(BeAnswered(), "when the tool is called alone")
 	t.Clear()
 	both := []*client.Pending{
 		t.Start("tools/call", withToken(call.Params(), "mcpconform-one")), t.Start("tools/call", withToken(call.Params(), "mcpconform-another")),
 	}
 	// A server may do one thing after the other (docs/positions.md, requests-beside-others).
-	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout+2*took)
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout+2*took(control))
 	defer stop()
 	var open []*client.Pending
 	for _, p := range both {

@@ -671,7 +671,7 @@ func (p *player) alone(w *misstep) string {
 		if err == nil {
 			x, err = p.answer(s, &requested{Pending: pending, action: model.Action{Kind: model.Work}})
 		}
-		if err != nil {
+		if err != nil || x.Response == nil {
 			return "is not answered in time either"
 		}
 		p.took = took(x)
