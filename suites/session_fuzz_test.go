@@ -51,14 +51,14 @@ func plays(texts [][]byte) transport.Func {
 		for _, text := range texts {
 			line, err := lines.ReadBytes('\n')
 			if err != nil {
-				return nil
+				return err
 			}
 			id := []byte("null")
 			if found := idMember.FindSubmatch(line); found != nil {
 				id = found[1]
 			}
 			if _, err := out.Write(bytes.ReplaceAll(text, []byte("$id"), id)); err != nil {
-				return nil
+				return err
 			}
 		}
 		_, _ = io.Copy(io.Discard, lines)
@@ -287,7 +287,7 @@ func (r recording) server(m mutator, changes uint8) transport.Launcher {
 		for lines := bufio.NewReader(in); ; {
 			line, err := lines.ReadBytes('\n')
 			if err != nil {
-				return nil
+				return err
 			}
 			asked := wire.Parse(line)
 			of := texts[asked.Method]
@@ -298,7 +298,7 @@ func (r recording) server(m mutator, changes uint8) transport.Launcher {
 			next[asked.Method]++
 			text = idMember.ReplaceAllLiteral(text, idMember.Find(line))
 			if _, err := out.Write(append(slices.Clone(text), '\n')); err != nil {
-				return nil
+				return err
 			}
 		}
 	}}
