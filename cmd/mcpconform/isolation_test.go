@@ -29,7 +29,7 @@ func TestIsolationFlags(t *testing.T) {
 		"server that runs":    {[]string{"server", "--target-memory=1G", "--url=http://127.0.0.1:1/mcp"}, "are for what mcpconform starts"},
 		"embedded client":     {[]string{"client", "--target-processes=9"}, "are for clients that mcpconform starts"},
 		"proxy to a URL":      {[]string{"proxy", "--sandbox", "--url=http://127.0.0.1:1/mcp"}, "are for what mcpconform starts"},
-		"no size":             {[]string{"server", "--target-memory=lots", "--", "true"}, `"lots" is no size`},
+		"no size":             {[]string{"server", "--target-memory=lots", "--", "true"}, `"lots" is not a size`},
 		"no number":           {[]string{"server", "--target-processes=-1", "--", "true"}, "must be greater than 0"},
 		"nothing to write to": {[]string{"server", "--sandbox-write=.", "--", "true"}, "--sandbox-write needs --sandbox"},
 		"no such folder":      {[]string{"server", "--sandbox", "--sandbox-write=no-such-folder", "--", "true"}, "no-such-folder"},

@@ -152,7 +152,7 @@ var faults = []struct {
 	{"an origin with a path", "trustedOrigins: [https://app.example/]\n", `:1:18: "https://app.example/" is not an origin`, false},
 	{"personal data of nothing", "personalData: ['${NONE:-}']\n", ":1:16: the text has 0 bytes", false},
 	{"secret that is not set", "secrets: ['${NONE}']\n", ":1:11: the environment variable NONE is not set", false},
-	{"size that is none", "limits: {targetMemory: lots}\n", "\"lots\" is no size", false},
+	{"size that is none", "limits: {targetMemory: lots}\n", "\"lots\" is not a size", false},
 	{"folder without a name", "scripts: [a, '']\n", ":1:14: the name of the folder is empty", true},
 	{"pattern", "skip: ['a[']\n", `:1:8: "a[" is not a pattern`, false},
 	{"entry without reason", "expectedFailures:\n  - id: a\n", ":2:5: the entry for a does not give a reason", true},

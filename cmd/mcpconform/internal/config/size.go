@@ -40,7 +40,7 @@ func (s *Size) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64/factor {
-		return fmt.Errorf("%q is no size; it takes a number of bytes, or one with K, M or G, such as 512M", text)
+		return fmt.Errorf("%q is not a size; it takes a number of bytes, or one with K, M or G, such as 512M", text)
 	}
 	*s = Size(n * factor)
 	return nil
