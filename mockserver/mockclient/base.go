@@ -291,6 +291,21 @@ var baseFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
+		// github.com/Gitlawb/zero/pull/942
+		ID: "base.id-spaces-mistaken", Requirement: "base.request.id-space-per-side", Scenario: requests,
+		Summary: "A ping of the server with the id of a request that waits is taken for the answer to that: the client goes on, and the ping stays unanswered.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if !numbered(m) || !waiting(conn.Log(), m.ID) {
+					return []outgoing{out}
+				}
+				answer := client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "result": object{"tools": list{}}})
+				_, _ = conn.Log().Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: answer})
+				return nil
+			}}
+		}),
+	},
+	{
 		ID: "base.id-inherited-refused", Requirement: "base.request.string-id-served", Scenario: requests, Form: mockserver.ByValue,
 		Summary: "A ping whose id is the name of a member that every JavaScript object has is refused.",
 		Apply:   refusing(replies("constructor")),

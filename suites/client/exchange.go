@@ -317,13 +317,36 @@ func (a *Asker) clashes() []wire.ID {
 	return slices.DeleteFunc(ids, func(id wire.ID) bool { return c.Newest(wire.Server, id) != nil })
 }
 
-// clashing reports whether a request of the client that waited when the server sent
-// one had the same id, perhaps as a value of the other type.
-func clashing(c *judge.Conversation, x *judge.Exchange) bool {
-	return slices.ContainsFunc(c.Exchanges, func(y *judge.Exchange) bool {
+// clashing returns the request of the client that waited when the server sent one with
+// the same id, perhaps as a value of the other type; nil if none did.
+func clashing(c *judge.Conversation, x *judge.Exchange) *judge.Exchange {
+	i := slices.IndexFunc(c.Exchanges, func(y *judge.Exchange) bool {
 		return y.From() == wire.Client && y.Request.Msg.ID.Resembles(x.Request.Msg.ID) && y.Request.Seq < x.Request.Seq &&
 			(y.Response == nil || y.Response.Seq > x.Request.Seq)
 	})
+	if i < 0 {
+		return nil
+	}
+	return c.Exchanges[i]
+}
+
+// wentOn returns the request with which a client goes on that took a request of the server for the
+// answer to its own: it had waited for that, was not answered, did not give it up, and leaves
+// the server's unanswered. It is nil if nothing shows that.
+func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
+	if x.Response != nil || own.Cancelled != nil {
+		return nil
+	}
+	for _, y := range c.Exchanges {
+		switch e := y.Request; {
+		case y.From() != wire.Client || !operation(y.Method()) || e.Seq <= own.Request.Seq:
+		case e.Seq < x.Request.Seq, own.Response != nil && own.Response.Seq < e.Seq:
+			return nil // the client does not wait for one answer before it asks again, or it had the answer
+		default:
+			return e
+		}
+	}
+	return nil
 }
 
 func judgeEverything(t *T) {
@@ -343,8 +366,12 @@ func judgeEverything(t *T) {
 				continue
 			}
 			kind := isString(x.Request.Msg.ID)
+			own := clashing(c, x)
 			switch {
-			case !clashing(c, x):
+			case own == nil:
+			case wentOn(c, own, x) != nil:
+				t.Violation("base.request.id-space-per-side", "the client went on as if a ping with the id of its own request were the answer to that, and never answered the ping",
+					own.Request, x.Request, wentOn(c, own, x))
 			case served[kind]:
 				t.judgePing(x, "base.request.id-space-per-side")
 			default:
