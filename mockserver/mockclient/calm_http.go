@@ -421,6 +421,14 @@ var httpOddities = []Oddity{
 		Apply: unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
 	},
 	{
+		ID: "http.resumes-behind-nothing", Summary: "A stream is resumed while it goes on, by the id of an event whose data is empty.",
+		Why: "Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.", Source: at("basic/transports", "resumability-and-redelivery"),
+		Transports: overHTTP, Scenarios: []string{"exchange/frames"},
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &resumingBehind{conn, replies("behind an event whose data is empty"), "primed"}
+		}),
+	},
+	{
 		ID: "http.leaves-streams", Summary: "Answers are still under way when the client deletes its session.",
 		Why: "A client that no longer needs a session deletes it; disconnection may occur at any time.", Source: ofSessions, Transports: overHTTP,
 		Scenarios: []string{"http/delete", "http/plain"},
@@ -430,6 +438,20 @@ var httpOddities = []Oddity{
 			}
 		}),
 	},
+}
+
+// resumingBehind is a connection that resumes a stream behind an id before it sends certain messages.
+type resumingBehind struct {
+	transport.Conn
+	which match
+	last  string
+}
+
+func (c *resumingBehind) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if r, ok := c.Conn.(resumer); ok && c.which(wire.Parse(out.Raw)) {
+		_, _ = r.Resume(ctx, c.last)
+	}
+	return c.Conn.Send(ctx, out)
 }
 
 // renamed changes the spelling of the names of all fields.

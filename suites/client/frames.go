@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strconv"
@@ -74,9 +75,23 @@ func writeEvent(e *server.Event) []*server.Event {
 	}
 	data := string(e.Data)
 	first, rest, _ := strings.Cut(inLines(e.Data), "\n")
-	e.ID = ""
 	e.Raw = []byte(strings.NewReplacer("{data}", data, "{first}", first, "{rest}", rest, "{id}", "ping").Replace(text))
+	e.ID = lastID(e.Raw)
 	return []*server.Event{e}
+}
+
+// lastID returns the id that part of an event stream leaves its reader with, by which the
+// stream may be resumed; it is empty if no event has one.
+func lastID(text []byte) (id string) {
+	for r := wire.NewSSEReader(bytes.NewReader(text), len(text)); ; {
+		item, err := r.Next()
+		if err != nil {
+			return id
+		}
+		if item.SSE.HasID {
+			id = item.SSE.ID
+		}
+	}
 }
 
 // acceptance is the key of the Content-Type with which a message is accepted.
