@@ -301,6 +301,33 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
+// TestBaselineBrokenOff launches a client that gives an ordinary server up: if it does so
+// once, the machine may have been slow.
+func TestBaselineBrokenOff(t *testing.T) {
+	const id = "lifecycle.version.client-supported"
+	for _, test := range []struct {
+		name  string
+		times int
+		want  result.Verdict
+	}{{"once", 1, result.Pass}, {"always", 1000, result.Fail}} {
+		t.Run(test.name, func(t *testing.T) {
+			var plays atomic.Int32
+			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{"http/no-session"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+				if p.Scenario == "baseline" && int(plays.Add(1)) <= test.times {
+					if err := postsInitialize(ctx, p, nil); err != nil {
+						return err
+					}
+					return errors.New("no patience")
+				}
+				return simple(ctx, p)
+			})}, suites.Options{Timeout: 20 * time.Second})
+			if q := requirement(t, run, id); q.Verdict != test.want {
+				t.Errorf("%s is %s after %d plays: %s %+v", id, q.Verdict, plays.Load(), q.Reason, q.Findings)
+			}
+		})
+	}
+}
+
 func requirement(t *testing.T, run *result.Run, id string) result.Requirement {
 	t.Helper()
 	i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == id })
