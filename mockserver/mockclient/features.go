@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -112,6 +113,23 @@ var featureFaults = []Fault{
 				r["content"] = object{"type": "text", "text": strings.Repeat("one word after another ", 10)}
 			}
 		}),
+	},
+	{
+		// github.com/helidon-io/helidon-mcp/issues/181
+		ID: "sampling.ids-mixed", Requirement: "base.response.once", Scenario: sampling, Form: mockserver.AtOnce,
+		Summary:    "Both of two sampling requests at once are answered with the id of the second.",
+		Apply:      replacing(replies("sampling-both-first"), "sampling-both-first", "sampling-both-second"),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "elicitation.one-at-a-time", Requirement: "base.response.present", Scenario: "features/elicitation", Form: mockserver.AtOnce,
+		Summary: "A form that comes while another one is open is never answered.",
+		Apply:   dropping(replies("elicitation-both-second")),
+	},
+	{
+		ID: "sampling.all-cancelled", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.AtOnce,
+		Summary: "The cancellation of one sampling request silences another one that is open.",
+		Apply:   dropping(replies("sampling-beside-second")),
 	},
 	{
 		ID: "sampling.options-refused", Requirement: "sampling.request.optional-members", Scenario: sampling,

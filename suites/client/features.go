@@ -57,6 +57,7 @@ var featureScenarios = []*Scenario{
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
 				return
 			}
+			t.judgeBoth("elicitation")
 			for _, f := range forms {
 				t.judgeForm("elicitation-"+f.name, "elicitation.schema.client-supports")
 			}
@@ -205,6 +206,7 @@ func (t *T) judgeSampling() {
 			"base.error.invalid-params", "sampling.security.validate-content", "sampling.max-tokens.limit")
 		return
 	}
+	t.judgeBoth("sampling")
 	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
 	for i := range samplingOptions {
 		t.judgeLikePlain("sampling-option-"+strconv.Itoa(i), "sampling.request.optional-members")
@@ -323,6 +325,18 @@ func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 	return false
 }
 
+// judgeBoth judges whether two requests that were open at once are both answered, if the plain one was before and
+// after them. That each has its own answer is seen by the passive rules.
+func (t *T) judgeBoth(feature string) {
+	for _, asked := range []struct{ id, which, others string }{
+		{"-both", "-first", ""}, {"-both", "-second", ""}, {"-beside", "-second", ", of which the other was cancelled,"},
+	} {
+		if x, ok := t.Answered(feature + asked.id + asked.which); x != nil && !ok && t.controlled(feature+asked.id) {
+			t.Violation("base.response.present", "one of two requests that were open at once"+asked.others+" was not answered; the same request was before and after them", x.Request)
+		}
+	}
+}
+
 // judgeForm judges whether the client supports the kinds of property in a form. One
 // that is accepted shows it; a user may decline any form.
 func (t *T) judgeForm(id, requirement string) {
@@ -430,6 +444,8 @@ func askSampling(a *Asker) {
 		}
 		a.AskLike("sampling-option-"+strconv.Itoa(i), method, with(option), plain)
 	}
+	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
+	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
 	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
 	a.Fence("after-sampling")
 }
@@ -522,6 +538,8 @@ func askElicitation(a *Asker) {
 			a.AskLike(id, method, params, form("string"))
 		}
 	}
+	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), form("string"), false)
+	a.AskBoth("elicitation-beside", method, form("string"), form("string"), form("string"), true)
 	a.Withdraw("elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
 	a.Fence("after-elicitation")
 }

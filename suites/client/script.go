@@ -216,6 +216,30 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 	}
 }
 
+// AskBoth sends two requests that may wait for a user before it waits for the answers, and then the
+// plain request, which tells a client that has had enough from one that mixes them up. If the first is to be
+// withdrawn, it is cancelled as soon as both were sent.
+func (a *Asker) AskBoth(id, method string, first, second, plain map[string]any, withdrawn bool) {
+	if a.Silent || a.overdue() {
+		return
+	}
+	from := a.Request.Session.Log().Len()
+	both := [2]string{id + "-first", id + "-second"}
+	a.Send(map[string]any{"id": both[0], "method": method, "params": first})
+	a.Send(map[string]any{"id": both[1], "method": method, "params": second})
+	waiting := both[:]
+	if withdrawn {
+		a.Notify("notifications/cancelled", map[string]any{"requestId": both[0], "reason": "no longer needed"})
+		waiting = both[1:]
+	}
+	for _, one := range waiting {
+		if e, _ := a.await(a.Request.Session.Context(), max(a.Patience, a.UserPatience), from, one); e == nil {
+			break
+		}
+	}
+	a.AskUser(id+control, method, plain)
+}
+
 // Withdraw sends a request that may wait for a user, and cancels it. Two pings
 // show the passive rules that the client has read the cancellation, and that what
 // comes after them was not already on its way.
