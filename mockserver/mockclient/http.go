@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -69,6 +70,12 @@ var httpFaults = []Fault{
 		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: lost,
 		Summary: "The client goes on in a session that was answered with 404.",
 		Apply:   func(c *client.Standalone) { c.Omissions.Lost = true },
+	},
+	{
+		// github.com/modelcontextprotocol/typescript-sdk/pull/2086
+		ID: "http.lost-session-used-again", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-again", Form: mockserver.BySession,
+		Summary: "The client goes on in the second session that is answered with 404, after it has replaced the first.",
+		Apply:   func(c *client.Standalone) { c.Omissions.LostAgain = true },
 	},
 	{
 		ID: "http.lost-session-named", Requirement: "http.client.reinitialize-without-session-id", Transports: overHTTP, Scenario: lost,

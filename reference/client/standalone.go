@@ -71,13 +71,15 @@ type Call func(ctx context.Context, method string, params map[string]any) (*Exch
 type Omissions struct {
 	Version bool // goes on with any version
 	Lost    bool // goes on in a session that was answered with 404
-	Cut     bool // treats a stream that was cut as the end of the session
-	Legacy  bool // does not fall back to HTTP+SSE
-	Unnamed bool // names no event when it resumes a stream
-	Page    bool // reads only the first page of a list
-	Refusal bool // goes on when initialize was answered with an error
-	Event   bool // names another event than the last when it resumes a stream
-	Cursor  bool // uses a cursor in another session than the one it comes from
+	// LostAgain goes on in a second one.
+	LostAgain bool
+	Cut       bool // treats a stream that was cut as the end of the session
+	Legacy    bool // does not fall back to HTTP+SSE
+	Unnamed   bool // names no event when it resumes a stream
+	Page      bool // reads only the first page of a list
+	Refusal   bool // goes on when initialize was answered with an error
+	Event     bool // names another event than the last when it resumes a stream
+	Cursor    bool // uses a cursor in another session than the one it comes from
 }
 
 // UnsupportedVersionError reports a server that answered initialize with a
@@ -134,7 +136,7 @@ type standaloneSession struct {
 	trace          *wire.Trace
 	session        *Session
 	conn           transport.Conn // before it was wrapped
-	replaced       bool           // a lost session was replaced already
+	replaced       int            // how many lost sessions were replaced already
 	token          string         // access token, or ""
 	authorizations int            // how often authorization was sought
 	actions        *userActions
@@ -317,6 +319,10 @@ func nilIfEmpty(params map[string]any) any {
 	return params
 }
 
+// maxRenewals is how many lost sessions are replaced: a server that loses each would
+// otherwise be asked for ever.
+const maxRenewals = 3
+
 // renew begins a new session in place of one that the server does not know any
 // more, and makes the request again (basic/transports#session-management). A list
 // begins again at its first page: cursors do not carry over into another session
@@ -327,13 +333,13 @@ func (c *standaloneSession) renew(ctx context.Context, x *Exchange, method strin
 		SetSession(id, version string)
 		Listen(ctx context.Context) (string, error)
 	})
-	if !ok || c.replaced || c.Omissions.Lost {
+	if !ok || c.replaced >= maxRenewals || c.Omissions.Lost || c.Omissions.LostAgain && c.replaced > 0 {
 		return x, nil
 	}
 	if id, _ := conn.Session(); id == "" {
 		return x, nil
 	}
-	c.replaced = true
+	c.replaced++
 	c.say("the session is lost; beginning a new one")
 	conn.SetSession("", "")
 	if err := c.handshake(ctx); err != nil {

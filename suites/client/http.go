@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -137,7 +138,13 @@ var httpScenarios = []*Scenario{
 		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
 		Needs:        "the client sent no request with a session id after the handshake",
 		Options:      losing,
-		Judge:        judgeLost,
+		Judge:        judgeLost(0),
+	},
+	{
+		Name: "http/lost-again", Transports: overHTTP(), Requirements: []string{"http.client.reinitialize-on-404"},
+		Needs:   "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
+		Options: losingTwice,
+		Judge:   judgeLost(1),
 	},
 	{
 		Name: "http/refused-message", Transports: overHTTP(), Requirements: []string{"http.client.error-body-tolerated"},
@@ -515,7 +522,38 @@ func losing(*ScenarioRun) server.Options {
 
 // losingAt loses the first session at the first request of a kind.
 func losingAt(begins func(*wire.Message) bool) server.Options {
-	l := &loser{begins: begins}
+	first := ""
+	return losingBy(func(session string, m *wire.Message) bool {
+		if first == "" && begins(m) {
+			first = session
+		}
+		return first == session
+	})
+}
+
+// losingTwice loses the first session at the first request after the handshake, and the next
+// one at the second.
+func losingTwice(*ScenarioRun) server.Options {
+	var known []string // sessions
+	served := 0
+	return losingBy(func(session string, m *wire.Message) bool {
+		if m.Method == "initialize" {
+			return false
+		}
+		if !slices.Contains(known, session) {
+			known = append(known, session)
+		}
+		if session == known[0] {
+			return true
+		}
+		served++
+		return session == known[1] && served > 1
+	})
+}
+
+// losingBy loses each session at the request for which begins reports true.
+func losingBy(begins func(session string, m *wire.Message) bool) server.Options {
+	l := &loser{begins: begins, lost: make(map[string]bool)}
 	o := server.Options{}
 	o.Behaviour.Breaks = []string{"*"}
 	o.Behaviour.Connected = l.sessions.add
@@ -525,10 +563,10 @@ func losingAt(begins func(*wire.Message) bool) server.Options {
 
 type loser struct {
 	sessions sessions
-	begins   func(*wire.Message) bool
+	begins   func(session string, m *wire.Message) bool
 
 	mu    sync.Mutex
-	lost  string
+	lost  map[string]bool
 	count int
 }
 
@@ -552,33 +590,52 @@ func (l *loser) wrap(next http.Handler) http.Handler {
 func (l *loser) takes(id string, body []byte) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lost == "" && body != nil {
-		if m := wire.Parse(body); m.Kind == wire.Request && l.begins(m) {
-			l.lost = id
+	if !l.lost[id] && body != nil {
+		if m := wire.Parse(body); m.Kind == wire.Request && l.begins(id, m) {
+			l.lost[id] = true
 		}
 	}
-	if l.lost != id {
+	if !l.lost[id] {
 		return ""
 	}
 	l.count++
 	return strconv.Itoa(l.count)
 }
 
-// basic/transports#session-management
-func judgeLost(t *T) {
-	const again, bare = "http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"
-	var first *judge.Conversation
-	var lost *wire.Event
+// losses returns the answers with 404 by which sessions were lost, the first of each
+// session, in the order in which they were sent.
+func (t *T) losses() (all []loss) {
 	for _, c := range t.Conversations {
-		for _, x := range c.HTTP {
-			if x.Status() == http.StatusNotFound && strings.Contains(x.Stream, ":lost-") && (lost == nil || first == c && x.Head.Seq < lost.Seq) {
-				first, lost = c, x.Head
-			}
+		i := slices.IndexFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
+			return x.Status() == http.StatusNotFound && strings.Contains(x.Stream, ":lost-")
+		})
+		if i >= 0 {
+			all = append(all, loss{c, c.HTTP[i].Head})
 		}
 	}
-	if lost == nil {
-		return
+	slices.SortFunc(all, func(a, b loss) int { return cmp.Compare(a.head.At, b.head.At) })
+	return all
+}
+
+// loss is the answer by which a session was lost.
+type loss struct {
+	session *judge.Conversation
+	head    *wire.Event
+}
+
+// judgeLost judges what the client does when its session is lost for the nth time, from 0
+// (basic/transports#session-management).
+func judgeLost(n int) func(t *T) {
+	return func(t *T) {
+		if all := t.losses(); len(all) > n {
+			t.judgeReplaced(all[n].session, all[n].head)
+		}
 	}
+}
+
+// judgeReplaced judges whether the client begins a new session in place of the lost one.
+func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
+	const again, bare = "http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
 			e := x.Request
@@ -642,11 +699,12 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	}
 }
 
-// stoppedListening reports whether a listening stream of a session has ended before an
-// event: the client may open it again without having seen what became of the session.
+// stoppedListening reports whether the server has ended a listening stream of a session before an
+// event: the client may open it again without having seen what became of the session. A
+// client that has closed the stream itself knows.
 func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 	return slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
-		return x.Method() == http.MethodGet && x.OK() && x.End != nil && x.End.Seq < before.Seq
+		return x.Method() == http.MethodGet && x.OK() && x.End != nil && x.End.From == wire.Server && x.End.Seq < before.Seq
 	})
 }
 
