@@ -113,18 +113,36 @@ func (c *Conversation) unanswered(timeout *wire.Event, told map[*Exchange]bool) 
 }
 
 // leftUnread reports whether the client closed the stream that brought it a
-// request, and that stream held something before the request that is not a
-// message: the client may have stopped reading there. Disconnection may come at
-// any time (basic/transports#sending-messages-to-the-server).
+// request, and may not have read the request: that stream held something before it
+// that is not a message, so the client may have stopped reading there, or the client gave up
+// what it had asked for, after it had answered other requests on the stream. Disconnection may
+// come at any time (basic/transports#sending-messages-to-the-server).
 func (c *Conversation) leftUnread(x *Exchange, until *wire.Event) bool {
 	stream := c.Carrier(x.Request)
 	if c.Transport != transport.NameHTTP || x.From() != wire.Server || stream == nil {
 		return false
 	}
 	left := stream.End != nil && stream.End.From == wire.Client && x.Request.Seq < stream.End.Seq && stream.End.Seq < until.Seq
-	return left && slices.ContainsFunc(slices.Concat(stream.Sent, stream.Messages), func(e *wire.Event) bool {
+	return left && (c.givenUp(stream, x) || slices.ContainsFunc(slices.Concat(stream.Sent, stream.Messages), func(e *wire.Event) bool {
 		return e.Seq < x.Request.Seq && e.Kind == wire.KindMessage && (e.Msg.Kind == wire.Invalid || len(e.Msg.Issues) > 0)
-	})
+	}))
+}
+
+// givenUp reports whether the client cancelled the request to which a stream belongs soon after x came
+// on the stream, and had answered another request of the server there before. Soon is less than
+// a quarter of the time for which the client had waited.
+func (c *Conversation) givenUp(stream *wire.HTTPExchange, x *Exchange) bool {
+	soon, answering := false, false
+	for _, y := range c.Exchanges {
+		if c.Carrier(y.Request) != stream {
+			continue
+		}
+		if y.From() == wire.Client && y.Cancelled != nil && y.Cancelled.Seq > x.Request.Seq {
+			soon = y.Cancelled.At-x.Request.At < (y.Cancelled.At-y.Request.At)/4
+		}
+		answering = answering || y.From() == wire.Server && y.Response != nil && y.Response.Seq < x.Request.Seq
+	}
+	return soon && answering
 }
 
 // refusedUnnamed reports whether an error without an id may have answered a

@@ -999,6 +999,28 @@ func TestClientsThatMay(t *testing.T) {
 			s.add(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
 		}
 	}
+	// The client answers a ping, or none, cancels its request soon after another one or later, and closes the stream.
+	left := func(answers, soon bool) func(*httpScript) {
+		return func(s *httpScript) {
+			s.handshake()
+			x := s.ask(http.MethodPost, mcp, callSix, later())
+			s.head(x, 200, headers("Content-Type", "text/event-stream"))
+			s.event(x, "", `{"jsonrpc":"2.0","id":"o","method":"ping"}`)
+			if answers {
+				s.post(`{"jsonrpc":"2.0","id":"o","result":{}}`, later(), 202, "", "")
+			}
+			if soon {
+				s.later += time.Minute
+			}
+			s.event(x, "", `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+			if !soon {
+				s.later += time.Minute
+			}
+			s.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`, later(), 202, "", "")
+			s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: x})
+			s.add(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: "answer to ping"})
+		}
+	}
 	answered := func(early bool) func(*httpScript) {
 		return func(s *httpScript) {
 			x := s.ask(http.MethodPost, mcp, askInit, headers("Accept", both))
@@ -1061,6 +1083,14 @@ func TestClientsThatMay(t *testing.T) {
 		{
 			"leaves a stream at what is no message", "http", []string{"base.response.present"},
 			pinged("not JSON", wire.Client), pinged("not JSON", wire.Server),
+		},
+		{
+			"leaves a stream when it gives up its own request", "http", []string{"base.response.present"},
+			left(true, true), left(true, false),
+		},
+		{
+			"leaves no stream on which it answers nothing", "http", []string{"base.response.present"},
+			left(true, true), left(false, true),
 		},
 		{
 			"leaves no other stream before it answers", "http", []string{"base.response.present"},
