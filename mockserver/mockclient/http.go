@@ -251,6 +251,18 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
+		ID: "http.first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		Summary:    "A stream is resumed after the first event that came on it.",
+		Apply:      naming(func(string) string { return "cut-soon" }),
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
+		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.ByValue,
+		Summary:    "The id in Last-Event-ID is percent-encoded.",
+		Apply:      naming(url.QueryEscape),
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
 		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream,
 		Summary:    "A stream is resumed without Last-Event-ID.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Unnamed = true },
@@ -377,6 +389,21 @@ func namingLost(c *client.Standalone) {
 func dyingOfHead(name, value string) apply {
 	return dying(func(e *wire.Event) bool {
 		return e.Kind == wire.KindHTTPResponse && strings.Contains(e.HTTP.Header.Get(name), value)
+	})
+}
+
+// naming resumes streams after another event.
+func naming(change func(last string) string) apply {
+	return changing(func(o *client.Options) {
+		resume := o.Resuming
+		o.Resuming = func(last string) (string, bool) {
+			if resume != nil {
+				if _, ok := resume(last); !ok {
+					return "", false
+				}
+			}
+			return change(last), true
+		}
 	})
 }
 

@@ -708,6 +708,9 @@ func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 	})
 }
 
+// cutHere is the id of the last event before a stream is cut; it goes into a header as it is.
+const cutHere = `cut%20here+/=?&;"here"`
+
 // cutting ends the connection of the first request after the handshake before its
 // answer, and the first one that resumes it before any event; a client that resumes once more
 // gets the answer.
@@ -722,11 +725,12 @@ func cutting(*ScenarioRun) server.Options {
 			}
 			out := e.Out.Answers.Notification("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
 			text := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"the connection breaks now"}}`)
-			before := &server.Event{Session: e.Session, Out: out, Stream: e.Stream, Name: "message", ID: "cut-here", Retry: "100", Data: text, Cut: true}
-			return []*server.Event{before, e}
+			first := &server.Event{Session: e.Session, Out: out, Stream: e.Stream, Name: "message", ID: "cut-soon", Data: text}
+			last := &server.Event{Session: e.Session, Out: out, Stream: e.Stream, Name: "message", ID: cutHere, Retry: "100", Data: text, Cut: true}
+			return []*server.Event{first, last, e}
 		}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
 			mine := new(counter)
-			if last == "cut-here" && s.Value("cut again", func() any { return mine }) == any(mine) {
+			if last == cutHere && s.Value("cut again", func() any { return mine }) == any(mine) {
 				return []*server.Event{{Session: s, Comment: "nothing yet", Cut: true}}
 			}
 			return proposal
@@ -739,7 +743,7 @@ func judgeCut(t *T) {
 	const resuming, last = "http.client.resume-get", "http.client.last-event-id"
 	for _, c := range t.Conversations {
 		for _, e := range c.Events {
-			if e.SSE != nil && e.SSE.ID == "cut-here" {
+			if e.SSE != nil && e.SSE.ID == cutHere {
 				broken = e
 				break
 			}
@@ -768,9 +772,9 @@ func judgeCut(t *T) {
 				continue
 			}
 			t.Exercised(resuming)
-			t.Check(named[0] == "cut-here", last,
+			t.Check(named[0] == cutHere, last,
 				"the client resumed the stream after another event than the last one that came on it", broken, e)
-			if resumed++; resumed == 2 || named[0] != "cut-here" {
+			if resumed++; resumed == 2 || named[0] != cutHere {
 				break
 			}
 		}
