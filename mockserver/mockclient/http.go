@@ -263,6 +263,19 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
+		// github.com/junjiem/dify-plugin-agent-mcp_sse/pull/88
+		ID: "http.charset-unread", Requirement: "http.client.json-answer", Transports: overHTTP, Scenario: "http/json-answers", Form: mockserver.ByValue,
+		Summary: "An answer whose Content-Type has a charset is passed over, and the client goes on.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if cursor, ok := wire.At(m.Params, "cursor").(string); ok && strings.Contains(typeOfPage(conn.Log(), cursor), "charset") {
+					out.Raw = client.Marshal(object{"jsonrpc": "2.0", "id": json.RawMessage(m.ID.String()), "method": "ping"})
+				}
+				return []outgoing{out}
+			}}
+		}),
+	},
+	{
 		ID: "http.no-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream,
 		Summary:    "A stream is resumed without Last-Event-ID.",
 		Apply:      func(c *client.Standalone) { c.Omissions.Unnamed = true },
@@ -405,6 +418,22 @@ func naming(change func(last string) string) apply {
 			return change(last), true
 		}
 	})
+}
+
+// typeOfPage returns the Content-Type of the response that brought a cursor.
+func typeOfPage(log *wire.Log, cursor string) string {
+	events := log.Events()
+	for _, page := range events {
+		if page.Kind != wire.KindMessage || page.From != wire.Server || wire.At(page.Msg.Value, "result", "nextCursor") != any(cursor) {
+			continue
+		}
+		for _, e := range events {
+			if e.Kind == wire.KindHTTPResponse && e.Stream == page.Stream {
+				return e.HTTP.Header.Get("Content-Type")
+			}
+		}
+	}
+	return ""
 }
 
 // reposting resumes streams by POST.

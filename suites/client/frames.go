@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
 // What stands around a message on the way to the client: events, lines and the heads of
@@ -199,6 +201,50 @@ func typedHeads(situation server.Situation, members []family.Member) func(*serve
 	}
 }
 
+// unread returns a list request whose answer had a type other than the plain one, and brought a cursor
+// with which the client did not go on, if that holds for every such answer of the type. The client
+// has to follow the cursors of the list in the baseline, and to ask for something else here: it may
+// begin a list again at any time.
+func (t *T) unread(members []family.Member) (m family.Member, lost *judge.Exchange) {
+	for _, m := range members[1:] {
+		var lost *judge.Exchange
+		read := false
+		for _, c := range t.Conversations {
+			all := requests(c)
+			for i, x := range all {
+				cursor, more := wire.At(x.Result(), "nextCursor").(string)
+				carrier := c.Carrier(x.Request)
+				if !more || carrier == nil || carrier.Head == nil || carrier.Head.HTTP.Header.Get("Content-Type") != m.Str() || !follows(t.Baseline, x.Method()) {
+					continue
+				}
+				followed := slices.ContainsFunc(all, func(y *judge.Exchange) bool {
+					return y.Method() == x.Method() && wire.At(y.Request.Msg.Params, "cursor") == any(cursor)
+				})
+				switch next := slices.IndexFunc(all[i+1:], func(y *judge.Exchange) bool { return y.Request.Seq > x.Response.Seq && operation(y.Method()) }); {
+				case followed:
+					read = true
+				case next >= 0 && all[i+1+next].Method() != x.Method():
+					lost = x
+				}
+			}
+		}
+		if lost != nil && !read {
+			return m, lost
+		}
+	}
+	return m, nil
+}
+
+// follows reports whether the client uses the cursors of a list.
+func follows(t *T, method string) bool {
+	return t != nil && slices.ContainsFunc(t.Requests(), func(x *judge.Exchange) bool {
+		return x.Method() == method && wire.At(x.Request.Msg.Params, "cursor") != nil
+	})
+}
+
+// headOf returns the head of the response that answered a request of the client.
+func (t *T) headOf(x *judge.Exchange) *wire.Event { return t.conversationOf(x).Carrier(x.Request).Head }
+
 // judgeHeads judges whether the client goes on as with an ordinary server, and otherwise
 // says which Content-Type the last answer had. Where that is not the plain one, it is the
 // first requirement that is in question.
@@ -215,6 +261,11 @@ func (t *T) judgeHeads(after string, members []family.Member, ids ...string) {
 				}
 			}
 		}
+	}
+	if m, x := t.unread(members); x != nil {
+		t.Violation(ids[0], "the client goes on, but does not use the cursor in an answer of the type "+m.String()+", as it does with an ordinary server", append(x.Events(), t.headOf(x))...)
+		t.Inconclusive("the client reads no answer of the type "+m.String(), ids[1:]...)
+		return
 	}
 	if !last.Plain() {
 		after += ", the last one of the type " + last.String()
