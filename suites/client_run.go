@@ -113,6 +113,7 @@ func (s *clientRun) specs() ([]*tree.Spec, error) {
 		}
 		s.all = append(s.all, scenario)
 		spec := s.spec(scenario.Name, scenario.Requirements, tree.Label(tree.KeySession, "scenario"))
+		s.shows(spec, scenario.Shows)
 		spec.Unit = scenario.Unit()
 		spec.Everywhere = scenario.Name == client.Baseline || scenario.Name == client.AuthorizationBaseline // others are judged by these
 		p := &scenarioRun{done: make(chan struct{})}
@@ -162,7 +163,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 // support returns, for scenarios that serve nothing that is selected, whether they are
 // needed to show more of what rules judge.
 func (s *clientRun) support(left []*tree.Spec) map[string]func() bool {
-	kept := sync.OnceValue(func() []*tree.Spec { return s.needed(left, func(*tree.Spec) bool { return false }) })
+	kept := sync.OnceValue(func() []*tree.Spec { return s.needed(left) })
 	needed := make(map[string]func() bool)
 	authorizes := false
 	for _, c := range s.all {

@@ -26,25 +26,29 @@ func (c counting) Dial(ctx context.Context, log *wire.Log) (transport.Conn, erro
 	return c.Dialer.Dial(ctx, log)
 }
 
-// TestSelectionCostsWhatItSelects: what rules judge and discovery shows costs one
-// session, and what needs sessions of its own costs these.
+// TestSelectionCostsWhatItSelects: what rules judge and discovery shows costs one session, what a
+// sequence may show broken one more, and what needs sessions of its own costs these. Over HTTP
+// checks share a second one.
 func TestSelectionCostsWhatItSelects(t *testing.T) {
 	for _, tt := range []struct {
 		selected string
 		over     string // "": either
 		most     int
 	}{
-		{"ping.either-side", "", 1},
+		{"ping.either-side", transport.NameStdio, 2},
+		{"ping.either-side", transport.NameHTTP, 3},
 		{"ping", transport.NameStdio, 3}, // one before the handshake is complete, and one for a client without capabilities
-		{"ping", transport.NameHTTP, 4},  // and a second one that checks share
+		{"ping", transport.NameHTTP, 4},
 		{"tools.name.unique", "", 1},
 		{"schema.list-tools-result", "", 1},
 		{"base.json.well-formed", "", 1},
 		{"lifecycle.init.answered", "", 1},
 		{"base.error.method-not-found", "", 1},
-		{"prompts.list.answered", "", 1},
+		{"prompts.list.answered", transport.NameStdio, 2},
+		{"prompts.list.answered", transport.NameHTTP, 3},
 		{"http.server.version-header-missing", transport.NameHTTP, 2},
-		{"progress.value-increases", "", 4}, // discovery shows no progress
+		{"progress.value-increases", transport.NameStdio, 5}, // discovery shows no progress
+		{"progress.value-increases", transport.NameHTTP, 9},  // and sessions are told apart by their progress
 	} {
 		for _, over := range []string{transport.NameHTTP, transport.NameStdio} {
 			if tt.over != "" && tt.over != over {
@@ -85,7 +89,7 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 		selected string
 		most     int
 	}{
-		{"lifecycle.init.request-client-info", 1},
+		{"lifecycle.init.request-client-info", 2}, // a second session begins otherwise in some clients
 		{"base.request.id-type", 1},
 		{"base.request.id-unique", 1},
 		{"schema.initialize-request", 1},

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/expected"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
@@ -191,6 +192,16 @@ func (r *run) spec(name string, requirements []string, more ...string) *tree.Spe
 	return s
 }
 
+// shows notes what else a spec may show broken, so that a selection of it leaves the spec.
+func (r *run) shows(s *tree.Spec, patterns []string) {
+	for _, q := range r.catalogue {
+		if ledger.Binds(q, r.stimulus.party()) && slices.ContainsFunc(patterns, q.Matches) {
+			s.Shows = append(s.Shows, q.ID)
+			s.Labels = append(s.Labels, tree.Label(tree.KeyID, q.ID))
+		}
+	}
+}
+
 // find returns a requirement, or one without an id.
 func (r *run) find(id string) schema.Requirement {
 	if r.byID == nil {
@@ -277,7 +288,8 @@ func (r *run) selected(specs []*tree.Spec) string {
 		}
 		chosen = append(chosen, q.ID)
 		if len(served[q.ID]) > 0 && !slices.Contains(pages, q.Page) {
-			// Rules see what they judge above all in what else is tried of its page.
+			// Rules see what they judge above all in what else is tried of its page, and may see it
+			// in whatever costs no session.
 			pages = append(pages, q.Page)
 			all = all || !tried[q.Page]
 		}
@@ -288,7 +300,7 @@ func (r *run) selected(specs []*tree.Spec) string {
 	}
 	support := "!(" + tree.KeySession + ": isEmpty)" // any check or scenario
 	if !all {
-		support += " && " + tree.AnyOf(tree.KeyPage, pages...)
+		support += " && (" + tree.AnyOf(tree.KeyPage, pages...) + " || " + tree.AnyOf(tree.KeySession, check.Shared.String()) + ")"
 	}
 	if len(excluded) > 0 {
 		support += " && !(" + tree.KeyID + ": isSubsetOf {" + strings.Join(excluded, ", ") + "})"
@@ -301,8 +313,8 @@ const dispensable = "the rules have seen what is selected without it"
 
 // needed returns those of the specs that are worth their cost. What is exchanged in any
 // case may have shown what rules judge of a selection: then the specs that only were to
-// show more of that are left out, unless they are free.
-func (r *run) needed(left []*tree.Spec, free func(*tree.Spec) bool) []*tree.Spec {
+// show more of that are left out, unless they cost little.
+func (r *run) needed(left []*tree.Spec) []*tree.Spec {
 	if !r.narrow() {
 		return left
 	}
@@ -324,16 +336,17 @@ func (r *run) needed(left []*tree.Spec, free func(*tree.Spec) bool) []*tree.Spec
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(left), func(s *tree.Spec) bool {
-		return !r.serves(s) && !all && !unseen[s.Page] && !free(s)
+		return !r.serves(s) && !all && !unseen[s.Page] && !s.Cheap
 	})
 }
 
 // narrow reports whether few requirements are selected, by their names or pages.
 func (r *run) narrow() bool { return r.Selection.LabelFilter == "" && !r.Selection.broad() }
 
-// serves reports whether a spec serves a selected requirement.
+// serves reports whether a spec serves a selected requirement, or shows it broken where others do not.
 func (r *run) serves(s *tree.Spec) bool {
-	return slices.ContainsFunc(s.Requirements, func(id string) bool { return r.Selection.named(r.find(id)) })
+	selected := func(id string) bool { return r.Selection.named(r.find(id)) }
+	return slices.ContainsFunc(s.Requirements, selected) || slices.ContainsFunc(s.Shows, selected)
 }
 
 // runTime is how long a run of n checks or scenarios may take: more than it takes a

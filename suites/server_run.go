@@ -80,6 +80,8 @@ func (s *serverRun) specs() ([]*tree.Spec, error) {
 	for _, c := range slices.Concat(server.Checks(), scriptChecks(s.Scripts)) {
 		s.checks[c.Name] = c
 		spec := s.spec(c.Name, c.Requirements, tree.Label(tree.KeySession, c.Needs.Session.String()))
+		s.shows(spec, c.Shows)
+		spec.Cheap = c.Needs.Session == check.Shared && !c.Needs.Long && !c.Needs.Patient && !c.Needs.Late
 		spec.Await = func(context.Context) tree.Outcome {
 			f := s.futures[c.Name]
 			if f == nil {
@@ -111,10 +113,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 		s.cause = other
 	}
 	var checks []*check.Check
-	left = s.needed(left, func(spec *tree.Spec) bool {
-		needs := s.checks[spec.Name].Needs
-		return needs.Session == check.Shared && len(needs.ToolRoles) == 0
-	})
+	left = s.needed(left)
 	for _, spec := range left {
 		c := s.checks[spec.Name]
 		checks = append(checks, c)

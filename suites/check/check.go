@@ -19,7 +19,11 @@ type Check struct {
 	// Requirements that the check exercises when its body returns. The first
 	// is the one that a failed expectation breaks.
 	Requirements []string
-	Needs        Needs
+	// Shows lists what else is found broken through the exchanges of the check, by rules or by the
+	// check, where plainer exchanges do not show it, as patterns of ids: who selects one of them
+	// wants the check.
+	Shows []string
+	Needs Needs
 	// Families are those of the stimuli that the check draws.
 	Families []string
 	// Body sends the stimulus and states the expectation. It returns early

@@ -23,6 +23,7 @@ var exchangeScenarios = []*Scenario{
 			"base.request.id-space-per-side", "architecture.client.routing", "base.jsonrpc.member-case",
 			"http.client.messages-before-response", "base.json.any-spelling", "base.response.id-type-echo", "progress.request", "progress.token.any-means",
 		},
+		Shows:    []string{"base.response.*", "base.error.*", "base.notification.no-response", "ping.response-empty", "progress.token.unique"},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
 		Needs:    "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:  Scripted(askEverything),

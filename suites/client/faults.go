@@ -59,6 +59,7 @@ func faulty(name string, ids ...string) *Scenario {
 	return &Scenario{
 		Name: name, Transports: first.Transports,
 		Requirements: []string{"base.json.well-formed", "base.json.object", "base.response.id-echo"},
+		Shows:        []string{"base.response.only-to-requests"},
 		Needs:        "the client sent nothing",
 		Faults:       ids,
 	}

@@ -20,6 +20,7 @@ var featureScenarios = []*Scenario{
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
 			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
 		},
+		Shows:   []string{"sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askSampling),
 		Judge: func(t *T) {
@@ -37,6 +38,7 @@ var featureScenarios = []*Scenario{
 			"elicitation.schema.client-supports", "elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation",
 			"base.error.invalid-params", "base.response.present",
 		},
+		Shows:   []string{"elicitation.*", "schema.elicit-result"},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askElicitation),
 		Judge: func(t *T) {
@@ -71,6 +73,7 @@ var featureScenarios = []*Scenario{
 	{
 		Name:         "features/roots",
 		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race", "base.response.present"},
+		Shows:        []string{"roots.*", "schema.list-roots-result"},
 		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
@@ -119,6 +122,7 @@ var featureScenarios = []*Scenario{
 		Requirements: []string{
 			"completion.result.total-exceeds-values", "completion.client.partial-results", "completion.context.client-sends",
 		},
+		Shows: []string{"completion.*"},
 		Needs: "the client requested no completions",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"completion/complete": partial}}}

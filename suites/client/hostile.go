@@ -16,6 +16,7 @@ var hostileScenarios = []*Scenario{
 	{
 		Name:         "hostile/not-json",
 		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
+		Shows:        []string{"base.error.undetectable-id"},
 		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
 		Options: Scripted(func(a *Asker) {
 			a.Fence("before")

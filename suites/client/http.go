@@ -95,6 +95,7 @@ var httpScenarios = []*Scenario{
 	},
 	{
 		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
+		Shows: []string{"http.client.session-header"},
 		Needs: "the client did not end by itself",
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
@@ -136,6 +137,7 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/lost-session", Transports: overHTTP(),
 		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
+		Shows:        []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info", "http.client.version-header", "http.client.session-header"},
 		Needs:        "the client sent no request with a session id after the handshake",
 		Options:      losing,
 		Judge:        judgeLost(0),

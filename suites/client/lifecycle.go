@@ -26,6 +26,7 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name:         "lifecycle/older-version",
 		Requirements: []string{"lifecycle.error.version-mismatch"},
+		Shows:        []string{"http.client.version-header-negotiated"},
 		Needs:        "the client did not complete a handshake",
 		Options:      answering("2024-11-05"),
 		Judge: func(t *T) {
@@ -98,6 +99,7 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{
 			"lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first",
 		},
+		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed"},
 		Needs: "the client did not complete a handshake",
 		Options: func(run *ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
@@ -153,6 +155,7 @@ var lifecycleScenarios = []*Scenario{
 	{
 		Name:         "lifecycle/early-ping",
 		Requirements: []string{"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging"},
+		Shows:        []string{"ping.response-prompt"},
 		Options: func(run *ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{
 				Breaks: []string{"http.server.sse-related-messages"},

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
@@ -55,6 +56,22 @@ func (p crashing) Exit() wire.Exit {
 		return exit
 	}
 	return wire.Exit{Code: -1, Signal: "aborted"}
+}
+
+// TestSelectedFaults wants the scenario in which a fault shows run where nothing but the requirement is
+// selected that the fault breaks.
+func TestSelectedFaults(t *testing.T) {
+	scenarios := make(map[string]*client.Scenario)
+	for _, s := range slices.Concat(client.Scenarios(), client.Faulty()) {
+		scenarios[s.Name] = s
+	}
+	for _, f := range mockclient.Catalogue() {
+		s := scenarios[cmp.Or(f.Scenario, client.Baseline)]
+		r, _ := schema.Lookup(f.Requirement)
+		if s != scenarios[client.Baseline] && !slices.Contains(s.Requirements, r.ID) && !slices.ContainsFunc(s.Shows, r.Matches) {
+			t.Errorf("%s: a selection of %s does not run the scenario %s: name the requirement under Shows there", f.ID, r.ID, s.Name)
+		}
+	}
 }
 
 // process reports whether a fault shows only where the server is a process, to

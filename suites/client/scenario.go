@@ -27,6 +27,9 @@ type Scenario struct {
 	Name string
 	// Requirements that the scenario can judge.
 	Requirements []string
+	// Shows lists what else is found broken in the scenario where plainer ones do not show it,
+	// as patterns of ids: who selects one of them wants the scenario.
+	Shows []string
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
 	// Transports on which the scenario makes sense; none means all.

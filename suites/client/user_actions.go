@@ -24,6 +24,7 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
 		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
+		Shows:        []string{"elicitation.*", "schema.elicit-result"},
 		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(func(a *Asker) {
 			if a.Has("elicitation") {
@@ -50,6 +51,7 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
 		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
+		Shows:        []string{"roots.list-changed.notify"},
 		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options:      Scripted(askChanges),
 		Judge:        judgeChanges,
@@ -57,6 +59,7 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/root-folder", UserActions: "roots=" + folder,
 		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
+		Shows:        []string{"schema.list-roots-result"},
 		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: func(run *ScenarioRun) server.Options {
 			return Scripted(func(a *Asker) { askFolder(a, run.Folder) })(run)

@@ -180,6 +180,7 @@ var authChecks = []*check.Check{
 	{
 		Name:         "auth/malformed-token",
 		Requirements: []string{"auth.server.malformed-400"},
+		Shows:        []string{"auth.server.refusal-challenge"},
 		Needs:        unauthorized,
 		Body: func(t *check.T) {
 			protected(t)

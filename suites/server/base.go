@@ -178,6 +178,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/stray-response",
 		Requirements: []string{"base.response.only-to-requests"},
+		Shows:        []string{"stdio.server.survives-non-message"},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// Responses to no request, of either kind, with ids of either type.
@@ -408,6 +409,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/calls-at-once",
 		Requirements: []string{"base.response.present"},
+		Shows:        []string{"progress.value-increases"},
 		Needs:        waiting(calling("slow", "progress")),
 		Body:         callsAtOnce,
 	},
@@ -426,6 +428,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/same-id-both-ways",
 		Requirements: []string{"base.request.id-space-per-side"},
+		Shows:        []string{"http.server.sse-own-response"},
 		Needs: waiting(check.Needs{
 			Session: check.Fresh, ToolRoles: asking, Options: client.Options{
 				Capabilities: check.AllCapabilities(),

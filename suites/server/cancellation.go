@@ -43,6 +43,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/completed",
 		Requirements: []string{"cancellation.ignore-completed"},
+		Shows:        []string{"base.response.present"},
 		Needs:        check.Needs{Session: check.Own},
 		Body: func(t *check.T) {
 			// A request that has been answered, once and once more.
@@ -68,6 +69,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/race",
 		Requirements: []string{"cancellation.race", "cancellation.either-side"},
+		Shows:        []string{"base.response.present"},
 		Needs:        aboutLiveness(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
 			// A cancellation right after its request, and right after the answer, again and again. The race decides whether
@@ -127,6 +129,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/in-flight",
 		Requirements: []string{"cancellation.no-response"},
+		Shows:        []string{"base.response.present", "cancellation.either-side", "http.server.notification-202", "progress.value-increases"},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// A slow call is cancelled, and the same one made again, which takes as long: when that is answered, an answer
@@ -166,6 +169,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/other-id",
 		Requirements: []string{"cancellation.ignore-unknown"},
+		Shows:        []string{"base.response.present", "progress.value-increases"},
 		Needs:        calling("slow"),
 		Body: func(t *check.T) {
 			// The ids 7 and "7" are different: a cancellation that names one does not cancel the other request.

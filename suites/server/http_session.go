@@ -166,6 +166,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-isolation",
 		Requirements: []string{"http.server.session-isolation"},
+		Shows:        []string{"progress.value-increases"},
 		Needs:        overHTTPCalling("slow"),
 		Body:         func(t *check.T) { isolated(t, "http.server.session-isolation") },
 	},
@@ -178,7 +179,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/session-answers",
 		Requirements: []string{"http.server.session-isolation"},
-		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, ToolRoles: answering, Lacking: calling(answering...).Lacking},
+		Needs:        check.Needs{Transports: []string{transport.NameHTTP}, Long: true, ToolRoles: answering, Lacking: calling(answering...).Lacking},
 		Body:         func(t *check.T) { isolatedAnswers(t, "http.server.session-isolation") },
 	},
 	{

@@ -20,6 +20,7 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/all-levels",
 		Requirements: []string{"logging.set-level.all-levels"},
+		Shows:        []string{"schema.set-level-result", "base.response.result-object", "base.response.result-or-error"},
 		Needs:        check.Needs{Session: check.Own, Server: "logging"},
 		Body: func(t *check.T) {
 			// The eight levels of RFC 5424, from the least severe to the most severe.

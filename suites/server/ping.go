@@ -28,6 +28,7 @@ var pingChecks = []*check.Check{
 	{
 		Name:         "ping/of-theirs",
 		Requirements: []string{"ping.no-params"},
+		Shows:        []string{"http.server.response-202"},
 		Needs:        calling("ping"),
 		Body: func(t *check.T) {
 			// The rules judge the form of the server's ping.

@@ -53,6 +53,7 @@ var progressChecks = []*check.Check{
 	{
 		Name:         "progress/reported",
 		Requirements: []string{"progress.request", "progress.token.any-means"},
+		Shows:        []string{"schema.progress-notification"},
 		Needs:        calling("progress"),
 		Families:     []string{"tokens"},
 		Body: func(t *check.T) {

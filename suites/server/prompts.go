@@ -166,6 +166,7 @@ var promptChecks = []*check.Check{
 	{
 		Name:         "prompts/list-changed",
 		Requirements: []string{"prompts.list-changed.sent"},
+		Shows:        []string{"schema.get-prompt-result"},
 		Needs:        changing("prompts"),
 		Body:         func(t *check.T) { listChanged(t, "prompts") },
 	},

@@ -236,6 +236,7 @@ var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/subscribe",
 		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
+		Shows:        []string{"base.response.result-or-error", "schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object", "sse.server.responses-on-stream", "http.server.get-no-response"},
 		Needs:        check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
 			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not listed.
@@ -275,12 +276,14 @@ var resourceChecks = []*check.Check{
 		Requirements: []string{
 			"resources.updated.sent", "resources.updated.only-subscribed", "resources.updated.ends-with-unsubscribe",
 		},
+		Shows: []string{"schema.resource-updated-notification"},
 		Needs: check.Needs{Session: check.Own, Server: "resources.subscribe", ToolRoles: []string{"resource-update"}, Long: true},
 		Body:  resourceUpdates,
 	},
 	{
 		Name:         "resources/list-changed",
 		Requirements: []string{"resources.list-changed.sent"},
+		Shows:        []string{"schema.read-resource-result"},
 		Needs:        changing("resources"),
 		Body:         func(t *check.T) { listChanged(t, "resources") },
 	},

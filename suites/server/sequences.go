@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -24,6 +25,7 @@ var sequenceChecks = []*check.Check{
 	{
 		Name:         "sequences/session",
 		Requirements: []string{"base.response.present", "base.response.once", "base.response.id-echo"},
+		Shows:        slices.Concat([]string{"pagination.server.stable-cursors"}, slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(tolerated))),
 		Needs:        check.Needs{Session: check.Own, Options: capable, ToolRoles: []string{"slow"}, Liveness: true},
 		Body:         sequences,
 	},

@@ -19,6 +19,7 @@ var stdioChecks = []*check.Check{
 	{
 		Name:         "stdio/invalid-json",
 		Requirements: []string{"stdio.server.survives-invalid-json", "base.error.parse-error"},
+		Shows:        []string{"base.response.once"},
 		Needs:        derailing,
 		Families:     []string{"bodies-broken", "bodies-lenient"},
 		Body: func(t *check.T) {
@@ -32,6 +33,7 @@ var stdioChecks = []*check.Check{
 	{
 		Name:         "stdio/broken-message",
 		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
+		Shows:        []string{"base.response.once"},
 		Needs:        derailing,
 		Families:     []string{"bodies-broken", "bodies-lenient"},
 		Body: func(t *check.T) {

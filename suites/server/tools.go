@@ -244,6 +244,7 @@ var toolChecks = []*check.Check{
 	{
 		Name:         "tools/list-changed",
 		Requirements: []string{"tools.list-changed.sent"},
+		Shows:        []string{"schema.call-tool-result"},
 		Needs:        changing("tools"),
 		Body:         func(t *check.T) { listChanged(t, "tools") },
 	},

@@ -1,7 +1,10 @@
 // Package brief shortens tests that take long.
 package brief
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // OneOf says how many cases to choose one from, where each takes seconds: zero, for
 // all cases; a larger number with -short, and with the race detector, which would
@@ -14,6 +17,15 @@ func OneOf() int {
 		return 8
 	}
 	return 0
+}
+
+// Sample is [OneOf] for cases of which a cheaper test tries each: also without -short it chooses
+// a part, unless MCPCONFORM_WHOLE is set, as .ci/run does.
+func Sample() int {
+	if n := OneOf(); n > 0 || os.Getenv("MCPCONFORM_WHOLE") != "" {
+		return n
+	}
+	return 8
 }
 
 // WholeRuns leaves out a test that makes many whole runs when the race detector is on, which

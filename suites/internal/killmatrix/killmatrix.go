@@ -45,6 +45,9 @@ type Fault struct {
 	// Run tries the fault, in virtual time unless it needs a Process.
 	Run     func(ctx context.Context) (*result.Run, error)
 	Process bool
+	// Selected tries the fault, in virtual time, where nothing is selected but the
+	// requirement that it breaks. Nil if that is not tried.
+	Selected func(ctx context.Context) (*result.Run, error)
 }
 
 func (f Fault) requirement() schema.Requirement {
@@ -69,8 +72,9 @@ type Matrix struct {
 	Head      string // beginning of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// OneOf limits the test to one fault out of so many, without the comparison
-	// with the file. Zero tries all.
+	// OneOf limits the whole runs to one fault out of so many. Zero tries all. A fault that can
+	// be tried where its requirement alone is selected, which costs little, is tried so in
+	// any case, unless tests are short.
 	OneOf int
 }
 
@@ -94,15 +98,18 @@ func (m *Matrix) Test(t *testing.T) {
 	if len(chosen) == 0 {
 		t.Fatalf("no fault begins with %q", *only)
 	}
-	if *only == "" && m.OneOf > 0 {
+	selected := slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return m.Faults[i].Selected == nil })
+	if *only == "" && m.OneOf > 0 && !*update {
 		chosen = brief.Part(t, chosen, m.OneOf)
+		if testing.Short() || brief.Race {
+			selected = nil
+		}
 	}
 	written, err := os.ReadFile(m.File)
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
 	kills := make([]*kill, len(m.Faults)) // nil for those that are not tried
-	var next atomic.Int64
 	var workers sync.WaitGroup
 	for _, i := range chosen {
 		kills[i] = new(kill)
@@ -111,22 +118,36 @@ func (m *Matrix) Test(t *testing.T) {
 			workers.Go(func() { t.Run(m.Faults[i].ID, func(t *testing.T) { m.Faults[i].try(t, kills[i]) }) })
 		}
 	}
+	each(chosen, func(i int) {
+		if f := m.Faults[i]; !f.Process {
+			t.Run(f.ID, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) { f.try(t, kills[i]) })
+			})
+		}
+	})
+	each(selected, func(i int) {
+		f := m.Faults[i]
+		t.Run(f.ID+" selected", func(t *testing.T) { virtual.Test(t, f.trySelected) })
+	})
+	workers.Wait()
+	if t.Failed() || *only != "" && !*update {
+		return
+	}
+	m.compare(t, string(written), kills)
+}
+
+// each does something with each item, on all processors.
+func each[E any](items []E, do func(E)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for n := int(next.Add(1)) - 1; n < len(chosen); n = int(next.Add(1)) - 1 {
-				if f, k := m.Faults[chosen[n]], kills[chosen[n]]; !f.Process {
-					t.Run(f.ID, func(t *testing.T) {
-						virtual.Test(t, func(t *testing.T) { f.try(t, k) })
-					})
-				}
+			for n := int(next.Add(1)) - 1; n < len(items); n = int(next.Add(1)) - 1 {
+				do(items[n])
 			}
 		})
 	}
 	workers.Wait()
-	if t.Failed() || *only == "" && m.OneOf > 0 || *only != "" && !*update {
-		return
-	}
-	m.compare(t, string(written), kills)
 }
 
 // wanted reports whether the id of a fault begins with what -fault names.
@@ -146,6 +167,21 @@ func (f Fault) try(t *testing.T, k *kill) {
 	}
 }
 
+// trySelected wants the fault caught where its requirement alone is selected.
+func (f Fault) trySelected(t *testing.T) {
+	run, err := f.Selected(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == f.Requirement })
+	if i < 0 {
+		t.Fatalf("%s is not in the results of a run that selects it", f.Requirement)
+	}
+	if q := run.Requirements[i]; q.Verdict != f.want() {
+		t.Errorf("where it alone is selected, %s is %s, not %s: %s\nname it under Shows in a check that shows the fault", q.ID, q.Verdict, f.want(), Why(q))
+	}
+}
+
 // compare compares the matrix with the file, or writes the file. For faults that
 // were not tried, the file says what catches them.
 func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
@@ -156,7 +192,7 @@ func (m *Matrix) compare(t *testing.T, written string, kills []*kill) {
 		}
 		by, ok := before[f.ID]
 		if !ok {
-			t.Fatalf("%s does not have the fault %s, which was not tried: widen -fault", m.File, f.ID)
+			t.Fatalf("%s does not have the fault %s, which was not tried: run this test with -fault %[2]s -update", m.File, f.ID)
 		}
 		kills[i] = &kill{by: by}
 	}

@@ -40,6 +40,11 @@ type Spec struct {
 	Rule bool
 	// Requirements are those that the spec serves.
 	Requirements []string
+	// Shows lists requirements that it does not serve and that may be found broken in it,
+	// where plainer exchanges do not show it.
+	Shows []string
+	// Cheap says that the spec takes neither a session of its own nor a wait.
+	Cheap bool
 	// Unit names what is not split into shards: specs of one unit share work. "": the
 	// spec alone. Everywhere says that each shard needs the spec.
 	Unit       string
