@@ -27,7 +27,6 @@ func TestHTTPFlagsThatCannotBe(t *testing.T) {
 		{httpFlags{start: "serve"}, nil, "--url is missing"},
 		{httpFlags{url: "ftp://localhost"}, nil, "--url: "},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp"}, nil, "--url: "},
-		{httpFlags{url: "http://localhost/mcp", transport: "carrier-pigeon"}, nil, "--transport"},
 		{httpFlags{url: "http://localhost/mcp", headers: []string{"no colon"}}, nil, "--header: "},
 		{httpFlags{url: "http://localhost/mcp", bearerEnv: "MCPCONFORM_NO_SUCH_VARIABLE"}, nil, "--bearer-env: "},
 		{httpFlags{url: "https://localhost/mcp", tls: transport.TLSOptions{KeyFile: "key.pem"}}, nil, "--cert"},
