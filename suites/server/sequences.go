@@ -107,7 +107,7 @@ func vocabulary(t *check.T) []*word {
 			continue
 		}
 		add(method, nil)
-		if _, more := t.Target.List(method).Pages[0].Result()["nextCursor"].(string); more {
+		if _, more := nextCursor(t.Target.List(method).Pages[0]); more {
 			w := add(method, nil)
 			w.id, w.paged, w.fickle = "pagination.server.stable-cursors", true, true
 		}
@@ -345,8 +345,9 @@ func (p *player) cursors(s *client.Session) map[string]any {
 		if !w.paged {
 			continue
 		}
-		if x, err := s.Call(p.Context, w.method, nil); err == nil && x.Result()["nextCursor"] != nil {
-			all[w.method] = x.Result()["nextCursor"]
+		x, err := s.Call(p.Context, w.method, nil)
+		if cursor, more := nextCursor(x); err == nil && more {
+			all[w.method] = cursor
 		}
 	}
 	return all
