@@ -20,7 +20,7 @@ var featureScenarios = []*Scenario{
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
 			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
 		},
-		Shows:   []string{"sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
+		Shows:   []string{"base.response.once", "sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askSampling),
 		Judge: func(t *T) {
