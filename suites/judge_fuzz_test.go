@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 // recorded returns the connections of runs against the reference server, over
 // each transport.
-func recorded() ([]*wire.Log, error) {
+var recorded = sync.OnceValues(func() ([]*wire.Log, error) {
 	var logs []*wire.Log
 	for _, over := range transports {
 		dialer, stop, err := serve(context.Background(), over, serverOptions())
@@ -34,7 +35,7 @@ func recorded() ([]*wire.Log, error) {
 		logs = append(logs, trace.Logs()...)
 	}
 	return logs, nil
-}
+})
 
 // FuzzJudge gives the judge what no implementation has sent yet: a recorded
 // connection in which something was changed, left out, repeated or moved. Any

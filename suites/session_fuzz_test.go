@@ -329,34 +329,23 @@ func (r recording) client(m mutator, changes uint8) func(suiteclient.Endpoint) (
 // in which something was changed, left out, repeated or moved, in both roles: a run ends,
 // and no check breaks down.
 func FuzzRecorded(f *testing.F) {
-	var once sync.Once
-	var servers, clients recording
-	record := func(t *testing.T) {
-		for _, over := range transports {
-			virtual.Test(t, func(t *testing.T) {
-				dialer, stop, err := serve(t.Context(), over, serverOptions())
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}}, suites.Options{})
-				stop()
-				if err != nil {
-					t.Fatal(err)
-				}
-				servers = readRecording(trace.Logs())
-			})
-		}
-		virtual.Test(t, func(t *testing.T) {
-			_, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Network: new(memory.Network), Launch: func(p suiteclient.Endpoint) (transport.Process, error) {
-				return suites.ReferenceClient(p, time.Second).Launch()
-			}}, suites.Options{Timeout: 20 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			clients = readRecording(trace.Logs())
-			clients.says = slices.DeleteFunc(clients.says, func(said []*wire.Event) bool { return len(said) == 0 })
-		})
+	// Before the first input, which must not take long.
+	logs, err := recorded()
+	if err != nil {
+		f.Fatal(err)
 	}
+	servers := readRecording(logs)
+	_, trace, err := suites.Run(f.Context(), suites.ClientScenarios{
+		Network: new(memory.Network), Scenarios: []string{"exchange/requests"},
+		Launch: func(p suiteclient.Endpoint) (transport.Process, error) {
+			return suites.ReferenceClient(p, 10*time.Second).Launch()
+		},
+	}, suites.Options{Timeout: time.Minute})
+	if err != nil {
+		f.Fatal(err)
+	}
+	clients := readRecording(trace.Logs())
+	clients.says = slices.DeleteFunc(clients.says, func(said []*wire.Event) bool { return len(said) == 0 })
 	all, err := schema.Catalogue()
 	if err != nil {
 		f.Fatal(err)
@@ -366,7 +355,6 @@ func FuzzRecorded(f *testing.F) {
 		f.Add(seed, uint8(seed))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, changes uint8) {
-		once.Do(func() { record(t) })
 		m := mutator{rand.New(rand.NewPCG(seed, 1))}
 		one := []string{all[m.IntN(len(all))].Page}
 		for _, s := range []suites.Stimulus{
