@@ -42,6 +42,10 @@ type undefinedWalk struct{ found []UndefinedMember }
 // documents are the members that hold JSON Schema, which defines its own members.
 var documents = []string{"inputSchema", "outputSchema", "requestedSchema"}
 
+// meta is free for both sides to use (basic#meta), also where the definition of a request lists
+// its params without it.
+const meta = "_meta"
+
 // envelope are the members of requests and notifications that their definitions leave to JSON-RPC.
 var envelope = []string{"jsonrpc", "id"}
 
@@ -90,7 +94,7 @@ func (w *undefinedWalk) object(value map[string]any, alternatives []*jsonschema.
 		switch {
 		case known && !slices.Contains(documents, name):
 			w.value(value[name], below, in+"."+name, depth+1)
-		case known, depth == 0 && slices.Contains(envelope, name) && defined["method"] != nil:
+		case known, name == meta, depth == 0 && slices.Contains(envelope, name) && defined["method"] != nil:
 		default:
 			w.add(UndefinedMember{In: in, Name: name, Meant: meant(name, defined, value)})
 		}

@@ -32,6 +32,7 @@ func TestUndefined(t *testing.T) {
 		"contents":        {"ReadResourceResult", `{"contents":[{"uri":"a:b","text":"","mime_type":"x"}]}`, "mime_type of TextResourceContents or BlobResourceContents (mimeType)"},
 		"structured":      {"CallToolResult", `{"content":[],"structuredContent":{"a":{"b":1}}}`, ""},
 		"arguments":       {"CallToolRequest", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"nam":1}}}`, ""},
+		"meta of params":  {"CallToolRequest", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}`, ""},
 		"params":          {"CallToolRequest", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","argument":{}}}`, "argument of CallToolRequest.params (arguments)"},
 		"envelope":        {"ListToolsRequest", `{"jsonrpc":"2.0","id":1,"method":"tools/list","parms":{}}`, "parms of ListToolsRequest (params)"},
 		"capabilities":    {"InitializeRequest", `{"method":"initialize","params":{"capabilities":{"experimental":{"x":{"y":1}},"sampling":{"z":1},"elicitaton":{},"roots":{"list_changed":true}}}}`, "elicitaton of ClientCapabilities (elicitation), list_changed of ClientCapabilities.roots (listChanged)"},

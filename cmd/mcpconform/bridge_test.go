@@ -144,7 +144,6 @@ func TestTransportCommandFlags(t *testing.T) {
 		{[]string{"server", "--transport-command", "b {url}"}, "--url is missing"},
 		{[]string{"server", "--url", "ws://localhost/", "--transport", "sse"}, "that of a WebSocket"},
 		{[]string{"server", "--transport-command", "b", "--from", "f.json"}, "--from names the server"},
-		{[]string{"proxy", "--url", "ws://localhost/"}, "not WebSocket"},
 		{[]string{"client", "--transport-command", "b"}, "needs COMMAND"},
 		{[]string{"client", "--transport-command", "b", "--", "c", "{port}"}, "agree on it"},
 		{[]string{"client", "--transport-command", "b", "--transport", "ws", "--", "c"}, "--transport cannot be given"},
