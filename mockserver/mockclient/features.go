@@ -127,6 +127,11 @@ var featureFaults = []Fault{
 		Apply:   dropping(replies("elicitation-both-second")),
 	},
 	{
+		ID: "sampling.image-death", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.ByValue,
+		Summary: "A sampling request with an image ends the client.",
+		Apply:   dyingOf(`"sampling-image"`),
+	},
+	{
 		ID: "sampling.all-cancelled", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.AtOnce,
 		Summary: "The cancellation of one sampling request silences another one that is open.",
 		Apply:   dropping(replies("sampling-beside-second")),

@@ -211,6 +211,11 @@ func (t *T) judgeSampling() {
 		return
 	}
 	t.judgeBoth("sampling")
+	for _, m := range sampledMedia {
+		if x := t.Asked(m.id); t.lost(x) != "" {
+			t.Violation("base.response.present", t.lost(x)+" after a sampling request with content that is not text; plain ones got answers", x.Request)
+		}
+	}
 	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
 	for i := range samplingOptions {
 		t.judgeLikePlain("sampling-option-"+strconv.Itoa(i), "sampling.request.optional-members")
@@ -388,6 +393,15 @@ var samplingOptions = []map[string]any{
 	{"modelPreferences": map[string]any{"costPriority": 0, "speedPriority": 1}}, {"maxTokens": 100_000},
 }
 
+// sampledMedia are messages of other kinds than text (client/sampling#messages).
+var sampledMedia = []struct {
+	id      string
+	content map[string]any
+}{
+	{"sampling-image", map[string]any{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}},
+	{"sampling-audio", map[string]any{"type": "audio", "data": "UklGRgAAAABXQVZF", "mimeType": "audio/wav"}},
+}
+
 func askSampling(a *Asker) {
 	const method = "sampling/createMessage"
 	plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
@@ -447,6 +461,13 @@ func askSampling(a *Asker) {
 			break
 		}
 		a.AskLike("sampling-option-"+strconv.Itoa(i), method, with(option), plain)
+	}
+	for _, m := range sampledMedia {
+		if a.overdue() {
+			break
+		}
+		// A model may take no such content; what the client makes of it is judged.
+		a.AskUser(m.id, method, with(map[string]any{"messages": []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}}))
 	}
 	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
 	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
