@@ -369,6 +369,10 @@ func TestProgress(t *testing.T) {
 		{id: "progress.stop", party: wire.Server, good: call(1, "7") + progressed("7", "1") + ended(1), bad: call(1, "7") + ended(1) + progressed("7", "1")},
 		{id: "progress.token.unique", party: wire.Client, good: call(1, "7") + ended(1) + call(2, "7") + call(3, `"7"`), bad: call(1, "7") + call(2, "7") + ended(1)},
 		{
+			name: "cancelled", id: "progress.token.unique", party: wire.Client, good: call(1, "7") + cancels(1) + call(2, "7") + ended(1),
+			bad: call(1, "7") + call(2, "7") + cancels(1) + ended(1),
+		},
+		{
 			name: "covered", id: "progress.token.unique", party: wire.Client, good: call(1, long+`a"`) + call(2, long+`b"`),
 			bad: call(1, "7") + call(2, "7") + ended(2) + call(3, "7"),
 		},

@@ -106,14 +106,15 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 }
 
 // end returns the position in the log up to which a request is certainly running. One
-// that the transport refused was never running, and what cannot be read may be the answer.
+// that was cancelled is not, even if it is answered after that, one that the transport refused
+// was never running, and what cannot be read may be the answer.
 func (c *Conversation) end(x *Exchange) int {
 	head := x.Head
 	switch {
+	case x.Cancelled != nil && (x.Response == nil || x.Cancelled.Seq < x.Response.Seq):
+		return x.Cancelled.Seq
 	case x.Response != nil:
 		return x.Response.Seq
-	case x.Cancelled != nil:
-		return x.Cancelled.Seq
 	case head != nil && head.HTTP.Status >= http.StatusBadRequest:
 		return head.Seq
 	}
