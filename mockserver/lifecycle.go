@@ -196,6 +196,13 @@ var lifecycleFaults = []Fault{
 		Apply:   refusing("initialize", server.InvalidParams, unsupported),
 	},
 	{
+		ID: "lifecycle.version-error-older", Requirement: "lifecycle.version.offer-other", WarnOnly: true,
+		Summary: "The server supports this revision alone, and refuses older ones as well with -32602.",
+		Apply: refusing("initialize", server.InvalidParams, func(r *server.Request) bool {
+			return asked(r) != server.Version
+		}),
+	},
+	{
 		ID: "lifecycle.version-internal-error", Requirement: "lifecycle.version.offer-other",
 		Collateral: []string{"base.error.invalid-params"},
 		Summary:    "A version that is not supported is refused with -32603.",
