@@ -449,14 +449,12 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.sessions-short", Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.", Transports: overHTTP,
 		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"},
-		Apply: func(o *server.Options) {
-			var uses sync.Map
-			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
-				id := r.Header.Get(sessionHeader)
-				n, _ := uses.LoadOrStore(id, new(atomic.Int64))
-				return id != "" && n.(*atomic.Int64).Add(1) > 300
-			})(o)
-		},
+		Apply: sessionsOf(300),
+	},
+	{
+		ID: "http.sessions-shorter", Summary: "A session ends after 30 of its requests, and is answered with 404 from then on.", Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: sessionsOf(30),
 	},
 	{
 		ID: "http.busy", Summary: "Beyond eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
@@ -945,4 +943,16 @@ var legacyOddities = []Oddity{
 			return append([][2]string{{"id", fmt.Sprint(count(e.Session, "legacy id"))}, {"retry", "10"}}, eventOf(e)...)
 		}, ": ", "\n"),
 	},
+}
+
+// sessionsOf ends a session after a number of its requests.
+func sessionsOf(requests int64) apply {
+	return func(o *server.Options) {
+		var uses sync.Map
+		refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+			id := r.Header.Get(sessionHeader)
+			n, _ := uses.LoadOrStore(id, new(atomic.Int64))
+			return id != "" && n.(*atomic.Int64).Add(1) > requests
+		})(o)
+	}
 }

@@ -221,14 +221,19 @@ var toolOddities = []Oddity{
 	{
 		ID: "tools.rate-limited", Summary: "More than 150 calls of one session in a second are refused with -32000.",
 		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"), Changes: "calls",
-		Apply: rateLimited(func() (any, *wire.Error) { return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"} }),
+		Apply: rateLimited(150, func() (any, *wire.Error) { return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"} }),
 	},
 	{
 		ID: "tools.rate-limited-in-result", Summary: "More than 150 calls of one session in a second get a result with isError.",
 		Why: "The example of a tool execution error is a rate limit.", Source: at("server/tools#error-handling"), Changes: "calls",
-		Apply: rateLimited(func() (any, *wire.Error) {
+		Apply: rateLimited(150, func() (any, *wire.Error) {
 			return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
 		}),
+	},
+	{
+		ID: "tools.rate-limited-low", Summary: "More than four calls of one session in a second are refused with -32000.",
+		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"), Changes: "calls", Untried: []string{"*"},
+		Apply: rateLimited(4, func() (any, *wire.Error) { return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"} }),
 	},
 	{
 		ID: "tools.key-missing", Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
@@ -337,10 +342,10 @@ var toolOddities = []Oddity{
 }
 
 // rateLimited bounds the calls of a session in a second.
-func rateLimited(refusal func() (any, *wire.Error)) apply {
+func rateLimited(calls int, refusal func() (any, *wire.Error)) apply {
 	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		second := fmt.Sprint("calls at ", time.Now().Unix())
-		if count(r.Session, second) > 150 {
+		if count(r.Session, second) > calls {
 			return refusal()
 		}
 		return next(ctx, r)

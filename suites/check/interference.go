@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -22,6 +23,7 @@ import (
 type interference struct {
 	limit *wire.Event // with which a request was refused because there were too many, or nil
 	lost  bool        // a session was ended, or not opened for want of room
+	posts int         // how many HTTP requests the busiest session of the check took, if one was lost
 }
 
 // interference returns what disturbed the check, which began at a mark of its
@@ -31,7 +33,22 @@ func (t *T) interference(ctx context.Context, mark int) (i interference) {
 		return i
 	}
 	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return full(s) || lost(ctx, s, t.noAnswer) })
+	for _, s := range t.sessions() {
+		if i.lost {
+			i.posts = max(i.posts, posts(s))
+		}
+	}
 	return i
+}
+
+// posts returns how many HTTP requests a session has sent.
+func posts(s *client.Session) (n int) {
+	for _, e := range s.Log().Events() {
+		if e.Kind == wire.KindHTTPRequest {
+			n++
+		}
+	}
+	return n
 }
 
 // sessions returns the check's own session, if any, and those that it opened.
@@ -265,6 +282,8 @@ type concurrency struct {
 	trying  chan struct{} // holds an entry during an experiment, which another would disturb
 	limited []refusal     // that come only beside other requests
 	genuine []refusal     // that come in any case
+	rated   []refusal     // that come only when there were too many requests of late
+	unrated []refusal     // that come in any case, as far as that was tried
 }
 
 // Bounds of the experiment that tells why a request was refused.
@@ -279,7 +298,7 @@ const (
 // beside others of its own, was refused only because of those. The engine tries that
 // out, beginning with the last request: a check mostly ends on it.
 func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
-	refusals = slices.DeleteFunc(refusals, func(r refused) bool { return !r.concurrent })
+	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool { return !r.concurrent })
 	if len(refusals) == 0 {
 		return false
 	}
@@ -306,28 +325,34 @@ func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool
 	return false
 }
 
+// repeating returns a function that sends a request once more, in another session and for as
+// long as one answer may take in all, and reports whether it is refused as it was.
+func repeating(ctx context.Context, s *client.Session, r refused) (refused func() bool, stop func()) {
+	limit, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+	params := r.request.Msg.Params
+	if wire.At(params, "_meta", "progressToken") != nil {
+		// A token belongs to one request alone (basic/utilities/progress#progress-flow).
+		rest := maps.Clone(params.(map[string]any))
+		delete(rest, "_meta")
+		params = rest
+	}
+	return func() bool {
+		x, err := s.Call(limit, r.request.Msg.Method, params, client.Deliberately(ledger.Anything)) // out of its context
+		return err == nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool {
+			how, ok := refusing(e)
+			return ok && how == r.how
+		})
+	}, cancel
+}
+
 // tryBurst sends a request alone several times, and then many times at once, while a
 // slow tool is running if there is one. It reports whether the request was refused as
 // before only when sent many times at once.
 func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
 	limited := false
 	_ = e.open(ctx, "whether requests are refused beside others", Capable(), func(s *client.Session) error {
-		limit, cancel := context.WithTimeout(ctx, s.Options.Timeout)
-		defer cancel()
-		params := r.request.Msg.Params
-		if wire.At(params, "_meta", "progressToken") != nil {
-			// A token belongs to one request alone (basic/utilities/progress#progress-flow).
-			rest := maps.Clone(params.(map[string]any))
-			delete(rest, "_meta")
-			params = rest
-		}
-		refused := func() bool {
-			x, err := s.Call(limit, r.request.Msg.Method, params, client.Deliberately(ledger.Anything)) // out of its context
-			return err == nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool {
-				how, ok := refusing(e)
-				return ok && how == r.how
-			})
-		}
+		refused, stop := repeating(ctx, s, r)
+		defer stop()
 		for range aloneTries {
 			if refused() {
 				return nil
@@ -336,7 +361,7 @@ func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
 		slow, hasSlow := e.target.ToolFor("slow")
 		for range bursts {
 			if hasSlow {
-				if _, err := s.Start(limit, "tools/call", slow.Params()); err != nil {
+				if _, err := s.Start(ctx, "tools/call", slow.Params()); err != nil {
 					return nil
 				}
 			}
@@ -377,6 +402,108 @@ func (e *Engine) single(ctx context.Context) bool {
 		})
 	})
 	return single
+}
+
+// Bounds of the number of requests by which a server may end its sessions: fewer may be a
+// coincidence, more are not tried.
+const (
+	fewestPings = 5
+	maxPosts    = 500
+)
+
+// shortLived reports whether the server ends a session that does nothing but ping, within
+// the number of requests that a check sent, and another one as soon: what ends it has
+// nothing to do with other sessions.
+func (e *Engine) shortLived(ctx context.Context, requests int) bool {
+	lasted := e.pingsUntilLost(ctx, requests)
+	return lasted >= fewestPings && e.pingsUntilLost(ctx, requests) == lasted
+}
+
+// pingsUntilLost returns how many pings are answered in a session before the server ends
+// it, or 0 if it lasts longer than that.
+func (e *Engine) pingsUntilLost(ctx context.Context, requests int) (answered int) {
+	e.closing.Wait() // the end of another session must not end this one
+	ended := false
+	_ = e.open(ctx, "how many requests a session lasts", client.Options{}, func(s *client.Session) error {
+		limit, cancel := context.WithTimeout(ctx, s.Options.Timeout)
+		defer cancel()
+		for range min(requests, maxPosts) {
+			if x, err := s.Call(limit, s.NoOp(), nil); err != nil || x.Response == nil {
+				break
+			}
+			answered++
+		}
+		ended = lost(ctx, s, true)
+		return nil
+	})
+	if !ended {
+		return 0
+	}
+	return answered
+}
+
+// maxRateTries bounds how many calls tell whether the server limits their rate, and ratePauses
+// how many seconds it is then left alone.
+const (
+	maxRateTries = 3 * burst
+	ratePauses   = 4
+)
+
+// limitsRate reports whether one of the calls of tools, or of the completions, was refused
+// only because there had been too many of late (server/tools#security-considerations): when
+// it is sent again and again it is first served, or refused in another way, then refused as
+// before several times in a row, and after a pause no longer.
+func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
+	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
+		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete"
+	})
+	if len(refusals) == 0 {
+		return false
+	}
+	c := &e.concurrency
+	select {
+	case c.trying <- struct{}{}:
+		defer func() { <-c.trying }()
+	case <-ctx.Done():
+		return false
+	}
+	for _, r := range slices.Backward(refusals) {
+		switch {
+		case slices.Contains(c.rated, r.how):
+			return true
+		case slices.Contains(c.unrated, r.how), len(c.unrated) == maxGenuine:
+		case e.tryRate(ctx, r):
+			c.rated = append(c.rated, r.how)
+			return true
+		default:
+			c.unrated = append(c.unrated, r.how)
+		}
+	}
+	return false
+}
+
+// tryRate makes the experiment of limitsRate with a request.
+func (e *Engine) tryRate(ctx context.Context, r refused) bool {
+	const inARow = 3
+	limited := false
+	_ = e.open(ctx, "whether requests are refused for their rate", Capable(), func(s *client.Session) error {
+		refused, stop := repeating(ctx, s, r)
+		defer stop()
+		row := 0
+		for n := 0; n < maxRateTries && row < inARow; n++ {
+			switch was := refused(); {
+			case was && n == 0, !was && row > 0:
+				return nil // it is refused in any case, or now and then
+			case was:
+				row++
+			}
+		}
+		for n := 0; n < ratePauses && row == inARow && !limited && pause(ctx, time.Second); n++ {
+			limited = !refused()
+		}
+		return nil
+	})
+	return limited
 }
 
 // unopened reports whether the handshake was begun and got no result.

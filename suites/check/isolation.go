@@ -471,6 +471,10 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		}
 	case f.last.lost && f.last.several && e.single(ctx):
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
+	case f.last.lost && e.shortLived(ctx, f.last.posts):
+		f.last.tellsNothing("the server ends a session after a number of requests, and the check needs more")
+	case !f.last.unanswered && e.limitsRate(ctx, f.last.refusals):
+		f.last.tellsNothing("the server refuses calls because there are too many: raise its limit for the test")
 	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses requests while it serves others")
 	}
