@@ -407,6 +407,20 @@ var httpFaults = []Fault{
 		Apply:   passing(server.ForeignOrigin, func(r *server.Reply) bool { return r.Request.Method == http.MethodGet }),
 	},
 	{
+		ID: "http.origin-notification-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		Summary: "The Origin of a POST with a notification is not checked.",
+		Apply: all(passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return posted(r.Request).Kind == wire.Notification
+		}), peeking()),
+	},
+	{
+		ID: "http.origin-response-unchecked", Requirement: "http.server.origin-every-request", Transports: overHTTP,
+		Summary: "The Origin of a POST with a response is not checked.",
+		Apply: all(passing(server.ForeignOrigin, func(r *server.Reply) bool {
+			return posted(r.Request).Kind == wire.Result
+		}), peeking()),
+	},
+	{
 		ID: "http.accept-verbatim", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
 		Summary: "An Accept header with quality values is refused with 406.",
 		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, ";q=") }),
@@ -661,6 +675,28 @@ var httpFaults = []Fault{
 			_, _ = io.WriteString(w, "<title>MCP server</title>")
 		}),
 		Collateral: []string{"http.server.origin-every-request", "http.server.session-missing-400", "http.server.session-ended-404"},
+	},
+	{
+		ID: "http.resume-octets", Requirement: "http.server.get-stream-or-405", Transports: overHTTP, Form: InSequence,
+		Collateral: []string{"http.server.event-id-cursor"},
+		Summary:    "A stream that is resumed has the Content-Type application/octet-stream.",
+		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
+			if r.Request.Header.Get(lastEventHeader) != "" {
+				r.Header.Set("Content-Type", "application/octet-stream")
+			}
+		}),
+	},
+	{
+		ID: "http.resume-unknown-json", Requirement: "http.server.get-stream-or-405", Transports: overHTTP, Form: ByValue,
+		Summary: "A GET with a Last-Event-ID that the server does not know is answered with 200 and JSON.",
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method != http.MethodGet || !strings.HasPrefix(r.Header.Get(lastEventHeader), "mcpconform") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"error":"unknown event"}`)
+		}),
 	},
 	{
 		ID: "http.progress-on-get", Requirement: "http.server.get-unrelated", Transports: overHTTP,

@@ -31,6 +31,28 @@ func fromStart(method string, fits func(r *server.Request) bool) apply {
 	})
 }
 
+type placeKey struct{}
+
+// remembering keeps the place of a listing in the session: a cursor that is known leads to
+// what comes after the page that was given last, whichever page gave the cursor.
+func remembering(method, member string) apply {
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		place := r.Session.Value(placeKey{}, func() any { return new(atomic.Value) }).(*atomic.Value)
+		cursor, paged := r.Params["cursor"].(string)
+		if given, _ := place.Load().(string); paged && len(cursor) > 30 && given != "" {
+			r.Params["cursor"] = given
+		} else if paged && len(cursor) > 30 {
+			return object{member: list{}}, nil
+		}
+		result, problem := next(ctx, r)
+		if problem == nil {
+			given, _ := wire.At(result, "nextCursor").(string)
+			place.Store(given)
+		}
+		return result, problem
+	})
+}
+
 // server/utilities/pagination
 var paginationFaults = []Fault{
 	{
@@ -94,6 +116,12 @@ var paginationFaults = []Fault{
 				result["tools"] = all[1:]
 			}
 		})),
+	},
+	{
+		ID: "pagination.cursor-decorative", Requirement: "pagination.server.stable-cursors", Form: InSequence,
+		Collateral: []string{"pagination.cursor.results-after", "pagination.operations", "tools.list-changed.sent"},
+		Summary:    "The session remembers where the client is in tools/list, and any cursor leads to the next page from there.",
+		Apply:      remembering("tools/list", "tools"),
 	},
 	{
 		ID: "pagination.invalid-cursor-accepted", Requirement: "pagination.error.invalid-cursor-code",

@@ -436,10 +436,17 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			return // the session has ended
 		}
 		h := x.Request.HTTP.Header
-		if x.Method() != http.MethodGet || x.Head == nil || deliberate(x) || x.Request.Seq < c.Init.Response.Seq || x.Resumes() ||
+		if x.Method() != http.MethodGet || x.Head == nil || deliberate(x) && !x.Resumes() || x.Request.Seq < c.Init.Response.Seq ||
 			h.Get(headerSession) != session || h.Get("Origin") != "" || !names(h, typeEvents) ||
 			h.Get(headerVersion) != "" && h.Get(headerVersion) != c.Version || // a version that may have to be refused
 			location(x.Request.HTTP.URL) != location(c.HTTP[0].Request.HTTP.URL) {
+			continue
+		}
+		if x.Resumes() {
+			// What cannot be resumed may be refused, or be over: 204 ends the attempts (SSE standard). A success is a stream all the same.
+			if x.Status() == http.StatusOK && x.MediaType() != typeEvents {
+				rec.Fail(id, wire.Server, "the GET with Last-Event-ID was answered with the Content-Type "+wire.Quote(x.MediaType(), 60)+", not with an event stream", x.Events()...)
+			}
 			continue
 		}
 		open = slices.DeleteFunc(open, func(other *wire.HTTPExchange) bool { return other.End != nil && other.End.Seq < x.Request.Seq })

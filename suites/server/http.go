@@ -107,6 +107,19 @@ var httpChecks = []*check.Check{
 			}
 			t.Clear()
 			served(t, t.Do(plainRequest(t)), id)
+			// What a client posts without waiting for a response may be refused as such, and has effects as well.
+			for _, m := range []string{
+				`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-none"}}`,
+				`{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`,
+			} {
+				r := transport.Request{Body: []byte(m), Deliberate: []string{"*"}}
+				if t.Do(r).Status/100 != 2 {
+					continue
+				}
+				t.Clear()
+				r.Header = originHeader(foreign[0])
+				refuseOrigin(t, id, foreign[0], t.Do(r))
+			}
 			// A GET may be refused because a stream is open or because there is none, and a DELETE as such, whatever the origin.
 			// Neither takes the session from what is tried after it: the DELETE comes last.
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -85,19 +86,31 @@ var paginationChecks = []*check.Check{
 					t.CallOn(other, method, map[string]any{"cursor": theirs})
 				}
 			}
-			again := t.Call(method, map[string]any{"cursor": own})
+			// Twice in a row: a server that keeps the place in the session goes on from there.
+			twice := func() [2]*client.Exchange {
+				return [2]*client.Exchange{t.Call(method, map[string]any{"cursor": own}), t.Call(method, map[string]any{"cursor": own})}
+			}
+			again := twice()
 			t.Show(x.Events()...)
-			t.Expect(again).To(HaveResult(), "with a cursor that it served before the list was read anew")
+			t.Expect(again[0]).To(HaveResult(), "with a cursor that it served before the list was read anew")
+			t.Expect(again[1]).To(HaveResult(), "with a cursor that it has just served")
 			for _, l := range lists {
-				if l.method != method || reflect.DeepEqual(keys(again, l.member, l.key), keys(x, l.member, l.key)) {
+				other := func(uses [2]*client.Exchange) int { // the first that gives another page, or -1
+					return slices.IndexFunc(uses[:], func(use *client.Exchange) bool {
+						return !reflect.DeepEqual(keys(use, l.member, l.key), keys(x, l.member, l.key))
+					})
+				}
+				n := other(again)
+				if l.method != method || n < 0 {
 					continue
 				}
 				// The list may have changed in between.
 				anew := t.Call(method, nil)
 				t.Assume(keys(anew, l.member, l.key)).To(EqualJSON(keys(first, l.member, l.key)), "for the first page, read again")
-				once := t.Call(method, map[string]any{"cursor": own})
-				t.Assume(keys(once, l.member, l.key)).ToNot(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a third time")
-				t.Expect(keys(again, l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used a second time")
+				if other(twice()) < 0 {
+					t.Inconclusive("a cursor led to another page for a while only: the list may have changed")
+				}
+				t.Expect(keys(again[n], l.member, l.key)).To(EqualJSON(keys(x, l.member, l.key)), "for a cursor that is used again")
 			}
 		},
 	},
