@@ -185,14 +185,13 @@ var resourceOddities = []Oddity{
 		ID: "resources.clock", Summary: "The first resource differs at each reading, without a notification.",
 		Why: "Updates are for those who subscribe; what is read is as it is at the time.", Source: at("server/resources#subscriptions"), Changes: "resources",
 		Untried: []string{"resources.updated.sent", "resources.updated.ends-with-unsubscribe"},
-		Apply: offering(func(c *server.Catalogue) {
-			c.Resources = slices.Concat([]*server.Resource{{
-				Definition: object{"uri": "memo://clock", "name": "clock"},
-				Read: func(_ context.Context, r *server.Request) ([]any, *wire.Error) {
-					return list{object{"uri": "memo://clock", "text": fmt.Sprint("reading ", count(r.Session, "clock"))}}, nil
-				},
-			}}, c.Resources)
-		}),
+		Apply:   clock,
+	},
+	{
+		ID: "resources.ticking", Summary: "The first resource differs at each reading, and updates of it come every 300 ms while the client is subscribed to it.",
+		Why: "Clients receive notifications when resources change, whatever changes them.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		Untried: []string{"resources.updated.ends-with-unsubscribe"},
+		Apply:   ticking,
 	},
 	{
 		ID: "resources.subscribe-one", Summary: "Only one of the resources can be subscribed to; for the others it is refused.",
@@ -698,3 +697,22 @@ func manyProperties() object {
 	}
 	return properties
 }
+
+const clockURI = "memo://clock"
+
+// clock offers a resource that differs at each reading, before all others.
+var clock = offering(func(c *server.Catalogue) {
+	c.Resources = slices.Concat([]*server.Resource{{
+		Definition: object{"uri": clockURI, "name": "clock"},
+		Read: func(_ context.Context, r *server.Request) ([]any, *wire.Error) {
+			return list{object{"uri": clockURI, "text": fmt.Sprint("reading ", count(r.Session, "clock"))}}, nil
+		},
+	}}, c.Resources)
+})
+
+// ticking offers a clock of which subscribers are told time and again.
+var ticking = all(clock, periodically(300*time.Millisecond, 400, func(s *server.Session) {
+	if slices.Contains(s.Subscriptions(), clockURI) {
+		s.Notify("notifications/resources/updated", object{"uri": clockURI})
+	}
+}))

@@ -142,6 +142,20 @@ var lifecycleFaults = []Fault{
 		Apply:      choosing(func(string) string { return "1.0.0" }),
 	},
 	{
+		ID: "lifecycle.version-forgotten", Requirement: "lifecycle.version.echo-supported", Form: BySession, Transports: overHTTP,
+		Summary:    "From the second session on, this revision is answered with an older one.",
+		Collateral: []string{"lifecycle.version.offer-other", "lifecycle.version.offer-latest", "lifecycle.operation.version"},
+		Apply: func(o *server.Options) {
+			var begun atomic.Int64
+			choosing(func(asked string) string {
+				if asked == server.Version && begun.Add(1) > 1 {
+					return "2025-03-26"
+				}
+				return asked
+			})(o)
+		},
+	},
+	{
 		ID: "lifecycle.invented-version", Requirement: "lifecycle.version.offer-other",
 		Summary: "A version that the server does not support is answered with one that was never published.",
 		Apply: choosing(func(asked string) string {

@@ -315,6 +315,21 @@ func twice(s *server.Session, uri string) *atomic.Bool {
 	return s.Value("twice "+uri, func() any { return new(atomic.Bool) }).(*atomic.Bool)
 }
 
+// lastSubscription holds the URI to which a client has subscribed last.
+func lastSubscription(s *server.Session) *atomic.Value {
+	return s.Value("last subscription", func() any { return new(atomic.Value) }).(*atomic.Value)
+}
+
+// droppingUpdates sends no updates of resources that fit.
+func droppingUpdates(fits func(s *server.Session, uri string) bool) apply {
+	return sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+		if fits(out.Session, member(out.Params(), "uri")) {
+			return nil
+		}
+		return []*server.Outgoing{out}
+	}))
+}
+
 // idOf returns the session id of an HTTP request.
 func idOf(r *http.Request) string { return r.Header.Get(sessionHeader) }
 
@@ -442,12 +457,29 @@ var pairFaults = []Fault{
 				twice(r.Session, member(r.Params, "uri")).Store(r.Method == "resources/subscribe" && held > 1)
 				return next(ctx, r)
 			}),
-			sending(server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
-				if twice(out.Session, member(out.Params(), "uri")).Load() {
-					return nil
-				}
-				return []*server.Outgoing{out}
-			})),
+			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
+		),
+	},
+	{
+		ID: "resources.subscribed-anew-ends", Requirement: "resources.updated.sent", Form: InSequence,
+		Summary: "A client that has unsubscribed from a resource and subscribes again is not told any more that it has changed.",
+		Apply: all(
+			wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				twice(r.Session, member(r.Params, "uri")).Store(true)
+				return next(ctx, r)
+			}),
+			droppingUpdates(func(s *server.Session, uri string) bool { return twice(s, uri).Load() }),
+		),
+	},
+	{
+		ID: "resources.only-last-beside-clock", Requirement: "resources.updated.sent", Form: InSequence,
+		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
+		Apply: all(ticking,
+			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				lastSubscription(r.Session).Store(member(r.Params, "uri"))
+				return next(ctx, r)
+			}),
+			droppingUpdates(func(s *server.Session, uri string) bool { return uri != clockURI && uri != lastSubscription(s).Load() }),
 		),
 	},
 	{

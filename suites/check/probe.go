@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ var observed = map[string]func(o *observation) int{
 	"tools-change":     func(o *observation) int { return o.methods["notifications/tools/list_changed"] },
 	"resources-change": func(o *observation) int { return o.methods["notifications/resources/list_changed"] },
 	"prompts-change":   func(o *observation) int { return o.methods["notifications/prompts/list_changed"] },
-	"resource-update":  func(o *observation) int { return o.methods[updated] },
+	"resource-update":  func(o *observation) int { return len(o.updates) },
 	"slow": func(o *observation) int {
 		if o.took < quickest {
 			return 0
@@ -58,6 +59,7 @@ type observation struct {
 	progress int            // notifications with the token of the call
 	levels   map[any]bool   // of log messages
 	links    int            // to resources, in the result
+	updates  map[any]bool   // URIs of resources that were said to have changed
 }
 
 // probeTools calls, once and one after the other, the tools that may be called, if
@@ -132,11 +134,8 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 		if err != nil {
 			return // the tools that were called before keep their roles
 		}
-		if o.methods[updated] > best["resource-update"] {
-			// A resource that changes by itself may have done so just then.
-			if again, err := observe(ctx, s, call); err != nil || again.methods[updated] == 0 {
-				delete(o.methods, updated)
-			}
+		if len(o.updates) > best["resource-update"] {
+			o.keepCaused(ctx, s, call)
 		}
 		for _, role := range missing {
 			if n := observed[role](o); n > best[role] {
@@ -234,7 +233,7 @@ func observe(ctx context.Context, s *client.Session, call Call) (*observation, e
 	if err != nil {
 		return nil, err
 	}
-	o := &observation{methods: make(map[string]int), levels: make(map[any]bool)}
+	o := newObservation()
 	limit, cancel := context.WithTimeout(ctx, slowest)
 	defer cancel()
 	end, err := s.Log().Await(limit, p.Request.Seq+1, p.Answers)
@@ -246,11 +245,7 @@ func observe(ctx context.Context, s *client.Session, call Call) (*observation, e
 		return nil, err
 	}
 	o.took = end.At - p.Request.At
-	for _, e := range s.Log().Events()[p.Request.Seq:] {
-		if e.Kind == wire.KindMessage && e.From == wire.Server {
-			o.note(e.Msg)
-		}
-	}
+	o.noteSince(s, p.Request.Seq)
 	blocks, _ := wire.At(end.Msg.Result, "content").([]any)
 	for _, block := range blocks {
 		if wire.At(block, "type") == "resource_link" {
@@ -258,6 +253,37 @@ func observe(ctx context.Context, s *client.Session, call Call) (*observation, e
 		}
 	}
 	return o, nil
+}
+
+func newObservation() *observation {
+	return &observation{methods: make(map[string]int), levels: make(map[any]bool), updates: make(map[any]bool)}
+}
+
+// keepCaused leaves of the updates those that come with each call. A resource that changes
+// by itself may have done so just then: it does not do so with the next call as well, or
+// does it without one, in the time that a call takes.
+func (o *observation) keepCaused(ctx context.Context, s *client.Session, call Call) {
+	again, err := observe(ctx, s, call)
+	if err != nil {
+		clear(o.updates)
+		return
+	}
+	alone, mark := newObservation(), s.Log().Len()
+	if !pause(ctx, again.took) || s.Fence(ctx) != nil {
+		clear(o.updates)
+		return
+	}
+	alone.noteSince(s, mark)
+	maps.DeleteFunc(o.updates, func(uri any, _ bool) bool { return !again.updates[uri] || alone.updates[uri] })
+}
+
+// noteSince notes what the server has sent since a mark of the log.
+func (o *observation) noteSince(s *client.Session, mark int) {
+	for _, e := range s.Log().Events()[mark:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Server {
+			o.note(e.Msg)
+		}
+	}
 }
 
 func (o *observation) note(m *wire.Message) {
@@ -269,6 +295,10 @@ func (o *observation) note(m *wire.Message) {
 	case "notifications/progress":
 		if wire.At(m.Params, "progressToken") == probeToken {
 			o.progress++
+		}
+	case updated:
+		if uri, ok := wire.At(m.Params, "uri").(string); ok {
+			o.updates[uri] = true
 		}
 	case "notifications/message":
 		if level, ok := wire.At(m.Params, "level").(string); ok {

@@ -38,6 +38,26 @@ var lifecycleChecks = []*check.Check{
 			t.Expect(t.Target.Init).To(HaveMember("protocolVersion", client.Version))
 		},
 	},
+	{
+		Name:         "lifecycle/version-echoed-later",
+		Requirements: []string{"lifecycle.version.echo-supported"},
+		Needs:        check.Needs{Session: check.None, Late: true},
+		Body: func(t *check.T) {
+			// What the server supports in one session it supports in the others. They have begun by now.
+			if t.Target.Init.Result()["protocolVersion"] != client.Version {
+				t.Inconclusive("the server does not support revision %s in the first session, either", client.Version)
+			}
+			t.Show(t.Target.Init.Events()...)
+			for _, l := range t.Logs() {
+				for _, x := range l.Requests(wire.Client, "initialize") {
+					if x.Result() != nil && at(x.Request.Msg.Params, "protocolVersion") == client.Version {
+						t.Show(x.Events()...)
+						t.Expect(x).To(HaveMember("protocolVersion", client.Version), "in another session")
+					}
+				}
+			}
+		},
+	},
 	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
 	unsupportedVersion("lifecycle/version-of-the-future", futureVersion),
 	// Names of another form, of which each costs a process over stdio.

@@ -325,9 +325,26 @@ func resourceUpdates(t *check.T) {
 	if len(subscribed) == 0 {
 		t.Inconclusive("no subscription was accepted")
 	}
-	mark := t.Mark()
-	change()
-	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
+	var mark int
+	var e *wire.Event
+	var err error
+	for {
+		mark = t.Mark()
+		change()
+		e, err = t.Session.AwaitNotification(t.Context, mark, "notifications/resources/updated")
+		if err != nil {
+			break
+		}
+		// A clock, which ticks all the time, would hide whether the update comes that is awaited.
+		uri, _ := at(e.Msg.Params, "uri").(string)
+		i := slices.Index(subscribed, uri)
+		if i < 0 || len(subscribed) == 1 || !changesItself(t, uri) {
+			break
+		}
+		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
+		subscribed = slices.Delete(subscribed, i, i+1)
+		before = read()
+	}
 	t.Show(e)
 	if timedOut(err) {
 		after := read()
@@ -370,7 +387,27 @@ func resourceUpdates(t *check.T) {
 	t.Fence()
 	if !slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return updateOf(e, changed) }) {
 		updatedBesides(t, changed, change)
+		subscribedAnew(t, call, changed)
 	}
+}
+
+// subscribedAnew subscribes to a resource once more after the subscription to it has ended.
+func subscribedAnew(t *check.T, call check.Call, uri string) {
+	t.Clear()
+	params := map[string]any{"uri": uri}
+	if uri == "" || t.Call("resources/subscribe", params).Result() == nil {
+		return
+	}
+	t.About("resources.updated.sent")
+	updatedAgain(t, call, uri, " after it had unsubscribed and subscribed again,")
+	t.About("resources.unsubscribe.accepted")
+	t.Call("resources/unsubscribe", params)
+}
+
+// changesItself reports whether a resource differs when it is read twice.
+func changesItself(t *check.T, uri string) bool {
+	contents := func() any { return t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"] }
+	return !reflect.DeepEqual(contents(), contents())
 }
 
 // updateOf reports whether a message says that a resource has changed.
