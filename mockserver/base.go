@@ -537,6 +537,11 @@ var baseFaults = []Fault{
 		Apply:   refError(func(_ *server.Outgoing, problem object) { problem["code"] = "invalid_params" }),
 	},
 	{
+		ID: "base.error-code-string-subscribing", Requirement: "base.error.code-integer",
+		Summary: "The code of the error for a subscription to a resource that does not exist is a string.",
+		Apply:   problems("resources/subscribe", func(_ *server.Outgoing, problem object) { problem["code"] = "RESOURCE_NOT_FOUND" }),
+	},
+	{
 		ID: "base.error-code-fraction", Requirement: "base.error.code-integer",
 		Summary: "The code of the error for a reference of unknown type has a fraction.",
 		Apply:   refError(func(_ *server.Outgoing, problem object) { problem["code"] = -32602.5 }),

@@ -309,7 +309,7 @@ var resourceFaults = []Fault{
 	{
 		ID: "resources.scheme-kills", Requirement: "resources.error.not-found-code",
 		Summary:    "A URI of an unknown scheme ends the process.",
-		Collateral: []string{"resources.read.answered"},
+		Collateral: []string{"resources.read.answered", "resources.subscribe.accepted"},
 		Apply:      dyingOf(`"uri":"mcpconform-none:`),
 	},
 	{

@@ -267,6 +267,13 @@ var resourceChecks = []*check.Check{
 				t.Expect(x).To(HaveResult(), "for the resource %s, as for each before it", wire.Quote(uri, 60))
 				t.About("resources.unsubscribe.accepted")
 				t.Expect(t.Call("resources/unsubscribe", params)).To(HaveResult(), "after a subscription")
+				// One that does not exist may be granted or refused. The rules judge the form of a refusal.
+				t.Clear()
+				t.About("resources.subscribe.accepted")
+				params = map[string]any{"uri": noResource}
+				if t.Call("resources/subscribe", params).Result() != nil {
+					t.Call("resources/unsubscribe", params)
+				}
 				return
 			}
 		},
