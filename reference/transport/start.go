@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,9 +83,18 @@ func ShellQuote(text string) string {
 func (s Start) Run(ctx context.Context) (*Started, error) {
 	server, err := s.run(ctx)
 	if err != nil {
-		return nil, &StartError{Target: s.launcher().String(), Err: err, Process: true}
+		return nil, &StartError{Target: s.target(), Err: err, Process: true}
 	}
 	return server, nil
+}
+
+// target names the program for errors. A command line may hold secrets, and the name of
+// the shell that runs it says nothing.
+func (s Start) target() string {
+	if s.Launcher == nil && len(s.Command.Args) == 3 && slices.Equal(s.Command.Args, Shell(s.Command.Args[2])) {
+		return "the server"
+	}
+	return s.launcher().String()
 }
 
 func (s Start) launcher() Launcher {

@@ -129,7 +129,8 @@ func TestStartFailures(t *testing.T) {
 		want  []string
 	}{
 		{"exits", failing, []string{"exited with status 3", "no configuration: token REDACTED"}},
-		{"not found", Start{Command: Command{Args: []string{"/no/such/program"}}, Endpoint: Endpoint{URL: url}}, []string{"no such file"}},
+		{"shell", Start{Command: Command{Args: Shell("exit 3")}, Endpoint: Endpoint{URL: url}}, []string{"cannot start the server: it exited with status 3"}},
+		{"not found", Start{Command: Command{Args: []string{"/no/such/program"}}, Endpoint: Endpoint{URL: url}}, []string{"cannot start /no/such/program", "no such file"}},
 		{"no command", Start{Endpoint: Endpoint{URL: url}}, []string{"no command was given"}},
 		{"bad URL", helper("serve", "localhost"), []string{"must begin with http://"}},
 	}
