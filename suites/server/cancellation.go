@@ -161,7 +161,7 @@ var cancellationChecks = []*check.Check{
 			defer stop()
 			answer := func(e *wire.Event) bool { return gone.Answers(e) || text.Answers(e) }
 			if _, err := t.Session.Log().Await(limit, gone.Request.Seq, answer); err == nil {
-				t.Inconclusive("the cancelled request was answered; the rule on cancelled requests says whether that was too late")
+				t.Inconclusive("the cancelled request was answered so soon that its answer may have crossed the cancellation")
 			}
 			t.Fence()
 		},
