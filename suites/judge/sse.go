@@ -42,7 +42,8 @@ func judgeSSE(c *Conversation, rec *Recorder) {
 		return
 	}
 	if !stream.OK() || stream.MediaType() != typeEvents {
-		if stream.Status() != http.StatusUnauthorized && !rec.trace.listens(stream) {
+		// Where nothing is, the stream is elsewhere.
+		if stream.Status() != http.StatusUnauthorized && stream.Status() != http.StatusNotFound && !rec.trace.listens(stream) {
 			rec.Fail("sse.server.sse-endpoint", wire.Server,
 				fmt.Sprintf("the GET was answered with HTTP status %d and the Content-Type %s, not with 200 and an event stream",
 					stream.Status(), wire.Quote(stream.MediaType(), 60)), stream.Events()...)
