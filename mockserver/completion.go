@@ -30,6 +30,13 @@ var completionFaults = []Fault{
 		Apply:   undeclared("completions"),
 	},
 	{
+		ID: "completion.undeclared-for-templates", Requirement: "completion.capability.declared", Form: ByValue,
+		Summary: "Completions are served, but not declared, and suggest something for templates alone.",
+		Apply: all(undeclared("completions"), answering("completion/complete", nothingSuggested(), func(r *server.Request) bool {
+			return wire.At(r.Params, "ref", "name") != nil
+		})),
+	},
+	{
 		ID: "completion.undeclared-code", Requirement: "completion.error.unsupported-code",
 		Summary: "A server without completions refuses completion/complete with -32600.",
 		Apply:   all(without("completions"), refusing("completion/complete", server.InvalidRequest, always)),
