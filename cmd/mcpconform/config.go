@@ -191,6 +191,10 @@ func (f *serverFlags) take(cmd *cobra.Command, s target.Server) {
 		f.limits.timeout = limit
 		s.Notes = append(s.Notes, fmt.Sprintf("%s: the client waits %v for the server %q; one answer may therefore take %v, unless --timeout says otherwise", f.config.from, s.Timeout, s.Name, limit))
 	}
+	if limit := min(s.StartTimeout, longestFromFile); limit > f.limits.startTime() && f.limits.start == 0 {
+		f.limits.start = limit
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: the client waits %v for the start of the server %q; it may therefore take %v, unless --start-timeout says otherwise", f.config.from, s.StartTimeout, s.Name, limit))
+	}
 	if f.reports.quiet {
 		return
 	}

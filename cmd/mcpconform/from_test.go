@@ -58,13 +58,17 @@ func TestNotesOnClientFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := `"one": {"command": "` + program + `", "env": {"` + asReference + `": "1", "` + asCommand + `": ""}, "frobnicate\u001b[31m": 1, "timeout": 600}`
+	entry := `"one": {"command": "` + program + `", "env": {"` + asReference + `": "1", "` + asCommand + `": ""}, "frobnicate\u001b[31m": 1, "timeout": 600, "startup_timeout_sec": 200}`
 	file := clientConfig(t, `{"mcpServers": {`+entry+`}}`)
 	o := conduct(t, nil, "--from", file, fewAnywhere)
 	o.wantCode(t, exitConformant, "is not known here and is left out; if the server needs it, give it with a flag")
 	o.wantCode(t, exitConformant, `the client waits 10m0s for the server "one"; one answer may therefore take 1m0s, unless --timeout says otherwise`)
+	o.wantWithout(t, "unless --start-timeout says otherwise") // three times the limit of an answer is longer
 	o.wantWithout(t, "\x1b")
 	o = conduct(t, nil, "--from", file, "--timeout", "5s", fewAnywhere)
+	o.wantWithout(t, "unless --timeout")
+	o.wantCode(t, exitConformant, `the client waits 3m20s for the start of the server "one"; it may therefore take 1m0s, unless --start-timeout says otherwise`)
+	o = conduct(t, nil, "--from", file, "--timeout", "5s", "--start-timeout", "6s", fewAnywhere)
 	o.wantWithout(t, "the client waits")
 	conduct(t, nil, "--input", "a=b").wantCode(t, exitUsage, "--input needs --from")
 }

@@ -115,7 +115,7 @@ func (e *entry) server() (s Server, err error) {
 	if err := e.headers(&s); err != nil {
 		return s, err
 	}
-	s.Timeout, err = e.timeout()
+	s.Timeout, s.StartTimeout, err = e.timeouts()
 	return s, err
 }
 
@@ -257,11 +257,10 @@ func addHeader(to *map[string]string, name, value string) {
 	}
 	(*to)[name] = value
 }
-
-// timeout returns the longest time that the client waits for anything.
-func (e *entry) timeout() (time.Duration, error) {
-	var longest time.Duration
-	add := func(name string, v any, unit time.Duration) error {
+// timeouts returns the longest time that the client allows for an answer, and that for the start of the
+// server; zero if the entry does not say.
+func (e *entry) timeouts() (answer, start time.Duration, err error) {
+	longer := func(longest *time.Duration, name string, v any, unit time.Duration) error {
 		if v == nil {
 			return nil
 		}
@@ -274,31 +273,36 @@ func (e *entry) timeout() (time.Duration, error) {
 				unit = time.Millisecond
 			}
 		}
-		longest = max(longest, time.Duration(n*float64(unit)))
+		*longest = max(*longest, time.Duration(n*float64(unit)))
 		return nil
 	}
 	for _, m := range []struct {
 		name string
+		of   *time.Duration
 		unit time.Duration
 	}{
-		{"timeout", 0},
-		{"startup_timeout_sec", time.Second}, {"tool_timeout_sec", time.Second}, {"startup_timeout_ms", time.Millisecond},
-		{"connectionTimeout", time.Millisecond}, {"initTimeout", time.Millisecond},
+		{"timeout", &answer, 0}, {"tool_timeout_sec", &answer, time.Second},
+		{"startup_timeout_sec", &start, time.Second}, {"startup_timeout_ms", &start, time.Millisecond},
+		{"connectionTimeout", &start, time.Millisecond}, {"initTimeout", &start, time.Millisecond},
 	} {
 		v, _ := e.take(m.name)
 		if split, ok := v.(object); ok && m.name == "timeout" {
 			for _, part := range slices.Sorted(maps.Keys(split)) {
-				if err := add("timeout."+part, split[part], time.Millisecond); err != nil {
-					return 0, err
+				of := &answer
+				if part == "startup" {
+					of = &start
+				}
+				if err := longer(of, "timeout."+part, split[part], time.Millisecond); err != nil {
+					return 0, 0, err
 				}
 			}
 			continue
 		}
-		if err := add(m.name, v, m.unit); err != nil {
-			return 0, err
+		if err := longer(m.of, m.name, v, m.unit); err != nil {
+			return 0, 0, err
 		}
 	}
-	return longest, nil
+	return answer, start, nil
 }
 
 func number(v any) (float64, bool) {

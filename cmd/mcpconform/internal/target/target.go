@@ -23,8 +23,9 @@ type Server struct {
 	Headers map[string]string
 	// Transport is "http" or "sse" if the file says which is at the URL, else "".
 	Transport string
-	// Timeout is how long the client waits for the server; zero if the file does not say.
-	Timeout time.Duration
+	// Timeout is how long the client waits for an answer, and StartTimeout how long for the start of
+	// the server; zero if the file does not say.
+	Timeout, StartTimeout time.Duration
 	// Disabled says by which member the client is told not to start the server; "" if it
 	// is not. Nothing else is known then.
 	Disabled string

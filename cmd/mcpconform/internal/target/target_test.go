@@ -75,9 +75,9 @@ func TestClients(t *testing.T) {
 		{"opencode.jsonc", "off", Server{}, nil, `the file disables the server "off" (enabled: false); enable it there`},
 		{"opencode.jsonc", "missing", Server{}, nil, "mcp.missing: headers: K: {file:no-such-file}: open "},
 		{"opencode.jsonc", "endless", Server{}, nil, "is a folder, not a file"},
-		{"opencode-2.json", "local", Server{Name: "local", Command: []string{"server"}, Dir: here, Timeout: 30 * time.Second}, nil, ""},
+		{"opencode-2.json", "local", Server{Name: "local", Command: []string{"server"}, Dir: here, Timeout: 30 * time.Second, StartTimeout: 15 * time.Second}, nil, ""},
 		{"opencode-2.json", "off", Server{}, nil, "(disabled: true)"},
-		{"codex.toml", "docs", Server{Name: "docs", Command: []string{"docs-server", "--stdio"}, Env: map[string]string{"MODE": "read", "TOKEN": "t0ken"}, Timeout: 45500 * time.Millisecond}, nil, ""},
+		{"codex.toml", "docs", Server{Name: "docs", Command: []string{"docs-server", "--stdio"}, Env: map[string]string{"MODE": "read", "TOKEN": "t0ken"}, Timeout: 45500 * time.Millisecond, StartTimeout: 20 * time.Second}, nil, ""},
 		{
 			"codex.toml", "remote", Server{Name: "remote", URL: "https://x.example/mcp", Headers: map[string]string{"Authorization": "Bearer t0ken", "X-Client": "c", "X-Dir": "/srv"}},
 			noted("mcp_servers.remote.scopes is not used, because mcpconform does not sign in"), "",
@@ -99,7 +99,7 @@ func TestClients(t *testing.T) {
 		{"continue.yaml", "files", Server{Name: "files", Command: []string{"npx", "-y", "files"}, Env: map[string]string{"KEY": "t0ken"}, Secrets: []string{"t0ken"}}, nil, ""},
 		{
 			"continue.yaml", "web", Server{
-				Name: "web", URL: "https://x.example/mcp", Transport: "http", Timeout: 12 * time.Second,
+				Name: "web", URL: "https://x.example/mcp", Transport: "http", StartTimeout: 12 * time.Second,
 				Headers: map[string]string{"Authorization": "Bearer t0ken", "X-Client": "c"}, Secrets: []string{"t0ken"},
 			}, nil, "",
 		},
