@@ -263,6 +263,12 @@ func TestLine(t *testing.T) {
 	if got, want := line(strings.Repeat("é", 100), 40), strings.Repeat("é", 15)+" …[160 bytes]… "+strings.Repeat("é", 5); got != want {
 		t.Errorf("shortened to %q, want %q", got, want)
 	}
+	if got, want := line("a"+strings.Repeat(" word", 20), 40), "a"+strings.Repeat(" word", 5)+" …[66 bytes]… word word"; got != want {
+		t.Errorf("shortened to %q, want %q", got, want)
+	}
+	if s := strings.Repeat("word ", 10); line(s, 40) != s {
+		t.Errorf("%q is shortened to %q, which is longer", s, line(s, 40))
+	}
 	if got := line(strings.Repeat("\x80", 100), 40); !utf8.ValidString(got) {
 		t.Errorf("not UTF-8: %q", got)
 	}

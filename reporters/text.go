@@ -32,20 +32,37 @@ const (
 // bidirectional overrides, separators, noncharacters) are written as escapes.
 // Where s is longer than limit bytes, the middle is left out.
 func line(s string, limit int) string {
-	if len(s) <= limit {
+	head, tail := middle(s, limit)
+	if head == tail {
 		return clean(s)
 	}
-	head := boundary(s, limit*3/4)
-	tail := boundary(s, len(s)-limit/4)
-	return fmt.Sprintf("%s …[%d bytes]… %s", clean(s[:head]), tail-head, clean(s[tail:]))
+	return fmt.Sprintf(cutMark, clean(s[:head]), tail-head, clean(s[tail:]))
+}
+
+const cutMark = "%s …[%d bytes]… %s"
+
+// middle returns where the part of s begins and ends that is left out, since s is longer than limit
+// bytes, between words if there are any near. Both are the same if nothing is: what is left out is
+// longer than the mark in its place.
+func middle(s string, limit int) (head, tail int) {
+	if len(s) <= limit+min(limit/4, 2*len(cutMark)) {
+		return 0, 0
+	}
+	const near = 16
+	head, tail = boundary(s, limit*3/4), boundary(s, len(s)-limit/4)
+	if i := strings.LastIndexByte(s[:head], ' '); i > head-near && i > 0 {
+		head = i
+	}
+	if i := strings.IndexByte(s[tail:], ' '); i >= 0 && i < near && tail+i+1 < len(s) {
+		tail += i + 1
+	}
+	return head, tail
 }
 
 // text is line for what may have several lines: line feeds are kept.
 func text(s string, limit int) string {
-	if len(s) > limit {
-		head := boundary(s, limit*3/4)
-		tail := boundary(s, len(s)-limit/4)
-		s = fmt.Sprintf("%s …[%d bytes]… %s", s[:head], tail-head, s[tail:])
+	if head, tail := middle(s, limit); head < tail {
+		s = fmt.Sprintf(cutMark, s[:head], tail-head, s[tail:])
 	}
 	lines := strings.Split(s, "\n")
 	for i, one := range lines {
