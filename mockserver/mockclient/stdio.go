@@ -144,6 +144,10 @@ func leaving(action func(p transport.Process)) apply {
 
 // leavingBehind ends without waiting for the server's process.
 func leavingBehind(c *client.Standalone) {
+	if command, ok := c.Launcher.(transport.Command); ok {
+		command.Abandoned = true
+		c.Launcher = command
+	}
 	l := &launcher{Launcher: c.Launcher}
 	c.Launcher = l
 	closing(func(context.Context, transport.Conn) error {

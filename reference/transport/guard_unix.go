@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -54,15 +55,17 @@ done
 
 // launches tells the guard of a process that is about to be started.
 func (g *guard) launches(p *osProcess) {
-	g.once.Do(g.start)
-	g.tell("%s ?\n", p.mark)
+	if !p.abandoned {
+		g.once.Do(g.start)
+	}
+	g.tell(p, "?")
 }
 
 // launched tells the guard of the group of a process.
-func (g *guard) launched(p *osProcess) { g.tell("%s %d\n", p.mark, p.cmd.Process.Pid) }
+func (g *guard) launched(p *osProcess) { g.tell(p, strconv.Itoa(p.cmd.Process.Pid)) }
 
 // ended tells the guard of a process that was waited for, or could not be started.
-func (g *guard) ended(p *osProcess) { g.tell("%s -\n", p.mark) }
+func (g *guard) ended(p *osProcess) { g.tell(p, "-") }
 
 func (g *guard) start() {
 	shell, err := exec.LookPath("sh")
@@ -90,14 +93,15 @@ func (g *guard) start() {
 // tellWait is how long a guard that does not read is waited for.
 const tellWait = time.Second
 
-func (g *guard) tell(format string, args ...any) {
+// tell tells the guard what is the group of a process.
+func (g *guard) tell(p *osProcess, group string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.input == nil {
+	if g.input == nil || p.abandoned {
 		return
 	}
 	_ = g.input.SetWriteDeadline(time.Now().Add(tellWait))
-	if _, err := fmt.Fprintf(g.input, format, args...); err != nil {
+	if _, err := fmt.Fprintf(g.input, "%s %s\n", p.mark, group); err != nil {
 		// Somebody has killed it, and half a line would mislead it.
 		_ = g.input.Close()
 		g.input = nil

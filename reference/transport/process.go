@@ -47,6 +47,8 @@ type Command struct {
 	Dir  string   // working directory; empty for the current one
 	// Env is the whole environment, NAME=value; nil inherits ours.
 	Env []string
+	// Abandoned says that the process may outlive the program, if that is killed or leaves it behind.
+	Abandoned bool
 	// Isolation of the process. Whether the machine has it, Isolation.Check tells before.
 	Isolation Isolation
 }
@@ -68,7 +70,7 @@ func (c Command) Launch() (Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no command was given")
 	}
-	p := &osProcess{mark: rand.Text(), done: make(chan struct{}), reaped: make(chan struct{})}
+	p := &osProcess{mark: rand.Text(), abandoned: c.Abandoned, done: make(chan struct{}), reaped: make(chan struct{})}
 	args, err := c.isolated()
 	if err != nil {
 		return nil, c.startError(err)
@@ -298,6 +300,7 @@ func KillAll() {
 type osProcess struct {
 	cmd                   *exec.Cmd
 	mark                  string
+	abandoned             bool  // the guard leaves it alone
 	older                 []int // processes that were there before it
 	stdin, stdout, stderr *os.File
 	done                  chan struct{}

@@ -17,7 +17,7 @@ import (
 
 // maxCulprits bounds how many messages are named when it cannot be told which one a
 // target fell over.
-const maxCulprits = 5
+const maxCulprits = 10
 
 // Blame returns findings on what a target fell over that all connections share and that
 // cannot be brought back: then nothing can be tried again, and the trace has to tell.
@@ -54,7 +54,7 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 	shown := suspects[max(0, len(suspects)-maxCulprits):]
 	message := "after this message"
 	if len(suspects) > 1 {
-		message = fmt.Sprintf("after one of %d messages that it had not answered yet, of which the last are shown,", len(suspects))
+		message = fmt.Sprintf("after one of %d messages that it had not answered yet, of which the last %d are shown,", len(suspects), len(shown))
 	}
 	rec.Warn(downRequirement, wire.Server, message+" the server answered nothing any more: "+cause.Error()+
 		"; with --start mcpconform can start it again and find out which one it is", shown...)

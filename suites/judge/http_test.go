@@ -951,7 +951,7 @@ func TestSSERules(t *testing.T) {
 		party  wire.Party
 		change func(*options)
 	}{
-		{"sse.server.sse-endpoint", wire.Server, func(o *options) { o.status = 404 }},
+		{"sse.server.sse-endpoint", wire.Server, func(o *options) { o.status = 500 }},
 		{"sse.server.sse-endpoint", wire.Server, func(o *options) { o.kind = "text/plain" }},
 		{"sse.server.endpoint-event", wire.Server, func(o *options) { o.noEndpoint = true }},
 		{"sse.server.endpoint-event-first", wire.Server, func(o *options) { o.early = serverAsk }},

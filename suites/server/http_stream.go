@@ -286,6 +286,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/resume",
 		Requirements: []string{"http.server.replay-same-stream", "http.server.event-id-cursor"},
+		Shows:        []string{"http.server.get-stream-or-405"},
 		Needs:        resuming,
 		Body: func(t *check.T) {
 			// Two requests run at once; the stream of one is dropped and resumed. The rule compares what comes then with
@@ -302,6 +303,7 @@ var httpStreamChecks = []*check.Check{
 	{
 		Name:         "http/resume-unknown",
 		Requirements: []string{"http.server.replay-same-stream"},
+		Shows:        []string{"http.server.get-stream-or-405"},
 		Needs:        overHTTPCalling("progress", "log"),
 		Body: func(t *check.T) {
 			// An event id that the server never sent names no stream, so all earlier messages belong to other streams.

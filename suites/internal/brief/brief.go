@@ -3,6 +3,7 @@ package brief
 
 import (
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -20,12 +21,19 @@ func OneOf() int {
 }
 
 // Sample is [OneOf] for cases of which a cheaper test tries each: also without -short it chooses
-// a part, unless MCPCONFORM_WHOLE is set, as .ci/run does.
+// a part, one of eight or of as many as MCPCONFORM_WHOLE says, which is 1 for all.
 func Sample() int {
-	if n := OneOf(); n > 0 || os.Getenv("MCPCONFORM_WHOLE") != "" {
+	if n := OneOf(); n > 0 {
 		return n
 	}
-	return 8
+	switch n, err := strconv.Atoi(os.Getenv("MCPCONFORM_WHOLE")); {
+	case err != nil || n < 1:
+		return 8
+	case n == 1:
+		return 0
+	default:
+		return n
+	}
 }
 
 // WholeRuns leaves out a test that makes many whole runs when the race detector is on, which
