@@ -257,6 +257,7 @@ func addHeader(to *map[string]string, name, value string) {
 	}
 	(*to)[name] = value
 }
+
 // timeouts returns the longest time that the client allows for an answer, and that for the start of the
 // server; zero if the entry does not say.
 func (e *entry) timeouts() (answer, start time.Duration, err error) {
