@@ -24,10 +24,9 @@ type user = func(n int, params any) (any, *wire.Error)
 func deciding(method string, decide user) func(*reference.Standalone) {
 	return func(c *reference.Standalone) {
 		c.Change = func(o *reference.Options) {
-			serve, n := o.Answers[method], 0
+			serve, n := o.Answers[method], new(atomic.Int32) // requests come at the same time
 			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
-				n++
-				if result, rpcErr := decide(n, params); result != nil || rpcErr != nil {
+				if result, rpcErr := decide(int(n.Add(1)), params); result != nil || rpcErr != nil {
 					return result, rpcErr
 				}
 				return serve(ctx, params)
