@@ -33,8 +33,8 @@ func (t *T) interference(ctx context.Context, mark int) (i interference) {
 		return i
 	}
 	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return full(s) || lost(ctx, s, t.noAnswer) })
-	for _, s := range t.sessions() {
-		if i.lost {
+	if i.lost {
+		for _, s := range t.sessions() {
 			i.posts = max(i.posts, posts(s))
 		}
 	}
@@ -279,11 +279,15 @@ func (t *T) refusedLikeAll() bool {
 // serves others, in the session or at all: the specification does not oblige it to
 // serve several at a time (docs/positions.md, requests-beside-others).
 type concurrency struct {
-	trying  chan struct{} // holds an entry during an experiment, which another would disturb
-	limited []refusal     // that come only beside other requests
-	genuine []refusal     // that come in any case
-	rated   []refusal     // that come only when there were too many requests of late
-	unrated []refusal     // that come in any case, as far as that was tried
+	trying chan struct{} // holds an entry during an experiment, which another would disturb
+	beside experiment    // refusals that come only beside other requests
+	rate   experiment    // refusals that come only when there were too many requests of late
+}
+
+// experiment is what was found out of refusals by sending requests again.
+type experiment struct {
+	limited []refusal // that come only because of other requests
+	genuine []refusal // that come in any case, as far as that was tried
 }
 
 // Bounds of the experiment that tells why a request was refused.
@@ -295,31 +299,35 @@ const (
 )
 
 // limitsConcurrency reports whether one of the requests, which a check sent
-// beside others of its own, was refused only because of those. The engine tries that
-// out, beginning with the last request: a check mostly ends on it.
+// beside others of its own, was refused only because of those.
 func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
 	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool { return !r.concurrent })
+	return e.limited(ctx, &e.concurrency.beside, refusals, e.tryBurst)
+}
+
+// limited reports whether one of the requests was refused only because of others, which try
+// finds out unless it is known. It begins with the last request: a check mostly ends on it.
+func (e *Engine) limited(ctx context.Context, known *experiment, refusals []refused, try func(context.Context, refused) bool) bool {
 	if len(refusals) == 0 {
 		return false
 	}
-	c := &e.concurrency
 	select {
-	case c.trying <- struct{}{}:
-		defer func() { <-c.trying }()
+	case e.concurrency.trying <- struct{}{}:
+		defer func() { <-e.concurrency.trying }()
 	case <-ctx.Done():
 		return false
 	}
-	if slices.ContainsFunc(refusals, func(r refused) bool { return slices.Contains(c.limited, r.how) }) {
+	if slices.ContainsFunc(refusals, func(r refused) bool { return slices.Contains(known.limited, r.how) }) {
 		return true
 	}
 	for _, r := range slices.Backward(refusals) {
 		switch {
-		case slices.Contains(c.genuine, r.how), len(c.genuine) == maxGenuine:
-		case e.tryBurst(ctx, r):
-			c.limited = append(c.limited, r.how)
+		case slices.Contains(known.genuine, r.how), len(known.genuine) == maxGenuine:
+		case try(ctx, r):
+			known.limited = append(known.limited, r.how)
 			return true
 		default:
-			c.genuine = append(c.genuine, r.how)
+			known.genuine = append(known.genuine, r.how)
 		}
 	}
 	return false
@@ -457,29 +465,7 @@ func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
 	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
 		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete"
 	})
-	if len(refusals) == 0 {
-		return false
-	}
-	c := &e.concurrency
-	select {
-	case c.trying <- struct{}{}:
-		defer func() { <-c.trying }()
-	case <-ctx.Done():
-		return false
-	}
-	for _, r := range slices.Backward(refusals) {
-		switch {
-		case slices.Contains(c.rated, r.how):
-			return true
-		case slices.Contains(c.unrated, r.how), len(c.unrated) == maxGenuine:
-		case e.tryRate(ctx, r):
-			c.rated = append(c.rated, r.how)
-			return true
-		default:
-			c.unrated = append(c.unrated, r.how)
-		}
-	}
-	return false
+	return e.limited(ctx, &e.concurrency.rate, refusals, e.tryRate)
 }
 
 // tryRate makes the experiment of limitsRate with a request.

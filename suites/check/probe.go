@@ -264,12 +264,8 @@ func newObservation() *observation {
 // does it without one, in the time that a call takes.
 func (o *observation) keepCaused(ctx context.Context, s *client.Session, call Call) {
 	again, err := observe(ctx, s, call)
-	if err != nil {
-		clear(o.updates)
-		return
-	}
 	alone, mark := newObservation(), s.Log().Len()
-	if !pause(ctx, again.took) || s.Fence(ctx) != nil {
+	if err != nil || !pause(ctx, again.took) || s.Fence(ctx) != nil {
 		clear(o.updates)
 		return
 	}

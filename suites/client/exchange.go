@@ -350,6 +350,24 @@ func wentOn(c *judge.Conversation, own, x *judge.Exchange) *wire.Event {
 	return nil
 }
 
+// judgeClash judges a ping of the server whose id a request of the client had at the time, if
+// one did; served says whether a ping with an id of that type got a result.
+func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
+	own := clashing(c, x)
+	if own == nil {
+		return
+	}
+	switch next := wentOn(c, own, x); {
+	case next != nil:
+		t.Violation("base.request.id-space-per-side", "the client went on as if a ping with the id of its own request were the answer to that, and never answered the ping",
+			own.Request, x.Request, next)
+	case served:
+		t.judgePing(x, "base.request.id-space-per-side")
+	default:
+		t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
+	}
+}
+
 func judgeEverything(t *T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
 	asked := slices.Concat(pings, familyPings())
@@ -367,17 +385,7 @@ func judgeEverything(t *T) {
 				continue
 			}
 			kind := isString(x.Request.Msg.ID)
-			own := clashing(c, x)
-			switch {
-			case own == nil:
-			case wentOn(c, own, x) != nil:
-				t.Violation("base.request.id-space-per-side", "the client went on as if a ping with the id of its own request were the answer to that, and never answered the ping",
-					own.Request, x.Request, wentOn(c, own, x))
-			case served[kind]:
-				t.judgePing(x, "base.request.id-space-per-side")
-			default:
-				t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
-			}
+			t.judgeClash(c, x, served[kind])
 			for _, p := range asked {
 				if identifier(p.id).Key() != x.Request.Msg.ID.Key() {
 					continue

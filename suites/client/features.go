@@ -212,8 +212,9 @@ func (t *T) judgeSampling() {
 	}
 	t.judgeBoth("sampling")
 	for _, m := range sampledMedia {
-		if x := t.Asked(m.id); t.lost(x) != "" {
-			t.Violation("base.response.present", t.lost(x)+" after a sampling request with content that is not text; plain ones got answers", x.Request)
+		x := t.Asked(m.id)
+		if lost := t.lost(x); lost != "" {
+			t.Violation("base.response.present", lost+" after a sampling request with content that is not text; plain ones got answers", x.Request)
 		}
 	}
 	t.judgeLikePlain("sampling-full", "sampling.request.optional-members")
