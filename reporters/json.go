@@ -49,7 +49,7 @@ func JSON(w io.Writer, run *result.Run) error {
 	}
 	out := *run
 	out.Format = result.Format
-	out.Seconds = seconds(out.Seconds)
+	out.Started, out.Seconds = written(out.Started), seconds(out.Seconds)
 	if out.Requirements == nil {
 		out.Requirements = []result.Requirement{}
 	}

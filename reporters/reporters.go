@@ -615,12 +615,14 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// timestamp formats t in UTC. A year that has no four digits would break the
-// readers of the format.
-func timestamp(t time.Time, layout string) string {
-	t = t.UTC()
-	if t.Year() < 0 || t.Year() > 9999 {
-		t = time.Unix(0, 0).UTC()
+// timestamp formats t in UTC, as written returns it.
+func timestamp(t time.Time, layout string) string { return written(t).Format(layout) }
+
+// written returns t in UTC, or the beginning of Unix time if the clock had a year that has no
+// four digits, which would break the readers of every format.
+func written(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return time.Unix(0, 0).UTC()
 	}
-	return t.Format(layout)
+	return t
 }

@@ -152,16 +152,25 @@ func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *httpLink {
 		}
 	}
 	if opens || r.newest == nil {
-		r.newest = newHTTPLink(r.site, r.trace.Connect(r.transport, "relayed session"))
-		r.links = append(r.links, r.newest)
+		log := r.trace.Connect(r.transport, "relayed session")
+		if r.newest == nil || r.newest.log != log { // a full trace has one log for all sessions
+			r.newest = newHTTPLink(r.site, log)
+			r.links = append(r.links, r.newest)
+		}
 	}
 	return r.newest
 }
 
+// maxKeys bounds the names of sessions that are known. Whatever has another name is taken
+// for a part of the newest session.
+const maxKeys = 1 << 16
+
 func (r *HTTPRelay) remember(key string, l *httpLink) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.byKey[key] = l
+	if len(r.byKey) < maxKeys {
+		r.byKey[key] = l
+	}
 }
 
 // target returns where a request of the client goes.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,45 @@ func TestRelayPassesLimits(t *testing.T) {
 				recorded(t, trace.Logs()[0], limits, c.stopped)
 			})
 		}
+	}
+}
+
+// Sessions without end are all passed on, and only as many are kept as the trace has room
+// for. The last log says so.
+func TestRelayOfManySessions(t *testing.T) {
+	noLeaks(t)
+	sessions := 0
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sessions++
+		w.Header().Set("Mcp-Session-Id", strconv.Itoa(sessions))
+		w.Header().Set("Content-Type", typeJSON)
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	}))
+	defer upstream.Close()
+	trace := lossy(wire.Limits{Message: 1000, Total: 1 << 20, Events: 20, Run: 1 << 16})
+	relay, err := NewHTTPRelay(Endpoint{URL: upstream.URL}, NameHTTP, trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(relay)
+	defer front.Close()
+	for range 100 {
+		resp, err := http.Post(front.URL, typeJSON, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "result") {
+			t.Fatalf("%q, %v", body, err)
+		}
+		_ = resp.Body.Close()
+	}
+	relay.Close()
+	logs := trace.Logs()
+	if len(logs) < 2 || len(logs) > 20 || len(relay.links) != len(logs) || sessions != 100 {
+		t.Errorf("%d sessions, %d logs, %d links", sessions, len(logs), len(relay.links))
+	}
+	if last := logs[len(logs)-1]; !last.Stopped() || logs[0].Stopped() {
+		t.Error(history(last))
 	}
 }
 

@@ -124,6 +124,7 @@ type Trace struct {
 
 	mu      sync.Mutex
 	logs    []*Log
+	rest    *Log         // see Connect
 	bytes   atomic.Int64 // what all connections weigh
 	results sync.Map     // by spelling: results that came before, decoded
 }
@@ -134,15 +135,23 @@ func NewTrace(limits Limits) *Trace {
 }
 
 // Connect opens the log of a new connection. The label says in a few words
-// what the connection is for.
+// what the connection is for. A lossy trace that holds what its limits allow has one log
+// for all further connections, which keeps nothing of them.
 func (t *Trace) Connect(transport, label string) *Log {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.rest != nil {
+		return t.rest
+	}
 	l := &Log{
 		ID: "c" + strconv.Itoa(len(t.logs)+1), Transport: transport, Label: label,
 		trace: t, limits: t.Limits, changed: make(chan struct{}),
 	}
 	t.logs = append(t.logs, l)
+	if run := t.bytes.Add(connectionWeight); t.Lossy && t.Limits.Run > 0 && run > t.Limits.Run {
+		l.stop("the trace holds as much as its limits allow; this connection and all later ones are left out")
+		t.rest = l
+	}
 	return l
 }
 
@@ -315,9 +324,10 @@ func (l *Log) weigh(n int64) int64 {
 
 // The least memory that things take in addition to the peer's bytes.
 const (
-	eventWeight    = 256 // an event
-	messageWeight  = 256 // a message, without what it holds
-	exchangeWeight = 256 // what the conversation holds of a request
+	eventWeight      = 256  // an event
+	messageWeight    = 256  // a message, without what it holds
+	exchangeWeight   = 256  // what the conversation holds of a request
+	connectionWeight = 4096 // a connection, with what its transport holds of it
 )
 
 // size returns what the event weighs in memory.

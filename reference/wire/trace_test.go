@@ -268,7 +268,7 @@ func TestLogLimits(t *testing.T) {
 }
 
 func TestRunLimit(t *testing.T) {
-	trace := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: 3600})
+	trace := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: 2*4096 + 3600}) // two connections, and two of the events
 	event := wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: bytes.Repeat([]byte("x"), 1000)}
 	appendAll(t, trace.Connect("stdio", "first"), event)
 	second := trace.Connect("stdio", "second")
