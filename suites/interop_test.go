@@ -3,7 +3,6 @@ package suites_test
 import (
 	"context"
 	"flag"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -82,12 +81,11 @@ func runTarget(t *testing.T, targets *interop.Targets, name, over string) *resul
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := transport.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(port)
 }
 
 // processesOf returns the command lines of processes that still run a command.

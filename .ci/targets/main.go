@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,6 +32,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
 func main() {
@@ -160,10 +161,10 @@ func show(in *installer, repo string, args []string, out io.Writer) error {
 
 // prepare fills in how a target is run over a transport: its cache and repository, and
 // a free port if the values have none. The target has to be installed.
-func (in *installer) prepare(repo string, target *Target, transport string, values Values) (*Run, error) {
-	t := target.Transports[transport]
+func (in *installer) prepare(repo string, target *Target, over string, values Values) (*Run, error) {
+	t := target.Transports[over]
 	if t == nil {
-		return nil, fmt.Errorf("%s has no transport %q", target.Name, transport)
+		return nil, fmt.Errorf("%s has no transport %q", target.Name, over)
 	}
 	needs, err := in.data.selected([]string{target.Name})
 	if err != nil {
@@ -187,7 +188,7 @@ func (in *installer) prepare(repo string, target *Target, transport string, valu
 	if t.Port != 0 {
 		values.Port = strconv.Itoa(t.Port)
 	} else if values.Port == "" {
-		port, err := freePort()
+		port, err := transport.FreePort()
 		if err != nil {
 			return nil, err
 		}
@@ -195,16 +196,7 @@ func (in *installer) prepare(repo string, target *Target, transport string, valu
 	}
 	run, err := t.fill(values)
 	if err != nil {
-		return nil, fmt.Errorf("%s over %s: %w", target.Name, transport, err)
+		return nil, fmt.Errorf("%s over %s: %w", target.Name, over, err)
 	}
 	return run, nil
-}
-
-// freePort returns a port of the loopback interface that nobody listened on just now.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }

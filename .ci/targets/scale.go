@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -95,7 +96,7 @@ func (t *tester) scaled(ctx context.Context, s size, n int) (string, error) {
 	l := new(lap)
 	var verdict result.Overall
 	for range n {
-		port, err := freePort()
+		port, err := transport.FreePort()
 		if err != nil {
 			return "", err
 		}

@@ -13,10 +13,12 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -291,13 +293,11 @@ func newDocumentReader(t *testing.T) *documentReader {
 	if err := os.WriteFile(filepath.Join(bin, "mcpconform"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := transport.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	r := &documentReader{T: t, dir: t.TempDir(), port: port}
+	r := &documentReader{T: t, dir: t.TempDir(), port: strconv.Itoa(port)}
 	r.env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "TARGETS="+targets, "REPO="+repo, "NO_COLOR=1")
 	t.Cleanup(r.stop)
 	return r

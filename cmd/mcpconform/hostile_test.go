@@ -12,12 +12,14 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/wellformed"
+	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
 const (
@@ -258,15 +260,18 @@ func (o outcome) wantHostile(t *testing.T, code int, says string) {
 
 // Only where nobody was reached is the run cut short.
 func TestNobodyBehindTheURL(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	port, err := transport.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := "http://127.0.0.1:" + strconv.Itoa(port)
 	for name, tt := range map[string]struct {
 		args []string
 		says string
 	}{
-		"auto":         {[]string{"--url", gone.URL + "/mcp"}, "connection refused"},
-		"http":         {[]string{"--url", gone.URL + "/mcp", "--transport", "http"}, "connection refused"},
-		"sse":          {[]string{"--url", gone.URL + "/sse", "--transport", "sse"}, "connection refused"},
+		"auto":         {[]string{"--url", gone + "/mcp"}, "connection refused"},
+		"http":         {[]string{"--url", gone + "/mcp", "--transport", "http"}, "connection refused"},
+		"sse":          {[]string{"--url", gone + "/sse", "--transport", "sse"}, "connection refused"},
 		"no such host": {[]string{"--url", "http://no-such-host.invalid/mcp"}, "cannot be found"},
 	} {
 		t.Run(name, func(t *testing.T) {

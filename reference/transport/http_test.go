@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -517,6 +518,16 @@ func TestHTTPListenDeclined(t *testing.T) {
 	}
 }
 
+// nobody returns an address at which nothing listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
 // hostile listens and hands every connection to the function.
 func hostile(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
@@ -748,12 +759,7 @@ func TestHTTPSilentPeers(t *testing.T) {
 
 func TestHTTPNobody(t *testing.T) {
 	noLeaks(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + listener.Addr().String() + "/mcp"
-	_ = listener.Close()
+	url := "http://" + nobody(t) + "/mcp"
 	for _, raw := range []string{initializeRaw, initializedRaw} {
 		log := newTestLog()
 		sent, err := dialHTTP(t, at(url), log).Send(limit(t), Outgoing{Raw: []byte(raw)})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -144,16 +145,21 @@ func (s Start) run(ctx context.Context) (server *Started, err error) {
 	return server, nil
 }
 
-// FreePort returns a port of the loopback interface at which nothing listens.
+// FreePort returns a port of the loopback interface at which nothing listens. Systems hand
+// out none of those it chooses from by themselves, so that no other program gets it meanwhile.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	const first, end, tries = 15_000, 32_768, 100
+	var err error
+	for range tries {
+		port := first + rand.IntN(end-first)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			if err = l.Close(); err == nil {
+				return port, nil
+			}
+		}
 	}
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port: %w", err)
 }
 
 // fillPort replaces the placeholder with a free port.

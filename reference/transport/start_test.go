@@ -188,12 +188,7 @@ func TestStartTimeout(t *testing.T) {
 // An output without end, or without newlines, is bounded.
 func TestStartOutputIsBounded(t *testing.T) {
 	noLeaks(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := listener.Addr().String()
-	_ = listener.Close()
+	addr := nobody(t)
 	const flood = 4 << 20
 	log := newTestLog()
 	s := Start{
@@ -203,7 +198,7 @@ func TestStartOutputIsBounded(t *testing.T) {
 		}},
 		Endpoint: Endpoint{URL: "http://" + addr}, Log: log,
 	}
-	_, err = s.Run(limit(t))
+	_, err := s.Run(limit(t))
 	if err == nil || !strings.Contains(err.Error(), "its output ends with: \"xxx") || len(err.Error()) > 1000 {
 		t.Errorf("error of %d bytes", len(fmt.Sprint(err)))
 	}
