@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -143,7 +144,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	}
 	engine := &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
-		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Needed: s.support(left),
+		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough}, Needed: s.support(left),
 		Done: func(t *client.T) {
 			p := s.runs[t.Scenario.Name]
 			p.t = t

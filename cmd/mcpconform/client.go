@@ -25,6 +25,7 @@ type clientFlags struct {
 	reports      reportFlags
 	selection    selectionFlags
 	verdict      verdictFlags
+	families     familyFlags
 	limits       limitFlags
 	scripts      scriptFlags
 	stdio        stdioFlags
@@ -44,6 +45,7 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 	f.reports.registerAgainst(cmd)
 	f.selection.register(cmd)
 	f.verdict.register(cmd)
+	f.families.register(cmd)
 	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
 	f.limits.registerRun(cmd)
 	f.limits.registerParallel(cmd, "how many clients run at a time (default: twice the processors)")
@@ -242,6 +244,7 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 		suites.Options{
 			Selection: f.selection.Selection, Scripts: scripts, Redactor: newRedactor(nil, args),
 			Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
+			Seed: f.families.seed, Thorough: f.families.thorough,
 			Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
 		},
 		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes, GivesUpAfter: f.givesUpAfter},

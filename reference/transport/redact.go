@@ -85,9 +85,15 @@ func (r *Redactor) String(s string) string {
 // Bytes returns b without the known secrets: b itself when it holds none.
 func (r *Redactor) Bytes(b []byte) []byte {
 	if known := r.known(); known != nil && len(b) >= shortestCut {
-		if clean, found := replaceAll(known.texts, b, Redacted); found {
-			return clean
-		}
+		return without(known.texts, b)
+	}
+	return b
+}
+
+// without returns b without needles: b itself when it holds none.
+func without(n *needles, b []byte) []byte {
+	if clean, found := replaceAll(n, b, Redacted); found {
+		return clean
 	}
 	return b
 }
@@ -96,7 +102,13 @@ func (r *Redactor) Bytes(b []byte) []byte {
 // it holds none, else a copy.
 func (r *Redactor) Event(e *wire.Event) *wire.Event {
 	clean := *e
+	text := r.String
 	clean.Raw = r.Bytes(e.Raw)
+	if known := r.known(); known != nil && mayBreakOff(e) {
+		torn := known.texts.ofTorn()
+		text = func(s string) string { return string(without(torn, []byte(s))) }
+		clean.Raw = without(torn, e.Raw)
+	}
 	clean.Note = r.String(e.Note)
 	changed := clean.Note != e.Note
 	if !bytes.Equal(clean.Raw, e.Raw) {
@@ -108,7 +120,7 @@ func (r *Redactor) Event(e *wire.Event) *wire.Event {
 	if e.SSE != nil {
 		fields := *e.SSE
 		for _, f := range []*string{&fields.Event, &fields.ID, &fields.Retry, &fields.Comment} {
-			*f = r.String(*f)
+			*f = text(*f)
 		}
 		changed = changed || fields != *e.SSE
 		clean.SSE = &fields
@@ -123,6 +135,19 @@ func (r *Redactor) Event(e *wire.Event) *wire.Event {
 		return e
 	}
 	return &clean
+}
+
+// mayBreakOff reports whether what an event holds may end where a connection did, or at a
+// limit.
+func mayBreakOff(e *wire.Event) bool {
+	switch e.Kind {
+	case wire.KindBody, wire.KindSSE:
+		return true
+	case wire.KindMessage:
+		return e.Dropped > 0 || e.Msg == nil || e.Msg.Kind == wire.Invalid
+	default:
+		return e.Dropped > 0
+	}
 }
 
 func sameHeader(a, b http.Header) bool {

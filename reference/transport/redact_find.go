@@ -19,6 +19,15 @@ type needles struct {
 	// begins has the first characters of needles and of escapes; all others are
 	// skipped.
 	begins [256]bool
+	// torn says that texts break off: at their ends the beginning of a needle is enough.
+	torn bool
+}
+
+// ofTorn returns the needles for texts that break off.
+func (n *needles) ofTorn() *needles {
+	torn := *n
+	torn.torn = true
+	return &torn
 }
 
 // maxEscapes is how often text is taken to be escaped, one time within the other:
@@ -26,8 +35,11 @@ type needles struct {
 const maxEscapes = 2
 
 // shortestCut is how much of a needle has to stand before an ellipsis to be
-// taken for its beginning.
-const shortestCut = 4
+// taken for its beginning, and shortestEnd how much at the end of a text that breaks off.
+const (
+	shortestCut = 4
+	shortestEnd = 6
+)
 
 func newNeedles(texts []string) *needles {
 	n := new(needles)
@@ -82,7 +94,7 @@ func find[T string | []byte](n *needles, text T, i int) int {
 	end := -1
 	if !isEscape(text[i]) {
 		for _, needle := range n.byFirst[text[i]] {
-			end = max(end, match(text, i, needle))
+			end = max(end, match(text, i, needle, n.torn))
 		}
 		return end
 	}
@@ -101,7 +113,7 @@ func find[T string | []byte](n *needles, text T, i int) int {
 		}
 		tried[level] = first
 		for _, needle := range n.byFirst[first] {
-			end = max(end, match(text, i, needle))
+			end = max(end, match(text, i, needle, n.torn))
 		}
 	}
 	return end
@@ -112,12 +124,12 @@ type state struct{ text, needle int }
 
 // match returns where the needle ends that begins at i, or -1. Where the text
 // breaks off with an ellipsis, the needle's beginning is enough.
-func match[T string | []byte](text T, i int, needle string) int {
+func match[T string | []byte](text T, i int, needle string, torn bool) int {
 	var open []state // other ways to read what was passed
 	var seen map[state]bool
 	at := state{text: i}
 	for {
-		end, forks := compare(text, &at, needle)
+		end, forks := compare(text, &at, needle, torn)
 		if end >= 0 {
 			return end
 		}
@@ -139,15 +151,18 @@ func match[T string | []byte](text T, i int, needle string) int {
 
 // compare goes on from a state up to the end, or to where there are several ways
 // to go on, or none. The last of the ways is the one to try first.
-func compare[T string | []byte](text T, at *state, needle string) (end int, forks []state) {
+func compare[T string | []byte](text T, at *state, needle string, torn bool) (end int, forks []state) {
 	for at.needle < len(needle) {
 		if at.text >= len(text) {
+			if torn && at.needle >= shortestEnd {
+				return len(text), nil
+			}
 			return -1, nil
 		}
 		c := text[at.text]
 		if !isEscape(c) {
 			if c != needle[at.needle] {
-				return cut(text, *at), nil
+				return cut(text, *at, torn), nil
 			}
 			at.text++
 			at.needle++
@@ -165,7 +180,7 @@ func compare[T string | []byte](text T, at *state, needle string) (end int, fork
 		}
 		switch n {
 		case 0:
-			return cut(text, *at), nil
+			return cut(text, *at, torn), nil
 		case 1:
 			*at = ways[0]
 		default:
@@ -191,11 +206,14 @@ func unpaired[T string | []byte](text T, i int) bool {
 
 // brokenOff is what follows the beginning of a text that a message has cut: half
 // an escape, quotation marks and the ellipsis.
-var brokenOff = regexp.MustCompile(`^((?:\\+u[0-9A-Fa-f]{0,3}|(?:\\\\)+|%[0-9A-Fa-f]?|&#?[0-9A-Za-z]{0,8})?)(?:\\?")?…`)
+var (
+	halfEscape = regexp.MustCompile(`^(?:\\+(?:u[0-9A-Fa-f]{0,4})?|[%&])[#;0-9A-Za-z]{0,12}`) // of one within another, as well
+	brokenOff  = regexp.MustCompile(`^((?:\\+u[0-9A-Fa-f]{0,3}|(?:\\\\)+|%[0-9A-Fa-f]?|&#?[0-9A-Za-z]{0,8})?)(?:\\?")?…`)
+)
 
 // cut returns where the text was cut, as messages that quote a long text are:
 // after the beginning of a needle an ellipsis follows. Else it returns -1.
-func cut[T string | []byte](text T, at state) int {
+func cut[T string | []byte](text T, at state, torn bool) int {
 	const longest = 20
 	if at.needle < shortestCut {
 		return -1
@@ -203,6 +221,9 @@ func cut[T string | []byte](text T, at state) int {
 	rest := string(text[at.text:min(len(text), at.text+longest)])
 	if c := rest[0]; !isEscape(c) && c != '"' && c != "…"[0] {
 		return -1
+	}
+	if half := halfEscape.FindString(rest); torn && at.needle >= shortestEnd && at.text+len(half) == len(text) {
+		return len(text)
 	}
 	half := brokenOff.FindStringSubmatch(rest)
 	if half == nil {

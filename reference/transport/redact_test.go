@@ -191,6 +191,40 @@ func TestRedactorEscapes(t *testing.T) {
 	}
 }
 
+// A body that breaks off within a secret, however it is spelled, does not show where it
+// begins. What is whole ends as it is.
+func TestRedactorOfTornText(t *testing.T) {
+	r := NewRedactor(nil, "")
+	r.Add("hunter22longer")
+	beginning := newNeedles([]string{"hunter"})
+	for _, spelled := range []string{
+		`{"a":"hunter22longer"}`, `\u0068\u0075\u006e\u0074\u0065\u0072\u0032\u0032longer`, `\\u0068\\u0075nter22longer`, `%68%75%6e%74%65%72%32%32longer`, `%2568unter%2532%2532longer`,
+		`&#104;&#x75;&#X6E;ter&#50;&#50;longer`, `&amp;#104;unter&amp;#50;&amp;#50;longer`, `hunter\u0026#50;\u0026#50;longer`,
+	} {
+		for n := range len(spelled) + 1 {
+			for _, e := range []wire.Event{{Kind: wire.KindBody}, {Kind: wire.KindSSE}, {Kind: wire.KindStderr, Dropped: 1}, {Kind: wire.KindMessage, Msg: wire.Parse([]byte(spelled[:n]))}} {
+				if e.Raw = []byte(spelled[:n]); e.Msg != nil && e.Msg.Kind != wire.Invalid {
+					continue
+				}
+				if got := r.Event(&e).Raw; n > 0 {
+					if _, found := replaceAll(beginning, got, ""); found {
+						t.Errorf("%s became %s", e.Raw, got)
+					}
+				}
+			}
+		}
+	}
+	for _, whole := range []wire.Event{
+		{Kind: wire.KindStderr, Raw: []byte("shoot the hunter")},
+		{Kind: wire.KindMessage, Raw: []byte(`{"jsonrpc":"2.0","method":"hunter"}`), Msg: wire.Parse([]byte(`{"jsonrpc":"2.0","method":"hunter"}`))},
+		{Kind: wire.KindBody, Raw: []byte("the hunte")},
+	} {
+		if got := r.Event(&whole); got != &whole {
+			t.Errorf("%s became %s", whole.Raw, got.Raw)
+		}
+	}
+}
+
 // What redaction leaves of JSON is JSON.
 func TestRedactorKeepsJSON(t *testing.T) {
 	r := NewRedactor(nil, "")

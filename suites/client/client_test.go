@@ -193,6 +193,44 @@ func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.R
 	return run
 }
 
+// TestChoice wants the reference client to be found conformant with whatever members of
+// families are drawn for it, the same with one seed and others with another.
+func TestChoice(t *testing.T) {
+	ids := func(o suites.Options) (sent []string) {
+		o.Timeout = 20 * time.Second
+		virtual.Test(t, func(t *testing.T) {
+			run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{
+				Scenarios: []string{"exchange/requests"}, Network: new(memory.Network),
+				Launch: func(p client.Endpoint) (transport.Process, error) {
+					return suites.ReferenceClient(p, answerTime).Launch()
+				},
+			}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.Seed != o.Seed || run.Thorough != o.Thorough || run.Verdict == result.NotConformant {
+				t.Errorf("seed %d, thorough %t: %s %v", run.Seed, run.Thorough, run.Verdict, verdicts(run))
+			}
+			for _, l := range trace.Logs() {
+				for _, e := range l.Events() {
+					if e.From == wire.Server && e.Msg != nil && e.Msg.Method == "ping" {
+						sent = append(sent, e.Msg.ID.Key())
+					}
+				}
+			}
+		})
+		slices.Sort(sent)
+		return slices.Compact(sent)
+	}
+	one, other, all := ids(suites.Options{Seed: 1}), ids(suites.Options{Seed: 2}), ids(suites.Options{Thorough: true})
+	if diff := cmp.Diff(one, ids(suites.Options{Seed: 1})); diff != "" {
+		t.Errorf("two runs with one seed send other ids:\n%s", diff)
+	}
+	if cmp.Equal(one, other) || len(all) <= len(one) {
+		t.Errorf("%d ids with one seed, %d with another, %d of all", len(one), len(other), len(all))
+	}
+}
+
 // verdicts returns the verdicts that are not harmless, by requirement.
 func verdicts(run *result.Run) map[string]result.Verdict {
 	found := make(map[string]result.Verdict)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -98,7 +97,7 @@ var exchangeScenarios = []*Scenario{
 					}
 				}
 			}
-			t.judgeVaried(loggedID, draw(told, "log-data"), "behind a log message whose data is", "logging.message.any-data")
+			t.judgeVaried(loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is", "logging.message.any-data")
 		},
 	},
 }
@@ -185,14 +184,14 @@ var pings = []pinged{
 // familyPings are further pings, whose ids, progress tokens and metadata are members of
 // families (docs/families.md). They are sent after everything else, as a client may be
 // silent after one of them.
-var familyPings = sync.OnceValue(func() []pinged {
+func familyPings(c family.Choice) []pinged {
 	var all []pinged
 	used := make(map[string]bool)
 	for _, p := range pings {
 		used[identifier(p.id).Key()] = true
 	}
 	const scenario = "exchange/requests"
-	for _, m := range draw(scenario, "ids") {
+	for _, m := range c.Draw("ids", scenario) {
 		requirement := "base.request.integer-id-served"
 		if isString(m.ID()) {
 			requirement = "base.request.string-id-served"
@@ -201,26 +200,26 @@ var familyPings = sync.OnceValue(func() []pinged {
 			all = append(all, pinged{m.ID(), nil, []string{requirement}})
 		}
 	}
-	for _, m := range draw(scenario, "tokens") {
+	for _, m := range c.Draw("tokens", scenario) {
 		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}}, []string{"progress.request", "progress.token.any-means"}})
 	}
-	for _, m := range draw(scenario, "meta-values") {
+	for _, m := range c.Draw("meta-values", scenario) {
 		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"}})
 	}
-	for _, m := range draw(scenario, "strings") {
+	for _, m := range c.Draw("strings", scenario) {
 		all = append(all, pinged{"text: " + m.Is, map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"}})
 	}
 	return all
-})
+}
 
 // spelled are the texts of one ping by its id, which is the member's.
-var spelled = sync.OnceValue(func() []family.Member {
-	members := draw("exchange/requests", "spellings")
+func spelled(c family.Choice) []family.Member {
+	members := c.Draw("spellings", "exchange/requests")
 	for i, m := range members {
 		members[i] = m.With(map[string]string{"id": spelledID + m.Is, "method": "ping"})
 	}
 	return members
-})
+}
 
 const spelledID = "spelling: "
 
@@ -241,7 +240,7 @@ func askEverything(a *Asker) {
 		a.Request.Session.Take(id)
 		a.Ask(id, "ping", nil)
 	}
-	for _, m := range spelled() {
+	for _, m := range spelled(a.Choice) {
 		if !a.Silent {
 			a.Raw(m.Raw())
 		}
@@ -252,7 +251,7 @@ func askEverything(a *Asker) {
 			a.AtOnce("ping", nil, ids...)
 		}
 	}
-	for _, p := range familyPings() {
+	for _, p := range familyPings(a.Choice) {
 		if !a.overdue() {
 			a.Ask(p.id, "ping", p.params)
 		}
@@ -370,7 +369,7 @@ func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 
 func judgeEverything(t *T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
-	asked := slices.Concat(pings, familyPings())
+	asked := slices.Concat(pings, familyPings(t.Choice))
 	served := make(map[bool]bool) // whether a ping was served, by whether its id is a string
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
@@ -426,7 +425,7 @@ func judgeEverything(t *T) {
 			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself", first.Request)
 		}
 	}
-	t.judgeVaried(spelledID, spelled(), "as", "base.json.any-spelling")
+	t.judgeVaried(spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
 	t.judgeAlike()
 	if x, ok := t.Answered("after-wrong-case"); ok {
 		t.Check(!t.strayTo("wrong-case"), "base.jsonrpc.member-case",
@@ -511,7 +510,7 @@ func notifyEverything(a *Asker) {
 	if !a.Fence("after-changed") {
 		return
 	}
-	a.Vary(loggedID, draw(told, "log-data"), func(id string, m family.Member) {
+	a.Vary(loggedID, a.Choice.Draw("log-data", told), func(id string, m family.Member) {
 		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": "a logger", "data": json.RawMessage(jsonText(m))})
 		a.Fence(id)
 	})

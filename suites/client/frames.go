@@ -20,10 +20,15 @@ import (
 // responses.
 const framed = "exchange/frames"
 
+// everyMember returns all members of a family: what a server writes is told by the id of what
+// it answers, whichever of them the run sends.
+func everyMember(name string) []family.Member {
+	return family.Choice{Thorough: true}.Draw(name, framed)
+}
+
 var (
-	framedTexts  = sync.OnceValue(func() []family.Member { return draw(framed, "frames") })
-	eventForms   = sync.OnceValue(func() []family.Member { return draw(framed, "events") })
-	typesOfEmpty = sync.OnceValue(func() []family.Member { return draw(framed, "types-of-nothing") })
+	eventForms   = sync.OnceValue(func() []family.Member { return everyMember("events") })
+	typesOfEmpty = sync.OnceValue(func() []family.Member { return everyMember("types-of-nothing") })
 )
 
 // The ids of the pings begin with these.
@@ -35,20 +40,20 @@ const (
 )
 
 func askFramed(a *Asker) {
-	a.Vary(framedID, framedTexts(), func(id string, m family.Member) {
+	a.Vary(framedID, a.Choice.Draw("frames", framed), func(id string, m family.Member) {
 		a.Try(id, "ping", map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}})
 	})
 	over := a.Request.Session.Log().Transport
 	if over == transport.NameStdio {
 		return
 	}
-	a.Vary(eventID, eventForms(), func(id string, _ family.Member) { a.Try(id, "ping", nil) })
+	a.Vary(eventID, a.Choice.Draw("events", framed), func(id string, _ family.Member) { a.Try(id, "ping", nil) })
 	if !a.overdue() { // an event may have the empty string for its data
 		a.Try(emptyID, "ping", nil)
 	}
 	if over == transport.NameHTTP {
 		// What the client does with the head of a response shows afterwards.
-		a.Vary(acceptedID, typesOfEmpty(), func(id string, _ family.Member) {
+		a.Vary(acceptedID, a.Choice.Draw("types-of-nothing", framed), func(id string, _ family.Member) {
 			a.Ask(id, "ping", nil)
 			for i := range 3 {
 				a.Fence(id + afterwards + strconv.Itoa(i))
@@ -135,17 +140,18 @@ func judgeFramed(t *T) {
 	if t.Transport == transport.NameStdio {
 		large = "stdio.message.large"
 	}
-	for _, m := range framedTexts()[1:] {
+	texts := t.Choice.Draw("frames", framed)
+	for _, m := range texts[1:] {
 		id := form
 		if len(m.Raw()) > 1<<16 {
 			id = large
 		}
-		t.judgeVaried(framedID, []family.Member{framedTexts()[0], m}, "with the text", id)
+		t.judgeVaried(framedID, []family.Member{texts[0], m}, "with the text", id)
 	}
 	if t.Transport == transport.NameStdio {
 		return
 	}
-	t.judgeVaried(eventID, eventForms(), "as the event", form)
+	t.judgeVaried(eventID, t.Choice.Draw("events", framed), "as the event", form)
 	t.judgeEmptyEvent(form)
 	if t.Transport == transport.NameHTTP {
 		t.judgeAcceptances()
@@ -172,11 +178,12 @@ func (t *T) judgeEmptyEvent(id string) {
 // or another Content-Type.
 func (t *T) judgeAcceptances() {
 	const id = "http.client.accepted"
-	plain, ok := t.Answered(acceptedID + typesOfEmpty()[0].Is + afterwards + "2")
+	types := t.Choice.Draw("types-of-nothing", framed)
+	plain, ok := t.Answered(acceptedID + types[0].Is + afterwards + "2")
 	if !ok || plain.Result() == nil {
 		return
 	}
-	for _, m := range typesOfEmpty() {
+	for _, m := range types {
 		if _, ok := t.Answered(acceptedID + m.Is); !ok {
 			return
 		}

@@ -22,33 +22,39 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
+// Scenarios that draw from families.
+const (
+	jsonAnswers = "http/json-answers"
+	sseAnswers  = "http/sse-answers"
+)
+
 var httpScenarios = []*Scenario{
 	{
-		Name: "http/json-answers", Transports: overHTTP(), Requirements: []string{"http.client.json-answer"}, Families: []string{"json-types"},
+		Name: jsonAnswers, Transports: overHTTP(), Requirements: []string{"http.client.json-answer"}, Families: []string{"json-types"},
 		Needs: "the client did not begin a session",
 		Options: func(run *ScenarioRun) server.Options {
 			// A tool that asks the client reaches one that listens with GET, and no other.
 			return server.Options{CallTimeout: run.Patience / 20, Behaviour: server.Behaviour{HTTP: server.HTTP{
 				Answer: func(*server.Request) server.AnswerForm { return server.AnswerJSON },
-				Reply:  typedHeads(server.AnsweredJSON, draw("http/json-answers", "json-types")),
+				Reply:  typedHeads(server.AnsweredJSON, run.Choice.Draw("json-types", jsonAnswers)),
 			}}}
 		},
 		Judge: func(t *T) {
-			t.judgeHeads("all answers came as JSON", draw("http/json-answers", "json-types"), "http.client.json-answer")
+			t.judgeHeads("all answers came as JSON", t.Choice.Draw("json-types", jsonAnswers), "http.client.json-answer")
 		},
 	},
 	{
-		Name: "http/sse-answers", Transports: overHTTP(),
+		Name: sseAnswers, Transports: overHTTP(),
 		Requirements: []string{"http.client.sse-answer", "http.server.event-ids"},
 		Families:     []string{"stream-types"},
 		Needs:        "the client did not begin a session",
-		Options: func(*ScenarioRun) server.Options {
+		Options: func(run *ScenarioRun) server.Options {
 			o := server.Options{HTTP: server.HTTPOptions{AlwaysSSE: true, NoEventID: true}}
-			o.Behaviour.HTTP.Reply = typedHeads(server.AnsweredSSE, draw("http/sse-answers", "stream-types"))
+			o.Behaviour.HTTP.Reply = typedHeads(server.AnsweredSSE, run.Choice.Draw("stream-types", sseAnswers))
 			return o
 		},
 		Judge: func(t *T) {
-			t.judgeHeads("all answers came as SSE streams, without event ids", draw("http/sse-answers", "stream-types"),
+			t.judgeHeads("all answers came as SSE streams, without event ids", t.Choice.Draw("stream-types", sseAnswers),
 				"http.client.sse-answer", "http.server.event-ids")
 		},
 	},

@@ -422,15 +422,16 @@ const subResource = "/mcpconform-part"
 const schemas = "lists/schemas"
 
 // schematic adds tools to the first page of their list that have the schemas of a family.
-func schematic(*ScenarioRun) server.Options {
+func schematic(run *ScenarioRun) server.Options {
 	const prefix = "schema_"
+	members := run.Choice.Draw("tool-schemas", schemas)
 	return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 		"tools/list": server.Edit(func(r *server.Request, result map[string]any) {
 			items, _ := result["tools"].([]any)
 			if r.Params["cursor"] != nil {
 				return
 			}
-			for i, m := range draw(schemas, "tool-schemas") {
+			for i, m := range members {
 				items = append(items, map[string]any{
 					"name": prefix + strconv.Itoa(i), "description": "Its schema: " + m.Is + ".", "inputSchema": json.RawMessage(m.Raw()),
 				})

@@ -109,7 +109,7 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		s.Network = nil
 		s.Launch = client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client", faulty+"="+f.ID)}.Launch
 	}
-	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: limit})
+	run, _, err := suites.Run(ctx, s, suites.Options{Timeout: limit, Seed: killmatrix.Seed()})
 	return run, err
 }
 

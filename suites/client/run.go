@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -71,6 +72,8 @@ type Engine struct {
 	// GivesUpAfter is the time after which the client gives up a request that is not
 	// answered, and one of which only progress comes. Zero: not known.
 	GivesUpAfter time.Duration
+	// Choice of the members of families that are sent to the client.
+	Choice family.Choice
 	// Parallel is how many clients run at a time. Zero: twice the processors.
 	Parallel int
 	// Done is called with each scenario that has ended, also by several goroutines
@@ -171,7 +174,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.outcomes = make([]*T, len(scenarios))
 	e.authBaselineDone = make(chan struct{})
 	for i, s := range scenarios {
-		e.outcomes[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter}
+		e.outcomes[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
 		if s.Name == AuthorizationBaseline {
 			e.authBaseline = e.outcomes[i]
 		}
@@ -485,7 +488,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience}
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: e.Choice}
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}

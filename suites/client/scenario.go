@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
@@ -97,6 +98,8 @@ type ScenarioRun struct {
 	// Patience is how long an answer of the client is awaited, and UserPatience
 	// how long one for which it may ask a person.
 	Patience, UserPatience time.Duration
+	// Choice of the members of families that are sent.
+	Choice family.Choice
 	// Folder is an empty folder of the scenario's own, which the scenario may
 	// remove.
 	Folder string
@@ -178,6 +181,8 @@ type T struct {
 	Authorizes bool
 	// GivesUpAfter is that of the [Engine].
 	GivesUpAfter time.Duration
+	// Choice is that of the [ScenarioRun].
+	Choice family.Choice
 
 	after int  // connections that the trace held when the run began
 	full  bool // the client has the whole time limit, whether or not it is silent

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 // Script is what a server does while a client waits for the answer to its
@@ -20,6 +21,8 @@ type Asker struct {
 	// Patience is how long an answer is awaited, UserPatience how long one for
 	// which the client may ask a person.
 	Patience, UserPatience time.Duration
+	// Choice of the members of families that are sent.
+	Choice family.Choice
 	// Silent is set once a request of the script was not answered in time:
 	// further requests would only cost the same time again.
 	Silent bool
@@ -42,7 +45,7 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 		if r.Session.Value(once, func() any { return first }) == any(first) {
 			r.Detach()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
-			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, began: began})
+			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began})
 		}
 		return next(ctx, r)
 	}

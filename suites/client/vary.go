@@ -9,10 +9,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
-// draw returns the members of a family that a scenario sends, the plain one first. The
-// scenario has to name the family.
-func draw(scenario, name string) []family.Member { return family.Choice{}.Draw(name, scenario) }
-
 // Vary sends members of a family, one after the other. ask sends one and waits for an
 // answer under the id. A client that is silent to one member and answers a ping gets the
 // others as well. One that takes long over each gets as many as fit into its patience: its own
