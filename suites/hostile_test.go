@@ -7,14 +7,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/mcpconform/mcpconform/internal/leftover"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
@@ -76,7 +75,7 @@ func TestHostileTargets(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Cleanup(func() { goleak.VerifyNone(t) })
 			mark := fmt.Sprintf("MCPCONFORM_TEST_HOSTILE=%d-%d", os.Getpid(), i)
-			t.Cleanup(func() { awaitGone(t, mark) })
+			t.Cleanup(func() { leftover.Await(t, mark) })
 			args := h.args
 			if args == nil {
 				args = []string{"sh", "-c", h.script}
@@ -156,27 +155,5 @@ func complete(t *testing.T, run *result.Run) {
 		case q.Verdict == result.Error || q.Verdict == "":
 			t.Errorf("%s is %q: %s", q.ID, q.Verdict, q.Reason)
 		}
-	}
-}
-
-// awaitGone waits until no process carries the mark in its environment.
-func awaitGone(t *testing.T, mark string) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		var left []string
-		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-		for _, path := range environs {
-			if environ, err := os.ReadFile(path); err == nil && bytes.Contains(environ, []byte(mark+"\x00")) {
-				left = append(left, path)
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("processes are left: %s", left)
-		}
-		runtime.Gosched()
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/leftover"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
@@ -37,8 +37,7 @@ func now() footprint {
 	runtime.GC() // what finalizers held
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	open, _ := os.ReadDir("/proc/self/fd") // elsewhere, none are counted
-	return footprint{m.HeapAlloc, runtime.NumGoroutine(), len(open)}
+	return footprint{m.HeapAlloc, runtime.NumGoroutine(), leftover.Descriptors()}
 }
 
 func (f footprint) String() string {

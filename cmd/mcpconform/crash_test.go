@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/leftover"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -60,7 +60,7 @@ func meet(t *testing.T, args ...string) *crashed {
 		t.Fatal(err)
 	}
 	c.stderr = bufio.NewScanner(stderr)
-	t.Cleanup(func() { c.gone() })
+	t.Cleanup(func() { leftover.Await(t, c.mark) })
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -89,32 +89,6 @@ func (c *crashed) ends() int {
 	}
 	_ = c.Wait()
 	return c.ProcessState.ExitCode()
-}
-
-// gone waits until nothing is left of what it started.
-func (c *crashed) gone() {
-	c.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
-		var left []string
-		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-		for _, path := range environs {
-			if environ, err := os.ReadFile(path); err == nil && bytes.Contains(environ, []byte(c.mark+"\x00")) {
-				left = append(left, path)
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			for _, path := range left {
-				var pid int
-				if _, err := fmt.Sscanf(path, "/proc/%d/environ", &pid); err == nil {
-					_ = syscall.Kill(pid, syscall.SIGKILL)
-				}
-			}
-			c.t.Fatalf("processes are left: %s", left)
-		}
-	}
 }
 
 // whole checks that there are only whole files in the folder of the reports.
@@ -203,7 +177,7 @@ func TestKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.ends()
-				c.gone()
+				leftover.Await(c.t, c.mark)
 				c.whole()
 			})
 		}

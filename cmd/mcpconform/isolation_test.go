@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/leftover"
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
@@ -83,5 +84,5 @@ func TestKilledWithSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.ends()
-	c.gone()
+	leftover.Await(t, c.mark)
 }

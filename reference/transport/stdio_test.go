@@ -13,9 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/leftover"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -124,7 +123,7 @@ func connect(t *testing.T, mode string, d *Stdio, limits wire.Limits) *StdioConn
 	noLeaks(t)
 	variable := fmt.Sprintf("%s=%s:%s-%d", peerVariable, mode, strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid())
 	_, unique, _ := strings.Cut(variable, ":")
-	t.Cleanup(func() { allGone(t, unique) })
+	t.Cleanup(func() { leftover.Await(t, ":"+unique) })
 	d.Launcher = Command{Args: []string{os.Args[0]}, Env: append(os.Environ(), variable, "GORACE=atexit_sleep_ms=0")}
 	if d.ExitWait == 0 {
 		d.ExitWait = 50 * time.Millisecond
@@ -135,39 +134,6 @@ func connect(t *testing.T, mode string, d *Stdio, limits wire.Limits) *StdioConn
 	}
 	t.Cleanup(func() { _ = conn.Close(limit(t)) })
 	return conn.(*StdioConn)
-}
-
-// allGone waits until no process is left whose environment says that it
-// belongs to the test: those that were killed take a moment to go.
-func allGone(t *testing.T, unique string) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		left := processes(unique)
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			t.Fatalf("processes %v are left", left)
-		}
-		runtime.Gosched()
-	}
-}
-
-func processes(unique string) []int {
-	var found []int
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range environs {
-		environ, err := os.ReadFile(path) // empty for a zombie
-		if err == nil && bytes.Contains(environ, []byte(":"+unique+"\x00")) {
-			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-			found = append(found, pid)
-		}
-	}
-	return found
 }
 
 // history returns what happened on a connection, one clause an event; stderr

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/leftover"
 	"github.com/mcpconform/mcpconform/internal/wellformed"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/reporters"
@@ -139,7 +140,7 @@ func NewMeter() *Meter {
 		_, _ = r.Close(), w.Close()
 	}
 	runtime.GC()
-	m.before, m.files, m.temps, m.running = live(), files(), temps(), runtime.NumGoroutine()
+	m.before, m.files, m.temps, m.running = live(), leftover.Descriptors(), temps(), runtime.NumGoroutine()
 	go func() {
 		defer close(m.stopped)
 		tick := time.NewTicker(2 * time.Millisecond)
@@ -164,12 +165,6 @@ func live() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// files returns how many files the process has open, or 0 where that is not known.
-func files() int {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	return len(entries)
-}
-
 // temps returns how many temporary files there are.
 func temps() int {
 	entries, _ := os.ReadDir(os.TempDir())
@@ -190,7 +185,7 @@ func (m *Meter) Faults(most uint64) []string {
 		what  string
 		were  int
 		count func() int
-	}{{"goroutines", m.running, runtime.NumGoroutine}, {"open files", m.files, files}, {"temporary files", m.temps, temps}} {
+	}{{"goroutines", m.running, runtime.NumGoroutine}, {"open files", m.files, leftover.Descriptors}, {"temporary files", m.temps, temps}} {
 		now := left.count()
 		for now > left.were && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond) //nolint:forbidigo // what ends by itself cannot be awaited
