@@ -395,6 +395,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			if o.code != exitNotConformant && o.code != exitIncomplete {
 				t.Errorf("exit code %d:\n%.2000s", o.code, o.files["stdout"])
 			}
+			t.Logf("it took %d MiB", o.memory>>20)
 			// The race detector takes several times the memory.
 			if o.memory > hostileMemory && !raceDetector {
 				t.Errorf("it took %d MiB", o.memory>>20)
