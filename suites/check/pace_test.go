@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/virtual"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/internal/virtual"
 )
 
 // What gives a server nothing to do is answered as quickly as before, or not at all:
