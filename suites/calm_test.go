@@ -21,9 +21,9 @@ func TestCalmMatrix(t *testing.T) {
 			"with it, and whatever passes on the reference server passes there, but for the requirements that cannot be tried.\n" +
 			"A finding fails the build. Written by `go test ./suites -run TestCalmMatrix -update`.\n\n" +
 			"In this test, oddities that do not hide each other share a run, and those that leave much untried are tried over one\n" +
-			"transport; with `-short`, only a part of the runs is made. With `-whole`, each oddity is tried alone over each of its\n" +
+			"transport; unless `MCPCONFORM_WHOLE` is set, only a part of the runs is made. With `-whole`, each oddity is tried alone over each of its\n" +
 			"transports, with `-oddity PREFIX` those whose id begins with this. With `-seeds 20` each run is made with that many seeds.\n",
-		OneOf: brief.OneOf(),
+		OneOf: brief.Usual(4),
 		Run: func(ctx context.Context, seed uint64, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()
 			for _, i := range chosen {

@@ -35,7 +35,7 @@ func TestCalmMatrix(t *testing.T) {
 			"fault with none of them, over any transport; a finding fails the build. The last column names what a client with the oddity\n" +
 			"leaves open. Written by `go test ./suites/client -run TestCalmMatrix -update`. The test tries each in the scenarios in\n" +
 			"which it shows and in a part of the others, and with `-whole` in all. Faults of clients are in `kill-matrix-clients.md`.\n",
-		OneOf: brief.OneOf(), Partial: true,
+		OneOf: brief.Usual(4), Partial: true,
 		Run: func(ctx context.Context, seed uint64, transport string, chosen ...int) (*result.Run, error) {
 			var odd []mockclient.Oddity
 			var scenarios []string // none for all

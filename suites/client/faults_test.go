@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -20,7 +21,7 @@ import (
 // blamed on it, and the run has to end.
 func TestFaultyServers(t *testing.T) {
 	pattern := client.FaultPrefix + "*"
-	if testing.Short() {
+	if brief.Usual(4) > 0 {
 		pattern = "faults/*"
 	}
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {

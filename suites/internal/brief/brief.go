@@ -36,6 +36,15 @@ func Sample() int {
 	}
 }
 
+// Usual is [OneOf] for cases that are all tried where MCPCONFORM_WHOLE is set, as in .ci/run:
+// elsewhere, it chooses one of n also without -short.
+func Usual(n int) int {
+	if of := OneOf(); of > 0 || os.Getenv("MCPCONFORM_WHOLE") != "" {
+		return of
+	}
+	return n
+}
+
 // WholeRuns leaves out a test that makes many whole runs when the race detector is on, which
 // would find in them what it finds in those of other tests.
 func WholeRuns(t *testing.T) {
