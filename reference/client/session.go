@@ -338,7 +338,7 @@ func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw [
 	sent, err := s.Send(ctx, raw, opts...)
 	var closed *ClosedError
 	if errors.As(err, &closed) {
-		closed.Awaited = "way to send " + method
+		closed.Awaited = "answer to " + method // whether the connection ended just before or after it was sent is chance
 	}
 	if err != nil {
 		return nil, err

@@ -799,7 +799,32 @@ func (x *httpCall) event(e *Event) bool {
 		record.Deliberate = e.Out.Deliberate
 	}
 	x.record(record)
-	return x.send(text) == nil
+	done := 0
+	for _, at := range e.Pieces {
+		if at <= done || at >= len(text) {
+			continue
+		}
+		if x.send(text[done:at]) != nil || !x.pause(pieceTime) {
+			return false
+		}
+		done = at
+	}
+	return x.send(text[done:]) == nil
+}
+
+// pieceTime is how long a client has to read a piece of an event by itself.
+const pieceTime = 5 * time.Millisecond
+
+// pause waits, unless the client goes before.
+func (x *httpCall) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-x.r.Context().Done():
+		return false
+	}
 }
 
 // send writes a part of the body at once.

@@ -33,6 +33,9 @@ type Event struct {
 	Data                     []byte
 	// Raw, unless nil, is written instead of the text of the fields.
 	Raw []byte
+	// Pieces are the positions at which the text is cut: what is between them is written by
+	// itself, a moment apart.
+	Pieces []int
 	// Cut ends the connection after the event, while the stream goes on and can
 	// be resumed.
 	Cut bool

@@ -62,12 +62,11 @@ var httpScenarios = []*Scenario{
 		return lines("\n", ": a comment", "unknown: field", "data: "+data, "nonsense", ":")
 	}),
 	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", func(_, several string) []byte {
-		fields := []string{"event: message"}
-		for line := range strings.SplitSeq(several, "\n") {
-			fields = append(fields, "data:"+line)
-		}
-		return lines("\r\n", fields...)
+		return lines("\r\n", append([]string{"event: message"}, dataLines(several)...)...)
 	}),
+	inPieces(spelling("torn", "with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF", func(_, several string) []byte {
+		return lines("\r\n", append([]string{"event: message"}, dataLines(several)...)...)
+	})),
 	long(hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
 	}))),
@@ -300,6 +299,38 @@ func hasty(s *Scenario) *Scenario {
 		return o
 	}
 	return s
+}
+
+// inPieces cuts each event of a scenario into pieces behind every CR and within the first line.
+func inPieces(s *Scenario) *Scenario {
+	options := s.Options
+	s.Options = func(run *ScenarioRun) server.Options {
+		o := options(run)
+		spell := o.Behaviour.HTTP.Event
+		o.Behaviour.HTTP.Event = func(e *server.Event) []*server.Event {
+			events := spell(e)
+			for _, e := range events {
+				e.Pieces = []int{2}
+				for i, c := range e.Raw {
+					if c == '\r' {
+						e.Pieces = append(e.Pieces, i+1)
+					}
+				}
+			}
+			return events
+		}
+		return o
+	}
+	return s
+}
+
+// dataLines returns a data field for each line of a text.
+func dataLines(text string) []string {
+	var fields []string
+	for line := range strings.SplitSeq(text, "\n") {
+		fields = append(fields, "data:"+line)
+	}
+	return fields
 }
 
 // inLines returns the same JSON in several lines.

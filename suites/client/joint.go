@@ -36,7 +36,7 @@ var joints = []joint{
 		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
 	}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
-	{"resources", []string{"capabilities/only-resources", "lists/virtual-files"}},
+	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn"}},
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
 	{"first-page", []string{"lists/empty-first-page", "acts/roots"}},
 	{"endless", []string{"lists/endless", "time/slow"}},
