@@ -107,6 +107,7 @@ func judgeLogLevel(c *Conversation, rec *Recorder) {
 		case set == nil || e.From != wire.Server || e.Msg.Kind != wire.Notification || e.Msg.Method != "notifications/message":
 		case c.Transport != "stdio" && born[e.Stream] < set.Response.Seq && e.Stream != set.Response.Stream:
 			// A message on another stream may have been sent before.
+		case c.queued(e, set.Response):
 		default:
 			least, _ := severity(wire.At(set.Request.Msg.Params, "level"))
 			level, ok := severity(wire.At(e.Msg.Params, "level"))

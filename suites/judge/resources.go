@@ -208,7 +208,7 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 // past reports whether an update was certainly sent after the end of a subscription.
 // roundTrip is the position of the client's last request that was answered.
 func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip int) bool {
-	return s.ended != nil && !s.asked && (roundTrip > s.ended.Seq || c.Transport == transport.NameStdio && update.At-s.ended.At >= Crossing)
+	return s.ended != nil && !s.asked && !c.queued(update, s.ended) && (roundTrip > s.ended.Seq || c.Transport == transport.NameStdio && update.At-s.ended.At >= Crossing)
 }
 
 // covered reports whether a subscription holds for a URI or for one above it: an

@@ -34,6 +34,14 @@ func (c *Conversation) knew(later, earlier *wire.Event) bool {
 	return gap >= unread || gap >= Crossing && within(c.answeredOn(earlier.Stream), earlier.Seq) < later.Seq
 }
 
+// queued reports whether a message of a server may be older than the stream that it came on, and
+// than an event before that: it came as soon as the client listened, for which servers keep what
+// no other stream is for.
+func (c *Conversation) queued(e, before *wire.Event) bool {
+	x := c.Carrier(e)
+	return x != nil && x.Method() == http.MethodGet && x.Head != nil && x.Head.Seq > before.Seq && e.At-x.Head.At < Crossing
+}
+
 // sentAfter reports whether a message was certainly sent after an earlier one of
 // the same party, although it came on another stream: its sender has in between
 // answered what was asked after the earlier one had come, and both did not come
