@@ -3,6 +3,7 @@ package suites_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"strconv"
@@ -26,6 +27,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
+var allPeers = flag.Bool("all-peers", false, "meet every peer of the hostile corpus over each of its transports, in place of a part")
+
 // hostileRunLimit is the time limit of a run on a hostile peer.
 const hostileRunLimit = 5 * time.Minute
 
@@ -47,6 +50,9 @@ func corpusOf[E any](t *testing.T, rows []E, transports func(E) []string) []corp
 		for _, name := range over {
 			all = append(all, corpus[E]{row, name})
 		}
+	}
+	if *allPeers {
+		return all
 	}
 	// Each is a whole run; no multiple of the transports.
 	return brief.Part(t, all, 3*max(brief.Usual(4), 2)+1)

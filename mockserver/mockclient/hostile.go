@@ -71,7 +71,7 @@ var hostilePeers = []HostilePeer{
 	{Name: "flood of requests", Run: flooding(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)},
 	{Name: "flood of long messages", Run: flooding(`{"jsonrpc":"2.0","method":"notifications/com.example/more","params":{"a":"` + strings.Repeat("x", 100_000) + `"}}`)},
 	{Name: "sessions without end", Transports: []string{transport.NameHTTP}, Run: func(ctx context.Context, c client.Standalone) error {
-		for range 300 {
+		for range 50 {
 			again := c
 			again.Use = func(context.Context, *client.Session, client.Call) error { return nil }
 			if err := again.Run(ctx); err != nil {

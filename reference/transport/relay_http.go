@@ -161,14 +161,17 @@ func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *httpLink {
 	return r.newest
 }
 
-// maxKeys bounds the names of sessions that are known. Whatever has another name is taken
-// for a part of the newest session.
-const maxKeys = 1 << 16
+// Bounds of the names of sessions that are known: how many, and their bytes. Whatever has
+// another name is taken for a part of the newest session.
+const (
+	maxKeys = 1 << 14
+	maxKey  = 1 << 10
+)
 
 func (r *HTTPRelay) remember(key string, l *httpLink) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.byKey) < maxKeys {
+	if len(r.byKey) < maxKeys && len(key) <= maxKey {
 		r.byKey[key] = l
 	}
 }

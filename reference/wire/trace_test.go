@@ -267,6 +267,27 @@ func TestLogLimits(t *testing.T) {
 	}
 }
 
+// Whoever sees a stream end behind the limits does not take it for empty.
+func TestStreamsEndBehindTheLimits(t *testing.T) {
+	l := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1}).Connect("http", "")
+	note := func(kind wire.EventKind) string {
+		e, err := l.Append(wire.Event{Kind: kind, From: wire.Server, Stream: "post:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Note
+	}
+	if got := note(wire.KindStreamEnd); got != "" {
+		t.Errorf("the first end says %q", got)
+	}
+	if _, err := l.Append(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: "post:2", Raw: []byte("{}")}); !errors.Is(err, wire.ErrFlood) {
+		t.Error(err)
+	}
+	if got := note(wire.KindStreamEnd); got == "" {
+		t.Error("the end of a stream behind the limits says nothing")
+	}
+}
+
 func TestRunLimit(t *testing.T) {
 	trace := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: 2*4096 + 3600}) // two connections, and two of the events
 	event := wire.Event{Kind: wire.KindMessage, From: wire.Server, Raw: bytes.Repeat([]byte("x"), 1000)}
