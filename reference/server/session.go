@@ -494,6 +494,14 @@ func (s *Session) answered(m *wire.Message) {
 	}
 }
 
+// spoiled takes a message that cannot be understood, and that nothing answers. What looks like a
+// response ends the wait for one.
+func (s *Session) spoiled(m *wire.Message) {
+	if m.IsResponse() {
+		s.answered(&wire.Message{Kind: wire.ErrorResponse, ID: m.ID, Error: &wire.Error{Code: InvalidRequest, Message: "the response is malformed"}})
+	}
+}
+
 // notified takes a notification of the client. Unknown and malformed ones are
 // ignored: they are never answered (basic/index#notifications).
 func (s *Session) notified(m *wire.Message) {

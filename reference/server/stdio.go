@@ -216,7 +216,9 @@ func (l *streamLink) line(text []byte) {
 	switch {
 	case f == nil:
 		l.session.receive(m, nil)
-	case !f.unanswered:
+	case f.unanswered:
+		l.session.spoiled(m)
+	default:
 		l.session.emit(f.outgoing(l.session))
 	}
 }

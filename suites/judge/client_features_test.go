@@ -373,6 +373,11 @@ func TestProgress(t *testing.T) {
 			bad: call(1, "7") + call(2, "7") + cancels(1) + ended(1),
 		},
 		{
+			name: "refused without an id", id: "progress.token.unique", party: wire.Client,
+			good: call(1, "7") + `< {"jsonrpc":"2.0","error":{"code":-32603,"message":"no"}}` + "\n" + call(2, "7"),
+			bad:  call(1, "7") + `< {"jsonrpc":"2.0","id":9,"error":{"code":-32603,"message":"no"}}` + "\n" + call(2, "7"),
+		},
+		{
 			name: "covered", id: "progress.token.unique", party: wire.Client, good: call(1, long+`a"`) + call(2, long+`b"`),
 			bad: call(1, "7") + call(2, "7") + ended(2) + call(3, "7"),
 		},

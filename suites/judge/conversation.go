@@ -38,7 +38,7 @@ type Conversation struct {
 // unable to read; -1 for none.
 type messageFaults struct {
 	unreadable int            // the first message with a fault
-	garbled    []int          // what is no message, in order
+	garbled    []int          // what is no message, and responses that do not say to what, in order
 	nullID     int            // the first request whose id is null
 	otherIDs   map[string]int // the first request whose id is neither a string nor an integer, by that
 	invalid    map[string]int // the first message with a fault, by its id
@@ -89,7 +89,7 @@ func (f *messageFaults) add(e *wire.Event) {
 	if f.unreadable < 0 {
 		f.unreadable = e.Seq
 	}
-	if e.Msg.Kind == wire.Invalid {
+	if e.Msg.Kind == wire.Invalid || e.Msg.IsResponse() && !e.Msg.ID.Usable() {
 		f.garbled = append(f.garbled, e.Seq)
 	}
 	if f.nullID < 0 && e.Msg.Kind == wire.Request && e.Msg.Has(wire.IDNull) {
