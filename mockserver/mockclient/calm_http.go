@@ -75,6 +75,11 @@ func contentType(field string) apply {
 
 // requestsAs changes the heads of all HTTP requests, and how the bodies are written.
 func requestsAs(change func(h *head), body func(conn net.Conn, text []byte) error) apply {
+	return connections(func(conn net.Conn) net.Conn { return &rewriter{Conn: conn, change: change, body: body} })
+}
+
+// connections changes the connections that the client makes.
+func connections(change func(net.Conn) net.Conn) apply {
 	return func(c *client.Standalone) {
 		dial := c.Dial
 		if dial == nil {
@@ -85,7 +90,7 @@ func requestsAs(change func(h *head), body func(conn net.Conn, text []byte) erro
 			if err != nil {
 				return nil, err
 			}
-			return &rewriter{Conn: conn, change: change, body: body}, nil
+			return change(conn), nil
 		}
 	}
 }

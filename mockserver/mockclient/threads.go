@@ -33,19 +33,7 @@ var threadFaults = []Fault{
 	{
 		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-torn", Form: mockserver.InSequence,
 		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
-		Apply: func(c *client.Standalone) {
-			dial := c.Dial
-			if dial == nil {
-				dial = new(net.Dialer).DialContext
-			}
-			c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				if err != nil {
-					return nil, err
-				}
-				return tornLineEnds{conn}, nil
-			}
-		},
+		Apply:   connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
 	},
 	{
 		// https://github.com/simonx1/ruby-mcp-client/pull/159
