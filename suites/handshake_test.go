@@ -1,7 +1,9 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,3 +87,40 @@ func TestSlowHandshakes(t *testing.T) {
 
 // oneMore is what the handshake of the session that checks share may take.
 const oneMore = time.Second
+
+// An answer to initialize that does not say what it answers is one fault, and what both sides do
+// after it is none.
+func TestUnnamedHandshake(t *testing.T) {
+	id := regexp.MustCompile(`"id": ?\d+,`)
+	for name, with := range map[string]string{
+		"no id": "", "null": `"id":null,`, "a fraction": `"id":1.5,`, "an array": `"id":[1],`, "another case": `"ID":1,`,
+	} {
+		for _, over := range transports {
+			t.Run(name+" over "+over, inVirtualTime(func(t *testing.T) {
+				o := serverOptions()
+				o.Behaviour.Frame = func(out *server.Outgoing, text []byte) []byte {
+					if out.Kind != wire.Result || !bytes.Contains(text, []byte(`"protocolVersion"`)) {
+						return text
+					}
+					return id.ReplaceAll(text, []byte(with))
+				}
+				run, err := conduct(t.Context(), 0, over, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range run.Harness {
+					t.Errorf("a message of mcpconform is at fault: %s", h.Message)
+				}
+				for _, q := range run.Requirements {
+					broken := q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error
+					if broken != (q.ID == "base.response.id-echo") {
+						t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+					}
+					if q.Verdict == result.Pass && q.Exercised == 0 {
+						t.Errorf("%s passes unseen", q.ID)
+					}
+				}
+			}))
+		}
+	}
+}

@@ -207,6 +207,10 @@ func (c *Conversation) response(e *Event) {
 		// An id of another type can mean the request only while it is unanswered.
 		x = c.Resembling(e.From.Peer(), e.Msg.ID)
 	}
+	if meant := c.meant[e]; x == nil && meant != nil && meant == c.Init && e.Msg.Kind == Result {
+		// Both sides go on from the only answer that there can be.
+		x, resembling = meant, false
+	}
 	if x == nil || resembling && x.Response != nil {
 		c.Stray = append(c.Stray, Stray{Event: e, Cause: peer.last, Awaited: peer.waiting > 0})
 		return
@@ -265,6 +269,9 @@ func (c *Conversation) guess(asked *side, e *Event) {
 	switch carrier := c.streams[e.Stream]; {
 	case carrier != nil && len(carrier.carried) > 0 && carrier.carried[0].From() != e.From:
 		x = carrier.carried[0]
+	case c.Init != nil && !c.Init.settled && c.Init.From() != e.From && At(e.Msg.Result, "protocolVersion") != nil:
+		x = c.Init
+		asked.settle(x)
 	case !c.overHTTP && asked.open == 1 && asked.notified < 0:
 		x = c.of[asked.openSum]
 		asked.settle(x)

@@ -83,6 +83,9 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 
 func judgeEcho(x *Exchange, responder wire.Party, rec *Recorder) {
 	asked, given := x.Request.Msg.ID, x.Response.Msg.ID
+	if !given.Usable() {
+		return // judgeEnvelope has looked at the missing id
+	}
 	if x.Resembling {
 		rec.Fail("base.response.id-type-echo", responder,
 			fmt.Sprintf("the id of the response is %s, that of the request %s", given, asked), x.Events()...)
