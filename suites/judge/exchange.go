@@ -52,7 +52,7 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 	for _, x := range c.Exchanges {
 		responder := x.From().Peer()
 		switch {
-		case len(x.Further) > 0:
+		case len(x.Further) > 0 && len(x.Further) > c.othersWith(x):
 			rec.Fail("base.response.once", responder, fmt.Sprintf("the request got %d responses", 1+len(x.Further)), x.Events()...)
 		case x.Response != nil:
 			rec.Pass("base.response.once", responder)
@@ -244,6 +244,17 @@ func (c *Conversation) answersUnreadable(e *wire.Event) bool {
 func (c *Conversation) answersStray(e *wire.Event) bool {
 	first, ok := c.faults[e.From.Peer()].strays[e.Msg.ID.Key()]
 	return ok && first < e.Seq && e.Msg.ID.Usable()
+}
+
+// othersWith counts the messages that are no requests, and that carried the id of a request between
+// it and its last response: one more response may be for each.
+func (c *Conversation) othersWith(x *Exchange) (n int) {
+	for _, e := range c.Events[x.Request.Seq:x.Further[len(x.Further)-1].Seq] {
+		if e.Kind == wire.KindMessage && e.From == x.From() && e.Msg.Kind == wire.Invalid && e.Msg.ID.Key() == x.Request.Msg.ID.Key() {
+			n++
+		}
+	}
+	return n
 }
 
 // answersInvalid reports whether a response carries the id of a message of the
