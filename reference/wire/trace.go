@@ -99,7 +99,7 @@ type Limits struct {
 	Message int   // bytes of one message or body
 	Total   int64 // bytes of all events of a connection, as they weigh in memory
 	Events  int   // events of a connection
-	Run     int64 // bytes of all connections of a trace; zero leaves only their own bounds
+	Run     int64 // bytes of all connections of a trace, a third of it for what nobody asked for; zero leaves only their own bounds
 }
 
 // DefaultLimits suit any honest target.
@@ -126,6 +126,7 @@ type Trace struct {
 	logs    []*Log
 	rest    *Log         // see Connect
 	bytes   atomic.Int64 // what all connections weigh
+	unasked atomic.Int64 // what that answers no request weighs
 	results sync.Map     // by spelling: results that came before, decoded
 }
 
@@ -179,6 +180,7 @@ type Log struct {
 	stopped bool
 	cut     bool // see Cut
 	ended   bool
+	due     map[Party]int // answers, by who owes them
 	changed chan struct{} // closed and replaced at each change
 
 	reading      sync.Mutex    // taken before mu
@@ -210,8 +212,10 @@ func (l *Log) Append(e Event) (*Event, error) {
 	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
 		e.Kind == KindTimeout || e.Kind == KindStreamEnd
 	if !vital && !l.flooded {
-		run := l.weigh(e.size())
-		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events || l.limits.Run > 0 && run > l.limits.Run
+		size := e.size()
+		run, unasked := l.weigh(size), l.weighUnasked(&e, size)
+		l.flooded = l.bytes > l.limits.Total || len(l.events) >= l.limits.Events ||
+			l.limits.Run > 0 && (run > l.limits.Run || unasked > l.limits.Run/3)
 	}
 	if l.flooded && !vital {
 		if l.trace.Lossy {
@@ -323,6 +327,24 @@ func (l *Log) Stopped() bool {
 func (l *Log) weigh(n int64) int64 {
 	l.bytes += n
 	return l.trace.bytes.Add(n)
+}
+
+// weighUnasked adds to what answers no request of the connection, if that is so of the event, and
+// returns what all of it weighs.
+func (l *Log) weighUnasked(e *Event, size int64) int64 {
+	switch {
+	case e.Kind == KindMessage && e.Msg.Kind == Request:
+		if l.due == nil {
+			l.due = make(map[Party]int)
+		}
+		l.due[e.From.Peer()]++
+	case e.Kind == KindMessage && e.Msg.IsResponse() && l.due[e.From] > 0:
+		l.due[e.From]--
+		return 0
+	case e.Kind != KindMessage && e.Kind != KindSSE && e.Kind != KindStderr:
+		return 0
+	}
+	return l.trace.unasked.Add(size)
 }
 
 // The least memory that things take in addition to the peer's bytes.

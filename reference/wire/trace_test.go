@@ -299,6 +299,34 @@ func TestRunLimit(t *testing.T) {
 	}
 }
 
+// What answers nobody's request has a third of the room: a flood takes no more of it.
+func TestUnaskedLimit(t *testing.T) {
+	const run = 100_000
+	kept := func(events ...wire.Event) (n int) {
+		l := wire.NewTrace(wire.Limits{Total: 1 << 20, Events: 1000, Run: run}).Connect("stdio", "")
+		for {
+			for _, e := range events {
+				if _, err := l.Append(e); err != nil {
+					return n
+				}
+				n++
+			}
+		}
+	}
+	message := func(from wire.Party, raw string) wire.Event {
+		return wire.Event{Kind: wire.KindMessage, From: from, Raw: []byte(raw)}
+	}
+	ask, answer := message(wire.Client, `{"jsonrpc":"2.0","id":1,"method":"ping"}`), message(wire.Server, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	told, output := message(wire.Server, `{"jsonrpc":"2.0","method":"notifications/x"}`), wire.Event{Kind: wire.KindStderr, From: wire.Server, Raw: []byte("text")}
+	notes, answers, outputs, both := kept(told), kept(answer), kept(output), kept(ask, answer, answer)
+	if notes > 50 || answers > 50 || outputs > 150 || notes < 10 || outputs < 50 {
+		t.Errorf("%d notifications, %d answers to nobody and %d lines of stderr were kept", notes, answers, outputs)
+	}
+	if both < notes+notes/4 {
+		t.Errorf("of requests with two answers each %d were kept, of notifications %d", both, notes)
+	}
+}
+
 func TestLogAwait(t *testing.T) {
 	trace := wire.NewTrace(wire.DefaultLimits)
 	l := trace.Connect("stdio", "")
