@@ -326,3 +326,34 @@ func hardSchemas(t *testing.T, id string) {
 		})
 	}
 }
+
+// Results that are legal and fill what may be kept end the run without a verdict: the server is
+// blamed for nothing, and the reason names the limits.
+func TestRoomIsFull(t *testing.T) {
+	for _, over := range transports {
+		t.Run(over, inVirtualTime(func(t *testing.T) {
+			o := serverOptions()
+			o.Behaviour.Methods = map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+				return map[string]any{"content": []any{map[string]any{"type": "text", "text": strings.Repeat("x", 100_000)}}}, nil
+			}}
+			dialer, stop, err := serve(t.Context(), over, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll}},
+				suites.Options{Limits: wire.Limits{Message: 1 << 20, Total: 128 << 20, Events: 200_000, Run: 5 << 20}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if run.Verdict == result.Conformant || !strings.Contains(run.Reason, "limit") {
+				t.Errorf("%s: %s", run.Verdict, run.Reason)
+			}
+			for _, q := range run.Requirements {
+				if q.ID == "base.response.present" && (q.Verdict == result.Fail || q.Verdict == result.Warn) {
+					t.Errorf("%s is %s: %s", q.ID, q.Verdict, killmatrix.Why(q))
+				}
+			}
+		}))
+	}
+}

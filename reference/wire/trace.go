@@ -249,8 +249,8 @@ func (l *Log) Append(e Event) (*Event, error) {
 // A server answers the same to many, and HTTP says the same of many messages: a trace
 // holds that once. These are the bounds of what is looked at for that.
 const (
-	leastShared = 256     // bytes of a result
-	mostShared  = 1 << 20 // bytes of a result
+	leastShared = 256      // bytes of a result
+	mostShared  = 16 << 20 // bytes of a result
 	headsKept   = 6
 )
 

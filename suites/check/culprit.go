@@ -29,7 +29,7 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 	if unresponsive := (*UnresponsiveError)(nil); cause == nil && errors.As(e.GivenUp(), &unresponsive) {
 		cause = unresponsive
 	}
-	if cause == nil || e.apart() {
+	if cause == nil || errors.Is(cause, wire.ErrFlood) || e.apart() { // what the limits end is not the server's doing
 		return rec.Record
 	}
 	suspects := culprits(e.Trace.Logs())

@@ -235,6 +235,12 @@ func (e *Engine) revive(ctx context.Context) error {
 		l.down = false
 		return nil
 	}
+	if errors.Is(err, wire.ErrFlood) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.down, l.dead = true, fmt.Errorf("no more of the run can be recorded: %w (limits in the configuration)", err)
+		return l.dead
+	}
 	restarted := e.Restart != nil && restarts < maxRestarts
 	if restarted {
 		again := e.Restart(ctx)
