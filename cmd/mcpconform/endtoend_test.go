@@ -228,9 +228,8 @@ func TestProxyFromEnvironment(t *testing.T) {
 		t.Errorf("the proxy was asked for %q", got)
 	}
 	o.wantWithout(t, "pr0xy-secret", "bWU6cHIweHktc2VjcmV0")
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	o = conduct(t, []string{"HTTP_PROXY=" + gone.URL, "http_proxy=" + gone.URL, "NO_PROXY=", "no_proxy="}, "--url", "http://mcp.invalid/mcp", few)
+	gone := nobody(t)
+	o = conduct(t, []string{"HTTP_PROXY=" + gone, "http_proxy=" + gone, "NO_PROXY=", "no_proxy="}, "--url", "http://mcp.invalid/mcp", few)
 	o.wantCode(t, exitIncomplete, "the proxy cannot be reached")
 }
 

@@ -258,13 +258,19 @@ func (o outcome) wantHostile(t *testing.T, code int, says string) {
 	}
 }
 
-// Only where nobody was reached is the run cut short.
-func TestNobodyBehindTheURL(t *testing.T) {
+// nobody returns the URL of a port at which nothing listens.
+func nobody(t *testing.T) string {
+	t.Helper()
 	port, err := transport.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := "http://127.0.0.1:" + strconv.Itoa(port)
+	return "http://127.0.0.1:" + strconv.Itoa(port)
+}
+
+// Only where nobody was reached is the run cut short.
+func TestNobodyBehindTheURL(t *testing.T) {
+	gone := nobody(t)
 	for name, tt := range map[string]struct {
 		args []string
 		says string

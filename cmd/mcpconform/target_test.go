@@ -67,15 +67,14 @@ func TestDetectedTransport(t *testing.T) {
 
 // TestUnreachableServers wants exit code 3, a reason and a report.
 func TestUnreachableServers(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	gone := nobody(t)
 	for _, tt := range []struct {
 		flags httpFlags
 		says  string
 	}{
-		{httpFlags{url: gone.URL + "/mcp", transport: "auto"}, "connection refused"},
-		{httpFlags{url: gone.URL + "/mcp", transport: "http"}, "connection refused"},
-		{httpFlags{url: gone.URL + "/sse", transport: "sse"}, "connection refused"},
+		{httpFlags{url: gone + "/mcp", transport: "auto"}, "connection refused"},
+		{httpFlags{url: gone + "/mcp", transport: "http"}, "connection refused"},
+		{httpFlags{url: gone + "/sse", transport: "sse"}, "connection refused"},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo these are the last words; exit 7"}, "these are the last words"},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo loading; sleep 60"}, `within 300ms; its output ends with: "loading"; if it may take longer, raise --start-timeout`},
 	} {

@@ -1,10 +1,12 @@
 package mockclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -314,6 +316,11 @@ var httpFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
+		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-torn", Form: mockserver.InSequence,
+		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
+		Apply:   connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
+	},
+	{
 		ID: "http.large-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
 		Summary: "A message of a mebibyte ends the client.",
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
@@ -469,4 +476,14 @@ func posting(c *client.Standalone, change func(u *url.URL)) func(ctx context.Con
 			_ = answer.Body.Close()
 		}
 	}
+}
+
+// tornLineEnds reads a CR with which a chunk of a body ends as a LF, so that the LF of the next chunk
+// makes an empty line.
+type tornLineEnds struct{ net.Conn }
+
+func (c tornLineEnds) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	copy(p[:n], bytes.ReplaceAll(p[:n], []byte("\r\r\n"), []byte("\n\r\n")))
+	return n, err
 }

@@ -31,11 +31,6 @@ var threadFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
-		ID: "http.torn-line-ends", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-torn", Form: mockserver.InSequence,
-		Summary: "A LF that comes in another piece of a stream than the CR before it ends a line of its own.",
-		Apply:   connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
-	},
-	{
 		// https://github.com/simonx1/ruby-mcp-client/pull/159
 		ID: "elicitation.answer-invented", Requirement: "base.response.present", Scenario: elicitation,
 		Summary: "An elicitation is answered by a notification that the client invented.",
@@ -453,15 +448,5 @@ func (l *listener) Read(p []byte) (int, error) {
 	}
 	const longest = 16
 	l.tail = slices.Clone(l.tail[max(0, len(l.tail)-longest):])
-	return n, err
-}
-
-// tornLineEnds reads a CR with which a chunk of a body ends as a LF, so that the LF of the next chunk
-// makes an empty line.
-type tornLineEnds struct{ net.Conn }
-
-func (c tornLineEnds) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	copy(p[:n], bytes.ReplaceAll(p[:n], []byte("\r\r\n"), []byte("\n\r\n")))
 	return n, err
 }

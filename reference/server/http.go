@@ -804,7 +804,7 @@ func (x *httpCall) event(e *Event) bool {
 		if at <= done || at >= len(text) {
 			continue
 		}
-		if x.send(text[done:at]) != nil || !x.pause(pieceTime) {
+		if x.send(text[done:at]) != nil || sleep(x.r.Context(), pieceTime) != nil {
 			return false
 		}
 		done = at
@@ -814,18 +814,6 @@ func (x *httpCall) event(e *Event) bool {
 
 // pieceTime is how long a client has to read a piece of an event by itself.
 const pieceTime = 5 * time.Millisecond
-
-// pause waits, unless the client goes before.
-func (x *httpCall) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-x.r.Context().Done():
-		return false
-	}
-}
 
 // send writes a part of the body at once.
 func (x *httpCall) send(text []byte) error {

@@ -55,6 +55,11 @@ func (r *Request) Detach() { r.detach.Do(func() { close(r.released) }) }
 // Sleep waits, unless the request is cancelled first: it then returns the cause.
 func (r *Request) Sleep(ctx context.Context, d time.Duration) error {
 	r.Detach()
+	return sleep(ctx, d)
+}
+
+// sleep waits, unless the context ends first: it then returns the cause.
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

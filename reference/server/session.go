@@ -369,16 +369,7 @@ func (o *Outgoing) wait(ctx context.Context) bool {
 			return false
 		}
 	}
-	if o.Delay > 0 {
-		timer := time.NewTimer(o.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
+	return o.Delay <= 0 || sleep(ctx, o.Delay) == nil
 }
 
 // Notification returns a notification that is not related to a request, for

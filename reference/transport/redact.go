@@ -32,9 +32,9 @@ type Redactor struct {
 	search  *search // for secrets; nil after a change
 }
 
-// search looks for secrets in texts, and in names of headers, which have lost
-// their case.
-type search struct{ texts, names *needles }
+// search looks for secrets in texts, in those that may break off, and in names of headers, which have
+// lost their case.
+type search struct{ texts, torn, names *needles }
 
 // NewRedactor returns a Redactor for what a user gave: header and URL, which
 // may be empty. It knows the values of the header, of the URL's query and of
@@ -67,49 +67,48 @@ func (r *Redactor) known() *search {
 		for i, s := range texts {
 			names[i] = strings.ToLower(s)
 		}
-		r.search = &search{newNeedles(texts), newNeedles(names)}
+		whole := newNeedles(texts)
+		r.search = &search{whole, whole.ofTorn(), newNeedles(names)}
 	}
 	return r.search
 }
 
 // String returns s without the known secrets.
 func (r *Redactor) String(s string) string {
-	if known := r.known(); known != nil && len(s) >= shortestCut {
-		if clean, found := replaceAll(known.texts, s, Redacted); found {
-			return string(clean)
-		}
+	if known := r.known(); known != nil {
+		return without(known.texts, s)
 	}
 	return s
 }
 
 // Bytes returns b without the known secrets: b itself when it holds none.
 func (r *Redactor) Bytes(b []byte) []byte {
-	if known := r.known(); known != nil && len(b) >= shortestCut {
+	if known := r.known(); known != nil {
 		return without(known.texts, b)
 	}
 	return b
 }
 
-// without returns b without needles: b itself when it holds none.
-func without(n *needles, b []byte) []byte {
-	if clean, found := replaceAll(n, b, Redacted); found {
-		return clean
+// without returns a text without needles: itself when it holds none.
+func without[T string | []byte](n *needles, text T) T {
+	if len(text) >= shortestCut {
+		if clean, found := replaceAll(n, text, Redacted); found {
+			return T(clean)
+		}
 	}
-	return b
+	return text
 }
 
 // Event returns e without secrets, for a report or a trace file: e itself when
 // it holds none, else a copy.
 func (r *Redactor) Event(e *wire.Event) *wire.Event {
 	clean := *e
-	text := r.String
-	clean.Raw = r.Bytes(e.Raw)
+	text, raw := r.String, r.Bytes
 	if known := r.known(); known != nil && mayBreakOff(e) {
-		torn := known.texts.ofTorn()
-		text = func(s string) string { return string(without(torn, []byte(s))) }
-		clean.Raw = without(torn, e.Raw)
+		text = func(s string) string { return without(known.torn, s) }
+		raw = func(b []byte) []byte { return without(known.torn, b) }
 	}
-	clean.Note = r.String(e.Note)
+	clean.Raw, clean.Note = raw(e.Raw), r.String(e.Note)
 	changed := clean.Note != e.Note
 	if !bytes.Equal(clean.Raw, e.Raw) {
 		changed = true

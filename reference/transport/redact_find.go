@@ -35,11 +35,8 @@ func (n *needles) ofTorn() *needles {
 const maxEscapes = 2
 
 // shortestCut is how much of a needle has to stand before an ellipsis to be
-// taken for its beginning, and shortestEnd how much at the end of a text that breaks off.
-const (
-	shortestCut = 4
-	shortestEnd = 6
-)
+// taken for its beginning. At the end of a text that breaks off, it is shortestSecret.
+const shortestCut = 4
 
 func newNeedles(texts []string) *needles {
 	n := new(needles)
@@ -154,7 +151,7 @@ func match[T string | []byte](text T, i int, needle string, torn bool) int {
 func compare[T string | []byte](text T, at *state, needle string, torn bool) (end int, forks []state) {
 	for at.needle < len(needle) {
 		if at.text >= len(text) {
-			if torn && at.needle >= shortestEnd {
+			if torn && at.needle >= shortestSecret {
 				return len(text), nil
 			}
 			return -1, nil
@@ -204,11 +201,12 @@ func unpaired[T string | []byte](text T, i int) bool {
 	return n%2 == 0
 }
 
-// brokenOff is what follows the beginning of a text that a message has cut: half
-// an escape, quotation marks and the ellipsis.
 var (
+	// halfEscape is what is left at the end of a text that breaks off within an escape.
 	halfEscape = regexp.MustCompile(`^(?:\\+(?:u[0-9A-Fa-f]{0,4})?|[%&])[#;0-9A-Za-z]{0,12}`) // of one within another, as well
-	brokenOff  = regexp.MustCompile(`^((?:\\+u[0-9A-Fa-f]{0,3}|(?:\\\\)+|%[0-9A-Fa-f]?|&#?[0-9A-Za-z]{0,8})?)(?:\\?")?…`)
+	// brokenOff is what follows the beginning of a text that a message has cut: half
+	// an escape, quotation marks and the ellipsis.
+	brokenOff = regexp.MustCompile(`^((?:\\+u[0-9A-Fa-f]{0,3}|(?:\\\\)+|%[0-9A-Fa-f]?|&#?[0-9A-Za-z]{0,8})?)(?:\\?")?…`)
 )
 
 // cut returns where the text was cut, as messages that quote a long text are:
@@ -222,7 +220,7 @@ func cut[T string | []byte](text T, at state, torn bool) int {
 	if c := rest[0]; !isEscape(c) && c != '"' && c != "…"[0] {
 		return -1
 	}
-	if half := halfEscape.FindString(rest); torn && at.needle >= shortestEnd && at.text+len(half) == len(text) {
+	if torn && at.needle >= shortestSecret && at.text+len(halfEscape.FindString(rest)) == len(text) {
 		return len(text)
 	}
 	half := brokenOff.FindStringSubmatch(rest)

@@ -61,12 +61,8 @@ var httpScenarios = []*Scenario{
 	spelling("fields", "with comments and unknown fields", func(data, _ string) []byte {
 		return lines("\n", ": a comment", "unknown: field", "data: "+data, "nonsense", ":")
 	}),
-	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", func(_, several string) []byte {
-		return lines("\r\n", append([]string{"event: message"}, dataLines(several)...)...)
-	}),
-	inPieces(spelling("torn", "with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF", func(_, several string) []byte {
-		return lines("\r\n", append([]string{"event: message"}, dataLines(several)...)...)
-	})),
+	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", linesWithCRLF),
+	inPieces(spelling("torn", "with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF", linesWithCRLF)),
 	long(hasty(spelling("cr", "with CR at the ends of lines", func(data, _ string) []byte {
 		return lines("\r", "data: "+data, "event:message")
 	}))),
@@ -324,13 +320,13 @@ func inPieces(s *Scenario) *Scenario {
 	return s
 }
 
-// dataLines returns a data field for each line of a text.
-func dataLines(text string) []string {
-	var fields []string
-	for line := range strings.SplitSeq(text, "\n") {
+// linesWithCRLF spells an event with data in several lines, which end with CRLF.
+func linesWithCRLF(_, several string) []byte {
+	fields := []string{"event: message"}
+	for line := range strings.SplitSeq(several, "\n") {
 		fields = append(fields, "data:"+line)
 	}
-	return fields
+	return lines("\r\n", fields...)
 }
 
 // inLines returns the same JSON in several lines.

@@ -104,7 +104,8 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 // jointRun makes one launch for the scenarios.
 func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 	together := &Scenario{Name: title, Official: scenarios[0].Official}
-	run := &jointRun{t: &T{Scenario: together, Transport: e.Transport, Authorizes: e.Authorizes, Choice: e.Choice, joint: true}, done: make(chan struct{})}
+	run := &jointRun{t: e.unplayed(together), done: make(chan struct{})}
+	run.t.joint = true
 	var parts []func(*ScenarioRun) server.Options
 	var setups []func() *AuthorizationSetup
 	for _, s := range scenarios {
@@ -115,7 +116,7 @@ func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 		if s.Authorization != nil {
 			setups = append(setups, s.Authorization)
 		}
-		run.members = append(run.members, &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, Choice: e.Choice})
+		run.members = append(run.members, e.unplayed(s))
 	}
 	together.Options = func(run *ScenarioRun) server.Options {
 		var all server.Options

@@ -3,8 +3,12 @@ package client
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -19,5 +23,15 @@ func TestScenarioThatPanics(t *testing.T) {
 	record := run.Record()
 	if e := record.At(id, wire.Client); len(record) != 1 || !strings.Contains(e.Error, "panic: runtime error") {
 		t.Errorf("the record is %+v", record)
+	}
+}
+
+// A scenario that is played again draws what it drew before.
+func TestPlayedAgain(t *testing.T) {
+	e := &Engine{Transport: "http", Authorizes: true, GivesUpAfter: time.Second, Choice: family.Choice{Seed: 7}, Trace: wire.NewTrace(wire.DefaultLimits)}
+	first := e.unplayed(&Scenario{Name: "again"})
+	first.Baseline = e.unplayed(&Scenario{Name: Baseline})
+	if diff := cmp.Diff(first, e.fresh(first), cmp.AllowUnexported(T{})); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -174,7 +174,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.outcomes = make([]*T, len(scenarios))
 	e.authBaselineDone = make(chan struct{})
 	for i, s := range scenarios {
-		e.outcomes[i] = &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
+		e.outcomes[i] = e.unplayed(s)
 		if s.Name == AuthorizationBaseline {
 			e.authBaseline = e.outcomes[i]
 		}
@@ -279,12 +279,17 @@ func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	return t
 }
 
+// unplayed returns the run of a scenario before it begins.
+func (e *Engine) unplayed(s *Scenario) *T {
+	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
+}
+
 // fresh returns the run of a scenario that follows on another.
 func (e *Engine) fresh(t *T) *T {
-	return &T{
-		Scenario: t.Scenario, Transport: t.Transport, Authorizes: t.Authorizes, GivesUpAfter: t.GivesUpAfter, Baseline: t.Baseline,
-		AuthorizationBaseline: t.AuthorizationBaseline, after: len(e.Trace.Logs()), full: t.Ending.Silent,
-	}
+	again := e.unplayed(t.Scenario)
+	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
+	again.after, again.full = len(e.Trace.Logs()), t.Ending.Silent
+	return again
 }
 
 // awaitBaselines waits for the ends of those by which a scenario is judged.

@@ -622,6 +622,24 @@ func TestVersionHeaderNotDue(t *testing.T) {
 	}
 }
 
+// Two errors with one id may be for a request and for a message that is none.
+func TestErrorsWithTheSameID(t *testing.T) {
+	const (
+		unnamed   = `{"id":2,"method":"ping"}`
+		malformed = `{"jsonrpc":"2.0","id":2,"method":{}}`
+		refused   = `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"no"}}`
+	)
+	for _, again := range []bool{false, true} {
+		s := newHTTPScript(t, "http").handshake()
+		s.post(unnamed, later(), 400, "application/json", refused)
+		s.post(malformed, later(), 400, "application/json", refused)
+		if again {
+			s.post(pingFive, later(), 200, "application/json", refused)
+		}
+		expectSeen(t, s.log, "base.response.once", wire.Server, again)
+	}
+}
+
 // TestReplayedMessageCountsOnce: what a resumed stream brings again is no
 // second response.
 func TestReplayedMessageCountsOnce(t *testing.T) {
