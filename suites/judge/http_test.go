@@ -993,6 +993,29 @@ func TestSSERules(t *testing.T) {
 	}
 }
 
+// TestStreamsWithoutEndpoint blames a server for no stream that a client closed or a
+// limit cut before the endpoint event.
+func TestStreamsWithoutEndpoint(t *testing.T) {
+	for name, test := range map[string]struct {
+		end    wire.Event
+		blamed bool
+	}{
+		"ended":              {wire.Event{From: wire.Server}, true},
+		"left by the client": {wire.Event{From: wire.Client}, false},
+		"cut":                {wire.Event{From: wire.Server, Note: "what it held may not have been recorded"}, false},
+	} {
+		s := newHTTPScript(t, "sse")
+		x := s.ask(http.MethodGet, "http://localhost/sse", "", headers("Accept", "text/event-stream"))
+		s.head(x, http.StatusOK, headers("Content-Type", "text/event-stream"))
+		test.end.Kind, test.end.Stream = wire.KindStreamEnd, x
+		s.add(test.end)
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "sse.server.endpoint-event", Party: wire.Server}]
+		if blamed := seen != nil && len(seen.Findings) > 0; blamed != test.blamed {
+			t.Errorf("%s: the server is blamed: %t", name, blamed)
+		}
+	}
+}
+
 // TestClientsThatMay shows what clients do that is legal beside what is not and
 // differs from it in one thing.
 func TestClientsThatMay(t *testing.T) {
