@@ -85,6 +85,21 @@ var httpFaults = []Fault{
 		Apply:   namingLost,
 	},
 	{
+		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: overHTTP, Scenario: "auth/root", Form: mockserver.BySession,
+		Summary: "initialize after 404 lacks the access token.",
+		Apply: func(c *client.Standalone) {
+			var raw *transport.HTTPConn
+			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			lost := false
+			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+				if lost = lost || raw != nil && raw.SessionID() != ""; lost && m.Method == "initialize" {
+					out.Header = http.Header{"Authorization": nil}
+				}
+				return []outgoing{out}
+			})(c)
+		},
+	},
+	{
 		ID: "http.no-delete", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: "http/delete",
 		Summary: "The client ends without a DELETE for its session.",
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {

@@ -128,7 +128,7 @@ var authScenarios = []*Scenario{
 			u.Host, u.Fragment = "LocalHost:"+u.Port(), "start"
 		}}
 	}, nil),
-	authScenario("auth/root", []string{"auth.resource.no-trailing-slash"}, func() *AuthorizationSetup {
+	authScenario("auth/root", []string{"auth.resource.no-trailing-slash", "auth.client.every-request"}, func() *AuthorizationSetup {
 		return &AuthorizationSetup{
 			URL: func(u *url.URL) { u.Path = "" },
 			Protection: server.Protection{MetadataPath: server.WellKnownResource, Metadata: func(document map[string]any) {
@@ -136,7 +136,7 @@ var authScenarios = []*Scenario{
 				document["resource"] = strings.TrimSuffix(resource, server.PathMCP)
 			}},
 		}
-	}, nil),
+	}, judgeAuthorizedAgain),
 }
 
 // elsewhere is a path of resource metadata that only the header names.
@@ -177,6 +177,13 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 		s.Official = "auth/pre-registration"
 	case "auth/root":
 		s.Transports = overHTTP() // HTTP+SSE has a path for each of its two endpoints
+		// The token outlives the session, which is lost once the client has come so far.
+		s.Options = func(run *ScenarioRun) server.Options {
+			o := losing(run)
+			lose := o.Behaviour.HTTP.Middleware
+			o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler { return atRoot(lose(next)) }
+			return o
+		}
 	}
 	return s
 }
@@ -385,6 +392,42 @@ func judgeLapsed(t *T) {
 	if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
 		t.Warning("auth.client.state-used", "two authorization requests carry the same state", first.Event, second.Event)
 	}
+}
+
+// judgeAuthorizedAgain judges whether a client that begins a new session in place of a lost one
+// shows its token there, too (basic/authorization#token-requirements). One that has asked for a new token
+// since may have started afresh, with nothing of what it had before.
+func judgeAuthorizedAgain(t *T) {
+	const id = "auth.client.every-request"
+	all := t.losses()
+	if len(all) == 0 || !slices.ContainsFunc(t.Flow.presented(), func(s Shown) bool { return s.Good }) {
+		return
+	}
+	session, lost := all[0].session, all[0].head
+	var bare []*wire.Event
+	for _, x := range t.begunSince(session, lost) {
+		carrier := t.conversationOf(x).Carrier(x.Request)
+		switch {
+		case carrier == nil:
+		case len(carrier.Request.HTTP.Header.Values("Authorization")) == 0:
+			bare = append(bare, carrier.Request, x.Request)
+		case t.soughtSince(lost):
+			t.Inconclusive("the client sought authorization anew when its session was lost", id)
+			return
+		default:
+			t.Exercised(id)
+			return
+		}
+	}
+	if len(bare) > 0 && !t.soughtSince(lost) {
+		t.Violation(id, "the client began a new session in place of a lost one without the access token that it has", append([]*wire.Event{lost}, bare[:2]...)...)
+	}
+}
+
+// soughtSince reports whether the client has sent a request to an authorization server after an
+// event.
+func (t *T) soughtSince(e *wire.Event) bool {
+	return slices.ContainsFunc(t.Flow.steps(authserver.Authorization, authserver.Token), func(s Step) bool { return s.Event.At >= e.At })
 }
 
 // maxRefusals is how many refused requests a client may send without seeking

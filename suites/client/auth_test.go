@@ -553,7 +553,7 @@ func TestNoTokenIsShown(t *testing.T) {
 			}).response(r, resp)
 		},
 	}
-	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{client.AuthorizationBaseline, "auth/refresh", "auth/no-registration"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+	run, trace, err := suites.Run(t.Context(), suites.ClientScenarios{Scenarios: []string{client.AuthorizationBaseline, "auth/refresh", "auth/no-registration", "auth/root"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
 		return reference.Standalone{URL: p.URL, Timeout: answerTime, Authorizer: &reference.Authorizer{
 			ID: p.ClientID, Secret: p.ClientSecret, Transport: spy,
 		}}.Run(ctx)

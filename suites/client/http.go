@@ -440,6 +440,9 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
+// redactor knows the secrets in headers whose names tell that they hold one.
+var redactor *transport.Redactor
+
 // refuse answers a request with an error status in place of the server, and
 // records the exchange.
 func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name string, body []byte, status int, answer string) {
@@ -448,7 +451,7 @@ func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name stri
 		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: body})
 	}
 	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: &wire.Head{
-		Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: r.Header.Clone(),
+		Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: redactor.Header(r.Header),
 	}})
 	header := http.Header{}
 	if answer != "" {
@@ -671,20 +674,15 @@ func judgeLost(n int) func(t *T) {
 // judgeReplaced judges whether the client begins a new session in place of the lost one.
 func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 	const again, bare = "http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"
-	for _, c := range t.Conversations {
-		for _, x := range c.Exchanges {
-			e := x.Request
-			if c == first && e.Seq <= lost.Seq || e.At < lost.At || x.From() != wire.Client || x.Method() != "initialize" {
-				continue
-			}
-			t.Exercised(again)
-			if carrier := c.Carrier(e); carrier != nil {
-				h := carrier.Request
-				t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
-			}
-			t.judgeMoved(first, c)
-			return
+	if begun := t.begunSince(first, lost); len(begun) > 0 {
+		c, e := t.conversationOf(begun[0]), begun[0].Request
+		t.Exercised(again)
+		if carrier := c.Carrier(e); carrier != nil {
+			h := carrier.Request
+			t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
 		}
+		t.judgeMoved(first, c)
+		return
 	}
 	asked := first.Carrier(lost).Request
 	var further []*wire.Event
@@ -703,6 +701,20 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 		ended = t.Ending.Exit.String()
 	}
 	t.Warning(again, "after the 404 the client "+ended+"; with an initialize it could have begun a new session", append(first.Carrier(lost).Sent, asked, lost)...)
+}
+
+// begunSince returns the requests with which the client began sessions after one was lost, in the
+// order of the connections.
+func (t *T) begunSince(first *judge.Conversation, lost *wire.Event) (all []*judge.Exchange) {
+	for _, c := range t.Conversations {
+		for _, x := range c.Exchanges {
+			e := x.Request
+			if (c != first || e.Seq > lost.Seq) && e.At >= lost.At && x.From() == wire.Client && x.Method() == "initialize" {
+				all = append(all, x)
+			}
+		}
+	}
+	return all
 }
 
 // judgeMoved judges whether the client has left the lost session once it has a new
