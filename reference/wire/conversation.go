@@ -215,11 +215,7 @@ func (c *Conversation) response(e *Event) {
 		c.Stray = append(c.Stray, Stray{Event: e, Cause: peer.last, Awaited: peer.waiting > 0})
 		return
 	}
-	// The oldest of several requests with the same id is answered first.
-	if newest := x; newest.oldest != nil {
-		x = newest.oldest
-		newest.oldest = x.later
-	}
+	x = c.first(x, e)
 	x.Resembling = x.Resembling || resembling
 	c.answer(x, e)
 	c.of[e.Seq] = x
@@ -227,6 +223,30 @@ func (c *Conversation) response(e *Event) {
 		c.Version, _ = x.Result()["protocolVersion"].(string)
 		c.Capabilities[e.From], _ = x.Result()["capabilities"].(map[string]any)
 	}
+}
+
+// first returns the request that a response answers of those that have the id of the newest: the
+// one of its HTTP exchange, else the oldest that is not answered.
+func (c *Conversation) first(newest *Exchange, e *Event) *Exchange {
+	if !newest.Shared {
+		newest.oldest = nil
+		return newest
+	}
+	if carrier := c.streams[e.Stream]; carrier != nil {
+		for _, x := range carrier.carried {
+			if x.From() != e.From && x.Response == nil && x.Request.Msg.ID.Key() == newest.Request.Msg.ID.Key() {
+				return x
+			}
+		}
+	}
+	x := newest
+	for newest.oldest != nil {
+		x, newest.oldest = newest.oldest, newest.oldest.later
+		if x.Response == nil {
+			break
+		}
+	}
+	return x
 }
 
 // answer adds a response to an exchange, in place of one that has not arrived.

@@ -215,6 +215,12 @@ func TestConversation(t *testing.T) {
 			[]string{"1 a head 2 body 3"},
 		},
 		{
+			"an id used twice at once, on two streams", "http",
+			"post:1 POST\npost:1 > " + request("1", "a") + "\npost:2 POST\npost:2 > " + request("1", "b") + "\npost:2 200 application/json\npost:2 < " + result("1") +
+				"\npost:1 200 application/json\npost:1 < " + result("1"),
+			[]string{"1 a head 6 answered 7", "3 b head 4 answered 5"},
+		},
+		{
 			"without an id on its stream", "http",
 			"post:1 POST\npost:1 > " + request("1", "a") + "\npost:2 POST\npost:2 > " + request("2", "b") + "\npost:2 400 application/json\npost:2 < " + unnamed,
 			[]string{"1 a", "3 b head 4", "stray 5 after 3 awaited means 3"},

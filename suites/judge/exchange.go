@@ -36,7 +36,7 @@ func judgeRequestIDs(c *Conversation, rec *Recorder) {
 			continue
 		}
 		if first, again := seen[x.From()][id.Key()]; again {
-			if c.SentAgain(first, x.Request) {
+			if c.SentAgain(first, x.Request) || c.unnamed(x.Request) {
 				seen[x.From()][id.Key()] = x.Request
 				continue
 			}
@@ -46,6 +46,13 @@ func judgeRequestIDs(c *Conversation, rec *Recorder) {
 		seen[x.From()][id.Key()] = x.Request
 		rec.Pass("base.request.id-unique", x.From())
 	}
+}
+
+// unnamed reports whether a message of a client may belong to another session than that of its
+// conversation: where the server has assigned no session id, nothing tells two clients at one URL apart
+// (basic/transports#session-management).
+func (c *Conversation) unnamed(e *wire.Event) bool {
+	return e.From == wire.Client && c.Transport == transport.NameHTTP && c.Handshaken() && c.sessionID() == "" && e.Seq > c.Init.Request.Seq
 }
 
 func judgeResponses(c *Conversation, rec *Recorder) {

@@ -747,6 +747,14 @@ func TestSameRequestAgain(t *testing.T) {
 	}
 }
 
+// TestSessionsWithoutID: nothing tells two clients apart where the server assigns no session id.
+func TestSessionsWithoutID(t *testing.T) {
+	for session, broken := range map[string]bool{"abc": true, "": false} {
+		s := newHTTPScript(t, "http").handshakeWith(headers("Accept", both), session).ping().ping()
+		expectSeen(t, s.log, "base.request.id-unique", wire.Client, broken)
+	}
+}
+
 // TestTokenOfRefusedRequest: what the transport refused is not under way, and its
 // progress token is free for the request that comes in its place.
 func TestTokenOfRefusedRequest(t *testing.T) {
