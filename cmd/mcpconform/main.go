@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -58,6 +59,8 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func main() {
 	boundMemory(wire.DefaultLimits.Run)
+	// net/http writes to this log what servers send unasked; the records show it.
+	log.SetOutput(io.Discard)
 	// Nobody may read what is printed any more: that is an error of a report, and must not end
 	// this program, which has others to write and targets to end. What it starts would
 	// inherit that the signal is ignored, so it is caught.

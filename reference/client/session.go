@@ -393,18 +393,31 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		return x, err
 	}
 	if x.Response == nil && (x.Head == nil || x.Head.HTTP.Status < 300) {
-		if x.Response = p.resume(ctx, end); x.Response == nil {
+		if x.Response = p.resume(ctx, end); x.Response == nil && p.listening() && p.fence(ctx) {
+			x = p.exchange() // it must not come there, which the rules judge
+		}
+		if x.Response == nil {
 			return x, &ClosedError{Awaited: awaited, Cause: end}
 		}
 	}
-	if x.Response == nil && p.session.Log().Transport == transport.NameSSE && p.Method != "initialize" && p.Method != p.session.NoOp() {
+	if x.Response == nil && p.session.Log().Transport == transport.NameSSE && p.fence(ctx) {
 		// The response is due on the event stream, whatever the status of the POST
 		// (2024-11-05/basic/transports#http-with-sse).
-		if p.session.Fence(ctx) == nil {
-			x = p.exchange()
-		}
+		x = p.exchange()
 	}
 	return x, nil
+}
+
+// fence gives the response the time to come on another stream than that of the request.
+func (p *Pending) fence(ctx context.Context) bool {
+	return p.Method != "initialize" && p.Method != p.session.NoOp() && p.session.Fence(ctx) == nil
+}
+
+// listening reports whether a listening stream is open.
+func (p *Pending) listening() bool {
+	return slices.ContainsFunc(p.session.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
+		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.End == nil
+	})
 }
 
 // StartTimes is the factor by which the answer to initialize may take longer than

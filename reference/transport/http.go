@@ -29,6 +29,7 @@ type HTTP struct {
 	// lateHead is set once a server did not send the head of a GET stream in
 	// time: later connections do not wait for the head.
 	lateHead atomic.Bool
+	unkept   atomic.Bool
 }
 
 const (
@@ -46,7 +47,7 @@ func (d *HTTP) Transport() string { return NameHTTP }
 // Dial makes a connection ready. It does no I/O: a server that cannot be
 // reached shows with the first message, as a *StartError.
 func (d *HTTP) Dial(_ context.Context, log *wire.Log) (Conn, error) {
-	s, err := d.open(log)
+	s, err := d.open(log, &d.unkept)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := wire.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
-		deliberate: m.Deliberate, patience: c.site.timeout,
+		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg),
 	}
 	override(o.header, m.Header)
 	if msg.Kind == wire.Request && msg.Method == "initialize" {
@@ -599,7 +600,7 @@ func (c *HTTPConn) endSession(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeWait)
 	defer cancel()
 	x, err := c.start(&outbound{
-		method: http.MethodDelete, url: c.site.url, header: c.header(http.MethodDelete), last: true,
+		method: http.MethodDelete, url: c.site.url, header: c.header(http.MethodDelete), last: true, ordinary: true,
 	})
 	if err != nil {
 		return

@@ -114,6 +114,7 @@ func (l *httpLink) shut(last func()) {
 	}
 	l.cancel(errDropped)
 	l.running.Wait()
+	l.site.endKept()
 	l.log.End()
 }
 
@@ -138,6 +139,7 @@ type outbound struct {
 	// patience bounds the time to the head of the response; zero sets no bound.
 	patience time.Duration
 	last     bool // sent although the connection is being closed
+	ordinary bool // a message as any client sends it
 	// omitEnd does not record the end of an exchange that was accepted.
 	omitEnd bool
 	// relay gets the response once it is recorded; it may be nil.
@@ -162,6 +164,7 @@ type roundTrip struct {
 	cancel context.CancelCauseFunc
 
 	connected atomic.Bool
+	reused    atomic.Bool // the connection had an exchange before
 	lastID    atomic.Pointer[string]
 
 	// State of an event stream, set by the goroutine that reads it.
@@ -286,8 +289,9 @@ func (x *roundTrip) recordRequest(req *http.Request) error {
 
 func (x *roundTrip) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) {
+		GotConn: func(info httptrace.GotConnInfo) {
 			x.connected.Store(true)
+			x.reused.Store(info.Reused)
 			x.link.reached.Store(true)
 		},
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
@@ -329,7 +333,7 @@ func (x *roundTrip) perform(req *http.Request) string {
 		limit = time.AfterFunc(x.patience, func() { x.cancel(x.timeoutError()) })
 		defer limit.Stop()
 	}
-	resp, err := x.link.site.transport.RoundTrip(req)
+	resp, err := x.roundTrip(req)
 	if limit != nil {
 		limit.Stop()
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -65,9 +66,12 @@ type site struct {
 	name      string // for messages, without secrets
 	url       *url.URL
 	header    http.Header
-	transport *http.Transport
-	timeout   time.Duration
-	redact    *Redactor
+	transport *http.Transport // with a connection for each exchange
+	kept      *http.Transport
+	// unkept says for all links to the server that no connections are kept. Nil: that they never are.
+	unkept  *atomic.Bool
+	timeout time.Duration
+	redact  *Redactor
 }
 
 // Moved returns the endpoint to which the head of a response redirects a POST, if
@@ -91,14 +95,16 @@ func (e Endpoint) Moved(head *wire.Event) (Endpoint, bool) {
 }
 
 // open makes the endpoint ready. If it fails, it notes that in the log and ends the
-// log; the error is a *StartError.
-func (e Endpoint) open(log *wire.Log) (*site, error) {
+// log; the error is a *StartError. Links keep connections until unkept says otherwise, or
+// not at all if that is nil.
+func (e Endpoint) open(log *wire.Log, unkept *atomic.Bool) (*site, error) {
 	s, err := e.site()
 	if err != nil {
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "start: " + err.Error()})
 		log.End()
 		return nil, &StartError{Target: "the server", Err: err}
 	}
+	s.kept, s.unkept = keep(s.transport), unkept
 	return s, nil
 }
 
@@ -129,8 +135,8 @@ func (e Endpoint) site() (*site, error) {
 		TLSHandshakeTimeout:    s.timeout,
 		MaxResponseHeaderBytes: maxHeadBytes,
 		DisableCompression:     true,
-		// Every exchange has a connection of its own: net/http repeats requests
-		// that fail on a reused one, and the log would not show it.
+		// net/http repeats some requests that fail on a connection that was used
+		// before, and the log would not show it.
 		MaxIdleConnsPerHost: -1,
 	}
 	if e.TLS != nil {

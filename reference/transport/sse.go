@@ -19,6 +19,8 @@ import (
 // URL is that of the event stream.
 type SSE struct {
 	Endpoint
+
+	unkept atomic.Bool
 }
 
 // Transport returns "sse".
@@ -54,7 +56,7 @@ func (e *StreamError) Unwrap() error { return e.Err }
 // Dial opens the event stream and waits for the endpoint event. Its error is a
 // *StartError or a *StreamError.
 func (d *SSE) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
-	s, err := d.open(log)
+	s, err := d.open(log, &d.unkept)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +225,7 @@ func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := wire.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
-		deliberate: m.Deliberate, patience: c.site.timeout, omitEnd: true,
+		deliberate: m.Deliberate, patience: c.site.timeout, omitEnd: true, ordinary: m.ordinary(msg),
 	}
 	override(o.header, m.Header)
 	if msg.Kind == wire.Request && msg.Method == "initialize" {

@@ -81,7 +81,7 @@ func (l *legacy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func dialSSE(t *testing.T, url string, log *wire.Log) (Conn, error) {
 	t.Helper()
-	conn, err := (&SSE{Endpoint{URL: url}}).Dial(limit(t), log)
+	conn, err := (&SSE{Endpoint: Endpoint{URL: url}}).Dial(limit(t), log)
 	if err == nil {
 		t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	}
@@ -227,7 +227,7 @@ func TestSSEDialFailures(t *testing.T) {
 			_, _ = log.Await(ctx, 0, func(e *wire.Event) bool { return e.Kind == wire.KindHTTPResponse })
 			cancel(given)
 		}()
-		if _, err := (&SSE{Endpoint{URL: server.URL}}).Dial(ctx, log); !errors.Is(err, given) {
+		if _, err := (&SSE{Endpoint: Endpoint{URL: server.URL}}).Dial(ctx, log); !errors.Is(err, given) {
 			t.Errorf("error %v", err)
 		}
 	})

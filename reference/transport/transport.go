@@ -52,6 +52,11 @@ type Outgoing struct {
 	Header http.Header
 }
 
+// ordinary reports whether a message, parsed, is sent as any client would send it.
+func (m Outgoing) ordinary(msg *wire.Message) bool {
+	return len(m.Header) == 0 && (msg.Kind == wire.Request || acknowledged(msg))
+}
+
 // Conn is the client's end of one connection to a server under test. Incoming
 // messages appear in its log.
 type Conn interface {

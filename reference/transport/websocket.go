@@ -61,7 +61,7 @@ func (d *WebSocket) Dial(ctx context.Context, log *wire.Log) (Conn, error) {
 
 // dial is Dial with what each message of the server is passed to once it is recorded.
 func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byte)) (*WebSocketConn, error) {
-	s, err := d.Endpoint.open(log)
+	s, err := d.Endpoint.open(log, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Connections that are kept open between exchanges, which saves a server and us most of what
+// a short exchange costs, over TLS above all.
+const (
+	// mostKept is how many idle connections a link keeps.
+	mostKept = 4
+	// keepTime is how long one is kept that nobody uses: far less than servers do, which
+	// close theirs after some seconds, so that a request and such a close rarely cross.
+	keepTime = 500 * time.Millisecond
+)
+
+// keep makes a transport that keeps connections, otherwise like t.
+func keep(t *http.Transport) *http.Transport {
+	kept := t.Clone()
+	kept.MaxIdleConnsPerHost, kept.IdleConnTimeout = mostKept, keepTime
+	return kept
+}
+
+// roundTrip makes an exchange, on a connection that was kept from an earlier one if it is an
+// ordinary message. Any other has a connection of its own: what it leaves behind on that
+// disturbs nobody.
+//
+// A server may close a connection that it has kept at any time (RFC 9112, section 9.5), so
+// that a request which fails on such a one tells nothing about the server: it is made again
+// on a new one, and no more connections are kept.
+func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
+	s := x.link.site
+	if !x.ordinary || s.unkept == nil || s.unkept.Load() {
+		return s.transport.RoundTrip(req)
+	}
+	resp, err := s.kept.RoundTrip(req)
+	if err == nil || !x.reused.Load() || context.Cause(x.ctx) != nil {
+		return resp, err
+	}
+	s.unkept.Store(true)
+	again := req.Clone(x.ctx)
+	if req.GetBody != nil {
+		again.Body, _ = req.GetBody() // of bytes in memory, which cannot fail
+	}
+	x.link.note(x.stream + ": the connection was kept from an earlier exchange, and the server sent no response on it; the request is sent again on a new one")
+	return s.transport.RoundTrip(again)
+}
+
+// endKept closes what is idle.
+func (s *site) endKept() {
+	if s.kept != nil {
+		s.kept.CloseIdleConnections()
+	}
+}
