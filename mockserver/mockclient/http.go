@@ -336,6 +336,16 @@ var httpFaults = []Fault{
 		Apply:   connections(func(conn net.Conn) net.Conn { return tornLineEnds{conn} }),
 	},
 	{
+		ID: "http.mark-read", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-marked", Form: mockserver.ByValue,
+		Summary: "A byte order mark at the beginning of a stream is read as a part of the first field.",
+		Apply:   connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
+	},
+	{
+		ID: "http.legacy-mark-read", Requirement: "sse.client.message-events", Transports: []string{transport.NameSSE}, Scenario: "http/sse-marked", Form: mockserver.ByValue,
+		Summary: "A byte order mark at the beginning of the stream of the older transport is read as a part of the first field.",
+		Apply:   connections(func(conn net.Conn) net.Conn { return markReader{conn} }),
+	},
+	{
 		ID: "http.large-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
 		Summary: "A message of a mebibyte ends the client.",
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
@@ -500,5 +510,14 @@ type tornLineEnds struct{ net.Conn }
 func (c tornLineEnds) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	copy(p[:n], bytes.ReplaceAll(p[:n], []byte("\r\r\n"), []byte("\n\r\n")))
+	return n, err
+}
+
+// markReader reads a byte order mark before a field as letters of its name.
+type markReader struct{ net.Conn }
+
+func (c markReader) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	copy(p[:n], bytes.ReplaceAll(p[:n], []byte("\uFEFFdata:"), []byte("bomdata:")))
 	return n, err
 }

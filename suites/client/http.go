@@ -70,6 +70,7 @@ var httpScenarios = []*Scenario{
 		idle := slices.Concat(lines("\n", ": keep-alive"), lines("\n", "retry: 100"), lines("\n", "event: message"))
 		return append(idle, lines("\n", "event: message", "data: "+data)...)
 	}),
+	marked,
 	{
 		Name: "http/plain", Transports: overHTTP(),
 		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
@@ -283,6 +284,47 @@ func spelling(name, how string, text func(data, several string) []byte) *Scenari
 		},
 		Judge: func(t *T) { t.JudgeContinued("events came "+how, id) },
 	}
+}
+
+// marked is a server whose event streams begin with a byte order mark, which readers strip (HTML
+// Standard, section 9.2.5). A field stands right behind it that a reader needs.
+var marked = &Scenario{
+	Name: "http/sse-marked", Transports: []string{transport.NameHTTP, transport.NameSSE},
+	Requirements: []string{"http.client.sse-syntax", "sse.client.message-events"},
+	Needs:        "the client did not begin a session",
+	Options: func(*ScenarioRun) server.Options {
+		type first struct{ stream string }
+		return server.Options{
+			HTTP: server.HTTPOptions{AlwaysSSE: true},
+			Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+				if e.Raw != nil || len(e.Data) == 0 {
+					return []*server.Event{e}
+				}
+				mine := new(counter)
+				fields := []string{"data: " + string(e.Data), "event: " + e.Name}
+				if e.ID != "" {
+					fields = append(fields, "id: "+e.ID)
+				}
+				if e.Session.Value(first{e.Stream}, func() any { return mine }) == any(mine) {
+					fields[0] = "\uFEFF" + fields[0]
+				}
+				e.Raw = lines("\n", fields...)
+				return []*server.Event{e}
+			}}},
+		}
+	},
+	Judge: func(t *T) {
+		id := "http.client.sse-syntax"
+		if t.Transport == transport.NameSSE {
+			id = "sse.client.message-events"
+		}
+		// Without the first event of a stream there is no session, and each stream begins alike.
+		if c := t.Handshake(); c != nil && c.Initialized != nil {
+			t.Exercised(id)
+			return
+		}
+		t.JudgeContinued("event streams began with a byte order mark", id)
+	},
 }
 
 // hasty makes the tools of a scenario that ask the client give up soon: a reader may hold
