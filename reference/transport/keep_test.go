@@ -62,9 +62,13 @@ func TestKeptConnections(t *testing.T) {
 		},
 		"the server drops them": {
 			closing: func(n int) bool { return n > 1 },
-			send:    func(t *testing.T, c *HTTPConn) { send(t, c, anyNotification); send(t, c, anyNotification); send(t, c, anyNotification) },
-			want:    []string{"POST on 1", "POST on 1", "POST on 2", "POST on 3"},
-			again:   true,
+			send: func(t *testing.T, c *HTTPConn) {
+				send(t, c, anyNotification)
+				send(t, c, anyNotification)
+				send(t, c, anyNotification)
+			},
+			want:  []string{"POST on 1", "POST on 1", "POST on 2", "POST on 3"},
+			again: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
