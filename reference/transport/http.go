@@ -26,8 +26,8 @@ type HTTP struct {
 	// OrOlder says that the server may speak the older HTTP+SSE instead: see Older.
 	OrOlder bool
 
-	// lateHead is set once a server did not send the head of a GET stream in
-	// time: later connections do not wait for the head.
+	// lateHead is set while a server does not send the head of a GET stream in
+	// time: later connections do not wait for long.
 	lateHead atomic.Bool
 	unkept   atomic.Bool
 }
@@ -37,6 +37,8 @@ const (
 	// its GET stream, so that nothing sent right after gets lost. Some servers
 	// send the head with the first event only.
 	listenGrace = 250 * time.Millisecond
+	// lateGrace is how long the others wait for it that follow one that got none.
+	lateGrace = 25 * time.Millisecond
 	// closeWait bounds the DELETE with which a connection closes.
 	closeWait = 2 * time.Second
 )
@@ -62,9 +64,10 @@ type HTTPConn struct {
 	*httpLink
 	dialer    *HTTP
 	session   atomic.Pointer[sessionState]
-	deleted   atomic.Bool // a DELETE was sent for the session
-	leaving   atomic.Bool // a DELETE was sent, by Delete or as a raw request
-	listening atomic.Bool // the connection has opened its GET stream
+	deleted   atomic.Bool               // a DELETE was sent for the session
+	leaving   atomic.Bool               // a DELETE was sent, by Delete or as a raw request
+	listening atomic.Bool               // the connection has opened its GET stream
+	first     atomic.Pointer[roundTrip] // of that stream
 	listeners atomic.Int32
 	recording sync.RWMutex // of requests; see begin
 }
@@ -179,7 +182,7 @@ func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	msg := wire.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
-		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg),
+		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg) && c.listens(),
 	}
 	override(o.header, m.Header)
 	if msg.Kind == wire.Request && msg.Method == "initialize" {
@@ -305,13 +308,19 @@ func negotiated(request, answer *wire.Message) string {
 
 func (c *HTTPConn) listen(ctx context.Context) {
 	x, err := c.begin(c.listener(nil, 0))
-	if err != nil || c.dialer.lateHead.Load() {
+	if err != nil {
 		return
 	}
-	timer := time.NewTimer(listenGrace)
+	c.first.Store(x)
+	grace := listenGrace
+	if c.dialer.lateHead.Load() {
+		grace = lateGrace
+	}
+	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case <-x.headed:
+		c.dialer.lateHead.Store(false)
 		if x.head == nil {
 			return // the server has gone
 		}
@@ -321,6 +330,21 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	case <-ctx.Done():
 	case <-timer.C:
 		c.dialer.lateHead.Store(true)
+	}
+}
+
+// listens reports whether the server is known to have got the GET of the listening stream,
+// if there was one: a message on a connection that is open already could overtake it.
+func (c *HTTPConn) listens() bool {
+	x := c.first.Load()
+	if x == nil {
+		return true
+	}
+	select {
+	case <-x.headed:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -38,6 +38,10 @@ func (c *connected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.closing != nil && c.closing(n) {
 		panic(http.ErrAbortHandler)
 	}
+	if r.Method == http.MethodGet {
+		<-r.Context().Done()
+		return
+	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
@@ -59,6 +63,14 @@ func TestKeptConnections(t *testing.T) {
 		"others": {
 			send: func(t *testing.T, c *HTTPConn) { send(t, c, "{"); send(t, c, "{") },
 			want: []string{"POST on 1", "POST on 2"},
+		},
+		"a listening stream that may not be open yet": {
+			send: func(t *testing.T, c *HTTPConn) {
+				c.dialer.NoListen = false
+				send(t, c, initializedRaw)
+				send(t, c, anyNotification)
+			},
+			want: []string{"POST on 1", "GET on 2", "POST on 3"},
 		},
 		"the server drops them": {
 			closing: func(n int) bool { return n > 1 },
