@@ -133,7 +133,7 @@ func vocabulary(t *check.T) []*word {
 
 // How long sequences are, and how much of a run is spent on them.
 const (
-	sequenceLength = 700
+	sequenceLength = 400
 	thoroughLength = 3000
 	mostWorks      = 6
 	mostCalls      = 15 // of a tool that is quick
