@@ -438,6 +438,9 @@ var httpOddities = []Oddity{
 		Why: "A client that no longer needs a session deletes it; disconnection may occur at any time.", Source: ofSessions, Transports: overHTTP,
 		Scenarios: []string{"http/delete", "http/plain"},
 		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
+			if !conn.Log().Conversation().Declared(wire.Server, "tools") {
+				return
+			}
 			for _, id := range []string{"left-1", "left-2"} {
 				_, _ = conn.Send(ctx, outgoing{Raw: []byte(`{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"slow","arguments":{"seconds":3}}}`)})
 			}

@@ -274,6 +274,23 @@ var httpFaults = []Fault{
 		Collateral: []string{"http.disconnect.survived"},
 	},
 	{
+		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.AtOnce,
+		Summary: "A stream is resumed after the last event of any stream.",
+		Apply: func(c *client.Standalone) {
+			var raw *transport.HTTPConn
+			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			naming(func(last string) string {
+				for _, e := range slices.Backward(raw.Log().Events()) {
+					if e.SSE != nil && e.SSE.HasID {
+						return e.SSE.ID
+					}
+				}
+				return last
+			})(c)
+		},
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
 		ID: "http.event-name-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.ByValue,
 		Summary:    "The id in Last-Event-ID is percent-encoded.",
 		Apply:      naming(url.QueryEscape),

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -401,9 +402,7 @@ func listening(run *ScenarioRun) server.Options {
 		// The client may still be opening the stream.
 		opened, cancel := context.WithTimeout(ctx, run.Patience/4)
 		defer cancel()
-		if _, err := log.Await(opened, 0, func(e *wire.Event) bool {
-			return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
-		}); err != nil {
+		if _, err := log.Await(opened, 0, listens); err != nil {
 			return
 		}
 		from, began := log.Len(), time.Now()
@@ -800,31 +799,66 @@ func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 // cutHere is the id of the last event before a stream is cut; it goes into a header as it is.
 const cutHere = `cut%20here+/=?&;"here"`
 
+// besideID is the id of the ping on the listening stream while another stream is about to be cut.
+const besideID = "beside-the-cut"
+
 // cutting ends the connection of the first request after the handshake before its
 // answer, and the first one that resumes it before any event; a client that resumes once more
-// gets the answer.
-func cutting(*ScenarioRun) server.Options {
+// gets the answer. If the client listens, the last event that it gets before the cut is one of
+// the listening stream, which goes on.
+func cutting(run *ScenarioRun) server.Options {
+	// cut is the request of a session whose stream is cut.
+	cut := func(s *server.Session) *atomic.Pointer[server.Request] {
+		return s.Value("cut", func() any { return new(atomic.Pointer[server.Request]) }).(*atomic.Pointer[server.Request])
+	}
+	script := func(a *Asker) {
+		s, log := a.Request.Session, a.Request.Session.Log()
+		cut(s).Store(a.Request)
+		a.Notify("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
+		opened, cancel := context.WithTimeout(s.Context(), run.Patience/20)
+		defer cancel()
+		for _, begun := range []func(*wire.Event) bool{func(e *wire.Event) bool { return e.SSE != nil && e.SSE.ID == cutHere }, listens} {
+			if _, err := log.Await(opened, 0, begun); err != nil {
+				return
+			}
+		}
+		from := log.Len()
+		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{"jsonrpc": "2.0", "id": besideID, "method": "ping"}})
+		a.await(opened, run.Patience, from, besideID)
+	}
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
-		Behaviour: server.Behaviour{Breaks: []string{"http.server.sse-no-early-close"}, HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
-			answer := e.Out != nil && e.Out.Answers != nil && operation(e.Out.Answers.Method) && strings.HasPrefix(e.Stream, "post:")
-			mine := new(counter)
-			if !answer || e.Session.Value("cut", func() any { return mine }) != any(mine) {
+		Behaviour: server.Behaviour{
+			Breaks:  []string{"http.server.sse-no-early-close"},
+			Methods: map[string]server.Middleware{"*": run.During(script)},
+			HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+				if e.Out == nil || !strings.HasPrefix(e.Stream, "post:") {
+					return []*server.Event{e}
+				}
+				switch request := cut(e.Session).Load(); {
+				case request == nil:
+				case e.Out.To == request && e.Out.Method == "notifications/message":
+					first := *e
+					first.ID, e.ID, e.Retry = "cut-soon", cutHere, "100"
+					return []*server.Event{&first, e}
+				case e.Out.Answers == request:
+					return []*server.Event{{Session: e.Session, Stream: e.Stream, Comment: "no answer here", Cut: true}, e}
+				}
 				return []*server.Event{e}
-			}
-			out := e.Out.Answers.Notification("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
-			text := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"the connection breaks now"}}`)
-			first := &server.Event{Session: e.Session, Out: out, Stream: e.Stream, Name: "message", ID: "cut-soon", Data: text}
-			last := &server.Event{Session: e.Session, Out: out, Stream: e.Stream, Name: "message", ID: cutHere, Retry: "100", Data: text, Cut: true}
-			return []*server.Event{first, last, e}
-		}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
-			mine := new(counter)
-			if last == cutHere && s.Value("cut again", func() any { return mine }) == any(mine) {
-				return []*server.Event{{Session: s, Comment: "nothing yet", Cut: true}}
-			}
-			return proposal
-		}}},
+			}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+				mine := new(counter)
+				if last == cutHere && s.Value("cut again", func() any { return mine }) == any(mine) {
+					return []*server.Event{{Session: s, Comment: "nothing yet", Cut: true}}
+				}
+				return slices.DeleteFunc(proposal, func(e *server.Event) bool { return e.Cut })
+			}},
+		},
 	}
+}
+
+// listens matches the answer to a GET with which the client listens.
+func listens(e *wire.Event) bool {
+	return e.Kind == wire.KindHTTPResponse && strings.HasPrefix(e.Stream, "get:") && e.HTTP.Status == http.StatusOK
 }
 
 func judgeCut(t *T) {
@@ -857,7 +891,7 @@ func judgeCut(t *T) {
 				t.Inconclusive("after its stream was cut, the client sent a GET without Last-Event-ID, so the server cannot send again what it missed",
 					resuming, last)
 			}
-			if len(named) == 0 {
+			if len(named) == 0 || resumesListening(c, named[0], e) {
 				continue
 			}
 			t.Exercised(resuming)
@@ -870,6 +904,26 @@ func judgeCut(t *T) {
 		t.judgeSurvivedCut()
 		return
 	}
+}
+
+// resumesListening reports whether a GET may resume a listening stream and not the one that was cut:
+// it names an event of a stream that the client has closed, or the client resumes the cut one besides.
+func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool {
+	if last == cutHere || last == "" {
+		return false
+	}
+	i := slices.IndexFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
+		return x.Method() == http.MethodGet && slices.ContainsFunc(slices.Concat(x.Messages, x.Others), func(e *wire.Event) bool {
+			return e.SSE != nil && e.SSE.ID == last && e.From == wire.Server
+		})
+	})
+	if i < 0 {
+		return false
+	}
+	// The server may see that the client has closed a stream after the next request.
+	end := c.HTTP[i].End
+	closed := end != nil && (end.Seq < get.Seq || end.From == wire.Client && end.At-get.At < judge.Crossing)
+	return closed || slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool { return x.Request.HTTP.Header.Get("Last-Event-Id") == cutHere })
 }
 
 // judgeSurvivedCut judges whether the client lives on when the stream of an answer is
