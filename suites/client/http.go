@@ -140,10 +140,11 @@ var httpScenarios = []*Scenario{
 	{
 		Name: "http/lost-session", Transports: overHTTP(),
 		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
-		Shows:        []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info", "http.client.version-header", "http.client.session-header"},
-		Needs:        "the client sent no request with a session id after the handshake",
-		Options:      losing,
-		Judge:        judgeLost(0),
+		Shows: []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info", "http.client.version-header", "http.client.session-header",
+			"lifecycle.capability.client-emits-roots-list-changed"},
+		Needs:   "the client sent no request with a session id after the handshake",
+		Options: losing,
+		Judge:   judgeLost(0),
 	},
 	{
 		Name: "http/lost-again", Transports: overHTTP(), Requirements: []string{"http.client.reinitialize-on-404"},
@@ -799,50 +800,62 @@ func stoppedListening(c *judge.Conversation, before *wire.Event) bool {
 // cutHere is the id of the last event before a stream is cut; it goes into a header as it is.
 const cutHere = `cut%20here+/=?&;"here"`
 
-// besideID is the id of the ping on the listening stream while another stream is about to be cut.
-const besideID = "beside-the-cut"
+// The ids of the pings on the stream that is about to be cut and on the listening stream.
+const (
+	beforeID = "before-the-cut"
+	besideID = "beside-the-cut"
+)
 
 // cutting ends the connection of the first request after the handshake before its
 // answer, and the first one that resumes it before any event; a client that resumes once more
 // gets the answer. If the client listens, the last event that it gets before the cut is one of
 // the listening stream, which goes on.
 func cutting(run *ScenarioRun) server.Options {
-	// cut is the request of a session whose stream is cut.
-	cut := func(s *server.Session) *atomic.Pointer[server.Request] {
-		return s.Value("cut", func() any { return new(atomic.Pointer[server.Request]) }).(*atomic.Pointer[server.Request])
+	// cut is the request of a session whose stream is cut, and how many events of that were written.
+	type cut struct {
+		request atomic.Pointer[server.Request]
+		written counter
 	}
+	of := func(s *server.Session) *cut { return s.Value("cut", func() any { return new(cut) }).(*cut) }
 	script := func(a *Asker) {
 		s, log := a.Request.Session, a.Request.Session.Log()
-		cut(s).Store(a.Request)
+		of(s).request.Store(a.Request)
 		a.Notify("notifications/message", map[string]any{"level": "info", "data": "the connection breaks now"})
-		opened, cancel := context.WithTimeout(s.Context(), run.Patience/20)
+		soon, cancel := context.WithTimeout(s.Context(), run.Patience/20)
 		defer cancel()
-		for _, begun := range []func(*wire.Event) bool{func(e *wire.Event) bool { return e.SSE != nil && e.SSE.ID == cutHere }, listens} {
-			if _, err := log.Await(opened, 0, begun); err != nil {
-				return
-			}
-		}
+		// The answers show that the client has read the one before the other.
 		from := log.Len()
+		a.Send(map[string]any{"id": beforeID, "method": "ping"})
+		if e, _ := a.await(soon, run.Patience, from, beforeID); e == nil {
+			return
+		}
+		if _, err := log.Await(soon, 0, listens); err != nil {
+			return
+		}
+		from = log.Len()
 		s.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{"jsonrpc": "2.0", "id": besideID, "method": "ping"}})
-		a.await(opened, run.Patience, from, besideID)
+		a.await(soon, run.Patience, from, besideID)
 	}
 	return server.Options{
 		HTTP: server.HTTPOptions{AlwaysSSE: true},
 		Behaviour: server.Behaviour{
-			Breaks:  []string{"http.server.sse-no-early-close"},
+			Breaks:  []string{"http.server.sse-no-early-close", "http.server.sse-related-messages"},
 			Methods: map[string]server.Middleware{"*": run.During(script)},
 			HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
 				if e.Out == nil || !strings.HasPrefix(e.Stream, "post:") {
 					return []*server.Event{e}
 				}
-				switch request := cut(e.Session).Load(); {
-				case request == nil:
-				case e.Out.To == request && e.Out.Method == "notifications/message":
-					first := *e
-					first.ID, e.ID, e.Retry = "cut-soon", cutHere, "100"
-					return []*server.Event{&first, e}
-				case e.Out.Answers == request:
-					return []*server.Event{{Session: e.Session, Stream: e.Stream, Comment: "no answer here", Cut: true}, e}
+				cut := of(e.Session)
+				if request := cut.request.Load(); request == nil || e.Out.To != request && e.Out.Answers != request {
+					return []*server.Event{e}
+				}
+				switch cut.written.next() {
+				case 0:
+					e.ID = "cut-soon"
+				case 1:
+					e.ID, e.Retry = cutHere, "100"
+				case 2:
+					return []*server.Event{{Session: e.Session, Stream: e.Stream, Comment: "nothing here", Cut: true}, e}
 				}
 				return []*server.Event{e}
 			}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
