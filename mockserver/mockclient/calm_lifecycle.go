@@ -288,6 +288,24 @@ var sessionOddities = []Oddity{
 		},
 	},
 	{
+		ID: "sessions.declares-once", Summary: "In a session that replaces a lost one, the client declares no capability and uses none.",
+		Why: "Capabilities are negotiated in each session.", Source: at("basic/lifecycle", "capability-negotiation"), Transports: overHTTP,
+		Scenarios: []string{lost, "http/lost-again", "lists/lost-session"}, Untried: []string{"roots.*", "lifecycle.capability.client-emits-roots-list-changed"},
+		Apply: func(c *client.Standalone) {
+			begun := 0
+			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+				switch {
+				case m.Method == "initialize":
+					begun++
+				case begun > 1 && m.Method == "notifications/roots/list_changed":
+					return nil
+				}
+				return []outgoing{out}
+			})(c)
+			declaringOnce(c)
+		},
+	},
+	{
 		ID: "sessions.in-turn", Summary: "The client works in two sessions, one after the other.",
 		Why: "After a session a client may begin another one.", Source: ofShutdown, Scenarios: []string{lost, "lists/pages"},
 		Run: func(ctx context.Context, c client.Standalone) error {

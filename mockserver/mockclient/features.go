@@ -414,6 +414,17 @@ var featureFaults = []Fault{
 		Collateral: []string{"progress.stop"},
 	},
 	{
+		ID: "progress.after-cancellation-posted", Requirement: "cancellation.stop-processing", Scenario: sampling, Transports: overHTTP, Form: mockserver.InSequence,
+		Summary: "Progress of a sampling request is posted well after its cancellation.",
+		Apply:   all(dropping(replies("sampling-withdrawn")), muchLater(replies("after-sampling"), progressOf(`"sampling-withdrawn"`, "1"))),
+	},
+	{
+		ID: "progress.after-the-end-posted", Requirement: "progress.in-progress", Scenario: sampling, Transports: overHTTP, Form: mockserver.InSequence,
+		Summary:    "Progress of a request that was answered is posted well after that, before the answer to a later one.",
+		Apply:      muchLater(replies("after-sampling"), progressOf("0", "1")),
+		Collateral: []string{"progress.stop"},
+	},
+	{
 		ID: "progress.not-growing-here", Requirement: "progress.value-increases", Scenario: sampling,
 		Summary: "Two notifications of progress have the same value.",
 		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
@@ -530,6 +541,14 @@ func sampledContent(id, requirement, summary string, content object, collateral 
 		ID: "content." + id, Requirement: requirement, Scenario: sampling, Summary: summary, Collateral: collateral,
 		Apply: amending("sampling/createMessage", func(r object) { r["content"] = content }),
 	}
+}
+
+// muchLater sends a text before a message, both so late that no other message can have overtaken them.
+func muchLater(which match, text string) apply {
+	return sending(which, func(_ *wire.Message, out outgoing) []outgoing {
+		<-time.After(4 * crossing)
+		return []outgoing{{Raw: []byte(text)}, out}
+	})
 }
 
 // progressOf returns a notification of progress; token and value are JSON.

@@ -346,6 +346,21 @@ func dyingOf(parts ...string) apply {
 	})
 }
 
+// sendingOn does something before each message that is sent.
+func sendingOn(before func(ctx context.Context, conn transport.Conn)) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn { return &beforehand{conn, before} })
+}
+
+type beforehand struct {
+	transport.Conn
+	before func(ctx context.Context, conn transport.Conn)
+}
+
+func (c *beforehand) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	c.before(ctx, c.Conn)
+	return c.Conn.Send(ctx, out)
+}
+
 // closing changes how the connection is closed.
 func closing(close func(ctx context.Context, conn transport.Conn) error) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn { return &closer{Conn: conn, close: close} })

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -233,6 +234,11 @@ var lifecycleFaults = []Fault{
 		Apply:   changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),
 	},
 	{
+		ID: "lifecycle.roots-changes-undeclared-again", Requirement: "lifecycle.capability.client-emits-roots-list-changed", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		Summary: "Changed roots are announced in a second session, in which nothing is declared.",
+		Apply:   declaringOnce,
+	},
+	{
 		ID: "lifecycle.nothing-without-capabilities", Requirement: "base.support.other-components", Scenario: "capabilities/none",
 		Summary:    "The client ends when the server has no capability.",
 		Apply:      dyingOf(`"capabilities":{}`),
@@ -251,6 +257,14 @@ var lifecycleFaults = []Fault{
 	},
 }
 
+// late reports whether an event is the answer to a request that was cancelled before.
+func late(log *wire.Log, e *wire.Event) bool {
+	return e.Kind == wire.KindMessage && e.Msg.IsResponse() && slices.ContainsFunc(log.Events(), func(c *wire.Event) bool {
+		return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
+			wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
+	})
+}
+
 func undeclared(capability, method string, params any) Fault {
 	other := "tools"
 	if capability == other {
@@ -261,6 +275,17 @@ func undeclared(capability, method string, params any) Fault {
 		Summary: method + " is sent although the server does not declare it.",
 		Apply:   calling(method, params),
 	}
+}
+
+// declaringOnce declares nothing in any initialize but the first.
+func declaringOnce(c *client.Standalone) {
+	again := false
+	params("initialize", func(p object) {
+		if again {
+			p["capabilities"] = object{}
+		}
+		again = true
+	})(c)
 }
 
 // heard reports whether the server has sent a message that holds a text.
@@ -409,12 +434,23 @@ var utilityFaults = []Fault{
 		ID: "cancellation.late-death", Requirement: "cancellation.late-response", Scenario: "time/silent-tool",
 		Summary: "An answer to a request that was cancelled ends the client.",
 		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
-			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
-				return e.Kind == wire.KindMessage && e.Msg.IsResponse() && slices.ContainsFunc(conn.Log().Events(), func(c *wire.Event) bool {
-					return c.Kind == wire.KindMessage && c.Msg.Method == "notifications/cancelled" && c.Seq < e.Seq &&
-						wire.ReadID(wire.At(c.Msg.Params, "requestId")).Key() == e.Msg.ID.Key()
-				})
-			}}
+			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool { return late(conn.Log(), e) }}
+		})),
+	},
+	{
+		ID: "cancellation.late-crash", Requirement: "cancellation.late-response", Scenario: "time/silence", Crashes: true,
+		Summary: "An answer to a list request that was cancelled crashes the client.",
+		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
+			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool { return late(conn.Log(), e) }}
+		})),
+	},
+	{
+		ID: "cancellation.late-hang", Requirement: "cancellation.late-response", Scenario: "time/silent-tool", Form: mockserver.InSequence,
+		Summary: "The client hangs when a request that it has cancelled is answered.",
+		Apply: all(impatient, sendingOn(func(ctx context.Context, conn transport.Conn) {
+			if slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool { return late(conn.Log(), e) }) {
+				<-ctx.Done()
+			}
 		})),
 	},
 	ignoring("cancellation.unknown-silence", "cancellation.ignore-unknown", "The client answers no ping after cancellations of unknown requests.", "after-cancelled"),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -37,6 +38,26 @@ var timeFaults = []Fault{
 		ID: "time.progress-without-end", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps,
 		Summary: "A request is awaited for ever if progress comes.",
 		Apply:   patient,
+	},
+	{
+		ID: "time.progress-resets", Requirement: "lifecycle.timeout.maximum", Scenario: endlessSteps, Form: mockserver.InSequence,
+		Summary: "Each progress notification begins the time limit anew, and nothing limits the whole.",
+		Apply: all(impatient, func(c *client.Standalone) {
+			c.Use = func(ctx context.Context, s *client.Session, _ client.Call) error {
+				p, err := s.Start(ctx, "tools/call", object{"name": "echo", "arguments": object{"text": "a"}, "_meta": object{"progressToken": "steps"}})
+				for from := 0; err == nil; {
+					var e *wire.Event
+					if e, err = s.AwaitEvent(ctx, from, "progress or answer", func(e *wire.Event) bool {
+						return p.Answers(e) || e.Kind == wire.KindMessage && e.Msg.Method == "notifications/progress"
+					}); err == nil && p.Answers(e) {
+						return nil
+					} else if err == nil {
+						from = e.Seq + 1
+					}
+				}
+				return err
+			}
+		}),
 	},
 	{
 		ID: "time.waits-on", Requirement: "lifecycle.timeout.stop-waiting", Scenario: silence,

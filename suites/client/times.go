@@ -25,15 +25,18 @@ var timeoutRequirements = []string{
 
 var timeScenarios = []*Scenario{
 	{
-		Name: "time/silence", Patient: true, Requirements: timeoutRequirements,
+		Name: "time/silence", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
 		Needs:   "the client sent no request after the handshake, so none could be left unanswered",
-		Options: unanswering(func(string) bool { return true }, nil),
-		Judge:   func(t *T) { judgeSilence(t, false) },
+		Options: answeringLate(func(string) bool { return true }),
+		Judge: func(t *T) {
+			judgeSilence(t, false)
+			judgeLate(t)
+		},
 	},
 	{
 		Name: "time/silent-tool", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
 		Needs:   "the client called no tool",
-		Options: silentTool,
+		Options: answeringLate(func(method string) bool { return method == "tools/call" }),
 		Judge: func(t *T) {
 			judgeSilence(t, true)
 			judgeLate(t)
@@ -92,43 +95,85 @@ const slowCalls = 3
 
 const lateResponse = "cancellation.late-response"
 
-// silentTool does not answer the first tool call of the client. If the client
-// cancels it, the third call is answered as soon as it is cancelled, too: the second
-// shows that the client goes on after a call that it gave up.
-func silentTool(run *ScenarioRun) server.Options {
-	var cancelled atomic.Bool
-	o := unanswering(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
-		<-ctx.Done()
-		cancelled.Store(r.Session.Context().Err() == nil)
-	})(run)
-	o.Behaviour.AnswerCancelled = true
-	o.Behaviour.Breaks = append(o.Behaviour.Breaks, "cancellation.no-response", "cancellation.stop-processing")
-	o.Behaviour.Methods["tools/call"] = func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		further := r.Session.Value("further", func() any { return new(counter) }).(*counter)
-		if further.next() == 1 && cancelled.Load() {
-			r.Detach()
-			<-ctx.Done()
-			ctx = r.Session.Context()
+// answeringLate returns options of a server that leaves the first request of some methods unanswered. If
+// the client cancels it, the answer comes with the second further one: the first shows that the client
+// goes on after a request that it gave up (basic/utilities/cancellation#behavior-requirements).
+func answeringLate(which func(method string) bool) func(*ScenarioRun) server.Options {
+	return func(run *ScenarioRun) server.Options {
+		type given struct { // what was given up in a session
+			id      wire.ID
+			up      atomic.Bool
+			further counter
+			late    chan struct{} // closed when it is answered
 		}
-		return next(ctx, r)
+		answer := func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			mine := &given{id: r.ID, late: make(chan struct{})}
+			first := r.Session.Value("given up", func() any { return mine }).(*given)
+			switch {
+			case first == mine:
+				r.Detach()
+				<-ctx.Done()
+				mine.up.Store(true)
+				select {
+				case <-r.Session.Context().Done():
+					return server.NoAnswer, nil
+				case <-mine.late:
+				}
+				if r.Method == "tools/call" { // a tool might ask the client
+					return map[string]any{"content": []any{map[string]any{"type": "text", "text": "too late"}}, "isError": true}, nil
+				}
+				ctx = r.Session.Context()
+			case first.up.Load() && first.further.next() == 1:
+				log := r.Session.Log()
+				from := log.Len()
+				close(first.late)
+				answered, cancel := context.WithTimeout(ctx, run.Patience/20)
+				defer cancel()
+				_, _ = log.Await(answered, from, func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Key() == first.id.Key()
+				})
+			}
+			return next(ctx, r)
+		}
+		return server.Options{Behaviour: server.Behaviour{
+			AnswerCancelled: true,
+			Breaks:          append(slices.Clone(silences), "cancellation.no-response", "cancellation.stop-processing"),
+			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) {
+					return next(ctx, r)
+				}
+				return answer(ctx, r, next)
+			}},
+		}}
 	}
-	return o
 }
 
+// silences are the requirements that a server breaks which leaves a request unanswered.
+var silences = []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"}
+
 // judgeLate judges whether a client goes on when a request that it has cancelled is
-// answered, as it did when no answer came.
+// answered, as it did when no answer came. That one ends with a failure shows nothing unless it has as
+// much to do as with an ordinary server: that is known of tools.
 func judgeLate(t *T) {
 	for _, c := range t.Conversations {
 		for _, x := range requests(c) {
 			r := x.Response
+			if x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq {
+				continue
+			}
+			how, exit, ordinary := "", t.Ending.Exit, t.Baseline.Ending.Exit
 			switch {
-			case x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq:
 			case answeredSince(c, r):
 				t.Exercised(lateResponse)
-			case t.Ending.Exit != nil && t.Baseline.Ending.Exit != nil && worse(*t.Ending.Exit, *t.Baseline.Ending.Exit) &&
-				t.Baseline.busyAfter(calls(t, r)):
-				t.Violation(lateResponse, "the client "+t.Ending.Exit.String()+" when a request that it had cancelled was answered; without the answer it went on",
-					x.Request, x.Cancelled, r)
+			case t.died() != "":
+				how = t.died()
+			case exit != nil && ordinary != nil && worse(*exit, *ordinary) && x.Method() == "tools/call" && t.Baseline.busyAfter(calls(t, r)):
+				how = exit.String()
+			case t.Ending.Late && !t.Ending.Busy && ordinary != nil && !t.heardSince(r):
+				how = "hangs"
+			}
+			if how != "" {
+				t.Violation(lateResponse, "the client "+how+" when a request that it had cancelled was answered; without the answer it went on", x.Request, x.Cancelled, r)
 			}
 		}
 	}
@@ -177,7 +222,7 @@ func (t *T) busyAfter(calls int) bool {
 func unanswering(which func(method string) bool, meanwhile func(ctx context.Context, r *server.Request)) func(*ScenarioRun) server.Options {
 	return func(*ScenarioRun) server.Options {
 		return server.Options{Behaviour: server.Behaviour{
-			Breaks: []string{"base.response.present", "http.server.sse-no-early-close", "lifecycle.timeout.established", "lifecycle.timeout.cancel"},
+			Breaks: silences,
 			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 				mine := new(counter)
 				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
@@ -194,11 +239,11 @@ func unanswering(which func(method string) bool, meanwhile func(ctx context.Cont
 	}
 }
 
-// unanswered returns the client's requests that got no answer.
+// unanswered returns the client's requests that got no answer before it gave them up.
 func (t *T) unanswered() []*judge.Exchange {
 	var all []*judge.Exchange
 	for _, x := range t.Requests() {
-		if x.Response == nil {
+		if x.Response == nil || x.Cancelled != nil && x.Response.Seq > x.Cancelled.Seq {
 			all = append(all, x)
 		}
 	}
