@@ -250,9 +250,20 @@ func (t *T) judgeClosed(c *judge.Conversation) {
 	if deleted == nil {
 		return
 	}
-	last := c.Events[len(c.Events)-1]
+	last, before := c.Events[len(c.Events)-1], 0 // before is the request before the DELETE
 	for _, x := range c.HTTP {
-		if x == deleted || x.Head == nil || x.Head.Seq > deleted.Head.Seq || x.End != nil && x.End.Seq < deleted.Head.Seq {
+		if x != deleted && x.Request.Seq < deleted.Request.Seq {
+			before = max(before, x.Request.Seq)
+		}
+	}
+	for _, x := range c.HTTP {
+		switch {
+		case x == deleted, x.Head == nil, x.Head.Seq > deleted.Head.Seq:
+			continue
+		case x.End != nil && x.End.Seq < deleted.Head.Seq:
+			if x.End.From == wire.Client && x.End.Seq > before {
+				t.Exercised(id) // the client closes its streams first
+			}
 			continue
 		}
 		until := last
