@@ -626,6 +626,28 @@ var pairFaults = []Fault{
 		Apply:      all(stoppable(server.NoAnswer, nil), leftTogether),
 	},
 	{
+		ID: "http.get-second-silent", Requirement: "tools.list-changed.sent", Form: InSequence, Transports: overHTTP,
+		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
+		Summary:    "Nothing comes on a listening stream that was opened after the first one of the session had been closed.",
+		Apply: func(o *server.Options) {
+			var begun, ended sync.Map
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if id := idOf(r); r.Method == http.MethodGet && id != "" {
+					if _, again := begun.LoadOrStore(id, true); !again {
+						defer ended.Store(id, true)
+					}
+				}
+				next.ServeHTTP(w, r)
+			})(o)
+			sending(func(out *server.Outgoing) []*server.Outgoing {
+				if knows(&ended, out.Session.ID) && out.To == nil && out.Answers == nil {
+					return nil
+				}
+				return []*server.Outgoing{out}
+			})(o)
+		},
+	},
+	{
 		ID: "http.second-get-takes-over", Requirement: "tools.list-changed.sent", Form: AtOnce, Transports: overHTTP,
 		Collateral: []string{"resources.list-changed.sent", "prompts.list-changed.sent"},
 		Summary:    "Once a second listening stream was opened and closed, nothing comes on the first.",

@@ -68,6 +68,7 @@ type HTTPConn struct {
 	leaving   atomic.Bool               // a DELETE was sent, by Delete or as a raw request
 	listening atomic.Bool               // the connection has opened its GET stream
 	first     atomic.Pointer[roundTrip] // of that stream
+	latest    atomic.Pointer[roundTrip] // of those that the connection has opened by itself
 	listeners atomic.Int32
 	recording sync.RWMutex // of requests; see begin
 }
@@ -312,6 +313,7 @@ func (c *HTTPConn) listen(ctx context.Context) {
 		return
 	}
 	c.first.Store(x)
+	c.latest.Store(x)
 	grace := listenGrace
 	if c.dialer.lateHead.Load() {
 		grace = lateGrace
@@ -407,7 +409,24 @@ func (c *HTTPConn) listenAgain(ended *roundTrip, barren int) {
 	if c.leaving.Load() {
 		return
 	}
-	_, _ = c.begin(c.listener(over, barren)) // refused when the connection was closed meanwhile
+	if x, err := c.begin(c.listener(over, barren)); err == nil { // else the connection was closed meanwhile
+		c.latest.Store(x)
+	}
+}
+
+// ListenAnew closes the listening stream that the connection has opened by itself, and opens
+// another one in its place. Without such a stream it does nothing.
+func (c *HTTPConn) ListenAnew(ctx context.Context) {
+	x := c.latest.Load()
+	if x == nil {
+		return
+	}
+	x.cancel(errDropped)
+	select {
+	case <-x.done:
+		c.listen(ctx)
+	case <-ctx.Done():
+	}
 }
 
 // get returns a GET that opens a stream. A server may hold back its head until

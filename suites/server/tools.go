@@ -660,24 +660,40 @@ func listChanged(t *check.T, feature string) {
 }
 
 // changedAfterListening makes a call that changes a list after a second listening stream was
-// opened and closed, while the first one goes on. The first notice may be lost on the one that was closed.
+// opened and closed, while the first one goes on, and after that was closed as well and another one opened in its
+// place: the client may do so at any time (basic/transports#listening-for-messages-from-the-server).
 func changedAfterListening(t *check.T, call check.Call, feature string) {
 	if t.Target.Transport != transport.NameHTTP || !listensIn(t.Session) {
 		return
 	}
 	t.Clear()
-	second, err := t.OpenStream(transport.Request{Method: http.MethodGet})
-	if err != nil {
-		return // a refusal is not judged here
+	if second, err := t.OpenStream(transport.Request{Method: http.MethodGet}); err == nil { // a refusal is not judged here
+		second.Close()
+		stillAnnounced(t, call, feature, "a second listening stream had been opened and closed")
 	}
-	second.Close()
+	t.Clear()
+	if listensAnew(t) {
+		stillAnnounced(t, call, feature, "the listening stream had been closed and another one opened in its place")
+	}
+}
+
+// listensAnew closes the listening stream of the session and opens another one. It reports whether the server
+// grants that.
+func listensAnew(t *check.T) bool {
+	t.HTTP().ListenAnew(t.Context)
+	return listensIn(t.Session)
+}
+
+// stillAnnounced judges whether a change of a list is announced after something that happened to listening
+// streams. The first notice may be lost on one that was closed.
+func stillAnnounced(t *check.T, call check.Call, feature, after string) {
 	for _, judged := range []bool{false, true} {
 		before, mark := check.ReadList(t.Context, t.Session, feature+"/list"), t.Mark()
 		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
 			return
 		}
-		after := check.ReadList(t.Context, t.Session, feature+"/list")
-		if !whole(before) || !whole(after) || sameItems(before, after) {
+		list := check.ReadList(t.Context, t.Session, feature+"/list")
+		if !whole(before) || !whole(list) || sameItems(before, list) {
 			return
 		}
 		_, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
@@ -686,8 +702,8 @@ func changedAfterListening(t *check.T, call check.Call, feature string) {
 			return
 		}
 		if judged && listensIn(t.Session) {
-			t.Note("this came to light after a second listening stream had been opened and closed")
-			unannounced(t, feature, after)
+			t.Note("this came to light after %s", after)
+			unannounced(t, feature, list)
 		}
 	}
 }
