@@ -302,16 +302,17 @@ var threadFaults = []Fault{
 	},
 	{
 		// https://github.com/open-octo/octo-agent/pull/2026
-		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: plainContent, Form: mockserver.InSequence,
-		Summary: "News of changed tools that come while a request of the client is open end the client.",
+		ID: "tools.change-while-waiting", Requirement: "tools.list-changed.unsolicited", Scenario: notifications, Form: mockserver.InSequence,
+		Summary: "News of changed tools that come on the stream of a request that is open end the client.",
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &dyingConn{Conn: conn, at: func(e *wire.Event) bool {
-				return message(e).Method == "notifications/tools/list_changed" &&
+				return message(e).Method == "notifications/tools/list_changed" && strings.HasPrefix(e.Stream, "post:") &&
 					slices.ContainsFunc(conn.Log().Conversation().Exchanges, func(x *wire.Exchange) bool {
 						return x.From() == wire.Client && x.Request.Seq < e.Seq && (x.Response == nil || x.Response.Seq > e.Seq)
 					})
 			}}
 		}),
+		Collateral: append([]string{"base.response.present"}, fenced["after-changed"]...),
 	},
 	{
 		// https://github.com/modelcontextprotocol/typescript-sdk/pull/1428

@@ -92,7 +92,8 @@ func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 		Transport: f.Transport(), Scenarios: client.Together(f.Scenario), Bridge: []string{self}, Network: new(memory.Network), GivesUpAfter: limit / 2,
 		Launch: func(p client.Endpoint) (transport.Process, error) {
 			program, err := transport.Func{Name: "faulty client", Run: func(ctx context.Context, _ io.Reader, _, _ io.Writer) error {
-				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit / 2, UserActions: p.UserActions}
+				// A little less than what two waits of a scenario take: which of them ends first is no matter of chance.
+				c := reference.Standalone{URL: p.URL, Dial: p.Dial, Legacy: p.Transport == transport.NameSSE, Timeout: limit/2 - time.Second, UserActions: p.UserActions}
 				if p.Transport == transport.NameStdio {
 					c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 				}
