@@ -371,7 +371,10 @@ var sessionOddities = []Oddity{
 		ID: "exit.at-errors", Summary: "The client ends at the first error that the server answers with.",
 		Why: "What a client does with an error is its own affair.", Source: at("basic/lifecycle", "error-handling"),
 		Scenarios: []string{"features/errors", "hostile/lists"}, Untried: []string{"base.error.data-free"},
-		Apply: dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse }),
+		// The body of a response with status 405, which has no id, answers no request.
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()
+		}),
 	},
 	{
 		ID: "exit.at-once", Summary: "The client sends a request and leaves without waiting for the answer.",
