@@ -368,10 +368,9 @@ var sessionOddities = []Oddity{
 		},
 	},
 	{
-		ID: "exit.at-errors", Summary: "The client ends at the first error that the server answers with.",
+		ID: "exit.at-errors", Summary: "The client ends at the first error with which the server answers a request.",
 		Why: "What a client does with an error is its own affair.", Source: at("basic/lifecycle", "error-handling"),
 		Scenarios: []string{"features/errors", "hostile/lists"}, Untried: []string{"base.error.data-free"},
-		// The body of a response with status 405, which has no id, answers no request.
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()
 		}),
