@@ -45,7 +45,10 @@ func (x *roundTrip) roundTrip(req *http.Request) (*http.Response, error) {
 		again.Body, _ = req.GetBody() // of bytes in memory, which cannot fail
 	}
 	x.link.note(x.stream + ": the connection was kept from an earlier exchange, and the server sent no response on it; the request is sent again on a new one")
-	return s.transport.RoundTrip(again)
+	if resp, newer := s.transport.RoundTrip(again); newer == nil {
+		return resp, nil
+	}
+	return nil, err // what ended the first attempt may have ended the server
 }
 
 // endKept closes what is idle.
