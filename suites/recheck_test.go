@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -28,10 +29,16 @@ func TestRecheckedOffers(t *testing.T) {
 		{"tools.second-page-refused", nil},
 		{"pagination.next-cursor-number", nil},
 	} {
-		for _, over := range []string{transport.NameStdio, transport.NameHTTP} {
-			if testing.Short() && (i >= 2 || over != transport.NameStdio) {
-				continue
-			}
+		over := []string{transport.NameStdio, transport.NameHTTP}
+		switch {
+		case testing.Short() && i >= 2:
+			over = nil
+		case testing.Short():
+			over = over[:1]
+		default:
+			over = brief.Part(t, over, max(1, brief.Usual(2)))
+		}
+		for _, over := range over {
 			t.Run(over+"/"+tt.fault, inVirtualTime(func(t *testing.T) {
 				o := serverOptions()
 				if f, ok := mockserver.Find(tt.fault); ok {
