@@ -597,7 +597,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: overHTTP,
 		Summary:    "When the client hangs up on a stream, nothing in its session is served any more.",
-		Collateral: []string{"http.server.get-close-tolerated", "http.server.origin-every-request"},
+		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405", "http.server.origin-every-request"},
 		Apply:      fragile(func(r *http.Request) bool { return true }),
 	},
 	{

@@ -335,9 +335,10 @@ func TestRoomIsFull(t *testing.T) {
 	for _, over := range transports {
 		t.Run(over, inVirtualTime(func(t *testing.T) {
 			o := serverOptions()
-			o.Behaviour.Methods = map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
-				return map[string]any{"content": []any{map[string]any{"type": "text", "text": strings.Repeat("x", 100_000)}}}, nil
-			}}
+			o.Behaviour.Methods = map[string]server.Middleware{"tools/call": server.Edit(func(_ *server.Request, result map[string]any) {
+				content, _ := result["content"].([]any)
+				result["content"] = append(content, map[string]any{"type": "text", "text": strings.Repeat("x", 100_000)})
+			})}
 			dialer, stop, err := serve(t.Context(), over, o)
 			if err != nil {
 				t.Fatal(err)

@@ -124,14 +124,14 @@ func response(message []byte) string {
 		m.ID, literal(everything(), asLower), literal(everything(), asUpper), literal(everything(), asUsual))
 }
 
-// said are the messages of a client that repeats secrets. The second request has
-// the id of the first, so that there is a finding with evidence.
+// said are the messages of a client that repeats secrets. The last request has
+// no usable id, so that there is a finding with evidence.
 func said() []string {
 	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":%s,"params":{%s:%s}}`,
 		literal(everything(), asLower), literal(everything(), asUpper), literal(everything(), asUsual))
 	return []string{
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{%s}}`, implementation("clientInfo")),
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call, call,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call, strings.Replace(call, `"id":2`, `"id":null`, 1),
 	}
 }
 

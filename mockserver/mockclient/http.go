@@ -535,6 +535,8 @@ type markReader struct{ net.Conn }
 
 func (c markReader) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	copy(p[:n], bytes.ReplaceAll(p[:n], []byte("\uFEFFdata:"), []byte("bomdata:")))
+	for _, field := range []string{"data:", "event:"} {
+		copy(p[:n], bytes.ReplaceAll(p[:n], []byte("\uFEFF"+field), []byte("bom"+field)))
+	}
 	return n, err
 }

@@ -132,7 +132,7 @@ func (e *ClosedError) Unwrap() error {
 // stopped reports whether the event says that reading was stopped because the
 // peer had sent more than the limits allow.
 func stopped(e *wire.Event) bool {
-	return e != nil && (e.Kind == wire.KindNote || e.Kind == wire.KindStreamEnd) && strings.HasPrefix(e.Note, "reading was stopped")
+	return e != nil && (e.Kind == wire.KindNote || e.Kind == wire.KindStreamEnd) && strings.HasPrefix(e.Note, wire.Stopped)
 }
 
 // DescribeEnd says in a clause how a connection ended.

@@ -37,7 +37,7 @@ const (
 // Causes for which we end an exchange ourselves.
 var (
 	errDropped = errors.New("the client dropped the connection")
-	errFlooded = errors.New("reading was stopped: " + wire.ErrFlood.Error())
+	errFlooded = errors.New(wire.Stopped + wire.ErrFlood.Error())
 )
 
 // httpLink runs the HTTP exchanges of one connection and owns their
@@ -470,7 +470,7 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 	e := wire.Event{Kind: wire.KindBody, Raw: raw}
 	if over := len(raw) - limit; over > 0 {
 		e.Raw, e.Dropped = raw[:limit], int64(over)
-		end = fmt.Sprintf("reading was stopped: the body is longer than %d bytes", limit)
+		end = fmt.Sprintf(wire.Stopped+"the body is longer than %d bytes", limit)
 	}
 	if x.link.log.Transport == NameOAuth {
 		// No message, whatever it holds.
@@ -550,7 +550,7 @@ func (x *roundTrip) readEvents(resp *http.Response) string {
 		item, err := events.Next()
 		switch {
 		case errors.Is(err, wire.ErrSSETooLong):
-			return fmt.Sprintf("reading was stopped: an event is longer than %d bytes", limit)
+			return fmt.Sprintf(wire.Stopped+"an event is longer than %d bytes", limit)
 		case err != nil:
 			return x.bodyEnd(resp, body.n, err)
 		}

@@ -104,7 +104,9 @@ func (e Endpoint) open(log *wire.Log, unkept *atomic.Bool) (*site, error) {
 		log.End()
 		return nil, &StartError{Target: "the server", Err: err}
 	}
-	s.kept, s.unkept = keep(s.transport), unkept
+	if e.Dial == nil { // a network of the program's own has nothing to gain
+		s.kept, s.unkept = keep(s.transport), unkept
+	}
 	return s, nil
 }
 

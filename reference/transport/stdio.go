@@ -271,7 +271,7 @@ func (c *StdioConn) readStdout() {
 			}
 			if err != nil || dropped > 0 {
 				// The rest cannot be split into lines or kept: end it here.
-				c.note("reading was stopped: " + stopReason(err, c.log.Limits()))
+				c.note(wire.Stopped + stopReason(err, c.log.Limits()))
 				c.proc.Kill()
 				return
 			}

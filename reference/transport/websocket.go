@@ -176,7 +176,7 @@ func (c *WebSocketConn) run() {
 			err = fmt.Errorf("a message is longer than %d bytes", c.log.Limits().Message)
 		}
 		if err != nil {
-			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: "reading was stopped: " + err.Error()})
+			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: wire.Stopped + err.Error()})
 			return
 		}
 		c.pass(raw)

@@ -152,6 +152,18 @@ func (x *HTTPExchange) Complete() bool {
 	return x.End != nil && x.End.From == Server && x.End.Note == ""
 }
 
+// Why a stream ends in the record before it does so on the wire.
+const (
+	// Stopped begins what is said of a stream or connection of which too much came.
+	Stopped    = "reading was stopped: "
+	unrecorded = "what it held may not have been recorded"
+)
+
+// Cut reports whether a limit ended the record before the response ended.
+func (x *HTTPExchange) Cut() bool {
+	return x.End != nil && (x.End.Note == unrecorded || strings.HasPrefix(x.End.Note, Stopped))
+}
+
 // Resumes reports whether the request asks to go on with an earlier stream
 // (basic/transports#resumability-and-redelivery).
 func (x *HTTPExchange) Resumes() bool { return x.Request.HTTP.Header.Get(headerLast) != "" }

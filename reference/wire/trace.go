@@ -230,7 +230,7 @@ func (l *Log) Append(e Event) (*Event, error) {
 		return nil, ErrFlood
 	}
 	if l.flooded && e.Kind == KindStreamEnd && e.Note == "" {
-		e.Note = "what it held may not have been recorded"
+		e.Note = unrecorded
 	}
 	l.cut = l.cut || e.Dropped > 0 && e.Kind != KindStderr || e.Kind == KindNote && strings.HasPrefix(e.Note, cutNote)
 	l.add(&e)

@@ -315,6 +315,9 @@ var marked = &Scenario{
 				}
 				mine := new(counter)
 				fields := []string{"data: " + string(e.Data), "event: " + e.Name}
+				if e.Name == "endpoint" {
+					slices.Reverse(fields) // without its type, nobody takes the URI for another one
+				}
 				if e.ID != "" {
 					fields = append(fields, "id: "+e.ID)
 				}

@@ -1010,6 +1010,7 @@ func TestStreamsWithoutEndpoint(t *testing.T) {
 	}{
 		"ended":              {wire.Event{From: wire.Server}, true},
 		"left by the client": {wire.Event{From: wire.Client}, false},
+		"broken off":         {wire.Event{From: wire.Server, Note: "the connection was reset"}, true},
 		"cut":                {wire.Event{From: wire.Server, Note: "what it held may not have been recorded"}, false},
 	} {
 		s := newHTTPScript(t, "sse")
