@@ -27,3 +27,16 @@ func TestCount(t *testing.T) {
 		t.Error(n)
 	}
 }
+
+// TestLate tells a lack of time from a failure.
+func TestLate(t *testing.T) {
+	for out, want := range map[string]bool{
+		"--- FAIL: FuzzX (5.81s)\n    context deadline exceeded\nFAIL\n":                                         true,
+		"--- FAIL: FuzzX (5.81s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/x\n": false,
+		"--- FAIL: FuzzX (0.1s)\n    x_test.go:1: wrong\n":                                                       false,
+	} {
+		if got := late([]byte(out)); got != want {
+			t.Errorf("late(%q) = %t", out, got)
+		}
+	}
+}
