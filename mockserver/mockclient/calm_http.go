@@ -179,11 +179,10 @@ func (c *quiet) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, 
 // onHTTP does something with the connection before the client leaves.
 func onHTTP(action func(ctx context.Context, conn *transport.HTTPConn)) apply {
 	return func(c *client.Standalone) {
-		var raw *transport.HTTPConn
-		withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+		raw := connectionOf(c)
 		doing(func(ctx context.Context, _ *client.Session) {
-			if raw != nil && raw.SessionID() != "" && !raw.Lost() {
-				action(ctx, raw)
+			if raw() != nil && raw().SessionID() != "" && !raw().Lost() {
+				action(ctx, raw())
 			}
 		})(c)
 	}
@@ -395,12 +394,11 @@ var httpOddities = []Oddity{
 		ID: "http.listens-late", Summary: "The GET stream opens after all other requests.", Why: mayListen, Source: ofListening, Transports: overHTTP,
 		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*"},
 		Apply: all(func(c *client.Standalone) {
-			var raw *transport.HTTPConn
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			raw := connectionOf(c)
 			unlistening(nil)(c)
 			doing(func(ctx context.Context, _ *client.Session) {
-				if raw != nil && !raw.Lost() {
-					_, _ = raw.Listen(ctx)
+				if raw() != nil && !raw().Lost() {
+					_, _ = raw().Listen(ctx)
 				}
 			})(c)
 		}),

@@ -175,11 +175,10 @@ var familyFaults = []Fault{
 		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack Mcp-Session-Id.",
 		Apply: func(c *client.Standalone) {
-			var raw *transport.HTTPConn
+			raw := connectionOf(c)
 			first := ""
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
 			sending(later, func(_ *wire.Message, out outgoing) []outgoing {
-				id := raw.SessionID()
+				id := raw().SessionID()
 				if first == "" {
 					first = id
 				}

@@ -88,11 +88,10 @@ var httpFaults = []Fault{
 		ID: "http.lost-session-unauthorized", Requirement: "auth.client.every-request", Transports: overHTTP, Scenario: "auth/root", Form: mockserver.BySession,
 		Summary: "initialize after 404 lacks the access token.",
 		Apply: func(c *client.Standalone) {
-			var raw *transport.HTTPConn
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			raw := connectionOf(c)
 			lost := false
 			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
-				if lost = lost || raw != nil && raw.SessionID() != ""; lost && m.Method == "initialize" {
+				if lost = lost || raw() != nil && raw().SessionID() != ""; lost && m.Method == "initialize" {
 					out.Header = http.Header{"Authorization": nil}
 				}
 				return []outgoing{out}
@@ -113,13 +112,12 @@ var httpFaults = []Fault{
 		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: overHTTP, Scenario: "http/delete",
 		Summary: "The listening stream stays open for long after the DELETE.",
 		Apply: func(c *client.Standalone) {
-			var raw *transport.HTTPConn
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			raw := connectionOf(c)
 			doing(func(ctx context.Context, _ *client.Session) {
-				if raw == nil {
+				if raw() == nil {
 					return
 				}
-				if _, err := raw.Delete(ctx); err == nil {
+				if _, err := raw().Delete(ctx); err == nil {
 					<-time.After(10 * time.Second)
 				}
 			})(c)
@@ -277,10 +275,9 @@ var httpFaults = []Fault{
 		ID: "http.event-of-another-stream-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.AtOnce,
 		Summary: "A stream is resumed after the last event of any stream.",
 		Apply: func(c *client.Standalone) {
-			var raw *transport.HTTPConn
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			raw := connectionOf(c)
 			naming(func(last string) string {
-				for _, e := range slices.Backward(raw.Log().Events()) {
+				for _, e := range slices.Backward(raw().Log().Events()) {
 					if e.SSE != nil && e.SSE.HasID {
 						return e.SSE.ID
 					}
@@ -409,36 +406,42 @@ func withHTTP(tell func(conn *transport.HTTPConn)) apply {
 	})
 }
 
+// connectionOf returns what returns the client's latest connection before it was wrapped,
+// or nil.
+func connectionOf(c *client.Standalone) func() *transport.HTTPConn {
+	var raw *transport.HTTPConn
+	withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+	return func() *transport.HTTPConn { return raw }
+}
+
 // requesting sends an additional HTTP request, with the headers that the session needs.
 func requesting(r transport.Request) apply {
 	return func(c *client.Standalone) {
-		var raw *transport.HTTPConn
-		withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+		raw := connectionOf(c)
 		doing(func(ctx context.Context, _ *client.Session) {
-			if raw == nil {
+			if raw() == nil {
 				return
 			}
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
-			id, version := raw.Session()
+			id, version := raw().Session()
 			header := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 			maps.Copy(header, r.Header)
 			header.Set("Mcp-Session-Id", id)
 			header.Set("Mcp-Protocol-Version", version)
 			r.Header = header
-			_, _ = raw.Do(ctx, r)
+			_, _ = raw().Do(ctx, r)
 		})(c)
 	}
 }
 
 // namingLost sends the id of the first session with every later initialize.
 func namingLost(c *client.Standalone) {
-	var raw *transport.HTTPConn
+	raw := connectionOf(c)
 	lost := ""
-	withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
 	sending(anything, func(m *wire.Message, out outgoing) []outgoing {
-		if raw != nil && lost == "" {
-			lost, _ = raw.Session()
+		if raw() != nil && lost == "" {
+			lost, _ = raw().Session()
 		}
 		if m.Method == "initialize" && lost != "" {
 			out.Header = http.Header{"Mcp-Session-Id": {lost}}

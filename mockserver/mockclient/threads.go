@@ -45,10 +45,9 @@ var threadFaults = []Fault{
 		ID: "http.session-id-alphabet", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/delete", Form: mockserver.ByValue,
 		Summary: "A session id that holds more than letters, digits, hyphens and underscores is not sent back.",
 		Apply: func(c *client.Standalone) {
-			var raw *transport.HTTPConn
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			raw := connectionOf(c)
 			sending(later, func(_ *wire.Message, out outgoing) []outgoing {
-				if raw != nil && strings.ContainsFunc(raw.SessionID(), func(r rune) bool {
+				if raw() != nil && strings.ContainsFunc(raw().SessionID(), func(r rune) bool {
 					return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 				}) {
 					out.Header = http.Header{"Mcp-Session-Id": nil}

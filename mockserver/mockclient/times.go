@@ -73,11 +73,10 @@ var timeFaults = []Fault{
 		ID: "time.hangs-up", Requirement: "http.client.cancel-explicit", Transports: overHTTP, Scenario: silentTool,
 		Summary: "The connection of a tool call that is given up is closed, and the call is not cancelled.",
 		Apply: func(c *client.Standalone) {
-			var raw *transport.HTTPConn
-			withHTTP(func(conn *transport.HTTPConn) { raw = conn })(c)
+			raw := connectionOf(c)
 			c.Use = func(ctx context.Context, _ *client.Session, call client.Call) error {
 				brief, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-				_, _ = raw.Do(brief, transport.Request{
+				_, _ = raw().Do(brief, transport.Request{
 					Defaults: true, Body: []byte(`{"jsonrpc":"2.0","id":"left","method":"tools/call","params":{"name":"echo","arguments":{"text":"a"}}}`),
 				})
 				cancel()

@@ -393,7 +393,7 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 		return x, err
 	}
 	if x.Response == nil && (x.Head == nil || x.Head.HTTP.Status < 300) {
-		if x.Response = p.resume(ctx, end); x.Response == nil && p.listening() && p.fence(ctx) {
+		if x.Response = p.resume(ctx, end); x.Response == nil && p.session.HasListeningStream() && p.fence(ctx) {
 			x = p.exchange() // it must not come there, which the rules judge
 		}
 		if x.Response == nil {
@@ -413,10 +413,11 @@ func (p *Pending) fence(ctx context.Context) bool {
 	return p.Method != "initialize" && p.Method != p.session.NoOp() && p.session.Fence(ctx) == nil
 }
 
-// listening reports whether a listening stream is open.
-func (p *Pending) listening() bool {
-	return slices.ContainsFunc(p.session.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
-		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.End == nil
+// HasListeningStream reports whether a stream that a GET has opened is open, for messages of
+// the server that belong to no request.
+func (s *Session) HasListeningStream() bool {
+	return slices.ContainsFunc(s.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
+		return x.Method() == http.MethodGet && x.Status() == http.StatusOK && x.MediaType() == "text/event-stream" && x.End == nil
 	})
 }
 

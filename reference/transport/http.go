@@ -29,7 +29,7 @@ type HTTP struct {
 	// lateHead is set while a server does not send the head of a GET stream in
 	// time: later connections do not wait for long.
 	lateHead atomic.Bool
-	unkept   atomic.Bool
+	unkept   atomic.Bool // see roundTrip
 }
 
 const (
@@ -67,7 +67,6 @@ type HTTPConn struct {
 	deleted   atomic.Bool               // a DELETE was sent for the session
 	leaving   atomic.Bool               // a DELETE was sent, by Delete or as a raw request
 	listening atomic.Bool               // the connection has opened its GET stream
-	first     atomic.Pointer[roundTrip] // of that stream
 	latest    atomic.Pointer[roundTrip] // of those that the connection has opened by itself
 	listeners atomic.Int32
 	recording sync.RWMutex // of requests; see begin
@@ -312,7 +311,6 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	c.first.Store(x)
 	c.latest.Store(x)
 	grace := listenGrace
 	if c.dialer.lateHead.Load() {
@@ -335,10 +333,10 @@ func (c *HTTPConn) listen(ctx context.Context) {
 	}
 }
 
-// listens reports whether the server is known to have got the GET of the listening stream,
-// if there was one: a message on a connection that is open already could overtake it.
+// listens reports whether the server is known to have got the GET of the latest listening
+// stream, if there was one: a message on a connection that is open already could overtake it.
 func (c *HTTPConn) listens() bool {
-	x := c.first.Load()
+	x := c.latest.Load()
 	if x == nil {
 		return true
 	}

@@ -20,7 +20,7 @@ import (
 type SSE struct {
 	Endpoint
 
-	unkept atomic.Bool
+	unkept atomic.Bool // see roundTrip
 }
 
 // Transport returns "sse".

@@ -46,11 +46,7 @@ var timeScenarios = []*Scenario{
 		Name: "time/endless-progress", Patient: true,
 		Requirements: []string{"lifecycle.timeout.maximum"},
 		Needs:        "the client did not ask for the progress of a tool call",
-		Options: unanswering(func(method string) bool { return method == "tools/call" }, func(ctx context.Context, r *server.Request) {
-			for step := 1; r.Sleep(ctx, 200*time.Millisecond) == nil; step++ {
-				r.Progress(float64(step), 0, "")
-			}
-		}),
+		Options:      onlyProgressing,
 		Judge: func(t *T) {
 			for _, x := range t.unanswered() {
 				if x.Token == nil {
@@ -216,27 +212,22 @@ func (t *T) busyAfter(calls int) bool {
 	return false
 }
 
-// unanswering returns options of a server that leaves the first request of some
-// methods unanswered. meanwhile, unless nil, runs until the request is
-// cancelled or the session ends.
-func unanswering(which func(method string) bool, meanwhile func(ctx context.Context, r *server.Request)) func(*ScenarioRun) server.Options {
-	return func(*ScenarioRun) server.Options {
-		return server.Options{Behaviour: server.Behaviour{
-			Breaks: silences,
-			Methods: map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				mine := new(counter)
-				if !operation(r.Method) || !r.Session.Initialized() || !which(r.Method) || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
-					return next(ctx, r)
-				}
-				r.Detach()
-				if meanwhile != nil {
-					meanwhile(ctx, r)
-				}
-				<-ctx.Done()
-				return server.NoAnswer, nil
-			}},
-		}}
-	}
+// onlyProgressing returns options of a server that leaves the first tool call unanswered
+// and reports its progress until the client gives it up.
+func onlyProgressing(*ScenarioRun) server.Options {
+	return server.Options{Behaviour: server.Behaviour{
+		Breaks: silences,
+		Methods: map[string]server.Middleware{"tools/call": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			mine := new(counter)
+			if !r.Session.Initialized() || r.Session.Value("unanswered", func() any { return mine }) != any(mine) {
+				return next(ctx, r)
+			}
+			for step := 1; r.Sleep(ctx, 200*time.Millisecond) == nil; step++ {
+				r.Progress(float64(step), 0, "")
+			}
+			return server.NoAnswer, nil
+		}},
+	}}
 }
 
 // unanswered returns the client's requests that got no answer before it gave them up.

@@ -252,16 +252,7 @@ func needsListening(t *check.T) {
 // listensIn reports whether messages of the server that belong to no request can reach a
 // session: over Streamable HTTP, that it has a listening stream.
 func listensIn(s *client.Session) bool {
-	if s.Log().Transport != transport.NameHTTP {
-		return true
-	}
-	open := false
-	for _, e := range s.Log().Events() {
-		if strings.HasPrefix(e.Stream, "get:") {
-			open = e.Kind != wire.KindStreamEnd && (open || e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusOK && check.Streams(e.HTTP.Header))
-		}
-	}
-	return open
+	return s.Log().Transport != transport.NameHTTP || s.HasListeningStream()
 }
 
 // headWait is how long the head of a listening stream is awaited. Some servers
