@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
@@ -365,6 +366,18 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	})
 	w := worker{engine: e}
 	defer w.drop(ctx)
+	if e.apart() {
+		// In processes of their own, beside the checks that will ask for it.
+		var met [][]refused
+		for _, f := range checks {
+			met = append(met, f.last.refusals)
+		}
+		e.closers.Go(func() {
+			for _, refusals := range met {
+				e.limitsRate(ctx, refusals)
+			}
+		})
+	}
 	var unanswered []*Future // in a row
 	probed := false
 	for _, f := range checks {
@@ -462,7 +475,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		return
 	}
 	switch {
-	case f.last.unopened:
+	case f.last.unopened && !e.opensAnother():
 		if err := e.open(ctx, "whether the server opens a further session", Capable(), nil); err != nil {
 			f.last.tellsNothing("the server opens no further session: " + err.Error())
 		} else if again != nil {
@@ -560,4 +573,13 @@ func (t *T) deserted() bool {
 // unopenedFor reports whether the check's own session was not opened.
 func (t *T) unopenedFor() bool {
 	return t.Session != nil && t.Session != t.engine.shared && unopened(t.Session)
+}
+
+// opensAnother reports whether a process has opened a session beside the first one: then it
+// was not for want of room that a further one did not. What processes share, such as a file
+// that one of them locks, has room for one.
+func (e *Engine) opensAnother() bool {
+	return e.apart() && slices.ContainsFunc(e.Trace.Logs()[1:], func(l *wire.Log) bool {
+		return slices.ContainsFunc(l.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() != nil })
+	})
 }

@@ -61,7 +61,12 @@ var paginationChecks = []*check.Check{
 	{
 		Name:         "pagination/stable-cursors",
 		Requirements: []string{"pagination.server.stable-cursors"},
-		Needs:        check.Needs{Session: check.Fresh}, // where nobody has used the cursors
+		Needs: check.Needs{Session: check.Fresh, Lacking: func(target *check.Target) string { // where nobody has used the cursors
+			if method, _, _ := pagedIn(target); method == "" {
+				return notPaged
+			}
+			return ""
+		}},
 		Body: func(t *check.T) {
 			// A cursor leads to the same page when it is used again.
 			method, x, cursor := paged(t)
@@ -248,13 +253,21 @@ func nextCursor(page *client.Exchange) (cursor string, more bool) {
 // paged returns the method of a list that has further pages, with the second
 // page and the cursor that led to it.
 func paged(t *check.T) (method string, second *client.Exchange, cursor string) {
+	if method, second, cursor = pagedIn(t.Target); method == "" {
+		t.Inconclusive(notPaged)
+	}
+	return method, second, cursor
+}
+
+const notPaged = "no list has more than one page"
+
+func pagedIn(target *check.Target) (method string, second *client.Exchange, cursor string) {
 	for _, l := range lists {
-		if pages := t.Target.List(l.method).Pages; len(pages) > 1 && pages[1].Result() != nil {
-			cursor, _ := nextCursor(pages[0])
+		if pages := target.List(l.method).Pages; len(pages) > 1 && pages[1].Result() != nil {
+			cursor, _ = nextCursor(pages[0])
 			return l.method, pages[1], cursor
 		}
 	}
-	t.Inconclusive("no list has more than one page")
 	return "", nil, ""
 }
 
