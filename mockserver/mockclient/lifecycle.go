@@ -89,7 +89,7 @@ var lifecycleFaults = []Fault{
 		ID: "lifecycle.operation-before-initialized", Requirement: "lifecycle.init.initialized-before-operation", Transports: overStdio,
 		Summary: "A request comes between the answer to initialize and notifications/initialized.",
 		Apply: sending(calls("notifications/initialized"), func(_ *wire.Message, out outgoing) []outgoing {
-			<-time.After(crossing)
+			<-time.After(6 * crossing)
 			return []outgoing{{Raw: []byte(`{"jsonrpc":"2.0","id":"early","method":"tools/list"}`)}, out}
 		}),
 	},

@@ -123,6 +123,10 @@ func (o Outcome) settled() Outcome {
 	r := o.recorder()
 	for _, id := range o.Check.Requirements {
 		switch o.Verdict {
+		case Failed:
+			if found := r.Record.Findings(); len(found) > 0 && len(r.Record.At(id, wire.Server).Findings) == 0 {
+				r.Inconclusive(id, wire.Server, "a check of it did not get to the end, because of another finding: "+found[0].Message)
+			}
 		case Passed:
 			r.Pass(id, wire.Server)
 		case Skipped:

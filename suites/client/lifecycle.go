@@ -529,12 +529,16 @@ func judgeUnusable(t *T) {
 }
 
 // goesOnAfterInit returns the first message with which the client went on after the
-// answer to initialize, or nil.
+// answer to initialize, or nil. Before notifications/initialized, which follows that answer
+// (basic/lifecycle#initialization), requests may have been under way already.
 func goesOnAfterInit(c *judge.Conversation) *wire.Event {
 	if !c.Handshaken() {
 		return nil
 	}
 	for _, e := range c.Messages {
+		if (c.Initialized == nil || e.Seq < c.Initialized.Seq) && e.At-c.Init.Response.At < judge.Crossing {
+			continue
+		}
 		if e.From == wire.Client && e.Seq > c.Init.Response.Seq && (e.Msg.Kind == wire.Request && e.Msg.Method != "ping" || e.Msg.Kind == wire.Notification) {
 			return e
 		}

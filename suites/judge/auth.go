@@ -147,7 +147,7 @@ func judgeAccess(c *Conversation, rec *Recorder) {
 	if c.Transport != transport.NameHTTP && c.Transport != transport.NameSSE {
 		return
 	}
-	authorized := false
+	var admitted *wire.Event // the first answer to a request with a token: from then on the client has one
 	for _, x := range c.HTTP {
 		header := x.Request.HTTP.Header.Values("Authorization")
 		if tokenInQuery(x.Request.HTTP.URL) {
@@ -162,11 +162,13 @@ func judgeAccess(c *Conversation, rec *Recorder) {
 		if len(header) > 0 && strings.HasPrefix(strings.ToLower(header[0]), "bearer ") {
 			rec.Pass("auth.client.bearer-header", wire.Client)
 		}
-		if authorized {
+		if admitted != nil && x.Request.Seq > admitted.Seq {
 			rec.Check(len(header) > 0, "auth.client.every-request", wire.Client,
 				"a request has no Authorization header, although earlier requests on the same connection have one", x.Events()...)
 		}
-		authorized = authorized || len(header) > 0
+		if len(header) > 0 && x.Head != nil && (admitted == nil || x.Head.Seq < admitted.Seq) {
+			admitted = x.Head
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 		// client may not have read it yet.
 		if x.From() == wire.Client && x != c.Init && x.Method() != "ping" && x.Request.Seq < c.Initialized.Seq && x.Request.Seq > answer.Seq {
 			record := rec.Fail
-			if x.Request.At-answer.At < Crossing && !c.knew(x.Request, answer) {
+			if x.Request.At-answer.At < overtaking && !c.knew(x.Request, answer) {
 				record = rec.Warn
 			}
 			record("lifecycle.init.initialized-before-operation", wire.Client,
@@ -356,7 +356,7 @@ func judgeNegotiated(c *Conversation, rec *Recorder) {
 			continue
 		}
 		switch since := introduced[e.Msg.Method]; {
-		case endMethods[e.Msg.Method]:
+		case endMethods[e.Msg.Method] && !c.extended():
 			rec.Fail("lifecycle.shutdown.by-transport", e.From, e.Msg.Method+" is not a message of MCP: a session ends with its transport", e)
 		case since > c.Version && revisionName.MatchString(c.Version):
 			message := e.Msg.Method + " was introduced by revision " + since + ", but " + c.Version + " was negotiated"

@@ -93,7 +93,7 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 		}
 		key := wire.TokenKey(x.Token)
 		y := latest[x.From()][key]
-		if y != nil && c.end(y) > x.Request.Seq && !wire.TooMany(y.Head) {
+		if y != nil && c.end(y) > x.Request.Seq && !c.overtook(x, y.Cancelled) && !wire.TooMany(y.Head) {
 			rec.Fail("progress.token.unique", x.From(), "the progress token "+wire.Show(x.Token)+" belongs to another request that is still running",
 				y.Request, x.Request)
 		} else {
@@ -103,6 +103,12 @@ func judgeTokens(c *Conversation, rec *Recorder) {
 			latest[x.From()][key] = x
 		}
 	}
+}
+
+// overtook reports whether a request may have been sent after a cancellation that came later:
+// where each message travels by itself.
+func (c *Conversation) overtook(x *Exchange, cancellation *wire.Event) bool {
+	return c.Transport != transport.NameStdio && cancellation != nil && cancellation.At-x.Request.At < overtaking
 }
 
 // end returns the position in the log up to which a request is certainly running. One
@@ -344,7 +350,7 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	const noResponse, stops = "cancellation.no-response", "cancellation.stop-processing"
 	switch r := x.Response; {
 	case owed:
-	case r != nil && (tellsOfCancellation(r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
+	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
 		rec.Fail(noResponse, receiver, "the request was cancelled and then answered, with a response that tells of the cancellation; a cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= grace:
 		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before; a cancelled request gets no response", x.Request, x.Cancelled, r)
@@ -370,22 +376,20 @@ var (
 	stated = regexp.MustCompile(`(?i)^[^a-z]*(?:error[^a-z]+)?(?:(?:the|this|tool|call|request|operation|execution|context|was|has|been|is) )*cancell?ed[^a-z]*$`)
 )
 
-// tellsOfCancellation reports whether a failure gives the cancellation of the request
-// as its reason: then the receiver had read the cancellation.
-func tellsOfCancellation(r *wire.Event) bool {
-	return r.Msg.Kind == wire.ErrorResponse && r.Msg.Error != nil && cancelled.MatchString(r.Msg.Error.Message) || failsAs(stated, r)
-}
-
-// failsAs reports whether a tool gives a reason for its failure that fits a pattern. What
-// it calls cancelled or aborted may be something that it works on, so that the word alone
-// proves nothing while the result can have crossed the cancellation.
+// failsAs reports whether an error, or a tool for its failure, gives a reason that fits a pattern.
+// What it calls cancelled or aborted may be something that it works on, so that the word alone
+// proves nothing while the response can have crossed the cancellation.
 func failsAs(reason *regexp.Regexp, r *wire.Event) bool {
+	fits := func(text string) bool { return len(text) < 400 && reason.MatchString(text) }
+	if r.Msg.Kind == wire.ErrorResponse && r.Msg.Error != nil {
+		return fits(r.Msg.Error.Message)
+	}
 	if wire.At(r.Msg.Result, "isError") != true {
 		return false
 	}
 	blocks, _ := wire.At(r.Msg.Result, "content").([]any)
 	return slices.ContainsFunc(blocks, func(block any) bool {
 		text, ok := wire.At(block, "text").(string)
-		return ok && len(text) < 400 && reason.MatchString(text)
+		return ok && fits(text)
 	})
 }

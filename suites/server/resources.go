@@ -194,19 +194,6 @@ var resourceChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "resources/https-fetchable",
-		Requirements: []string{"resources.uri-scheme.https-client-fetchable"},
-		Needs:        check.Needs{Server: "resources"},
-		Body: func(t *check.T) {
-			for _, uri := range resourceURIs(t, 1<<16) {
-				if strings.HasPrefix(uri, "https:") {
-					t.Inconclusive("resources of scheme https are listed; mcpconform does not load them from the web")
-				}
-			}
-			t.Skip("the server does not list a resource of scheme https")
-		},
-	},
-	{
 		Name:         "resources/invalid-uris",
 		Requirements: []string{"resources.security.validate-uris"},
 		Needs:        check.Needs{Session: check.Own, Server: "resources"},

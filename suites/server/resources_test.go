@@ -55,8 +55,7 @@ func runFeatures(t *testing.T, o server.Options, timeout time.Duration, ids ...s
 func TestFeaturesOfReferenceServer(t *testing.T) {
 	// What no configuration of these tests makes observable.
 	open := []string{
-		"resources.uri-scheme.https-client-fetchable", "logging.security.no-credentials",
-		"logging.security.no-personal-data",
+		"logging.security.no-credentials", "logging.security.no-personal-data",
 		// The reference server declares completions.
 		"completion.error.unsupported-code",
 	}
