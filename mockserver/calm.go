@@ -47,15 +47,6 @@ func Oddities() []Oddity {
 	)
 }
 
-// FindOddity returns the oddity with an id.
-func FindOddity(id string) (Oddity, bool) {
-	all := Oddities()
-	if i := slices.IndexFunc(all, func(o Oddity) bool { return o.ID == id }); i >= 0 {
-		return all[i], true
-	}
-	return Oddity{}, false
-}
-
 // at names a place in the specification: a page and a heading, as in page#heading.
 func at(place string) schema.Source {
 	page, anchor, _ := strings.Cut(place, "#")

@@ -67,6 +67,12 @@ func (s ClientScenarios) begin(r *run) stimulus {
 	return &clientRun{ClientScenarios: s, run: r, runs: make(map[string]*scenarioRun), ended: make(chan struct{})}
 }
 
+// Secrets makes known the secrets of the transport command.
+func (s ClientScenarios) Secrets(r *transport.Redactor) {
+	r.AddEnv(s.TransportCommand.Env...)
+	r.AddArgs(s.TransportCommand.Args...)
+}
+
 // clientRun is the stimulus while the run goes on.
 type clientRun struct {
 	ClientScenarios

@@ -1,8 +1,10 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -112,6 +114,37 @@ func TestSuitesOfPrograms(t *testing.T) {
 	}
 	if len(runs) != 3 {
 		t.Errorf("%d runs", len(runs))
+	}
+}
+
+// What a suite gives out holds no secret that the environment or a command holds, wherever a server
+// repeats it.
+func TestSuitesKeepSecrets(t *testing.T) {
+	const inherited, argument, header = "inherited-s3cret", "argument-s3cret", "header-s3cret"
+	var shown []byte
+	keep := suites.Watch(func(r *result.Run) { shown = append(shown, reference.Marshal(r)...) })
+	t.Setenv("SERVICE_TOKEN", inherited)
+	t.Run("pipes", func(t *testing.T) {
+		suites.ServerSuite(t, piped(server.Options{Instructions: "the token is " + inherited}), suites.Select("ping.response-prompt"), keep)
+	})
+	t.Run("URL", func(t *testing.T) {
+		handler := server.New(server.Options{Instructions: "the key is " + header}).HTTP()
+		s := httptest.NewServer(handler)
+		t.Cleanup(s.Close)
+		t.Cleanup(handler.Close)
+		suites.ServerSuite(t, suites.URL(s.URL+server.PathMCP, http.Header{"X-Service-Key": {header}}), suites.Select("ping.response-prompt"), keep)
+	})
+	t.Run("Command", func(t *testing.T) {
+		t.Setenv(serveVariable, "1")
+		suites.ServerSuite(t, suites.Command(os.Args[0], "--token", argument), suites.Select("ping.response-prompt"), keep)
+	})
+	if !bytes.Contains(shown, []byte(transport.Redacted)) {
+		t.Error("nothing was taken out")
+	}
+	for _, secret := range []string{inherited, argument, header} {
+		if bytes.Contains(shown, []byte(secret)) {
+			t.Errorf("the results hold %s", secret)
+		}
 	}
 }
 

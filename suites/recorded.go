@@ -19,6 +19,9 @@ type Recording struct {
 
 func (s Recording) begin(r *run) stimulus { return &recordedRun{Recording: s, run: r} }
 
+// Secrets adds nothing: a recording does not say what is secret in it.
+func (Recording) Secrets(*transport.Redactor) {}
+
 // recordedRun is the recording while it is judged.
 type recordedRun struct {
 	Recording

@@ -5,6 +5,7 @@ package suites
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -47,8 +48,9 @@ type Options struct {
 	Limits  wire.Limits // zero for the defaults
 	// Trace to record to, which may hold what went before; nil makes one.
 	Trace *wire.Trace
-	// Redactor takes secrets out of the report and of the trace as it is
-	// written; with nil, only those that the harness finds out itself.
+	// Redactor takes secrets out of the report and of the trace as it is written. A run
+	// adds those that it finds in the environment, in the command of the target and in
+	// what else it is given. Nil: only these.
 	Redactor *transport.Redactor
 	Tool     result.Tool
 	Target   result.Target // command or URL, for the report
@@ -72,6 +74,8 @@ type Progress interface {
 // of what happened earlier.
 type Stimulus interface {
 	begin(r *run) stimulus
+	// Secrets makes known what is secret in what the stimulus was given, as a run does.
+	Secrets(*transport.Redactor)
 }
 
 // stimulus is a Stimulus in a run.
@@ -128,7 +132,13 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(o.Limits)
 	}
-	o.Trace.Redact = o.Redactor.Event // a nil one still finds the secrets in known headers
+	if o.Redactor == nil {
+		o.Redactor = transport.NewRedactor(nil, "")
+	}
+	s.Secrets(o.Redactor)
+	o.Redactor.AddEnv(os.Environ()...) // which a process inherits
+	o.Redactor.AddArgs(o.Target.Command...)
+	o.Trace.Redact = o.Redactor.Event
 	r := &run{Options: o, unlimit: func() {}}
 	r.stimulus = s.begin(r)
 	r.catalogue = slices.Concat(catalogue, OwnRequirements(o.Scripts, r.stimulus.party()))
@@ -455,7 +465,7 @@ func ruleNames() map[string][]string {
 	names := make(map[string][]string)
 	for _, r := range judge.Rules() {
 		for _, id := range r.Requirements {
-			names[id] = append(names[id], "rule: "+r.Name)
+			names[id] = append(names[id], ledger.RulePrefix+r.Name)
 		}
 	}
 	return names

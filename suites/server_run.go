@@ -40,6 +40,32 @@ type ServerChecks struct {
 
 func (s ServerChecks) begin(r *run) stimulus { return &serverRun{ServerChecks: s, run: r} }
 
+// Secrets makes known the secrets of the connection and of the settings.
+func (s ServerChecks) Secrets(r *transport.Redactor) {
+	var e *transport.Endpoint
+	switch d := s.Dialer.(type) {
+	case *transport.Stdio:
+		if c, ok := d.Launcher.(transport.Command); ok {
+			r.AddEnv(c.Env...)
+			r.AddArgs(c.Args...)
+		}
+	case *transport.HTTP:
+		e = &d.Endpoint
+	case *transport.SSE:
+		e = &d.Endpoint
+	case *transport.WebSocket:
+		e = &d.Endpoint
+	}
+	if e != nil {
+		r.AddTarget(e.Header, e.URL)
+		if e.Redactor == nil {
+			e.Redactor = r // as a run finds out more
+		}
+	}
+	r.Add(s.Settings.Secrets...)
+	r.Add(s.Settings.Authorization.Tokens()...)
+}
+
 // serverRun is the stimulus while the run goes on.
 type serverRun struct {
 	ServerChecks

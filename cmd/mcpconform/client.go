@@ -230,7 +230,6 @@ func (f *clientFlags) bridged(o *clientRun, args []string) error {
 	case !strings.Contains(f.bridge, transport.PortPlaceholder) && slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, transport.PortPlaceholder) }):
 		return errors.New("COMMAND contains {port}, and --transport-command does not; the two have to agree on it")
 	}
-	o.Redactor.AddArgs(f.bridge)
 	o.Transport, o.TransportCommand = transport.NameCustom, transport.Command{Args: transport.Shell(f.bridge)}
 	return nil
 }

@@ -145,12 +145,10 @@ func (f *serverFlags) options() (serverRun, error) {
 	if _, err := f.selection.parties([]wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
 		return serverRun{}, err
 	}
-	redactor := newRedactor(nil, nil)
-	redactor.Add(f.settings.Secrets...)
 	settings := f.settings
 	settings.CallTools, settings.GivesUpAfter = check.CallMode(f.callTools), f.givesUp
 	return serverRun{suites.Options{
-		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
+		Selection: f.selection.Selection, Redactor: newRedactor(nil, nil), Scripts: scripts, Expected: f.expected,
 		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 		Seed: f.families.seed, Thorough: f.families.thorough,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
@@ -185,7 +183,6 @@ func (f *serverFlags) target(ctx context.Context, o *serverRun, args []string) (
 	}
 	o.Dialer = &transport.Stdio{Launcher: command}
 	o.Target.Command = slices.Clone(args)
-	o.Redactor.AddEnv(command.Env...)
-	o.Redactor.AddArgs(args...)
+	o.Secrets(o.Redactor)
 	return func() {}, nil
 }

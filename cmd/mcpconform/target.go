@@ -179,6 +179,7 @@ func (f *httpFlags) bridged(o *serverRun, args []string, command transport.Comma
 	o.Target.Command = []string{o.Redactor.String(line)}
 	o.Target.URL = f.redactedURL(o)
 	o.Dialer = &transport.Stdio{Launcher: command, Bridge: true}
+	o.Secrets(o.Redactor)
 	return nil
 }
 
@@ -267,12 +268,11 @@ func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, com
 		o.Limits = wire.DefaultLimits
 	}
 	o.Trace, o.Redactor = wire.NewTrace(o.Limits), e.Redactor
-	o.Redactor.Add(o.Settings.Secrets...)
+	o.Secrets(o.Redactor)
 	if token := bearer(e.Header); token != "" {
 		// The access token of the session must not turn up in log messages either.
 		o.Settings.Secrets = append(slices.Clip(o.Settings.Secrets), token)
 	}
-	e.Redactor.Add(o.Settings.Authorization.Tokens()...)
 	if !strings.Contains(e.URL, transport.PortPlaceholder) {
 		o.Target.URL = e.String()
 	}

@@ -77,9 +77,6 @@ func basicAuth(r *http.Request) (id, secret string, ok bool) {
 	return id, secret, ok
 }
 
-// redactor only knows the secrets in headers whose names tell that they hold one.
-var redactor *transport.Redactor
-
 // The parameters and members whose values are secret.
 var secrets = map[string]bool{
 	"code": true, "code_verifier": true, "access_token": true, "refresh_token": true, "id_token": true, "client_secret": true,
@@ -96,13 +93,11 @@ func (x *httpCall) record() {
 	x.server.counts[x.seen.Step]++
 	x.stream = string(x.seen.Step) + ":" + strconv.Itoa(x.server.counts[x.seen.Step])
 	x.server.mu.Unlock()
-	header := redactor.Header(x.r.Header)
-	header.Set("Host", x.r.Host)
+	head := transport.ReceivedHead(x.r)
 	u := url.URL{Scheme: x.server.issuer.Scheme, Host: x.r.Host, Path: x.r.URL.Path}
 	u.RawQuery = form(x.r.URL.Query())
-	x.seen.Event = x.append(wire.Event{
-		Kind: wire.KindHTTPRequest, From: wire.Client, HTTP: &wire.Head{Method: x.r.Method, URL: u.String(), Header: header},
-	})
+	head.URL = u.String()
+	x.seen.Event = x.append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, HTTP: head})
 	switch {
 	case x.seen.Body != nil:
 		x.recordBody(wire.Client, x.seen.Body)
@@ -140,8 +135,7 @@ func (x *httpCall) append(e wire.Event) *wire.Event {
 // head sends the head of the response.
 func (x *httpCall) head(status int) {
 	x.seen.Status = status
-	header := redactor.Header(x.w.Header())
-	x.append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: &wire.Head{Status: status, Header: header}})
+	x.append(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: transport.SentHead(status, x.w.Header())})
 	x.w.WriteHeader(status)
 }
 

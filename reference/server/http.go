@@ -388,21 +388,8 @@ func (x *httpCall) begin() {
 	} else if x.r.Method == http.MethodPost || len(x.body) > 0 {
 		x.record(wire.Event{Kind: wire.KindMessage, From: wire.Client, Raw: x.body})
 	}
-	header := redactor.Header(x.r.Header)
-	header.Set("Host", x.r.Host)
-	target := *x.r.URL
-	target.Scheme, target.Host = "http", x.r.Host
-	if x.r.TLS != nil {
-		target.Scheme = "https"
-	}
-	x.record(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, HTTP: &wire.Head{
-		Method: x.r.Method, URL: redactor.URL(&target), Header: header,
-	}})
+	x.record(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, HTTP: transport.ReceivedHead(x.r)})
 }
-
-// redactor only knows the secrets in headers and queries whose names tell that they
-// hold one.
-var redactor *transport.Redactor
 
 func (x *httpCall) record(e wire.Event) {
 	if e.Stream == "" {
@@ -477,9 +464,7 @@ func (x *httpCall) head(reply *Reply) {
 	if reply.Status != http.StatusNoContent && reply.Body != nil {
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(reply.Body)))
 	}
-	x.record(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: &wire.Head{
-		Status: reply.Status, Header: redactor.Header(x.w.Header()),
-	}})
+	x.record(wire.Event{Kind: wire.KindHTTPResponse, From: wire.Server, HTTP: transport.SentHead(reply.Status, x.w.Header())})
 	x.w.WriteHeader(reply.Status)
 }
 

@@ -122,12 +122,6 @@ func (c *HTTPConn) SetSession(id, version string) {
 	c.leaving.Store(false)
 }
 
-// Sibling returns a second connection to the same server that records to a log
-// of its own. It has no session; SetSession lets it join that of c.
-func (c *HTTPConn) Sibling(log *wire.Log) *HTTPConn {
-	return &HTTPConn{httpLink: newHTTPLink(c.site, log), dialer: c.dialer}
-}
-
 // header returns the header of a request as the specification wants it.
 func (c *HTTPConn) header(method string) http.Header {
 	h := c.common()

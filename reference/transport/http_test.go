@@ -434,7 +434,7 @@ func TestHTTPListenAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.streams.Wait() // the server hears later than the client that a stream has ended
-	other := conn.Sibling(newTestLog())
+	other := dialHTTP(t, at(server.URL), newTestLog())
 	defer func() { _ = other.Close(ctx) }()
 	stream, err := other.Resume(ctx, "e7")
 	if err != nil {

@@ -25,9 +25,8 @@ const shortestSecret = 6
 // found however a text escapes it. A Redactor is safe for concurrent use; a nil
 // Redactor only knows the secrets in headers whose names tell that they hold one.
 type Redactor struct {
-	headers map[string]bool // canonical names that the user gave
-
 	mu      sync.Mutex
+	headers map[string]bool // canonical names that the user gave
 	secrets map[string]bool
 	search  *search // for secrets; nil after a change
 }
@@ -40,18 +39,48 @@ type search struct{ texts, torn, names *needles }
 // may be empty. It knows the values of the header, of the URL's query and of
 // its user information.
 func NewRedactor(header http.Header, rawURL string) *Redactor {
-	r := &Redactor{headers: make(map[string]bool)}
+	r := &Redactor{}
+	r.AddTarget(header, rawURL)
+	return r
+}
+
+// AddTarget makes known what [NewRedactor] does.
+func (r *Redactor) AddTarget(header http.Header, rawURL string) {
 	for name, values := range header {
 		if harmless(name) {
 			continue
 		}
+		r.mu.Lock()
+		if r.headers == nil {
+			r.headers = make(map[string]bool)
+		}
 		r.headers[http.CanonicalHeaderKey(name)] = true
+		r.mu.Unlock()
 		r.addHeader(name, values)
 	}
 	if u, err := url.Parse(rawURL); err == nil {
 		r.addURL(u)
 	}
-	return r
+}
+
+// ReceivedHead returns the head of a request that this side has got, as it is recorded: without
+// the secrets in headers and queries whose names tell that they hold one.
+func ReceivedHead(r *http.Request) *wire.Head {
+	var byName *Redactor
+	header := byName.Header(r.Header)
+	header.Set("Host", r.Host)
+	target := *r.URL
+	target.Scheme, target.Host = "http", r.Host
+	if r.TLS != nil {
+		target.Scheme = "https"
+	}
+	return &wire.Head{Method: r.Method, URL: byName.URL(&target), Header: header}
+}
+
+// SentHead returns the head of a response that this side sends, as it is recorded.
+func SentHead(status int, header http.Header) *wire.Head {
+	var byName *Redactor
+	return &wire.Head{Status: status, Header: byName.Header(header)}
 }
 
 // known returns the search for the secrets known so far, or nil if there are none.
@@ -202,10 +231,17 @@ func (r *Redactor) secretHeader(name string) bool {
 	if harmless(name) {
 		return false
 	}
-	if r != nil && r.headers[name] {
-		return true
+	return r.given(name) || secretName(name)
+}
+
+// given reports whether the user gave the header of a canonical name.
+func (r *Redactor) given(name string) bool {
+	if r == nil {
+		return false
 	}
-	return secretName(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.headers[name]
 }
 
 // URL returns u as text without user information and fragment, and with every

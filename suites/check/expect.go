@@ -61,21 +61,6 @@ func (e *Expectation) ToNot(m types.GomegaMatcher, description ...any) bool {
 	return e.met(m, false, description)
 }
 
-// NotTo is ToNot.
-func (e *Expectation) NotTo(m types.GomegaMatcher, description ...any) bool {
-	return e.met(m, false, description)
-}
-
-// Should is To.
-func (e *Expectation) Should(m types.GomegaMatcher, description ...any) bool {
-	return e.met(m, true, description)
-}
-
-// ShouldNot is ToNot.
-func (e *Expectation) ShouldNot(m types.GomegaMatcher, description ...any) bool {
-	return e.met(m, false, description)
-}
-
 // met panics when the matcher cannot match such a value: that is a mistake of the
 // check, never a finding about the target.
 func (e *Expectation) met(m types.GomegaMatcher, want bool, description []any) bool {

@@ -463,9 +463,8 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 // only met what the server may do at any time. again runs the check once more, or is
 // nil if that cannot help.
 func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
-	const tries = 3
 	for n := 1; f.last.limit != nil && again != nil; n++ {
-		if n == tries || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
+		if n == maxLimited || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
 			f.last.tellsNothing(fmt.Sprintf("the server refuses requests because there are too many (HTTP status %d)", f.last.limit.HTTP.Status))
 			return
 		}

@@ -496,9 +496,6 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// redactor knows the secrets in headers whose names tell that they hold one.
-var redactor *transport.Redactor
-
 // refuse answers a request with an error status in place of the server, and
 // records the exchange.
 func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name string, body []byte, status int, answer string) {
@@ -506,9 +503,7 @@ func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name stri
 	if body != nil {
 		_, _ = log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: stream, Raw: body})
 	}
-	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: &wire.Head{
-		Method: r.Method, URL: "http://" + r.Host + r.URL.RequestURI(), Header: redactor.Header(r.Header),
-	}})
+	_, _ = log.Append(wire.Event{Kind: wire.KindHTTPRequest, From: wire.Client, Stream: stream, HTTP: transport.ReceivedHead(r)})
 	header := http.Header{}
 	if answer != "" {
 		header.Set("Content-Type", "application/json")
@@ -671,7 +666,10 @@ func (l *loser) wrap(next http.Handler) http.Handler {
 			return
 		}
 		if s != nil {
-			if name := l.takes(s.ID, body); name != "" {
+			if name, again := l.takes(s.ID, body); name != "" {
+				if again && r.Method == http.MethodPost {
+					held(r.Context())
+				}
 				refuse(w, r, s, "lost-"+name, body, http.StatusNotFound, "")
 				return
 			}
@@ -680,20 +678,33 @@ func (l *loser) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// takes returns a name for a request that has to be answered with 404, or "".
-func (l *loser) takes(id string, body []byte) string {
+// held waits until requests that were under way when the session was lost have come: what comes
+// later was sent by a client that can have read of the loss.
+func held(ctx context.Context) {
+	timer := time.NewTimer(judge.Crossing + judge.Crossing/4)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// takes returns a name for a request that has to be answered with 404, or "", and whether
+// another one of its session was before.
+func (l *loser) takes(id string, body []byte) (name string, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.lost[id] && body != nil {
+	again = l.lost[id]
+	if !again && body != nil {
 		if m := wire.Parse(body); m.Kind == wire.Request && l.begins(id, m) {
 			l.lost[id] = true
 		}
 	}
 	if !l.lost[id] {
-		return ""
+		return "", false
 	}
 	l.count++
-	return strconv.Itoa(l.count)
+	return strconv.Itoa(l.count), again
 }
 
 // losses returns the answers with 404 by which sessions were lost, the first of each
@@ -743,7 +754,7 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 	asked := first.Carrier(lost).Request
 	var further []*wire.Event
 	for _, x := range requests(first) {
-		if carrier := first.Carrier(x.Request); x.Request.Seq > lost.Seq && carrier != nil {
+		if carrier := first.Carrier(x.Request); x.Request.Seq > lost.Seq && x.Request.At-lost.At >= judge.Crossing && carrier != nil {
 			further = append(further, carrier.Request, x.Request)
 		}
 	}
@@ -791,8 +802,13 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 			return
 		}
 	}
+	listens := slices.ContainsFunc(renewed.HTTP, func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodGet })
 	for _, x := range lost.HTTP {
-		if x.Method() == http.MethodGet && renewed.Initialized != nil && x.Request.At > renewed.Initialized.At && !stoppedListening(lost, x.Request) {
+		if x.Method() != http.MethodGet || renewed.Initialized == nil || stoppedListening(lost, x.Request) {
+			continue
+		}
+		// One that was under way when the session was lost says nothing of a client that listens in the new one.
+		if since := x.Request.At - renewed.Initialized.At; since >= judge.Crossing || since > 0 && !listens {
 			t.Violation(id, "the client has begun a new session and listens with the id of the lost one", began, x.Request)
 			return
 		}

@@ -92,7 +92,7 @@ func Judge(logs []*wire.Log, options Options) Report {
 
 // recorder returns what the rule records with.
 func (r *Rule) recorder(report Report) *Recorder {
-	return &Recorder{Recorder: &ledger.Recorder{Record: report, Source: "rule: " + r.Name}}
+	return &Recorder{Recorder: &ledger.Recorder{Record: report, Source: ledger.RulePrefix + r.Name}}
 }
 
 // judge applies the rule. A panic is a fault of the harness: it costs what this

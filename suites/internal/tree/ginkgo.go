@@ -47,12 +47,23 @@ func Ginkgo(ctx context.Context, s *Suite) []Outcome {
 			}
 		}
 	})
+	reported := make(map[*Spec]Outcome)
+	ginkgo.ReportAfterSuite("results", func(r ginkgo.Report) {
+		for _, spec := range r.SpecReports {
+			if o, ok := outcomeOf(spec); ok {
+				reported[byLocation[spec.LeafNodeLocation]] = o
+			}
+		}
+	})
 	ginkgo.RunSpecs(quiet{}, description, config, reporter)
 	// An interrupted suite leaves specs out, and abandons the node in which it is.
 	start()
 	outcomes := make([]Outcome, len(left))
 	for i, spec := range left {
-		outcomes[i] = spec.Take(ctx)
+		var ok bool
+		if outcomes[i], ok = reported[spec]; !ok {
+			outcomes[i] = spec.Take(ctx)
+		}
 	}
 	return outcomes
 }
