@@ -447,6 +447,15 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "http.initialized-once", Summary: "A second notifications/initialized is refused with 400.", Transports: overHTTP,
+		Why: "What a server cannot accept it refuses with an HTTP error status.", Source: at("basic/transports#sending-messages-to-the-server"),
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if posted(r.Request).Method == "notifications/initialized" && !once(r.Session, "initialized") {
+				r.Status, r.Body = http.StatusBadRequest, []byte("initialized already")
+			}
+		})),
+	},
+	{
 		ID: "http.sessions-short", Summary: "A session ends after 300 of its requests, and is answered with 404 from then on.", Transports: overHTTP,
 		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"},
 		Apply: sessionsOf(300),

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -803,6 +804,160 @@ var threadFaults = []Fault{
 		ID: "http.session-id-with-tab", Requirement: "http.server.session-id-charset", Transports: overHTTP, Form: ByValue,
 		Summary: "Session ids have a tab.",
 		Apply:   sessionIDs("session\t"),
+	},
+	{
+		// https://github.com/aklivity/zilla/issues/2525
+		ID: "http.ended-session-200", Requirement: "http.server.session-ended-404", Transports: overHTTP,
+		Collateral: []string{"base.response.id-echo", "http.server.unacceptable-error-status", "http.server.delete-session"},
+		Summary:    "A POST of an ended session is answered with 200 and an error without an id.",
+		Apply: replying(server.UnknownSession, func(r *server.Reply) {
+			if r.Request.Method == http.MethodPost {
+				r.Status, r.Body = http.StatusOK, []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`)
+			}
+		}),
+	},
+	{
+		// https://github.com/aipotheosis-labs/gate22/pull/137
+		ID: "http.delete-without-session-204", Requirement: "http.server.session-missing-400", Transports: overHTTP, Form: ByValue,
+		Summary: "A DELETE without a session id is answered with 204.",
+		Apply: replying(server.MissingSession, func(r *server.Reply) {
+			if r.Request.Method == http.MethodDelete {
+				r.Status, r.Body = http.StatusNoContent, nil
+			}
+		}),
+	},
+	{
+		// https://github.com/bcurts/agentchattr/issues/80
+		ID: "http.session-id-twice", Requirement: "http.server.session-id-at-initialization", Transports: overHTTP,
+		Summary: "The answer to initialize has the header with the session id twice.",
+		Apply: func(o *server.Options) {
+			for _, situation := range []server.Situation{server.AnsweredJSON, server.AnsweredSSE} {
+				replying(situation, func(r *server.Reply) {
+					r.Header[sessionHeader] = slices.Repeat(r.Header[sessionHeader], 2)
+				})(o)
+			}
+		},
+	},
+	{
+		// https://github.com/modelcontextprotocol/csharp-sdk/issues/788
+		ID: "http.client-version-500", Requirement: "base.error.invalid-params", Transports: overHTTP, Form: ByValue,
+		Summary: "initialize without the version of the client ends in HTTP status 500.",
+		Apply: all(refusingHTTP(http.StatusInternalServerError, func(r *http.Request) bool {
+			info, _ := wire.At(posted(r).Params, "clientInfo").(object)
+			return posted(r).Method == "initialize" && info["name"] != nil && info["version"] == nil
+		}), peeking()),
+	},
+	{
+		// https://github.com/hyperdxio/hyperdx/issues/2686
+		ID: "http.notification-without-params-400", Requirement: "base.params.omitted", Transports: overHTTP,
+		Summary: "A notification without params is refused with 400.",
+		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {
+			if m := posted(r.Request); m.Kind == wire.Notification && m.Params == nil {
+				r.Status = http.StatusBadRequest
+			}
+		})),
+	},
+	{
+		// https://github.com/modelcontextprotocol/java-sdk/issues/1050
+		ID: "http.refusal-stream-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP, Form: ByValue,
+		Summary: "The stream with the refusal of an unknown method stays open.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.KeepOpen = unknownMethod
+			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
+				if unknownMethod(r) {
+					return server.AnswerSSE
+				}
+				return server.AnswerAuto
+			}
+		},
+	},
+	{
+		// https://github.com/HatriGt/hana-mcp-server/issues/22
+		ID: "base.roots-change-answered", Requirement: "base.notification.no-response",
+		Collateral: []string{"base.response.id-echo"},
+		Summary:    "notifications/roots/list_changed is answered with an error without an id.",
+		Apply: reacting(wire.Notification, "notifications/roots/list_changed", func(*wire.Message) object {
+			return object{"jsonrpc": "2.0", "error": object{"code": server.MethodNotFound, "message": "Method not found"}}
+		}),
+	},
+	{
+		// https://github.com/IBM/mcp-context-forge/issues/4438
+		ID: "base.id-fabricated", Requirement: "base.notification.no-response", Form: ByValue,
+		Collateral: []string{"base.response.only-to-requests"},
+		Summary:    "A ping without an id is answered with an id that the server makes up.",
+		Apply: reacting(wire.Notification, "ping", func(*wire.Message) object {
+			return object{"jsonrpc": "2.0", "id": "5baca3f1-a093-40f2-b76f-cb4e1afb0c29", "result": object{}}
+		}),
+	},
+	{
+		// https://github.com/quarkiverse/quarkus-mcp-server/issues/716
+		ID: "resources.subscribe-unknown-silent", Requirement: "base.response.present",
+		Collateral: []string{"resources.subscribe.accepted"},
+		Summary:    "A subscription to a resource that does not exist gets no response.",
+		Apply: answering("resources/subscribe", server.NoAnswer, func(r *server.Request) bool {
+			return !slices.ContainsFunc(server.DefaultCatalogue().Resources, func(x *server.Resource) bool { return x.URI() == r.Params["uri"] })
+		}),
+	},
+	{
+		// https://github.com/luckyPipewrench/agent-egress-bench/pull/101
+		ID: "resources.templates-null", Requirement: "schema.list-resource-templates-result", Form: ByValue,
+		Collateral: []string{"tools.resource-link.resolvable"},
+		Summary:    "The list of templates is null where there are none.",
+		Apply: all(
+			offering(func(c *server.Catalogue) { c.Templates = nil }),
+			results("resources/templates/list", having("resourceTemplates", nil)),
+		),
+	},
+	{
+		// https://github.com/ag2ai/ag2/issues/3249
+		ID: "resources.template-escapes", Requirement: "resources.template.constructs-uris", Form: ByValue,
+		Summary: "A template does not match a URI in which the value that the server suggests is encoded.",
+		Apply: offering(func(c *server.Catalogue) {
+			t := templateOf("test://papers/{name}", regexp.MustCompile(`^test://papers/([\w. ]+)$`), "name")
+			t.Complete["name"] = func(string, map[string]string) []string { return []string{"hello world.txt"} }
+			c.Templates = append(c.Templates, t)
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/kotlin-sdk/issues/174
+		ID: "stdio.initialized-with-params-kills", Requirement: "meta.attach.notification", Transports: stdio, Form: ByValue,
+		Summary: "notifications/initialized with params ends the process.",
+		Apply: dying(func(line []byte) bool {
+			m := wire.Parse(line)
+			return m.Method == "notifications/initialized" && m.Params != nil
+		}),
+	},
+	{
+		// https://github.com/paiml/paiml-mcp-agent-toolkit/issues/648
+		ID: "stdio.unknown-method-kills", Requirement: "base.error.method-not-found", Transports: stdio,
+		Collateral: []string{"stdio.server.survives-non-message"},
+		Summary:    "A request of an unknown method ends the process.",
+		Apply: dying(func(line []byte) bool {
+			m := wire.Parse(line)
+			return m.Kind == wire.Request && strings.HasPrefix(m.Method, "mcpconform/")
+		}),
+	},
+	{
+		// https://github.com/open-agreements/open-agreements/pull/116
+		ID: "stdio.content-length", Requirement: "stdio.server.stdout-clean", Transports: stdio,
+		Collateral: []string{"stdio.message.newline-delimited"},
+		Summary:    "Messages are written behind a header Content-Length, and not ended by a newline.",
+		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
+			body := bytes.TrimSuffix(frame, []byte("\n"))
+			return fmt.Appendf(nil, "Content-Length: %d\r\nContent-Type: application/json\r\n\r\n%s", len(body), body)
+		}),
+	},
+	{
+		// https://github.com/simonlin1212/Vibe-Research/issues/27
+		ID: "stdio.answers-lost-in-code-page", Requirement: "base.response.present", Transports: stdio, Form: ByValue,
+		Collateral: []string{"tools.error.unknown-tool-protocol-error"},
+		Summary:    "The response to a call is not sent if it has characters that an encoding of the system lacks.",
+		Apply: sending(server.OnResponse("tools/call", func(out *server.Outgoing) []*server.Outgoing {
+			if strings.ContainsAny(text(out.Message), "\u00a0🎉ï") {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
 	},
 }
 

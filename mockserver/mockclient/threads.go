@@ -3,6 +3,7 @@ package mockclient
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"net"
 	"net/http"
@@ -360,6 +361,68 @@ var threadFaults = []Fault{
 		ID: "http.line-of-64k-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: framed,
 		Summary: "A line of an event stream that is longer than 64 KiB ends the client.",
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 64<<10 }),
+	},
+	{
+		// https://github.com/mark3labs/mcp-go/pull/230
+		ID: "http.notification-accept", Requirement: "http.client.post-accept-sse", Transports: overHTTP, Form: mockserver.ByValue,
+		Summary:    "The POST of a notification has no Accept; those of requests have.",
+		Apply:      headers(func(m *wire.Message) bool { return m.Kind == wire.Notification }, "Accept"),
+		Collateral: []string{"http.client.post-accept-json"},
+	},
+	{
+		// https://github.com/modelcontextprotocol/inspector/issues/905
+		ID: "http.initialized-session", Requirement: "http.client.session-header", Transports: overHTTP, Form: mockserver.ByValue,
+		Summary: "notifications/initialized is posted without Mcp-Session-Id; later requests have it.",
+		Apply:   headers(calls("notifications/initialized"), "Mcp-Session-Id"),
+	},
+	{
+		// https://github.com/modelcontextprotocol/python-sdk/issues/2546
+		ID: "stdio.content-length", Requirement: "stdio.client.stdin-clean", Transports: overStdio,
+		Summary: "A header Content-Length precedes each message.",
+		Apply: rewriting(anything, func(text string) string {
+			return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text)
+		}),
+	},
+	{
+		// https://github.com/langchain4j/langchain4j/pull/6175
+		ID: "time.lists-not-cancelled", Requirement: "lifecycle.timeout.cancel", Scenario: silence, Form: mockserver.ByValue,
+		Summary: "When requests are given up, only tool calls are cancelled.",
+		Apply: all(impatient, wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if m.Method == "notifications/cancelled" {
+					id := wire.ReadID(wire.At(m.Params, "requestId"))
+					if x := conn.Log().Conversation().Newest(wire.Client, id); x == nil || x.Method() != "tools/call" {
+						return nil
+					}
+				}
+				return []outgoing{out}
+			}}
+		})),
+	},
+	{
+		// https://github.com/vercel/ai/issues/18075
+		ID: "time.initialize-without-limit", Requirement: "lifecycle.timeout.established", Scenario: "lifecycle/unanswered", Form: mockserver.ByValue,
+		Summary: "initialize is awaited for ever.",
+		Apply:   patient,
+	},
+	{
+		// https://github.com/CALLE-AI/call-e-integrations/issues/110
+		ID: "http.stream-unread", Requirement: "http.client.sse-answer", Transports: overHTTP, Scenario: "http/sse-answers", Form: mockserver.ByValue,
+		Summary: "An answer as an event stream is passed over, and the client goes on.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+				if cursor, ok := wire.At(m.Params, "cursor").(string); ok && strings.Contains(typeOfPage(conn.Log(), cursor), "event-stream") {
+					out.Raw = []byte(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"method":"ping"}`)
+				}
+				return []outgoing{out}
+			}}
+		}),
+	},
+	{
+		// https://github.com/modelcontextprotocol/php-sdk/pull/401
+		ID: "http.crlf-death", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-crlf",
+		Summary: "Lines of an event stream that end in CR LF end the client.",
+		Apply:   dyingOfBytes("}\r\n\r\n"),
 	},
 }
 

@@ -557,12 +557,12 @@ func askedVersion(c *judge.Conversation) string {
 // (basic/utilities/cancellation#behavior-requirements).
 func judgeUnanswered(t *T) {
 	const cancels, limits, copes = "cancellation.not-initialize", "lifecycle.timeout.established", "lifecycle.error.request-timeout"
-	var asked *wire.Event
+	var asked *judge.Exchange
 	for _, c := range t.Conversations {
 		if c.Init == nil || c.Init.Response != nil {
 			continue
 		}
-		asked = c.Init.Request
+		asked = c.Init
 		if c.Init.Cancelled != nil {
 			t.Exercised(limits)
 			return
@@ -571,12 +571,13 @@ func judgeUnanswered(t *T) {
 	switch died := t.died(); {
 	case asked == nil:
 	case died != "":
-		t.Violation(copes, "the client "+died+" when initialize was not answered", asked)
+		t.Violation(copes, "the client "+died+" when initialize was not answered", asked.Request)
 	case t.Ending.Exit != nil && len(t.Baseline.Requests()) > 0:
 		t.Exercised(cancels, limits, copes)
 	case t.Ending.Late:
+		t.judgeWaiting(asked, limits)
 		t.Inconclusive("the client still waited for the answer to initialize at the time limit of the scenario; a longer --timeout may show more",
-			cancels, limits, copes)
+			cancels, copes)
 	}
 }
 

@@ -223,6 +223,15 @@ var baseChecks = []*check.Check{
 		Needs: check.Needs{Session: check.Own},
 	},
 	{
+		Name:         "base/known-notification",
+		Requirements: []string{"base.notification.no-response"},
+		Needs:        check.Needs{Session: check.Own, Options: capable},
+		Body: func(t *check.T) {
+			// Servers know few of the notifications that a client may send, and answer the others as they would a request.
+			silent(t, `{"jsonrpc":"2.0","method":"`+rootsChanged+`"}`)
+		},
+	},
+	{
 		Name:         "base/malformed-notification",
 		Requirements: []string{"base.notification.malformed-no-response"},
 		Needs:        check.Needs{Session: check.Own},

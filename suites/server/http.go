@@ -42,11 +42,29 @@ const (
 	headerVersion = "Mcp-Protocol-Version"
 )
 
+// bareNotification needs no params.
+const bareNotification = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+
 // strangeNotification is one that any server can ignore.
 const strangeNotification = `{"jsonrpc":"2.0","method":"notifications/mcpconform/no-such"}`
 
 // basic/transports#streamable-http, #security-warning, #sending-messages-to-the-server
 var httpChecks = []*check.Check{
+	{
+		Name:         "http/notification-without-params",
+		Requirements: []string{"base.params.omitted"},
+		Needs:        overHTTP,
+		Body: func(t *check.T) {
+			// The twin with empty params is the control: a server may refuse what the session has had before.
+			const with = `{"jsonrpc":"2.0","method":"notifications/initialized","params":{}}`
+			if status := t.Do(transport.Request{Body: []byte(with)}).Status; status/100 != 2 {
+				t.Inconclusive("a second notifications/initialized is answered with HTTP status %d", status)
+			}
+			if r := t.Do(transport.Request{Body: []byte(bareNotification)}); r.Status/100 != 2 {
+				t.Fail("notifications/initialized without params is answered with HTTP status %d, although it is taken with empty ones", r.Status)
+			}
+		},
+	},
 	{
 		Name:         "http/origin",
 		Requirements: []string{"http.server.origin-foreign"},

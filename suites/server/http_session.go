@@ -72,6 +72,11 @@ var httpSessionChecks = []*check.Check{
 			if refused == "" {
 				t.Skip("the server serves requests without a session id")
 			}
+			// A DELETE that names no session may not be served at all; but it cannot end one.
+			t.Clear()
+			if r := t.Do(transport.Request{Method: http.MethodDelete, Header: http.Header{headerSession: nil}, Deliberate: []string{"*"}}); r.Status/100 == 2 {
+				t.Check(id, r).To(HaveHTTPStatus(http.StatusBadRequest), "for a DELETE without a session id, although %s needs one", refused)
+			}
 			// What becomes of an id that was never given is not said (docs/positions.md, unknown-session-id).
 			r := plainRequest(t)
 			r.Header, r.Deliberate = http.Header{headerSession: {"mcpconform-never-given"}}, []string{"*"}

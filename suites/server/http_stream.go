@@ -258,8 +258,9 @@ var httpStreamChecks = []*check.Check{
 		Requirements: []string{"http.server.sse-close-after-response"},
 		Needs:        overHTTPCalling("progress"),
 		Body: func(t *check.T) {
-			// A stream that has brought the response should end.
-			requests := []transport.Request{plainRequest(t)}
+			// A stream that has brought the response should end, also if that is an error.
+			unknown := client.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(t.Session.NextID().String()), "method": unknownMethod})
+			requests := []transport.Request{plainRequest(t), {Body: unknown, Defaults: true, Deliberate: []string{"lifecycle.capability.experimental-gated"}}}
 			if call, ok := knownTool(t, "progress"); ok {
 				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
 			}

@@ -223,7 +223,7 @@ var resourceChecks = []*check.Check{
 	{
 		Name:         "resources/subscribe",
 		Requirements: []string{"resources.subscribe.accepted", "resources.unsubscribe.accepted"},
-		Shows:        []string{"base.error.code-integer", "base.response.result-or-error", "schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object", "sse.server.responses-on-stream", "http.server.get-no-response"},
+		Shows:        []string{"base.response.present", "base.error.code-integer", "base.response.result-or-error", "schema.subscribe-result", "schema.unsubscribe-result", "base.response.result-object", "sse.server.responses-on-stream", "http.server.get-no-response"},
 		Needs:        check.Needs{Session: check.Own, Server: "resources.subscribe"},
 		Body: func(t *check.T) {
 			// Some resources may never change, so that there is nothing to subscribe to. Those of templates are not listed.
