@@ -1,10 +1,15 @@
 package mockclient
 
 import (
+	"context"
+	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -52,4 +57,92 @@ var familyOddities = []Oddity{
 		Why: "The hexadecimal digits of escapes are the same in either case.", Source: ofRoot, Scenarios: []string{"acts/root-folder"},
 		Apply: replacing(results, "%C3%A9", "%c3%a9"),
 	},
+	{
+		ID: "forms.slow", Summary: "A form and a sampling request take three seconds, and a ping meanwhile is answered at once.",
+		Why: "A user and a model take their time; the ping is not about them.", Source: ofPing, Scenarios: []string{elicitation, sampling},
+		Apply: all(slowly("elicitation/create", "take your time"), slowly("sampling/createMessage", "Take your time")),
+	},
+	{
+		ID: "forms.before-pings", Summary: "A ping is answered after a form that was open and is filled in at once.",
+		Why: "Promptly leaves room for the answer that is on its way.", Source: ofPing, Scenarios: []string{elicitation, sampling},
+		Apply: all(behindAnswer("elicitation-open"), behindAnswer("sampling-open")),
+	},
+	{
+		ID: "streams.left-cut", Summary: "No stream is resumed, neither one of an answer nor a listening one.",
+		Why: "A client resumes if it wishes to.", Source: at("basic/transports", "resumability-and-redelivery"), Transports: overHTTP,
+		Scenarios: []string{cutStream, listeningStream, "http/broken-end"}, Untried: []string{"http.client.*", "http.disconnect.survived"},
+		Apply: all(resumingNothing, resumingAs("listened+/=%20"), resumingAs("resumed,once")),
+	},
+	{
+		ID: "streams.listened-anew", Summary: "A listening stream that ends is opened anew, without Last-Event-ID.",
+		Why: "The client may issue a GET; one that does not resume names no event.", Source: ofListening, Transports: overHTTP, Scenarios: []string{listeningStream},
+		Untried: []string{"http.client.last-event-id"},
+		Apply:   resumingAs("listened+/=%20"),
+	},
+	{
+		ID: "streams.resumed-after-answers", Summary: "A stream that breaks off behind its answer is resumed all the same.",
+		Why: "A server may send more; a client that resumes names the last event that it received.", Source: at("basic/transports", "resumability-and-redelivery"),
+		Transports: overHTTP, Scenarios: []string{"http/broken-end"},
+		Apply: onHTTP(func(ctx context.Context, conn *transport.HTTPConn) {
+			for _, e := range slices.Backward(conn.Log().Events()) {
+				if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.SSE != nil && e.SSE.HasID {
+					if s, err := conn.Resume(ctx, e.SSE.ID); err == nil {
+						s.Close()
+					}
+					return
+				}
+			}
+		}),
+	},
+	{
+		ID: "names.from-elsewhere", Summary: "A tool, a prompt and a resource are used that no list shows.",
+		Why: "Names and URIs may come from links, templates and users.", Source: at("server/tools", "calling-tools"),
+		Scenarios: []string{"lists/tool-names", "lists/prompt-names", "lists/uris"},
+		Apply: all(
+			further("tools", func(ctx context.Context, s *client.Session) {
+				_, _ = s.Call(ctx, "tools/call", object{"name": "MCPCONFORM_ELSEWHERE"})
+			}),
+			further("prompts", func(ctx context.Context, s *client.Session) {
+				_, _ = s.Call(ctx, "prompts/get", object{"name": "Mcpconform elsewhere"})
+			}),
+			further("resources", func(ctx context.Context, s *client.Session) {
+				_, _ = s.Call(ctx, "resources/read", object{"uri": "test://template/7/data"})
+			}),
+		),
+	},
+	{
+		// github.com/WordPress/mcp-adapter/issues/235
+		ID: "resources.uri-normalised", Summary: "A resource is read by its URI with scheme and host in small letters, and without default port and dots.",
+		Why: "RFC 3986, by which resources are identified, calls such URIs equivalent.", Source: at("server/resources", "common-uri-schemes"), Scenarios: []string{"lists/uris"},
+		Apply: renaming("resources/read", "uri", func(uri string) string {
+			u, err := url.Parse(uri)
+			if err != nil || u.Opaque != "" {
+				return uri
+			}
+			u.Host = strings.ToLower(u.Host)
+			if u.Scheme == "http" {
+				u.Host = strings.TrimSuffix(u.Host, ":80")
+			}
+			if strings.Contains(u.Path, "/../") {
+				u.Path = path.Clean(u.Path)
+			}
+			return u.String()
+		}),
+	},
+	{
+		ID: "names.plain-only", Summary: "Tools and prompts whose names are unusual are not used, nor are resources whose URIs are.",
+		Why: "A client uses what it likes.", Source: at("server/tools", "calling-tools"), Scenarios: []string{"lists/tool-names", "lists/prompt-names", "lists/uris"},
+		Apply: instead(func(m *wire.Message) bool {
+			name, _ := wire.At(m.Params, "name").(string)
+			uri, _ := wire.At(m.Params, "uri").(string)
+			return strings.Contains(strings.ToLower(name+uri), "mcpconform") && !strings.HasSuffix(name+uri, "plain") && !strings.HasPrefix(uri, "file:") && operational(m)
+		}),
+	},
 }
+
+func operational(m *wire.Message) bool {
+	return m.Kind == wire.Request && (m.Method == "tools/call" || m.Method == "prompts/get" || m.Method == "resources/read")
+}
+
+// resumingNothing leaves streams that were cut.
+var resumingNothing = changing(func(o *client.Options) { o.Resuming = func(string) (string, bool) { return "", false } })

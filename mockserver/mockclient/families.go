@@ -1,10 +1,14 @@
 package mockclient
 
 import (
+	"bytes"
 	"context"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +19,9 @@ import (
 )
 
 const (
-	cutStream = "http/cut-stream"
-	lost      = "http/lost-session"
+	cutStream       = "http/cut-stream"
+	listeningStream = "http/listening"
+	lost            = "http/lost-session"
 )
 
 // familyFaults show with another value than the plain one, in a second session, with two
@@ -209,6 +214,220 @@ var familyFaults = []Fault{
 			}}
 		}),
 	},
+	{
+		ID: "http.unfinished-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		Summary: "A stream that was cut within an event is resumed after that event.",
+		Apply: naming(func(last string) string {
+			if strings.HasPrefix(last, "cut") {
+				return "cut-within"
+			}
+			return last
+		}),
+		Collateral: []string{"http.disconnect.survived"},
+	},
+	{
+		ID: "http.unfinished-event-read", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: cutStream, Form: mockserver.InSequence,
+		Summary: "An event within which a stream was cut is read as a message.",
+		Apply: wrapping(func(conn transport.Conn) transport.Conn {
+			return &beforeResuming{Conn: conn, send: `{"jsonrpc":"2.0","id":"cut-within","result":{}}`}
+		}),
+		Collateral: []string{"base.response.only-to-requests"},
+	},
+	{
+		ID: "http.get-resumed-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,
+		Summary: "A listening stream that was resumed and breaks again is asked for without Last-Event-ID.",
+		Apply:   resumingAs("resumed,once"),
+	},
+	{
+		ID: "http.get-unfinished-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,
+		Summary: "A listening stream that was cut within an event is resumed after that event.",
+		Apply:   resumingAs("resumed,once", "Last-Event-ID: not-finished"),
+	},
+	{
+		ID: "http.get-first-event-named", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,
+		Summary: "A listening stream that breaks for the second time is resumed after the event that was named the first time.",
+		Apply:   resumingAs("resumed,once", "Last-Event-ID: listened+/=%20"),
+	},
+	{
+		ID: "http.get-event-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.ByValue,
+		Summary: "The id by which a listening stream is resumed is percent-encoded.",
+		Apply:   resumingAs("listened+/=%20", "Last-Event-ID: listened%2B%2F%3D%2520"),
+	},
+	{
+		ID: "http.broken-end-death", Requirement: "http.disconnect.survived", Transports: overHTTP, Scenario: "http/broken-end", Form: mockserver.InSequence,
+		Summary: "A connection that breaks off behind an answer crashes the client.", Crashes: true,
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "post:") && e.Note != ""
+		}),
+	},
+	{
+		ID: "http.session-header-lower-lost", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/lower-field", Form: mockserver.ByValue,
+		Summary: "The id of a session is not found in a field whose name is in small letters.",
+		Apply:   connections(func(conn net.Conn) net.Conn { return blindTo{conn, "mcp-session-id:"} }),
+	},
+	{
+		ID: "http.session-header-upper-lost", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: "http/upper-field", Form: mockserver.ByValue,
+		Summary: "The id of a session is not found in a field whose name is in capitals.",
+		Apply:   connections(func(conn net.Conn) net.Conn { return blindTo{conn, "MCP-SESSION-ID:"} }),
+	},
+	{
+		ID: "tools.name-lowered", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		Summary: "A tool is called by its name in small letters.",
+		Apply:   renaming("tools/call", "name", strings.ToLower),
+	},
+	{
+		ID: "tools.name-trimmed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		Summary: "A tool is called by its name without the blanks around it.",
+		Apply:   renaming("tools/call", "name", strings.TrimSpace),
+	},
+	{
+		ID: "tools.name-composed", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		Summary: "A letter and its accent in the name of a tool are made one character.",
+		Apply:   renaming("tools/call", "name", func(name string) string { return strings.ReplaceAll(name, "e\u0301", "é") }),
+	},
+	{
+		ID: "tools.name-cut", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		Summary: "A tool is called by the first 64 characters of its name.",
+		Apply:   renaming("tools/call", "name", func(name string) string { return name[:min(len(name), 64)] }),
+	},
+	{
+		ID: "tools.name-death", Requirement: "tools.call.listed-name", Scenario: "lists/tool-names", Form: mockserver.ByValue,
+		Summary: "A tool whose name has slashes ends the client.",
+		Apply:   dyingOf(`"inputSchema"`, "mcpconform/sub//../slash"),
+	},
+	{
+		// github.com/maximhq/bifrost/pull/1302
+		ID: "prompts.name-cleaned", Requirement: "prompts.get.listed-name", Scenario: "lists/prompt-names", Form: mockserver.ByValue,
+		Summary: "Other characters than letters and digits in the name of a prompt become underscores.",
+		Apply: renaming("prompts/get", "name", func(name string) string {
+			return strings.Map(func(c rune) rune {
+				if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
+					return c
+				}
+				return '_'
+			}, name)
+		}),
+	},
+	{
+		ID: "resources.uri-lowered", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris", Form: mockserver.ByValue,
+		Summary: "A resource is read by its URI in small letters, those of the path included.",
+		Apply:   renaming("resources/read", "uri", strings.ToLower),
+	},
+	{
+		ID: "resources.uri-decoded", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris", Form: mockserver.ByValue,
+		Summary: "A resource is read by its URI with the escapes decoded.",
+		Apply: renaming("resources/read", "uri", func(uri string) string {
+			if decoded, err := url.PathUnescape(uri); err == nil {
+				return decoded
+			}
+			return uri
+		}),
+		Collateral: []string{"schema.read-resource-request"},
+	},
+	{
+		ID: "resources.uri-slash", Requirement: "resources.uri-scheme.custom-allowed", Scenario: "lists/uris", Form: mockserver.ByValue,
+		Summary: "A resource is read by its URI without the slash at the end.",
+		Apply:   renaming("resources/read", "uri", func(uri string) string { return strings.TrimRight(uri, "/") }),
+	},
+	{
+		ID: "resources.mime-parameter-death", Requirement: "resources.mime-type.any", Scenario: "lists/types", Form: mockserver.ByValue,
+		Summary: "A resource whose mimeType has a parameter ends the client.",
+		Apply:   dyingOf("text/plain; charset=utf-8"),
+	},
+	{
+		ID: "content.fraction-death", Requirement: "content.annotations.optional", Scenario: "content/dates", Form: mockserver.ByValue,
+		Summary: "A date whose seconds have a fraction ends the client.",
+		Apply:   dyingOf(`"lastModified":"2025-01-12T15:00:58.250Z"`),
+	},
+	{
+		ID: "roots.one-at-a-time", Requirement: "base.response.present", Scenario: rootsSeen, Form: mockserver.AtOnce,
+		Summary: "A request for the roots that comes while another one is open is never answered.",
+		Apply:   dropping(replies("roots-both-second")),
+	},
+	{
+		ID: "ping.behind-form", Requirement: "ping.response-prompt", Scenario: elicitation, Form: mockserver.AtOnce,
+		Summary: "A ping that comes while a form is open is answered after the user has filled it in.",
+		Apply:   all(slowly("elicitation/create", "take your time"), behindAnswer("elicitation-open")),
+	},
+	{
+		ID: "ping.behind-sampling", Requirement: "ping.response-prompt", Scenario: sampling, Form: mockserver.AtOnce,
+		Summary: "A ping that comes while a model is asked is answered after the model has.",
+		Apply:   all(slowly("sampling/createMessage", "Take your time"), behindAnswer("sampling-open")),
+	},
+}
+
+// beforeResuming is a connection on which a text is sent before a stream is resumed for the first time.
+type beforeResuming struct {
+	transport.Conn
+	send string
+	once sync.Once
+}
+
+func (c *beforeResuming) Resume(ctx context.Context, lastEventID string, deliberate ...string) (*transport.Stream, error) {
+	c.once.Do(func() { _, _ = c.Send(ctx, outgoing{Raw: []byte(c.send)}) })
+	r, ok := c.Conn.(resumer)
+	if !ok {
+		return nil, errNotResumed
+	}
+	return r.Resume(ctx, lastEventID, deliberate...)
+}
+
+// resumingAs gives the GET that resumes a stream after an event other fields in place of Last-Event-ID.
+func resumingAs(last string, fields ...string) apply {
+	return heads(func(h *head) {
+		if h.method() == http.MethodGet && h.get("Last-Event-ID") == last {
+			h.set("Last-Event-ID", fields...)
+		}
+	})
+}
+
+// blindTo is a connection on which the name of a field is read as another one.
+type blindTo struct {
+	net.Conn
+	field string
+}
+
+func (c blindTo) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	copy(p[:n], bytes.ReplaceAll(p[:n], []byte(c.field), []byte("x"+c.field[1:])))
+	return n, err
+}
+
+// renaming changes the member by which a method names what it uses.
+func renaming(method, member string, change func(name string) string) apply {
+	return params(method, func(p object) {
+		if name, ok := p[member].(string); ok {
+			p[member] = change(name)
+		}
+	})
+}
+
+// slowly takes three seconds for the answer to requests of a method that hold a text.
+func slowly(method, text string) apply {
+	return changing(func(o *client.Options) {
+		serve := o.Answers[method]
+		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+			if bytes.Contains(client.Marshal(params), []byte(text)) && !passes(ctx, 3*time.Second) {
+				return nil, nil
+			}
+			return serve(ctx, params)
+		}
+	})
+}
+
+// behindAnswer holds the answer to a ping back that was sent with a request, until that is answered.
+func behindAnswer(id string) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn {
+		return &sender{Conn: conn, hook: func(m *wire.Message, out outgoing) []outgoing {
+			if replies(id + "-pinged")(m) {
+				// The connection ends the wait.
+				_, _ = conn.Log().Await(context.Background(), 0, func(e *wire.Event) bool {
+					return e.Kind == wire.KindMessage && e.From == wire.Client && replies(id)(e.Msg)
+				})
+			}
+			return []outgoing{out}
+		}}
+	})
 }
 
 // keptIDs are the ids of pings that are open while others are cancelled.

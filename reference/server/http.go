@@ -292,6 +292,7 @@ type httpCall struct {
 	link     *httpLink
 	starting bool // the body holds an initialize, and its session is not settled
 	isNew    bool // the response is to carry the id of a new session
+	abrupt   bool // the connection is to break off
 	breaks   []string
 }
 
@@ -328,6 +329,9 @@ func (h *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
 		x.delete()
 	default:
 		x.notAllowed()
+	}
+	if x.abrupt {
+		panic(http.ErrAbortHandler) // closes the connection
 	}
 }
 
@@ -692,6 +696,7 @@ func (x *httpCall) get() {
 	}
 	for _, e := range replay {
 		if !x.event(e) || e.Cut {
+			x.record(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server})
 			return
 		}
 	}
@@ -769,6 +774,10 @@ func (x *httpCall) keepsOpen(requests []*Request) bool {
 // event writes one event. It returns false when that was not possible.
 func (x *httpCall) event(e *Event) bool {
 	text := e.text()
+	x.abrupt = e.Cut && e.Abrupt
+	if len(text) == 0 && e.Out == nil {
+		return true // it only cuts the stream
+	}
 	if hook := x.http.server.behaviour.Frame; hook != nil && e.Out != nil {
 		if text = hook(e.Out, text); text == nil {
 			return true

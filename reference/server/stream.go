@@ -37,8 +37,8 @@ type Event struct {
 	// itself, a moment apart.
 	Pieces []int
 	// Cut ends the connection after the event, while the stream goes on and can
-	// be resumed.
-	Cut bool
+	// be resumed. Abrupt has it break off, without the end of the body.
+	Cut, Abrupt bool
 }
 
 // text returns the event as it is written to the stream.

@@ -579,6 +579,10 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 		}
 	case item.Incomplete:
 		e.Note = join(e.Note, "the stream ended inside this event")
+		if item.SSE.HasID { // the last event id is that of the last event that was dispatched (HTML Standard, section 9.2.6)
+			e.Note += ", whose id " + wire.Quote(item.SSE.ID, maxNote) + " does not count"
+			e.SSE.ID, e.SSE.HasID = "", false
+		}
 	case item.Data != nil && len(item.Data) == 0:
 		e.Note = join(e.Note, "the event's data is empty")
 	case item.Data != nil:

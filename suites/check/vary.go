@@ -59,7 +59,7 @@ func (t *T) vary(members []family.Member, try func(m family.Member), beside bool
 	defer func() {
 		t.varied = nil
 		t.engine.varied.LoadOrStore(key, v)
-		for _, f := range v.findings {
+		for _, f := range v.All {
 			v.record(t, f)
 		}
 		for _, m := range members {
@@ -68,7 +68,7 @@ func (t *T) vary(members []family.Member, try func(m family.Member), beside bool
 			}
 		}
 		if v.late {
-			t.Note("the server is slow: %d of %d values were not tried", len(members)-len(v.done), len(members))
+			t.Note("the server is slow: %d of %d values were not tried", len(members)-len(v.Tried), len(members))
 		}
 	}()
 	for i, m := range members {
@@ -112,7 +112,7 @@ func (v *variation) tryBeside(t *T, members []family.Member, try func(m family.M
 	v.turn <- struct{}{}
 	if v.stopped != nil {
 		// Which of those that were tried at the time is the cause shows when the check is run again.
-		v.done, t.disturbed = nil, true
+		v.Tried, t.disturbed = nil, true
 		panic(v.stopped)
 	}
 }
@@ -121,14 +121,14 @@ func (v *variation) tryBeside(t *T, members []family.Member, try func(m family.M
 // runs out of it is worth nothing.
 func (v *variation) try(t *T, m family.Member, try func(m family.Member)) {
 	deadline, ok := t.Context.Deadline()
-	v.late = v.late || ok && len(v.done) > 0 && time.Until(deadline) < checkTime*t.engine.Timeout/2
+	v.late = v.late || ok && len(v.Tried) > 0 && time.Until(deadline) < checkTime*t.engine.Timeout/2
 	if v.late {
 		return
 	}
 	t.Clear()
 	v.member = m
 	try(m)
-	v.done = append(v.done, m)
+	v.Tried = append(v.Tried, m)
 }
 
 // aside waits for something. Where several members of a family are tried at a time, the
@@ -150,10 +150,9 @@ func (t *T) aside(wait func()) {
 
 // variation is what was found while the members of a family are tried.
 type variation struct {
-	member   family.Member
-	done     []family.Member
-	findings []*varied
-	notes    map[string][]string // by what is special about the member
+	family.Findings
+	member family.Member
+	notes  map[string][]string // by what is special about the member
 
 	turn    chan struct{} // holds an entry while a try uses the check
 	beside  bool          // several members are tried at a time
@@ -161,34 +160,24 @@ type variation struct {
 	stopped any           // what ended the body, or nil
 }
 
-// varied is a finding of one requirement, and the members that show it.
-type varied struct {
-	id       string
-	warnOnly bool
-	message  string
-	proof    []*wire.Event
-	smallest family.Member
-	shown    []family.Member
-}
-
 // doubtful returns the members that another execution has to try: all if none showed
 // anything. Where the plain one did, a few that showed the same are enough.
 func (v *variation) doubtful(members []family.Member) []family.Member {
-	if len(v.findings) == 0 {
+	if len(v.All) == 0 {
 		return members
 	}
 	among := func(all []family.Member, m family.Member) bool {
 		return slices.ContainsFunc(all, func(other family.Member) bool { return other.Is == m.Is })
 	}
 	return slices.DeleteFunc(slices.Clone(members), func(m family.Member) bool {
-		shows := slices.ContainsFunc(v.findings, func(f *varied) bool {
-			shown := f.shown
+		shows := slices.ContainsFunc(v.All, func(f *family.Finding) bool {
+			shown := f.Shown
 			if shown[0].Plain() {
-				shown = shown[:min(len(shown), 1+mostNamed)]
+				shown = shown[:min(len(shown), 1+family.MostNamed)]
 			}
 			return among(shown, m)
 		})
-		return !m.Plain() && !shows && among(v.done, m)
+		return !m.Plain() && !shows && among(v.Tried, m)
 	})
 }
 
@@ -201,49 +190,14 @@ func (v *variation) note(text string) {
 }
 
 func (v *variation) add(id, message string, warnOnly bool, proof []*wire.Event) {
-	proof = slices.Clone(proof) // the evidence of the check goes on
-	i := slices.IndexFunc(v.findings, func(f *varied) bool { return f.id == id && f.warnOnly == warnOnly })
-	if i < 0 {
-		v.findings = append(v.findings, &varied{id: id, warnOnly: warnOnly, message: message, proof: proof, smallest: v.member, shown: []family.Member{v.member}})
-		return
-	}
-	f := v.findings[i]
-	if f.shown[len(f.shown)-1].Is != v.member.Is {
-		f.shown = append(f.shown, v.member)
-	}
-	if !f.smallest.Plain() && len(v.member.Raw()) < len(f.smallest.Raw()) {
-		f.message, f.proof, f.smallest = message, proof, v.member
-	}
+	v.Add(v.member, id, message, warnOnly, proof)
 }
 
-// mostNamed is how many members a finding names beside the smallest one.
-const mostNamed = 3
-
 // record records a finding in the check.
-func (v *variation) record(t *T, f *varied) {
-	message := f.message
-	if !strings.Contains(message, f.smallest.String()) {
-		message = "with " + f.smallest.String() + ", " + message
-	}
-	var others []string
-	for _, m := range f.shown {
-		if m.Is != f.smallest.Is {
-			others = append(others, m.String())
-		}
-	}
-	if n := len(others); n > 0 {
-		message += fmt.Sprintf("; the same shows with %s", strings.Join(others[:min(n, mostNamed)], ", "))
-		if n > mostNamed {
-			message += fmt.Sprintf(" and %d more", n-mostNamed)
-		}
-	}
-	plain := slices.IndexFunc(v.done, family.Member.Plain)
-	if plain >= 0 && !slices.ContainsFunc(f.shown, family.Member.Plain) {
-		message += "; the plain form, " + v.done[plain].String() + ", is as it should be"
-	}
-	if f.warnOnly {
-		t.rec.Warn(f.id, wire.Server, message, f.proof...)
+func (v *variation) record(t *T, f *family.Finding) {
+	if f.WarnOnly {
+		t.rec.Warn(f.Requirement, wire.Server, v.Text(f), f.Proof...)
 	} else {
-		t.rec.Fail(f.id, wire.Server, message, f.proof...)
+		t.rec.Fail(f.Requirement, wire.Server, v.Text(f), f.Proof...)
 	}
 }

@@ -19,18 +19,18 @@ func TestDoubtfulMembers(t *testing.T) {
 		}
 		return names
 	}
-	v := &variation{done: all[:3]}
+	v := &variation{Findings: family.Findings{Tried: all[:3]}}
 	if diff := cmp.Diff(names(all), names(v.doubtful(all))); diff != "" {
 		t.Error(diff)
 	}
-	v.findings = []*varied{{id: "base.response.present", shown: all[2:3]}}
+	v.All = []*family.Finding{{Requirement: "base.response.present", Shown: all[2:3]}}
 	if diff := cmp.Diff([]string{"plain", "zero", "long"}, names(v.doubtful(all))); diff != "" {
 		t.Error(diff)
 	}
-	v.findings[0].shown = all[:3]
-	v.done = append(v.done, many(5)...)
-	v.findings[0].shown = append(v.findings[0].shown, many(5)...)
-	if diff := cmp.Diff([]string{"plain", "empty", "zero", "1"}, names(v.doubtful(v.done))); diff != "" {
+	v.All[0].Shown = all[:3]
+	v.Tried = append(v.Tried, many(5)...)
+	v.All[0].Shown = append(v.All[0].Shown, many(5)...)
+	if diff := cmp.Diff([]string{"plain", "empty", "zero", "1"}, names(v.doubtful(v.Tried))); diff != "" {
 		t.Error(diff)
 	}
 }

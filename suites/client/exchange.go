@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,21 +165,42 @@ type pinged struct {
 	id           any
 	params       map[string]any
 	requirements []string
+	// with says what distinguishes the ping from others, and member is that.
+	with   string
+	member family.Member
 }
 
+// What distinguishes pings: what several of them show that differ in the same is one finding.
+const (
+	byID     = "with the id %s"
+	byToken  = "with the progress token %s"
+	byMeta   = "with the _meta %s"
+	byText   = "with the text %s in its _meta"
+	byParams = "with the params %s"
+)
+
+var allWith = []string{byID, byToken, byMeta, byText, byParams}
+
+func (p pinged) sent() string { return fmt.Sprintf(p.with, p.member) }
+
+var (
+	someMeta   = map[string]any{"com.example/trace-id": "x", "plain": 1}
+	someParams = map[string]any{"com.example.unknown": true}
+)
+
 var pings = []pinged{
-	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt", "base.params.omitted"}},
-	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}},
-	{"", nil, []string{"base.request.string-id-served"}},
-	{"ключ-鍵-🔑", nil, []string{"base.request.string-id-served"}},
-	{" pad ", nil, []string{"base.request.string-id-served"}},
-	{0, nil, []string{"base.request.integer-id-served"}},
-	{-7, nil, []string{"base.request.integer-id-served"}},
-	{1<<53 - 1, nil, []string{"base.request.integer-id-served"}},
-	{"with-meta", map[string]any{"_meta": map[string]any{"com.example/trace-id": "x", "plain": 1}}, []string{"meta.attach.request"}},
-	{"with-member", map[string]any{"com.example.unknown": true}, []string{"base.params.open"}},
-	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}}, []string{"progress.request", "progress.token.any-means"}},
-	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}},
+	{"a word", nil, []string{"base.request.string-id-served", "ping.either-side", "ping.response-prompt", "base.params.omitted"}, byID, family.Of("a word")},
+	{"1234", map[string]any{}, []string{"base.request.string-id-served", "base.params.omitted"}, byID, family.Of("1234")},
+	{"", nil, []string{"base.request.string-id-served"}, byID, family.Of("")},
+	{"ключ-鍵-🔑", nil, []string{"base.request.string-id-served"}, byID, family.Of("ключ-鍵-🔑")},
+	{" pad ", nil, []string{"base.request.string-id-served"}, byID, family.Of(" pad ")},
+	{0, nil, []string{"base.request.integer-id-served"}, byID, family.Of(0)},
+	{-7, nil, []string{"base.request.integer-id-served"}, byID, family.Of(-7)},
+	{1<<53 - 1, nil, []string{"base.request.integer-id-served"}, byID, family.Of(1<<53 - 1)},
+	{"with-meta", map[string]any{"_meta": someMeta}, []string{"meta.attach.request"}, byMeta, family.Of(someMeta)},
+	{"with-member", someParams, []string{"base.params.open"}, byParams, family.Of(someParams)},
+	{"with-token", map[string]any{"_meta": map[string]any{"progressToken": "Ω-token"}}, []string{"progress.request", "progress.token.any-means"}, byToken, family.Of("Ω-token")},
+	{"with-number", map[string]any{"_meta": map[string]any{"progressToken": -5}}, []string{"progress.request", "progress.token.any-means"}, byToken, family.Of(-5)},
 }
 
 // familyPings are further pings, whose ids, progress tokens and metadata are members of
@@ -197,17 +219,17 @@ func familyPings(c family.Choice) []pinged {
 			requirement = "base.request.string-id-served"
 		}
 		if !used[m.ID().Key()] {
-			all = append(all, pinged{m.ID(), nil, []string{requirement}})
+			all = append(all, pinged{m.ID(), nil, []string{requirement}, byID, m})
 		}
 	}
 	for _, m := range c.Draw("tokens", scenario) {
-		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}}, []string{"progress.request", "progress.token.any-means"}})
+		all = append(all, pinged{"token: " + m.Is, map[string]any{"_meta": map[string]any{"progressToken": m.Value()}}, []string{"progress.request", "progress.token.any-means"}, byToken, m})
 	}
 	for _, m := range c.Draw("meta-values", scenario) {
-		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"}})
+		all = append(all, pinged{"meta: " + m.Is, map[string]any{"_meta": m.Value()}, []string{"meta.attach.request"}, byMeta, m})
 	}
 	for _, m := range c.Draw("strings", scenario) {
-		all = append(all, pinged{"text: " + m.Is, map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"}})
+		all = append(all, pinged{"text: " + m.Is, map[string]any{"_meta": map[string]any{"com.example/text": m.Value()}}, []string{"meta.attach.request"}, byText, m})
 	}
 	return all
 }
@@ -378,6 +400,10 @@ func judgeEverything(t *T) {
 			}
 		}
 	}
+	found := make(map[string]*family.Findings)
+	for _, with := range allWith {
+		found[with] = new(family.Findings)
+	}
 	for _, c := range t.Conversations {
 		for _, x := range c.Exchanges {
 			if x.From() != wire.Server || x.Method() != "ping" {
@@ -392,15 +418,25 @@ func judgeEverything(t *T) {
 				for _, id := range p.requirements {
 					switch of := id == ofString || id == ofInteger; {
 					case served[kind], served[!kind] && of, len(served) == 0 && (id == "ping.either-side" || id == "ping.response-prompt"):
-						t.judgePing(x, id)
+						if message, proof := t.flaw(x, id, p.sent()); message != "" {
+							found[p.with].Add(p.member, id, message, false, proof)
+						} else if x.Response != nil {
+							t.Exercised(id)
+						}
 					case served[!kind]:
 						t.Inconclusive("the client answers no ping with such an id with a result", id)
 					default:
 						t.Inconclusive("the client answers no ping with a result", id)
 					}
 				}
+				if x.Result() != nil {
+					found[p.with].Tried = append(found[p.with].Tried, p.member)
+				}
 			}
 		}
+	}
+	for _, with := range allWith {
+		t.recordVaried(found[with])
 	}
 	for _, id := range []string{"unknown-method", "unknown-case", "unknown-kin"} {
 		if x, ok := t.Answered(id); ok {
@@ -434,18 +470,29 @@ func judgeEverything(t *T) {
 }
 
 func (t *T) judgePing(x *judge.Exchange, id string) {
-	request, response := x.Request, x.Response
-	switch {
+	if message, proof := t.flaw(x, id, ""); message != "" {
+		t.Violation(id, message, proof...)
+	} else if x.Response != nil {
+		t.Exercised(id)
+	}
+}
+
+// flaw says what is wrong with the answer to a ping, and "" if nothing is or nothing can be said.
+// sent says how the ping was sent, if it was sent in several ways.
+func (t *T) flaw(x *judge.Exchange, id, sent string) (message string, proof []*wire.Event) {
+	ping := strings.TrimSpace("a ping " + sent)
+	switch request, response := x.Request, x.Response; {
 	case response == nil && t.silentTo(x):
-		t.Violation(id, "a ping was not answered, or not under its own id", request)
+		return ping + " was not answered, or not under its own id", []*wire.Event{request}
 	case response == nil && t.lost(x) != "":
-		t.Violation(id, t.lost(x)+" instead of answering a ping", request)
+		return t.lost(x) + " instead of answering " + ping, []*wire.Event{request}
 	case response == nil:
 	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
-		t.Violation(id, "a ping was answered only after the client had given up its own request", request, t.afterGivingUp(request, response), response)
-	default:
-		t.Check(response.Msg.Kind == wire.Result, id, "a ping was answered with an error", request, response)
+		return ping + " was answered only after the client had given up its own request", []*wire.Event{request, t.afterGivingUp(request, response), response}
+	case response.Msg.Kind != wire.Result:
+		return ping + " was answered with an error", []*wire.Event{request, response}
 	}
+	return "", nil
 }
 
 // prompt is the time within which an answer to a ping always counts as prompt.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -20,7 +21,7 @@ var featureScenarios = []*Scenario{
 			"sampling.error.returned", "lifecycle.capability.client-refuses-sampling", "base.error.invalid-params",
 			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
 		},
-		Shows:   []string{"base.response.once", "sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
+		Shows:   []string{"base.response.once", "ping.response-prompt", "sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askSampling),
 		Judge: func(t *T) {
@@ -38,7 +39,7 @@ var featureScenarios = []*Scenario{
 			"elicitation.schema.client-supports", "elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation",
 			"base.error.invalid-params", "base.response.present",
 		},
-		Shows:   []string{"elicitation.*", "schema.elicit-result"},
+		Shows:   []string{"elicitation.*", "schema.elicit-result", "ping.response-prompt"},
 		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 		Options: Scripted(askElicitation),
 		Judge: func(t *T) {
@@ -60,6 +61,7 @@ var featureScenarios = []*Scenario{
 				return
 			}
 			t.judgeBoth("elicitation")
+			t.judgeOpen("elicitation-open", "a form")
 			for _, f := range forms {
 				t.judgeForm("elicitation-"+f.name, "elicitation.schema.client-supports")
 			}
@@ -89,6 +91,7 @@ var featureScenarios = []*Scenario{
 				}
 			}
 			t.judgeKept()
+			t.judgeBoth("roots")
 			const id = "roots.list.current"
 			if !t.declares("roots") {
 				t.Inconclusive("the client does not declare roots", id)
@@ -98,19 +101,20 @@ var featureScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: "features/progress",
+		Name: progressed, Families: []string{"progress-values"}, Narrows: "progress-values",
 		Requirements: []string{
 			"progress.notify", "progress.value-float", "progress.total-float", "progress.frequency", "progress.omit-total", "progress.none",
 		},
 		Needs: "the client did not ask for the progress of a request",
-		Options: func(*ScenarioRun) server.Options {
-			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progressing}}}
+		Options: func(run *ScenarioRun) server.Options {
+			progress := progressing(run.Choice.Draw("progress-values", progressed))
+			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{"*": progress}}}
 		},
 		Judge: func(t *T) {
 			t.judgeTolerated("progress of every request that asks for it", "progress.none")
 			for _, x := range t.Requests() {
 				if x.Token != nil && len(x.Progress) > 0 {
-					t.JudgeContinued("progress was reported", "progress.notify", "progress.value-float", "progress.total-float",
+					t.JudgeContinued(t.offered("progress was reported up to ", "progress was reported"), "progress.notify", "progress.value-float", "progress.total-float",
 						"progress.frequency", "progress.omit-total")
 					return
 				}
@@ -211,6 +215,7 @@ func (t *T) judgeSampling() {
 		return
 	}
 	t.judgeBoth("sampling")
+	t.judgeOpen("sampling-open", "a sampling request")
 	for _, m := range sampledMedia {
 		x := t.Asked(m.id)
 		if lost := t.lost(x); lost != "" {
@@ -347,6 +352,23 @@ func (t *T) judgeBoth(feature string) {
 	}
 }
 
+// judgeOpen judges whether the client answers a ping without delay while a request is open that may
+// wait for a user. It does if the answer comes before that to the request, or soon.
+func (t *T) judgeOpen(id, what string) {
+	const requirement = "ping.response-prompt"
+	open, answered := t.Answered(id)
+	ping, alive := t.Answered(id + pinging)
+	switch {
+	case ping == nil || alive && ping.Result() == nil:
+	case alive && answered && open.Response.Seq < ping.Response.Seq && ping.Response.At-ping.Request.At >= prompt:
+		t.Violation(requirement, "a ping that came while "+what+" was open was answered only after that", open.Request, ping.Request, open.Response, ping.Response)
+	case alive:
+		t.Exercised(requirement)
+	case answered && t.goesOn(t.conversationOf(open), open.Response):
+		t.Violation(requirement, "a ping that came while "+what+" was open was not answered, although that was", open.Request, ping.Request, open.Response)
+	}
+}
+
 // judgeForm judges whether the client supports the kinds of property in a form. One
 // that is accepted shows it; a user may decline any form.
 func (t *T) judgeForm(id, requirement string) {
@@ -472,6 +494,7 @@ func askSampling(a *Asker) {
 	}
 	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
 	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
+	a.AskPinging("sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
 	a.Withdraw("sampling-withdrawn", method, tracked(with(nil), "sampling-withdrawn"))
 	a.Fence("after-sampling")
 }
@@ -566,6 +589,9 @@ func askElicitation(a *Asker) {
 	}
 	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), form("string"), false)
 	a.AskBoth("elicitation-beside", method, form("string"), form("string"), form("string"), true)
+	unhasty := form("string")
+	unhasty["message"] = "Please take your time, and fill in: string"
+	a.AskPinging("elicitation-open", method, unhasty)
 	a.Withdraw("elicitation-withdrawn", method, tracked(form("string"), "elicitation-withdrawn"))
 	a.Fence("after-elicitation")
 }
@@ -594,6 +620,7 @@ func askRoots(a *Asker) {
 		a.Send(map[string]any{"id": "roots-cancelled", "method": method})
 		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled", "reason": "no longer needed"})
 		a.Fence(cancelled[1])
+		a.AskBoth("roots-both", method, map[string]any{}, map[string]any{}, map[string]any{}, false)
 	} else {
 		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
 	}
@@ -618,28 +645,29 @@ func (t *T) judgeKept() {
 	}
 }
 
-// progressValues grow on: integers and others that are large, spelled in several ways.
-var progressValues = []string{"1e2", "2.5E+2", "4294967297", "9007199254740991", "18446744073709551616", "1.5e300"}
+const progressed = "features/progress"
 
 // progressing reports progress of every request that asks for it, in quick
-// succession, with fractions, and sometimes with a total.
-func progressing(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-	token, ok := r.Token()
-	if !ok {
+// succession, with fractions, and sometimes with a total, and then the values of a family.
+func progressing(values []family.Member) server.Middleware {
+	return func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		token, ok := r.Token()
+		if !ok {
+			return next(ctx, r)
+		}
+		for i := range 100 {
+			params := map[string]any{"progressToken": token, "progress": 0.25 * float64(i)}
+			if i%2 == 0 {
+				params["total"], params["message"] = 25.5, "still at it"
+			}
+			r.Notify("notifications/progress", params)
+		}
+		for _, value := range values {
+			r.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": json.Number(value.Raw()), "message": "far on"})
+		}
+		delete(r.Params, "_meta") // so that nothing else reports progress
 		return next(ctx, r)
 	}
-	for i := range 100 {
-		params := map[string]any{"progressToken": token, "progress": 0.25 * float64(i)}
-		if i%2 == 0 {
-			params["total"], params["message"] = 25.5, "still at it"
-		}
-		r.Notify("notifications/progress", params)
-	}
-	for _, value := range progressValues {
-		r.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": json.Number(value), "message": "far on"})
-	}
-	delete(r.Params, "_meta") // so that nothing else reports progress
-	return next(ctx, r)
 }
 
 // partial gives completions a total that exceeds the values, and leaves total and

@@ -140,14 +140,12 @@ func judgeFramed(t *T) {
 	if t.Transport == transport.NameStdio {
 		large = "stdio.message.large"
 	}
-	texts := t.Choice.Draw("frames", framed)
-	for _, m := range texts[1:] {
-		id := form
+	t.judgeVariedBy(framedID, t.Choice.Draw("frames", framed), "with the text", func(m family.Member) string {
 		if len(m.Raw()) > 1<<16 {
-			id = large
+			return large
 		}
-		t.judgeVaried(framedID, []family.Member{texts[0], m}, "with the text", id)
-	}
+		return form
+	})
 	if t.Transport == transport.NameStdio {
 		return
 	}

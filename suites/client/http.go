@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -28,6 +29,28 @@ const (
 	jsonAnswers = "http/json-answers"
 	sseAnswers  = "http/sse-answers"
 )
+
+const brokenEnd = "http/broken-end"
+
+// renamed is a server that spells the name of the field Mcp-Session-Id in another way (RFC 9110, section 5.1).
+func renamed(name, field, how string) *Scenario {
+	const id = "http.client.session-header"
+	return &Scenario{
+		Name: name, Transports: overHTTP(), Requirements: []string{id},
+		Needs: "the client did not begin a session",
+		Options: func(*ScenarioRun) server.Options {
+			return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{Reply: func(r *server.Reply) {
+				if given := r.Header.Values("Mcp-Session-Id"); len(given) > 0 {
+					r.Header.Del("Mcp-Session-Id")
+					r.Header[field] = given
+				}
+			}}}}
+		},
+		Judge: func(t *T) {
+			t.JudgeContinued("the server gave the id of the session in a field whose name is in "+how, id)
+		},
+	}
+}
 
 var httpScenarios = []*Scenario{
 	{
@@ -71,7 +94,6 @@ var httpScenarios = []*Scenario{
 		idle := slices.Concat(lines("\n", ": keep-alive"), lines("\n", "retry: 100"), lines("\n", "event: message"))
 		return append(idle, lines("\n", "event: message", "data: "+data)...)
 	}),
-	marked,
 	{
 		Name: "http/plain", Transports: overHTTP(),
 		Requirements: []string{"http.client.get-405-tolerated", "http.client.delete-405-tolerated"},
@@ -96,6 +118,8 @@ var httpScenarios = []*Scenario{
 		},
 		Judge: func(t *T) { t.JudgeContinued("the server assigned no session id", "http.server.session-id") },
 	},
+	renamed("http/lower-field", "mcp-session-id", "small letters"),
+	renamed("http/upper-field", "MCP-SESSION-ID", "capitals"),
 	{
 		Name: "http/delete", Transports: overHTTP(), Requirements: []string{"http.client.delete-session", "lifecycle.shutdown.http-close"},
 		Shows: []string{"http.client.session-header"},
@@ -122,7 +146,7 @@ var httpScenarios = []*Scenario{
 	},
 	{
 		Name: "http/listening", Transports: overHTTP(),
-		Requirements: []string{"http.client.get-stream-messages", "http.client.get-close-tolerated"},
+		Requirements: []string{"http.client.get-stream-messages", "http.client.get-close-tolerated", "http.client.last-event-id"},
 		Needs:        "the client opened no listening stream with GET",
 		Options:      listening,
 		Judge: func(t *T) {
@@ -135,6 +159,16 @@ var httpScenarios = []*Scenario{
 				}
 				t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
 			}
+			t.judgeListenedOn()
+		},
+	},
+	marked, // it spells the events that the scenario before has given ids
+	{
+		Name: brokenEnd, Transports: overHTTP(), Requirements: []string{"http.disconnect.survived"},
+		Needs:   "the client did not begin a session",
+		Options: breakingOff,
+		Judge: func(t *T) {
+			t.judgeSurvivedCut("the connection broke off after each answer, before the end of its stream")
 		},
 	},
 	{
@@ -177,7 +211,7 @@ var httpScenarios = []*Scenario{
 	{
 		// Some clients wait for long when a stream is cut twice.
 		Name: "http/cut-stream", Transports: overHTTP(), Long: true,
-		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived"},
+		Requirements: []string{"http.client.resume-get", "http.client.last-event-id", "http.disconnect.survived", "http.client.sse-syntax"},
 		Needs:        "the client did not request the rest of a stream that was cut; it may resume, but need not",
 		Options:      cutting,
 		Judge:        judgeCut,
@@ -321,6 +355,9 @@ var marked = &Scenario{
 				if e.ID != "" {
 					fields = append(fields, "id: "+e.ID)
 				}
+				if e.Retry != "" {
+					fields = append(fields, "retry: "+e.Retry)
+				}
 				if e.Session.Value(first{e.Stream}, func() any { return mine }) == any(mine) {
 					fields[0] = "\uFEFF" + fields[0]
 				}
@@ -408,8 +445,18 @@ func (t *T) head(method string) *wire.Event {
 	return nil
 }
 
+// The ids of the last events of the listening stream before it ends, of the one that comes when it is
+// resumed, and of the one that is not finished there.
+const (
+	listenedID    = "listened+/=%20"
+	resumedID     = "resumed,once"
+	unlistenedID  = "not-finished"
+	listeningTime = 20 // the part of the patience that the client has to resume it
+)
+
 // listening pings on the listening stream and then ends the stream, while a request
-// of the client waits.
+// of the client waits. If the client resumes the stream, it gets one more event, and the connection
+// breaks within another.
 func listening(run *ScenarioRun) server.Options {
 	script := func(a *Asker) {
 		ctx := a.Request.Session.Context()
@@ -427,15 +474,124 @@ func listening(run *ScenarioRun) server.Options {
 		}})
 		if e, _ := a.await(ctx, run.Patience, from, "on-the-stream"); e == nil {
 			a.missed(from, began, answerTo("ping"))
+			return
+		}
+		// A client that ends soon would not come to it.
+		resumed, cancel := context.WithTimeout(ctx, run.Patience/listeningTime)
+		defer cancel()
+		for range 2 {
+			if e, err := log.Await(resumed, from, opens); err == nil {
+				from = e.Seq + 1
+			}
 		}
 	}
 	return server.Options{Behaviour: server.Behaviour{
 		Methods: map[string]server.Middleware{"*": run.During(script)},
-		HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
-			e.Cut = strings.HasPrefix(e.Stream, "get:") && e.Out != nil && e.Out.Method == "ping"
-			return []*server.Event{e}
-		}},
+		HTTP: server.HTTP{
+			Event: func(e *server.Event) []*server.Event {
+				if strings.HasPrefix(e.Stream, "get:") && e.Out != nil && e.Out.Method == "ping" {
+					e.ID, e.Retry, e.Cut = listenedID, "20", true
+				}
+				return []*server.Event{e}
+			},
+			Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+				if last != listenedID {
+					return proposal
+				}
+				next := nextEvent(s)
+				if s.Value("listened on", func() any { return new(counter) }).(*counter).next() > 0 {
+					return append([]*server.Event{next}, proposal...)
+				}
+				return []*server.Event{next, {
+					Session: s, Raw: []byte("event: message\nid: " + unlistenedID + "\ndata: {\"jsonrpc\":\"2.0\",\"me"), Cut: true,
+				}}
+			},
+		},
 	}}
+}
+
+// opens matches a GET.
+func opens(e *wire.Event) bool {
+	return e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet
+}
+
+// nextEvent returns what comes on the listening stream when it is resumed.
+func nextEvent(s *server.Session) *server.Event {
+	message := map[string]any{
+		"jsonrpc": "2.0", "method": "notifications/message", "params": map[string]any{"level": "emergency", "data": "the connection breaks now"},
+	}
+	text, _ := json.Marshal(message) // never fails
+	return &server.Event{
+		Session: s, Name: "message", ID: resumedID, Retry: "20", Data: text,
+		Out: &server.Outgoing{Session: s, Kind: wire.Notification, Method: "notifications/message", Message: message},
+	}
+}
+
+// judgeListenedOn judges how the client resumes a listening stream, which it need not: it may also open
+// another one. One that named the last event when the server had ended the stream wishes to resume it.
+func (t *T) judgeListenedOn() {
+	const id = "http.client.last-event-id"
+	ended, first := t.brokenAt(listenedID)
+	if ended == nil || first == nil {
+		t.Inconclusive("the client opened no further listening stream when the server had ended the first", id)
+		return
+	}
+	switch named := first.HTTP.Header.Get("Last-Event-Id"); named {
+	case "":
+		t.Inconclusive("the client opens a listening stream anew when the server has ended the first, and resumes none", id)
+		return
+	case listenedID:
+		t.Exercised(id)
+	default:
+		t.Violation(id, "the client resumed its listening stream after another event than the last one that came on it", ended, first)
+		return
+	}
+	broken, second := t.brokenAt(resumedID)
+	if broken == nil || second == nil {
+		return
+	}
+	switch named := second.HTTP.Header.Get("Last-Event-Id"); named {
+	case resumedID:
+		t.Exercised(id)
+	case "":
+		t.Violation(id, "the client had resumed its listening stream, and when the connection broke it sent a GET without Last-Event-ID, so the server cannot send again what it missed",
+			broken, second)
+	case unlistenedID:
+		t.Violation(id, "the client resumed its listening stream after an event within which the connection broke, so it never gets what that holds", broken, second)
+	default:
+		t.Violation(id, "the client resumed its listening stream after another event than the last one that came on it", broken, second)
+	}
+}
+
+// brokenAt returns the event with an id, after which a GET stream ended, and the first GET that followed on the
+// end. Both are nil if there is no such event.
+func (t *T) brokenAt(id string) (last, next *wire.Event) {
+	for _, c := range t.Conversations {
+		for _, x := range c.HTTP {
+			if x.Method() != http.MethodGet || x.Last == nil || x.Last.SSE.ID != id || x.End == nil {
+				continue
+			}
+			i := slices.IndexFunc(c.Events, func(e *wire.Event) bool { return e.Seq > x.Last.Seq && opens(e) })
+			if i < 0 {
+				return x.Last, nil
+			}
+			return x.Last, c.Events[i]
+		}
+	}
+	return nil, nil
+}
+
+// breakingOff breaks the connection off behind each answer.
+func breakingOff(*ScenarioRun) server.Options {
+	return server.Options{
+		HTTP: server.HTTPOptions{AlwaysSSE: true},
+		Behaviour: server.Behaviour{HTTP: server.HTTP{Event: func(e *server.Event) []*server.Event {
+			if e.Out != nil && e.Out.Answers != nil && e.Session.Initialized() {
+				e.Cut, e.Abrupt = true, true
+			}
+			return []*server.Event{e}
+		}}},
+	}
 }
 
 // sessions are the sessions of a scenario by their ids.
@@ -836,7 +992,14 @@ const (
 	besideID = "beside-the-cut"
 )
 
-// cutting ends the connection of the first request after the handshake before its
+// unfinished is the event within which the stream is cut: it lacks the blank line. No reader dispatches it, so that
+// neither its id nor its data count (HTML Standard, section 9.2.6).
+const (
+	unfinishedID = "cut-within"
+	unfinished   = "id: " + unfinishedID + "\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"" + unfinishedID + "\",\"method\":\"ping\"}\n"
+)
+
+// cutting ends the connection of the first request after the handshake within an event before its
 // answer, and the first one that resumes it before any event; a client that resumes once more
 // gets the answer. If the client listens, the last event that it gets before the cut is one of
 // the listening stream, which goes on.
@@ -885,13 +1048,13 @@ func cutting(run *ScenarioRun) server.Options {
 				case 1:
 					e.ID, e.Retry = cutHere, "100"
 				case 2:
-					return []*server.Event{{Session: e.Session, Stream: e.Stream, Comment: "nothing here", Cut: true}, e}
+					return []*server.Event{{Session: e.Session, Stream: e.Stream, Raw: []byte(unfinished), Cut: true}, e}
 				}
 				return []*server.Event{e}
 			}, Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
 				mine := new(counter)
 				if last == cutHere && s.Value("cut again", func() any { return mine }) == any(mine) {
-					return []*server.Event{{Session: s, Comment: "nothing yet", Cut: true}}
+					return []*server.Event{{Session: s, Raw: []byte{}, Cut: true}}
 				}
 				return slices.DeleteFunc(proposal, func(e *server.Event) bool { return e.Cut })
 			}},
@@ -938,15 +1101,33 @@ func judgeCut(t *T) {
 				continue
 			}
 			t.Exercised(resuming)
-			t.Check(named[0] == cutHere, last,
-				"the client resumed the stream after another event than the last one that came on it", broken, e)
+			message := "the client resumed the stream after another event than the last one that came on it"
+			if named[0] == unfinishedID {
+				message = "the client resumed the stream after an event within which it was cut, so it never gets what that holds"
+			}
+			t.Check(named[0] == cutHere, last, message, broken, e)
 			if resumed++; resumed == 2 || named[0] != cutHere {
 				break
 			}
 		}
-		t.judgeSurvivedCut()
+		t.judgeUnfinished(c, broken)
+		t.judgeSurvivedCut("the stream of an answer was cut")
 		return
 	}
+}
+
+// judgeUnfinished judges whether the client takes an event for a message of which the stream has
+// ended before the blank line.
+func (t *T) judgeUnfinished(c *judge.Conversation, broken *wire.Event) {
+	const id = "http.client.sse-syntax"
+	i := slices.IndexFunc(c.Messages, func(e *wire.Event) bool {
+		return e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(unfinishedID).Key()
+	})
+	if i >= 0 {
+		t.Violation(id, "the client answered a ping in an event that ended with its stream, before the blank line; such an event is to be discarded", broken, c.Messages[i])
+		return
+	}
+	t.Exercised(id)
 }
 
 // resumesListening reports whether a GET may resume a listening stream and not the one that was cut:
@@ -971,15 +1152,15 @@ func resumesListening(c *judge.Conversation, last string, get *wire.Event) bool 
 
 // judgeSurvivedCut judges whether the client lives on when the stream of an answer is
 // cut. It may wait for the answer, give up and say so, or go on.
-func (t *T) judgeSurvivedCut() {
+func (t *T) judgeSurvivedCut(when string) {
 	const id = "http.disconnect.survived"
 	switch ok, decided, how := t.Continued(); {
 	case t.died() != "":
-		t.Violation(id, "the client "+t.died()+" after the stream of an answer was cut", lastEvents(t.last(), 4)...)
+		t.Violation(id, "the client "+t.died()+" after "+when, lastEvents(t.last(), 4)...)
 	case decided && ok:
 		t.Exercised(id)
 	case decided:
-		t.Inconclusive("after the stream of an answer was cut, "+how+", which it may", id)
+		t.Inconclusive("after "+when+", "+how+", which it may", id)
 	}
 }
 

@@ -26,7 +26,7 @@ type joint struct {
 var joints = []joint{
 	{"additions", []string{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
-		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large",
+		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large", "content/dates",
 	}},
 	{"bare", []string{"exchange/bare", "exchange/notifications", framed, "lists/whole", "http/sse-crlf", "http/delete"}},
 	{"pages", []string{
@@ -34,11 +34,12 @@ var joints = []joint{
 	}},
 	{"features", []string{
 		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
+		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
 	}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
-	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn"}},
+	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field"}},
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
-	{"first-page", []string{"lists/empty-first-page", "acts/roots"}},
+	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field"}},
 	{"endless", []string{"lists/endless", "time/slow"}},
 	// What cannot be read excuses errors without an id, which nothing in responses does.
 	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/answers", "faults/streams", "faults/events"}},

@@ -119,12 +119,12 @@ var listScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: schemas, Families: []string{"tool-schemas"}, Requirements: []string{"tools.input-schema.any-keyword"},
+		Name: schemas, Families: []string{"tool-schemas"}, Narrows: "tool-schemas", Requirements: []string{"tools.input-schema.any-keyword"},
 		Needs:   "the client did not request the list of tools",
 		Options: schematic,
 		Judge: func(t *T) {
 			if t.sent("tools/list") != nil {
-				t.JudgeContinued("tools came whose schemas use many keywords of JSON Schema, each of them valid", "tools.input-schema.any-keyword")
+				t.JudgeContinued(t.offered("a tool came whose input schema is ", "tools came whose input schemas are valid"), "tools.input-schema.any-keyword")
 			}
 		},
 	},
@@ -421,6 +421,24 @@ func paged(method, member string) server.Middleware {
 const subResource = "/mcpconform-part"
 
 const schemas = "lists/schemas"
+
+// offered says which members of the family that the scenario sends all at once came besides the plain
+// one: one says it of a single one, several of more.
+func (t *T) offered(one, several string) string {
+	all := t.Choice.Draw(t.Scenario.Narrows, t.Scenario.Name)
+	members := all[1:]
+	switch len(members) {
+	case 0:
+		return one + all[0].String()
+	case 1:
+		return one + members[0].String() + ", without which the client goes on"
+	}
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Is)
+	}
+	return several + " (" + strings.Join(names, ", ") + ")"
+}
 
 // schematic adds tools to the first page of their list that have the schemas of a family.
 func schematic(run *ScenarioRun) server.Options {

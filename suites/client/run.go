@@ -258,7 +258,7 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 		}
 		t = again
 	}
-	e.ended(u.index, t)
+	e.ended(u.index, e.narrowed(ctx, t))
 }
 
 // lasting runs the baseline again if the client has given up an ordinary server before it used it: on
@@ -391,6 +391,52 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	return again
 }
 
+// narrowed plays a scenario again in which the client did not go on, to see which member of a family
+// that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
+// left. It returns the run with the fewest in which it does not go on.
+func (e *Engine) narrowed(ctx context.Context, t *T) *T {
+	stopped := func(t *T) bool {
+		ok, decided, _ := t.Continued()
+		return decided && !ok && t.accused()
+	}
+	name := t.Scenario.Narrows
+	if name == "" || !stopped(t) || t.Ending.Attended {
+		return t
+	}
+	with := func(members []family.Member) *T { // nil if nothing is shown
+		again := e.fresh(t)
+		only := []string{}
+		for _, m := range members {
+			only = append(only, m.Is)
+		}
+		again.Choice.Only = map[string][]string{name: only}
+		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+			return nil
+		}
+		again.gather(e.Trace)
+		if again.judge(); !stopped(again) {
+			return nil
+		}
+		return again
+	}
+	if plain := with(nil); plain != nil {
+		return plain
+	}
+	least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
+	for len(members) > 0 {
+		half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
+		switch again := with(half); {
+		case again == nil:
+			members = rest
+		case len(half) == 1:
+			return again
+		default:
+			least, members = again, half
+		}
+	}
+	return least
+}
+
 // judge says what the scenario run has shown. A panic is a fault of the harness: the
 // requirements of this scenario become errors, and no others.
 func (t *T) judge() {
@@ -493,7 +539,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: e.Choice}
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice}
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}

@@ -33,6 +33,9 @@ type Scenario struct {
 	Shows []string
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
+	// Narrows names one of them whose members come all at once: if something is found, the scenario is
+	// played again with parts of them until one is left.
+	Narrows string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
 	// UserActions tells the client what to do where a user would decide: topics
@@ -88,7 +91,7 @@ const Baseline = "baseline"
 
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*Scenario {
-	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios,
+	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios, shownScenarios,
 		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
 }
 

@@ -243,6 +243,23 @@ func (a *Asker) AskBoth(id, method string, first, second, plain map[string]any, 
 	a.AskUser(id+control, method, plain)
 }
 
+// AskPinging sends a request that may wait for a user, and at once a ping, to which the client has
+// answered before.
+func (a *Asker) AskPinging(id, method string, params map[string]any) {
+	if a.Silent || !a.responsive || a.overdue() {
+		return
+	}
+	from := a.Request.Session.Log().Len()
+	a.Send(map[string]any{"id": id, "method": method, "params": params})
+	a.Send(map[string]any{"id": id + pinging, "method": "ping"})
+	for _, one := range []string{id + pinging, id} {
+		a.await(a.Request.Session.Context(), max(a.Patience, a.UserPatience), from, one)
+	}
+}
+
+// pinging ends the id of a ping that is sent while another request is open.
+const pinging = "-pinged"
+
 // Withdraw sends a request that may wait for a user, and cancels it. Two pings
 // show the passive rules that the client has read the cancellation, and that what
 // comes after them was not already on its way.

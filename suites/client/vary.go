@@ -37,20 +37,42 @@ const maxLost = 2
 // judgeVaried judges the answers to pings that differ in what is a member of a family. how
 // says how a ping was sent.
 func (t *T) judgeVaried(prefix string, members []family.Member, how, id string) {
+	t.judgeVariedBy(prefix, members, how, func(family.Member) string { return id })
+}
+
+// judgeVariedBy is judgeVaried where the requirement depends on the member.
+func (t *T) judgeVariedBy(prefix string, members []family.Member, how string, of func(m family.Member) (id string)) {
 	plain, ok := t.Answered(prefix + members[0].Is)
 	if !ok || plain.Result() == nil {
-		t.Inconclusive("the client answers no ping of the scenario with a result", id)
+		for _, m := range members[1:] {
+			t.Inconclusive("the client answers no ping of the scenario with a result", of(m))
+		}
 		return
 	}
+	found := &family.Findings{Tried: members[:1]}
 	for _, m := range members[1:] {
-		sent := "sent " + how + " " + m.String() + "; the plain form is served"
+		sent := "sent " + how + " " + m.String()
 		switch x, ok := t.Answered(prefix + m.Is); {
+		case ok && x.Result() != nil:
+			t.Exercised(of(m))
 		case ok:
-			t.Check(x.Result() != nil, id, "a ping was refused when it was "+sent, x.Events()...)
+			found.Add(m, of(m), "a ping was refused when it was "+sent, false, x.Events())
 		case t.silentTo(x), t.passedOver(x):
-			t.Violation(id, "a ping was not answered when it was "+sent, x.Request)
+			found.Add(m, of(m), "a ping was not answered when it was "+sent, false, []*wire.Event{x.Request})
 		case t.lost(x) != "":
-			t.Violation(id, t.lost(x)+" when a ping was "+sent, x.Request)
+			found.Add(m, of(m), t.lost(x)+" when a ping was "+sent, false, []*wire.Event{x.Request})
+		}
+	}
+	t.recordVaried(found)
+}
+
+// recordVaried records what members of a family have shown.
+func (t *T) recordVaried(found *family.Findings) {
+	for _, f := range found.All {
+		if f.WarnOnly {
+			t.Warning(f.Requirement, found.Text(f), f.Proof...)
+		} else {
+			t.Violation(f.Requirement, found.Text(f), f.Proof...)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package family
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -50,6 +51,22 @@ type Member struct {
 	value any
 }
 
+// Of returns a value that belongs to no family as a member, so that a finding shows it like one.
+func Of(value any) Member {
+	if text, ok := value.(string); ok {
+		return Member{text: text, value: text}
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	m := Member{JSON: string(raw)}
+	if err := m.settle(); err != nil {
+		panic(err)
+	}
+	return m
+}
+
 // Value returns the value as decoded JSON; that of a text is a string.
 func (m Member) Value() any { return m.value }
 
@@ -84,7 +101,7 @@ func (m Member) String() string {
 	if _, ok := m.value.(string); ok {
 		shown = wire.Quote(m.text, longest)
 	}
-	if m.Is == plain {
+	if m.Is == plain || m.Is == "" {
 		return shown
 	}
 	return shown + " (" + m.Is + ")"
@@ -171,6 +188,9 @@ type Choice struct {
 	Thorough bool
 	// Plain names a family of which the plain member alone is drawn, to compare with.
 	Plain string
+	// Only restricts families: of those that it names, the plain member and the given ones
+	// are drawn, by what is special about them, as far as they would be drawn without it.
+	Only map[string][]string
 }
 
 // Source returns a source of random numbers for a purpose. The same choice gives the same numbers.
@@ -191,7 +211,11 @@ func (c Choice) Draw(name, purpose string) []Member {
 	if f == nil {
 		panic(fmt.Sprintf("there is no family %q", name))
 	}
-	return f.draw(c, purpose)
+	drawn := f.draw(c, purpose)
+	if only, ok := c.Only[name]; ok {
+		drawn = slices.DeleteFunc(drawn, func(m Member) bool { return !m.Plain() && !slices.Contains(only, m.Is) })
+	}
+	return drawn
 }
 
 func (f *Family) draw(c Choice, purpose string) []Member {
