@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -34,12 +36,19 @@ var familyOddities = []Oddity{
 		ID: "families.text-refused", Summary: "The tool echo fails for texts beyond ASCII, and for those with control characters.",
 		Why: "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
 		Apply: wrapping("tools/call", server.Named("echo", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			text := param(r, "arguments", "text")
-			if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+			if unprintable(param(r, "arguments", "text")) {
 				return object{"content": textOf("This text is not supported"), "isError": true}, nil
 			}
 			return next(ctx, r)
 		})),
+	},
+	{
+		ID: "families.answers-refused", Summary: "A tool fails if what was sampled or elicited for it has control characters or lies beyond ASCII.",
+		Why: "A tool reports what it cannot work with in its result.", Source: at("server/tools#error-handling"),
+		Apply: all(
+			failingOn("test_sampling", func(answer object) bool { return unprintable(textAt(answer, "content", "text")) }),
+			failingOn("test_elicitation", func(answer object) bool { return unprintable(textAt(answer, "content", "username")) }),
+		),
 	},
 	{
 		ID: "families.values-refused", Summary: "Completion refuses values with control characters, and values of more than 1000 characters, with -32602.",
@@ -54,11 +63,72 @@ var familyOddities = []Oddity{
 		Apply: fromStart("tools/list", fitting(equal("-1", "99999999999999999999", "LTE=", "OTk5OTk5OTk5"), "cursor")),
 	},
 	{
+		ID: "families.derived-cursors-served", Summary: "In tools/list, a cursor with something behind it or in another letter case leads where it leads itself, and one that is cut to the first page.",
+		Why: "The form of cursors belongs to the server, and so does how much of one it looks at.", Source: at("server/utilities/pagination#pagination-model"),
+		Apply: all(rememberingCursors(), wrapping("tools/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if given := madeFrom(r, func(cursor, given string) bool { return longerThan(cursor, given) || strings.EqualFold(cursor, given) }); given != "" {
+				r.Params["cursor"] = given
+			} else if madeFrom(r, begunWith) != "" {
+				delete(r.Params, "cursor")
+			}
+			return next(ctx, r)
+		})),
+	},
+	{
+		ID: "families.offsets-everywhere", Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page is empty.", Changes: "pages",
+		Why: "The form of cursors belongs to the server.", Source: at("server/utilities/pagination#pagination-model"),
+		Apply: all(paged(1000), onLists(func(method, member string) apply {
+			return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				const page = 4
+				start := 0
+				if value, there := r.Params["cursor"]; there {
+					cursor, _ := value.(string)
+					n, err := strconv.ParseUint(cursor, 10, 31)
+					if err != nil {
+						return nil, &wire.Error{Code: server.InvalidParams, Message: "The cursor is not an offset"}
+					}
+					start = int(n)
+					delete(r.Params, "cursor")
+					defer func() { r.Params["cursor"] = value }()
+				}
+				result, problem := next(ctx, r)
+				if o, ok := result.(object); ok {
+					items, _ := o[member].(list)
+					end := min(start+page, len(items))
+					o[member] = items[min(start, end):end:end]
+					if end < len(items) {
+						o["nextCursor"] = strconv.Itoa(end)
+					}
+				}
+				return result, problem
+			})
+		})),
+	},
+	{
 		ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
 		Why: "A fragment names a part of what the URI before it identifies (RFC 3986, section 3.5).", Source: at("server/resources#reading-resources"),
 		Apply: wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if uri := param(r, "uri"); strings.HasPrefix(uri, "test://") {
 				r.Params["uri"], _, _ = strings.Cut(uri, "#")
+			}
+			return next(ctx, r)
+		}),
+	},
+	{
+		ID: "families.names-caseless", Summary: "The case of letters does not matter in the names of tools and prompts.",
+		Why: "The text does not say how names are compared.", Source: at("server/tools#tool"),
+		Apply: all(lowering("tools/call", "name"), lowering("prompts/get", "name"), lowering("completion/complete", "ref", "name")),
+	},
+	{
+		ID: "families.uris-normalized", Summary: "A slash or a query behind the URI of a resource is ignored, and so is percent-encoding that changes nothing.",
+		Why: "Which URIs identify the same resource is for the server, and for RFC 3986, section 6, to say.", Source: at("server/resources#reading-resources"),
+		Apply: wrapping("resources/read", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if uri := param(r, "uri"); strings.HasPrefix(uri, "test://") && uri != "test://folder/" {
+				uri, _, _ = strings.Cut(uri, "?")
+				if plain, err := url.PathUnescape(uri); err == nil && !strings.Contains(plain, "%") {
+					uri = plain
+				}
+				r.Params["uri"] = strings.TrimSuffix(uri, "/")
 			}
 			return next(ctx, r)
 		}),
@@ -146,6 +216,24 @@ var familyOddities = []Oddity{
 			}
 		}),
 	},
+}
+
+// lowering reads a known name in capitals as that name.
+func lowering(method string, path ...string) apply {
+	return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		holder := r.Params
+		if len(path) > 1 {
+			holder, _ = r.Params[path[0]].(object)
+		}
+		if name := param(r, path...); capitalized(name) {
+			holder[path[len(path)-1]] = strings.ToLower(name)
+		}
+		return next(ctx, r)
+	})
+}
+
+func unprintable(text string) bool {
+	return strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
 func holdsWide(text string) bool {

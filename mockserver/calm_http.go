@@ -411,6 +411,20 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
+		ID: "http.resumed-once", Summary: "What a stream has brought is sent again to the first that resumes it, and to nobody afterwards.", Transports: overHTTP,
+		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		Apply: func(o *server.Options) {
+			var begun sync.Map // by session and stream
+			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+				stream, _, _ := strings.Cut(last, "-")
+				if _, again := begun.LoadOrStore([2]any{s, stream}, true); again {
+					return nil
+				}
+				return proposal
+			}
+		},
+	},
+	{
 		ID: "http.listening-ends", Summary: "The server closes a listening stream 20 ms after it was opened.", Transports: overHTTP,
 		Why: "The server MAY close the stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor", "resources.updated.sent", "resources.updated.ends-with-unsubscribe"},

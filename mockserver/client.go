@@ -3,6 +3,9 @@ package mockserver
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -57,6 +60,21 @@ func rooted(fits func(roots list) bool) func(result object) bool {
 		roots, ok := result["roots"].(list)
 		return ok && fits(roots)
 	}
+}
+
+// silentOn leaves a call of a tool without a response if what the client answers it fits.
+func silentOn(tool string, fits func(answer object) bool) apply {
+	return all(overhearing(), wrapping("tools/call", server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		silent := false
+		result, problem := failing(func(answer object) bool {
+			silent = silent || fits(answer)
+			return false
+		})(ctx, r, next)
+		if silent {
+			return server.NoAnswer, nil
+		}
+		return result, problem
+	})))
 }
 
 // What a server asks of its client: sampling, roots and elicitation.
@@ -152,6 +170,86 @@ var clientFaults = []Fault{
 			data, _ := wire.At(m.Value, "error", "data").(string)
 			return m.Kind == wire.ErrorResponse && data != ""
 		}),
+	},
+	{
+		ID: "sampling.null-character-hangs", Requirement: "base.response.present", Form: ByValue,
+		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Summary:    "A call gets no response if the text that was sampled for it has a null character.",
+		Apply:      silentOn("test_sampling", func(answer object) bool { return strings.Contains(textAt(answer, "content", "text"), "\x00") }),
+	},
+	{
+		ID: "sampling.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
+		Summary: "What was sampled is read as if its bytes were ISO 8859-1.",
+		Apply: blocks("test_sampling", func(block object) {
+			if text, ok := block["text"].(string); ok {
+				block["text"] = latin(text)
+			}
+		}),
+	},
+	{
+		ID: "elicitation.beyond-basic-plane-hangs", Requirement: "base.response.present", Form: ByValue,
+		Collateral: []string{"http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Summary:    "A call gets no response if a user enters a character that UTF-16 writes as a surrogate pair.",
+		Apply: silentOn("test_elicitation", func(answer object) bool {
+			return strings.ContainsFunc(textAt(answer, "content", "username"), func(c rune) bool { return c > 0xffff })
+		}),
+	},
+	{
+		ID: "roots.name-quotes-deafen", Requirement: "base.response.present", Form: ByValue,
+		Collateral: []string{"roots.server.unavailable"},
+		Summary:    "After a root whose name has quotes nothing is answered any more.",
+		Apply: hangingOn(rooted(func(roots list) bool {
+			return len(roots) > 0 && strings.Contains(textAt(roots[0], "name"), `"`)
+		})),
+	},
+	{
+		ID: "roots.path-null-deafens", Requirement: "base.response.present", Form: ByValue,
+		Collateral: []string{"roots.server.unavailable"},
+		Summary:    "After a root whose path has an encoded null character nothing is answered any more.",
+		Apply: hangingOn(rooted(func(roots list) bool {
+			return len(roots) > 0 && strings.Contains(textAt(roots[0], "uri"), "%00")
+		})),
+	},
+	{
+		ID: "http.roots-of-the-last-refetched", Requirement: "roots.list-changed.refetch", Transports: overHTTP, Form: BySession,
+		Summary: "Only the client that was asked for its roots last is asked for them again.",
+		Apply: func(o *server.Options) {
+			var last atomic.Pointer[server.Session]
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if m.Method != "notifications/roots/list_changed" || last.Load() == s {
+					next()
+				}
+			})(o)
+			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				fetched := r.Session.Value(rootsKey{}, func() any { return new(atomic.Bool) }).(*atomic.Bool)
+				last.Store(r.Session)
+				if fetched.Swap(true) {
+					return object{"content": textOf("the same roots")}, nil
+				}
+				return next(ctx, r)
+			}))(o)
+		},
+	},
+	{
+		ID: "http.roots-of-all", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		Summary: "A tool that tells the roots of a client tells those of the others as well.",
+		Apply: func(o *server.Options) {
+			var told sync.Map // by session
+			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				result, problem := next(ctx, r)
+				content, _ := wire.At(result, "content").(list)
+				if problem != nil || len(content) == 0 {
+					return result, problem
+				}
+				told.Store(r.Session, content[0])
+				for _, other := range others(r.Session) {
+					if block, ok := told.Load(other); ok {
+						content = append(slices.Clip(content), block)
+					}
+				}
+				return object{"content": content}, nil
+			}))(o)
+		},
 	},
 	{
 		ID: "roots.params-array", Requirement: "base.jsonrpc.params-object",
@@ -304,6 +402,20 @@ var clientFaults = []Fault{
 		ID: "elicitation.accept-fails", Requirement: "elicitation.server.handle-accept",
 		Summary: "A call whose elicitation is accepted ends in an internal error.",
 		Apply:   erringOn("test_elicitation", server.InternalError, "Internal error", action("accept")),
+	},
+	{
+		ID: "elicitation.optional-missed", Requirement: "elicitation.server.handle-accept", Form: ByValue,
+		Summary: "A call whose elicitation is accepted without what the form does not require ends in an internal error.",
+		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
+			return answer["action"] == "accept" && textAt(answer, "content", "username") != "" && wire.At(answer, "content", "news") == nil
+		}),
+	},
+	{
+		ID: "elicitation.zero-missed", Requirement: "elicitation.server.handle-accept", Form: ByValue,
+		Summary: "A call whose elicitation is accepted with a zero ends in an internal error.",
+		Apply: erringOn("test_elicitation", server.InternalError, "Internal error", func(answer object) bool {
+			return wire.At(answer, "content", "rating") == json.Number("0")
+		}),
 	},
 	{
 		ID: "elicitation.decline-hangs", Requirement: "elicitation.server.handle-decline",

@@ -32,8 +32,11 @@ func renamed(change func(id string) any) apply {
 }
 
 // param returns a string among the params of a request.
-func param(r *server.Request, path ...string) string {
-	s, _ := wire.At(r.Params, path...).(string)
+func param(r *server.Request, path ...string) string { return textAt(r.Params, path...) }
+
+// textAt returns a string inside a value; "" if there is none.
+func textAt(v any, path ...string) string {
+	s, _ := wire.At(v, path...).(string)
 	return s
 }
 
@@ -61,6 +64,9 @@ func ofType(name string, path ...string) func(r *server.Request) bool {
 		return there && wire.TypeName(v) == name
 	}
 }
+
+// capitalized reports whether a text reads like a name of the catalogue with capitals for small letters.
+func capitalized(s string) bool { return strings.HasPrefix(s, "TEST_") }
 
 // noRegexp reports whether a text is not a regular expression.
 func noRegexp(s string) bool {
@@ -265,6 +271,33 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
+		ID: "tools.name-case-code", Requirement: "tools.error.unknown-tool-code", Form: ByValue,
+		Summary: "The call of a tool whose name is a known one in capitals is refused with -32603.",
+		Apply:   refusing("tools/call", server.InternalError, fitting(capitalized, "name")),
+	},
+	{
+		ID: "prompts.name-case-code", Requirement: "prompts.error.invalid-name-code", Form: ByValue,
+		Summary: "A prompts/get whose name is a known one in capitals is refused with -32603.",
+		Apply:   refusing("prompts/get", server.InternalError, fitting(capitalized, "name")),
+	},
+	{
+		ID: "completion.name-case-code", Requirement: "completion.error.invalid-prompt-code", Form: ByValue,
+		Summary: "Completion for a prompt whose name is a known one in capitals is refused with -32603.",
+		Apply:   refusing("completion/complete", server.InternalError, fitting(capitalized, "ref", "name")),
+	},
+	{
+		ID: "resources.slash-code", Requirement: "resources.error.not-found-code", Form: ByValue,
+		Summary: "A known URI with a slash behind it is refused with -32603.",
+		Apply: refusing("resources/read", server.InternalError, fitting(func(s string) bool {
+			return strings.HasPrefix(s, "test://") && strings.HasSuffix(s, "/") && s != "test://folder/"
+		}, "uri")),
+	},
+	{
+		ID: "resources.query-code", Requirement: "resources.error.not-found-code", Form: ByValue,
+		Summary: "A known URI with a query behind it is refused with -32603.",
+		Apply:   refusing("resources/read", server.InternalError, fitting(holding("?mcpconform="), "uri")),
+	},
+	{
 		ID: "prompts.name-empty", Requirement: "prompts.error.invalid-name-code", Form: ByValue,
 		Summary: "A prompts/get with an empty name gets the first prompt.",
 		Apply:   answering("prompts/get", object{"messages": list{}}, fitting(equal(""), "name")),
@@ -391,10 +424,30 @@ var familyFaults = []Fault{
 		Apply:   notAccepting(func(accept string) bool { return strings.Contains(accept, "*/*") }),
 	},
 	{
+		ID: "http.get-accept-weights-refused", Requirement: "http.server.accept-forms", Transports: overHTTP, Form: ByValue,
+		Summary:    "A GET whose Accept header has weights is refused with 406.",
+		Collateral: []string{"http.server.get-stream-or-405"},
+		Apply: refusingHTTP(http.StatusNotAcceptable, func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "q=")
+		}),
+	},
+	{
 		ID: "http.origin-suffix", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
 		Summary:    "An Origin that ends like a trusted one is trusted.",
 		Collateral: []string{"http.server.origin-every-request"},
 		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasSuffix(origin(r), "localhost") }),
+	},
+	{
+		ID: "http.origin-user", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
+		Summary:    "An Origin that begins with a trusted one and an at sign is trusted.",
+		Collateral: []string{"http.server.origin-every-request"},
+		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "http://localhost@") }),
+	},
+	{
+		ID: "http.origin-capitals", Requirement: "http.server.origin-foreign", Transports: overHTTP, Form: ByValue,
+		Summary:    "An Origin in capitals is not looked at.",
+		Collateral: []string{"http.server.origin-every-request"},
+		Apply:      passing(server.ForeignOrigin, func(r *server.Reply) bool { return strings.HasPrefix(origin(r), "HTTP:") }),
 	},
 	{
 		ID: "http.version-without-hyphens", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP, Form: ByValue,

@@ -361,6 +361,35 @@ func cancellingAll() apply {
 	}
 }
 
+// cancellingTheLast takes a cancellation, in a session that has a call of that id, for one of the call that
+// began last under the id, whose session that may be.
+func cancellingTheLast(o *server.Options) {
+	type begun struct {
+		session *server.Session
+		stop    context.CancelFunc
+	}
+	var last sync.Map // by id
+	wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		last.Store(r.ID.Key(), begun{r.Session, stop})
+		result, problem := next(ctx, r)
+		if ctx.Err() != nil {
+			return server.NoAnswer, nil
+		}
+		return result, problem
+	})(o)
+	receiving(func(s *server.Session, m *wire.Message, next func()) {
+		if found, ok := last.Load(named(m)); ok && m.Method == cancelled {
+			own := slices.ContainsFunc(s.Running(), func(r *server.Request) bool { return r.ID.Key() == named(m) })
+			if call := found.(begun); own && call.session != s {
+				call.stop()
+			}
+		}
+		next()
+	})(o)
+}
+
 // basic/transports#streamable-http and the legacy HTTP+SSE transport
 var httpFaults = []Fault{
 	{
@@ -603,7 +632,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.get-closed-breaks-session", Requirement: "http.server.get-close-tolerated", Transports: overHTTP,
 		Summary:    "When the client closes the listening stream, nothing in its session is served any more.",
-		Collateral: []string{"http.disconnect.survived"},
+		Collateral: []string{"http.disconnect.survived", "http.server.get-stream-or-405"},
 		Apply:      fragile(func(r *http.Request) bool { return r.Method == http.MethodGet }),
 	},
 	{
@@ -835,6 +864,46 @@ var httpFaults = []Fault{
 		},
 	},
 	{
+		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: overHTTP, Form: ByValue,
+		Summary: "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
+				_, digits, _ := strings.Cut(last, "-")
+				if n, err := strconv.Atoi(digits); err == nil && n >= 3 && len(proposal) > 0 {
+					return proposal[1:]
+				}
+				return proposal
+			}
+		},
+	},
+	{
+		ID: "http.resumed-anew", Requirement: "http.server.event-id-cursor", Transports: overHTTP, Form: InSequence,
+		Summary: "A stream that is resumed for the second time begins where it began the first time.",
+		Apply: func(o *server.Options) {
+			var begun sync.Map // by session and stream
+			type key struct {
+				session *server.Session
+				stream  string
+			}
+			o.Behaviour.HTTP.Replay = func(s *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+				i := slices.IndexFunc(all, func(e *server.Event) bool { return e.ID == last })
+				if i < 0 {
+					return proposal
+				}
+				stream := all[i].Stream
+				first, again := begun.LoadOrStore(key{s, stream}, last)
+				if !again || first == last {
+					return proposal
+				}
+				from := slices.IndexFunc(all, func(e *server.Event) bool { return e.ID == first })
+				if from < 0 {
+					return proposal
+				}
+				return slices.DeleteFunc(slices.Clone(all[from+1:]), func(e *server.Event) bool { return e.Stream != stream })
+			}
+		},
+	},
+	{
 		ID: "http.replay-too-early", Requirement: "http.server.event-id-cursor", Transports: overHTTP,
 		Summary: "A resumed stream begins with the event that is named.",
 		Apply: func(o *server.Options) {
@@ -864,6 +933,12 @@ var httpFaults = []Fault{
 		Summary:    "A cancellation ends the request of that id in whatever session.",
 		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close", "cancellation.ignore-unknown"},
 		Apply:      cancellingAll(),
+	},
+	{
+		ID: "http.cancels-the-last", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		Summary:    "Where two clients have a call of the same id under way, a cancellation by one of them ends that which began last.",
+		Collateral: []string{"base.response.present", "http.server.sse-response-sent", "http.server.sse-no-early-close"},
+		Apply:      cancellingTheLast,
 	},
 	{
 		ID: "http.answers-mixed", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,

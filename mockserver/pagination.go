@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode"
 
@@ -50,6 +51,69 @@ func remembering(method, member string) apply {
 			place.Store(given)
 		}
 		return result, problem
+	})
+}
+
+type (
+	issuedKey    struct{}
+	spoiltKey    struct{}
+	forgottenKey struct{}
+)
+
+// issued are the cursors that a session was given, each with the method of its list.
+func issued(s *server.Session) *sync.Map { return keys(s, issuedKey{}) }
+
+// rememberingCursors keeps what issued returns.
+func rememberingCursors() apply {
+	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		result, problem := next(ctx, r)
+		if cursor, more := wire.At(result, "nextCursor").(string); more {
+			issued(r.Session).Store(cursor, r.Method)
+		}
+		return result, problem
+	})
+}
+
+// madeFrom returns a cursor that the session was given and from which another one was made, as like
+// says, or "".
+func madeFrom(r *server.Request, like func(cursor, given string) bool) (given string) {
+	cursor, ok := r.Params["cursor"].(string)
+	if _, known := issued(r.Session).Load(cursor); !ok || known {
+		return ""
+	}
+	issued(r.Session).Range(func(key, _ any) bool {
+		if like(cursor, key.(string)) {
+			given = key.(string)
+		}
+		return given == ""
+	})
+	return given
+}
+
+// begunWith fits what is cut off a cursor, if more than a few characters are left.
+func begunWith(cursor, given string) bool { return len(cursor) > 8 && strings.HasPrefix(given, cursor) }
+
+func longerThan(cursor, given string) bool { return strings.HasPrefix(cursor, given) }
+
+// spoiling refuses the next two list requests of the sessions that foreign names because of a cursor.
+func spoiling(foreign func(r *server.Request, cursor string) []*server.Session) apply {
+	left := func(s *server.Session) *atomic.Int64 {
+		return s.Value(spoiltKey{}, func() any { return new(atomic.Int64) }).(*atomic.Int64)
+	}
+	return wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if !strings.HasSuffix(r.Method, "/list") {
+			return next(ctx, r)
+		}
+		if left(r.Session).Add(-1) >= 0 {
+			return nil, &wire.Error{Code: server.InternalError, Message: "The list is locked"}
+		}
+		left(r.Session).Store(0)
+		if cursor, ok := r.Params["cursor"].(string); ok {
+			for _, s := range foreign(r, cursor) {
+				left(s).Store(2)
+			}
+		}
+		return next(ctx, r)
 	})
 }
 
@@ -149,6 +213,67 @@ var paginationFaults = []Fault{
 		ID: "pagination.invalid-cursor-kills", Requirement: "pagination.server.invalid-cursor-graceful",
 		Summary: "A cursor that is a number ends the process.",
 		Apply:   dyingOf(`"cursor":-1`),
+	},
+	{
+		ID: "pagination.invalid-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Form: ByValue,
+		Collateral: []string{"pagination.error.invalid-cursor-code"},
+		Summary:    "After a cursor that is null in base64 the next two list requests of the session are refused with -32603.",
+		Apply: spoiling(func(r *server.Request, cursor string) []*server.Session {
+			if cursor == "bnVsbA==" {
+				return []*server.Session{r.Session}
+			}
+			return nil
+		}),
+	},
+	{
+		ID: "pagination.cut-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		Summary: "A cursor whose end is missing is refused with -32603.",
+		Apply: all(rememberingCursors(), refusing("resources/list", server.InternalError, func(r *server.Request) bool {
+			return madeFrom(r, begunWith) != ""
+		})),
+	},
+	{
+		ID: "pagination.other-list-cursor-code", Requirement: "pagination.error.invalid-cursor-code", Form: ByValue,
+		Summary: "A cursor of another list is refused with -32002.",
+		Apply: all(rememberingCursors(), refusing("*", -32002, func(r *server.Request) bool {
+			method, known := issued(r.Session).Load(param(r, "cursor"))
+			return known && method != r.Method
+		})),
+	},
+	{
+		ID: "pagination.other-list-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Form: ByValue,
+		Summary: "After a cursor of another list the next two list requests of the session are refused with -32603.",
+		Apply: all(rememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
+			if method, known := issued(r.Session).Load(cursor); known && method != r.Method {
+				return []*server.Session{r.Session}
+			}
+			return nil
+		})),
+	},
+	{
+		ID: "pagination.longer-cursor-forgets", Requirement: "pagination.server.stable-cursors", Form: ByValue,
+		Summary: "A cursor is refused once it was sent with something behind it, until the list is read from its beginning.",
+		Apply: all(rememberingCursors(), refusing("prompts/list", server.InvalidParams, func(r *server.Request) bool {
+			forgotten := keys(r.Session, forgottenKey{})
+			if r.Params["cursor"] == nil {
+				forgotten.Clear()
+			} else if given := madeFrom(r, longerThan); given != "" {
+				forgotten.Store(given, true)
+			}
+			return knows(forgotten, param(r, "cursor"))
+		})),
+	},
+	{
+		ID: "pagination.other-session-cursor-spoils", Requirement: "pagination.server.invalid-cursor-graceful", Transports: overHTTP, Form: BySession,
+		Summary: "After a cursor of another session the next two list requests of both sessions are refused with -32603.",
+		Apply: all(rememberingCursors(), spoiling(func(r *server.Request, cursor string) []*server.Session {
+			for _, s := range others(r.Session) {
+				if _, theirs := issued(s).Load(cursor); theirs && !knows(issued(r.Session), cursor) {
+					return []*server.Session{r.Session, s}
+				}
+			}
+			return nil
+		})),
 	},
 	{
 		ID: "pagination.next-cursor-null", Requirement: "schema.list-prompts-result",

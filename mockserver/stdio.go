@@ -74,7 +74,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.pretty-printed", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
 		Summary:    "Log messages are indented JSON over several lines.",
-		Collateral: []string{"base.json.well-formed"},
+		Collateral: []string{"base.json.well-formed", "stdio.server.stdout-clean"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
 			var b bytes.Buffer
 			_ = json.Indent(&b, frame, "", "  ")
@@ -92,7 +92,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.raw-newline-in-string", Requirement: "stdio.message.no-embedded-newlines", Transports: stdio,
 		Summary:    "A newline in the text of log messages is not escaped.",
-		Collateral: []string{"base.json.well-formed"},
+		Collateral: []string{"base.json.well-formed", "stdio.server.stdout-clean"},
 		Apply: frames("notifications/message", func(frame []byte) []byte {
 			return bytes.Replace(frame, []byte(`"logger":"`), []byte("\"logger\":\"\n"), 1)
 		}),
@@ -202,7 +202,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.unicode-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
 		Summary:    "U+0085 ends a line, too.",
-		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "base.response.present", "base.response.id-echo"},
+		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "base.response.present", "base.response.id-echo", "cancellation.in-progress"},
 		Apply: inbound(func(raw []byte) []byte {
 			return bytes.ReplaceAll(raw, []byte("\u0085"), []byte("\n"))
 		}),
@@ -210,7 +210,7 @@ var stdioFaults = []Fault{
 	{
 		ID: "stdio.script-line-ends", Requirement: "stdio.message.only-newline-delimits", Transports: stdio,
 		Summary:    "U+2028 and U+2029 end a line, as in JavaScript.",
-		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "progress.request", "base.response.present", "base.response.id-echo"},
+		Collateral: []string{"completion.answered", "base.request.string-id-served", "progress.token.any-means", "progress.request", "base.response.present", "base.response.id-echo", "cancellation.in-progress"},
 		Apply: inbound(func(raw []byte) []byte {
 			return []byte(strings.NewReplacer("\u2028", "\n", "\u2029", "\n").Replace(string(raw)))
 		}),

@@ -124,7 +124,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/MemPalace/mempalace/issues/2229
 		ID: "stdio.code-page-drops", Requirement: "base.message.utf8-accepted", Transports: stdio, Form: ByValue,
-		Collateral: []string{"base.response.present", "base.request.string-id-served", "progress.request", "tools.error.unknown-tool-protocol-error", "prompts.error.invalid-name-code", "completion.answered", "completion.error.invalid-prompt-code"},
+		Collateral: []string{"base.response.present", "base.request.string-id-served", "progress.request", "tools.error.unknown-tool-protocol-error", "prompts.error.invalid-name-code", "completion.answered", "completion.error.invalid-prompt-code", "cancellation.in-progress"},
 		Summary:    "A line with a byte that Windows-1252 does not have is dropped.",
 		Apply: inbound(func(raw []byte) []byte {
 			if utf8.Valid(raw) && slices.ContainsFunc(raw, func(c byte) bool { return strings.IndexByte("\x81\x8d\x8f\x90\x9d", c) >= 0 }) {

@@ -162,8 +162,9 @@ var completionChecks = []*check.Check{
 		Body: func(t *check.T) {
 			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)), func(m family.Member) {
 				c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
-				t.Check("completion.error.invalid-prompt-code", t.Call("completion/complete", c.params(""))).
-					To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
+				if x := t.Call("completion/complete", c.params("")); !sameName(m, x) {
+					t.Check("completion.error.invalid-prompt-code", x).To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
+				}
 			})
 		},
 	},

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"reflect"
 	"regexp"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -50,6 +54,21 @@ var elicitationChecks = []*check.Check{
 				// Data that we made up may fit and be of no use, such as a name that nobody has.
 				t.Inconclusive("the tool %q fails with data that fits what it asks for: %s", call.Tool, Describe(x))
 			}
+			// Other data fits as well. The tool may have no use for it, but it is no internal error of the server.
+			for _, v := range []struct {
+				what string
+				fill func(request *wire.Event) map[string]any
+			}{{"nothing but what the form requires", sparse}, {"false and the smallest numbers", falsy}} {
+				if reflect.DeepEqual(v.fill(asked[0]), form(asked[0])) {
+					continue
+				}
+				t.Clear()
+				other, _ := converse(t, call, elicit, func(request *wire.Event) map[string]any {
+					return map[string]any{"action": "accept", "content": v.fill(request)}
+				})
+				t.Show(x.Events()...)
+				t.Check("elicitation.server.handle-accept", other).ToNot(HaveErrorCode(-32603), "when the content has %s, for the tool %q, which works with full content", v.what, call.Tool)
+			}
 			t.Fence()
 		},
 	},
@@ -87,6 +106,36 @@ var elicitationChecks = []*check.Check{
 				}
 			}
 			t.Fence()
+		},
+	},
+	{
+		Name:         "elicitation/strings",
+		Requirements: []string{"base.response.present", "base.message.utf8-accepted"},
+		Needs:        waiting(byHand("elicitation")),
+		Families:     []string{"strings"},
+		Body: func(t *check.T) {
+			// Users may enter any text that fits the form: whatever the server makes of it, it answers the call.
+			call := toolFor(t, "elicitation")
+			control, asked := converse(t, call, elicit, accept)
+			if len(asked) == 0 || !worked(control) {
+				t.Inconclusive("the tool %q did not elicit, or it fails with fitting data too", call.Tool)
+			}
+			name, fits := freeText(asked[0])
+			if name == "" {
+				t.Inconclusive("the form of the tool %q has no property for a text of the user's choice", call.Tool)
+			}
+			stringsAnswered(t, call, elicit, func(text string) func(*wire.Event) map[string]any {
+				if !fits(text) {
+					return nil
+				}
+				return func(request *wire.Event) map[string]any {
+					content := form(request)
+					if _, still := content[name]; still {
+						content[name] = text
+					}
+					return map[string]any{"action": "accept", "content": content}
+				}
+			})
 		},
 	},
 	{
@@ -135,6 +184,60 @@ var elicitationChecks = []*check.Check{
 			}
 		},
 	},
+}
+
+// sparse fills in what a form requires.
+func sparse(request *wire.Event) map[string]any {
+	content, full := make(map[string]any), form(request)
+	required, _ := at(request.Msg.Params, "requestedSchema", "required").([]any)
+	for _, r := range required {
+		if name, ok := r.(string); ok && full[name] != nil {
+			content[name] = full[name]
+		}
+	}
+	return content
+}
+
+// falsy fills in a form with false and the smallest numbers, or zero, where that fits.
+func falsy(request *wire.Event) map[string]any {
+	content := form(request)
+	for name := range content {
+		p, _ := at(request.Msg.Params, "requestedSchema", "properties", name).(map[string]any)
+		switch kind := p["type"]; {
+		case kind == "boolean":
+			content[name] = false
+		case (kind == "number" || kind == "integer") && p["minimum"] != nil:
+			content[name] = p["minimum"]
+		case (kind == "number" || kind == "integer") && p["maximum"] == nil:
+			content[name] = 0
+		}
+	}
+	return content
+}
+
+// freeText returns the first property of a form that takes texts of any form, and whether one has the length that
+// it wants; "" if there is none.
+func freeText(request *wire.Event) (name string, fits func(text string) bool) {
+	properties, _ := at(request.Msg.Params, "requestedSchema", "properties").(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		p, _ := properties[name].(map[string]any)
+		if _, filled := form(request)[name]; !filled || p["type"] != "string" || p["enum"] != nil || p["format"] != nil || p["pattern"] != nil {
+			continue
+		}
+		limit := func(member string, otherwise int64) int64 {
+			if n, ok := p[member].(json.Number); ok {
+				if limit, err := n.Int64(); err == nil {
+					return limit
+				}
+			}
+			return otherwise
+		}
+		return name, func(text string) bool {
+			length := int64(utf8.RuneCountInString(text))
+			return length >= limit("minLength", 0) && length <= limit("maxLength", math.MaxInt64)
+		}
+	}
+	return "", nil
 }
 
 // ofUser matches messages of errors that tell what the user chose, as opposed to a

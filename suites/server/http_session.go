@@ -444,6 +444,7 @@ func isolatedCalls(t *check.T, other *client.Session, id string) {
 		_, _ = p.Await(t.Context)
 	}
 	cancelledElsewhere(t, call, other, id)
+	cancelledOfTwo(t, call, other, id)
 }
 
 // cancelledElsewhere makes a slow call in the session of the check and cancels
@@ -454,12 +455,31 @@ func cancelledElsewhere(t *check.T, call check.Call, other *client.Session, id s
 	underWay(t, t.Session, kept)
 	t.Must(other.Notify(t.Context, "notifications/cancelled", map[string]any{"requestId": "mcpconform-elsewhere"}, late))
 	t.FenceOn(other)
+	unaffected(t, kept, id, "another client had cancelled a request with the same id, which that client had never made")
+}
+
+// cancelledOfTwo makes a slow call with the same id in two sessions, and cancels that which began first.
+func cancelledOfTwo(t *check.T, call check.Call, other *client.Session, id string) {
+	t.Clear()
+	const same = "mcpconform-of-two"
+	theirs, err := other.StartID(t.Context, wire.StringID(same), "tools/call", withToken(call.Params(), same+"-first"))
+	t.Must(err)
+	underWay(t, other, theirs)
+	kept := t.StartID(wire.StringID(same), "tools/call", withToken(call.Params(), same+"-second"))
+	underWay(t, t.Session, kept)
+	t.Must(other.Notify(t.Context, "notifications/cancelled", map[string]any{"requestId": same}, late))
+	t.FenceOn(other)
+	unaffected(t, kept, id, "another client had cancelled a call of its own with the same id")
+}
+
+// unaffected wants a call to be answered whatever another client has done.
+func unaffected(t *check.T, kept *client.Pending, id, after string) {
 	switch x, err := kept.Await(t.Context); {
 	case err != nil:
-		t.Violation(id, "a call was not answered after another client had cancelled a request with the same id, which that client had never made: "+err.Error())
+		t.Violation(id, "a call was not answered after "+after+": "+err.Error())
 	case x.Error() != nil && cancels.MatchString(x.Error().Message):
 		t.Show(x.Response)
-		t.Violation(id, "a call was cancelled by another client's cancellation")
+		t.Violation(id, "a call was answered as cancelled after "+after)
 	}
 }
 

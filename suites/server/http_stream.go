@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -43,6 +44,44 @@ var httpStreamChecks = []*check.Check{
 					return
 				}
 			}
+		},
+	},
+	{
+		Name:         "http/get-accept-forms",
+		Requirements: []string{"http.server.accept-forms"},
+		Shows:        []string{"http.server.get-stream-or-405"},
+		Needs:        overHTTP,
+		Families:     []string{"accepts"},
+		Body: func(t *check.T) {
+			// A further listening stream is opened with every form of the Accept header that names its type, if it is with the plain one.
+			const id = "http.server.accept-forms"
+			if !listens(t) {
+				t.Skip("the server does not offer a listening stream")
+			}
+			open := func(accept []string) *wire.Event {
+				r := transport.Request{Method: http.MethodGet}
+				if accept != nil {
+					r.Header = http.Header{"Accept": accept}
+				}
+				s, err := t.OpenStream(r)
+				if err != nil {
+					return nil
+				}
+				s.Close()
+				return s.Head
+			}
+			if head := open(nil); head == nil || head.HTTP.Status != http.StatusOK {
+				t.Inconclusive("the server does not open a second listening stream")
+			}
+			t.VaryInTurn(t.Draw("accepts"), func(m family.Member) {
+				head := open(strings.Split(m.Str(), "\n"))
+				if head == nil || head.HTTP.Status == http.StatusOK {
+					return
+				}
+				if twin := open(nil); twin != nil && twin.HTTP.Status == http.StatusOK {
+					t.Check(id, head).To(HaveHTTPStatus(http.StatusOK), "for a GET with the Accept header %s", m)
+				}
+			})
 		},
 	},
 	{
@@ -299,6 +338,60 @@ var httpStreamChecks = []*check.Check{
 				t.Inconclusive("the resumed stream did not bring a response: the server does not replay anything")
 			}
 			resumed.Close()
+		},
+	},
+	{
+		Name:         "http/resume-points",
+		Requirements: []string{"http.server.event-id-cursor", "http.server.replay-same-stream"},
+		Needs:        resuming,
+		Body: func(t *check.T) {
+			// A stream that has brought its response is resumed at several points, in the end at the first one again. The rule
+			// compares what comes with what came before; what does not come need not, unless it still does from an earlier point.
+			ids := eventIDs(t, toolFor(t, "progress", "slow"))
+			points := []string{ids[0], ids[len(ids)/2], ids[len(ids)-1], ids[0]}
+			brought := make([]bool, len(points)) // the response
+			resumed := make([]bool, len(points))
+			for i, id := range points {
+				s := goOn(t, id, "the GET that resumes the stream")
+				if resumed[i] = s.Head.HTTP.Status == http.StatusOK; resumed[i] {
+					brought[i] = bringsResponse(t, s)
+				}
+				s.Close()
+				if i == 0 && !brought[i] {
+					t.Inconclusive("the server does not send again what a stream has brought to its end")
+				}
+			}
+			for i := range points {
+				if brought[0] && brought[len(points)-1] && resumed[i] && !brought[i] {
+					t.Fail("resumed after the event with the id %s, the stream brings no response; resumed after the earlier one with the id %s, it does, before and afterwards",
+						wire.Quote(points[i], 80), wire.Quote(points[0], 80))
+				}
+			}
+		},
+	},
+	{
+		Name:         "http/resume-twice",
+		Requirements: []string{"http.server.event-id-cursor", "http.server.replay-same-stream"},
+		Needs:        resuming,
+		Body: func(t *check.T) {
+			// The connection of a call breaks, and that of the stream that resumes it breaks as well. The rule compares.
+			call := toolFor(t, "slow", "progress")
+			_, last := drop(t, call, false)
+			resumed := resume(t, last)
+			next := firstID(t, resumed)
+			resumed.Close()
+			if next == "" {
+				t.Inconclusive("the resumed stream brought no event with an id before the response")
+			}
+			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside-resumed"))
+			again := resume(t, next)
+			defer again.Close()
+			if responseOn(t, again, func(ctx context.Context) bool {
+				_, err := t.Session.Log().Await(ctx, twin.Request.Seq+1, func(e *wire.Event) bool { return over(e, twin) })
+				return err == nil
+			}) == nil {
+				t.Inconclusive("the stream that was resumed twice did not bring a response: the server need not replay anything")
+			}
 		},
 	},
 	{
@@ -588,6 +681,50 @@ func endsLater(t *check.T, left *transport.Stream, first string) {
 	case answer == nil && len(resumed.Response().Messages) > 0 && t.Session.Log().Exchange(left.Request()).Response == nil:
 		t.Show(resumed.Response().Messages...)
 		t.Fail("the request whose connection was dropped was never answered: its stream, when resumed later, brings earlier messages and no response")
+	}
+}
+
+// eventIDs calls a tool and returns the ids of the events that came before its response. It ends the body if there
+// are not two.
+func eventIDs(t *check.T, call check.Call) (ids []string) {
+	s, err := t.OpenStream(callRequest(t, call, "mcpconform-points"))
+	t.Must(err)
+	defer s.Close()
+	if !check.Streams(s.Head.HTTP.Header) {
+		t.Inconclusive("the tool %q is answered without an event stream: name one that reports progress for the tool role %q in the configuration", call.Tool, "progress")
+	}
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	for {
+		e, err := s.Next(limit)
+		if err != nil {
+			t.Inconclusive("the tool %q does not answer: %v", call.Tool, err)
+		}
+		if e.Msg != nil && e.Msg.IsResponse() {
+			break
+		}
+		if e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.ID != "" {
+			ids = append(ids, e.SSE.ID)
+		}
+	}
+	if len(ids) < 2 {
+		t.Inconclusive("the server does not send two event ids before the response, so there is nothing to compare")
+	}
+	return ids
+}
+
+// bringsResponse waits a while for a response on a stream whose messages the server has sent before.
+func bringsResponse(t *check.T, s *transport.Stream) bool {
+	limit, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+	defer stop()
+	for {
+		e, err := s.Next(limit)
+		if err != nil {
+			return false
+		}
+		if e.Msg != nil && e.Msg.IsResponse() {
+			return true
+		}
 	}
 }
 

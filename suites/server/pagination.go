@@ -61,12 +61,7 @@ var paginationChecks = []*check.Check{
 	{
 		Name:         "pagination/stable-cursors",
 		Requirements: []string{"pagination.server.stable-cursors"},
-		Needs: check.Needs{Session: check.Fresh, Lacking: func(target *check.Target) string { // where nobody has used the cursors
-			if method, _, _ := pagedIn(target); method == "" {
-				return notPaged
-			}
-			return ""
-		}},
+		Needs:        check.Needs{Session: check.Fresh, Lacking: unpaged}, // where nobody has used the cursors
 		Body: func(t *check.T) {
 			// A cursor leads to the same page when it is used again.
 			method, x, cursor := paged(t)
@@ -178,20 +173,131 @@ var paginationChecks = []*check.Check{
 		Name:         "pagination/invalid-cursor-survived",
 		Requirements: []string{"pagination.server.invalid-cursor-graceful"},
 		Needs:        check.Needs{Session: check.Own},
+		Families:     []string{"cursors-unknown"},
 		Body: func(t *check.T) {
-			for _, l := range lists {
-				if !t.Target.List(l.method).Served() {
-					continue
-				}
-				t.Call(l.method, map[string]any{"cursor": "\u0000\uffff'\";--"}, client.Deliberately("*"))
-				t.Call(l.method, map[string]any{"cursor": -1}, client.Deliberately("*"))
-				t.Expect(t.Call(l.method, nil)).To(HaveResult())
-			}
-			if len(t.Target.Lists) == 0 {
+			served := slices.DeleteFunc(slices.Clone(lists), func(l listOperation) bool { return !t.Target.List(l.method).Served() })
+			if len(served) == 0 {
 				t.Skip("the server does not declare a feature with a list")
+			}
+			// Each text goes to one list, and the next text to the next: what breaks at a text does so in what all lists share.
+			drawn := t.Draw("cursors-unknown")
+			t.VaryInTurn(drawn, func(m family.Member) {
+				turn := slices.IndexFunc(drawn, func(other family.Member) bool { return other.Is == m.Is })
+				l := served[turn%len(served)]
+				t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*"))
+				t.Check("pagination.server.invalid-cursor-graceful", t.Call(l.method, nil)).
+					To(HaveResult(), "without a cursor, after %s was sent as one", m)
+			})
+			t.Clear()
+			for _, l := range served {
+				t.Call(l.method, map[string]any{"cursor": -1}, client.Deliberately("*"))
+				t.Expect(t.Call(l.method, nil)).To(HaveResult(), "without a cursor, after a number was sent as one")
 			}
 		},
 	},
+	{
+		Name: "pagination/derived-cursors",
+		Requirements: []string{
+			"pagination.error.invalid-cursor-code", "pagination.server.invalid-cursor-graceful", "pagination.server.stable-cursors",
+		},
+		Needs:    check.Needs{Session: check.Own, Lacking: unpaged},
+		Families: []string{"cursors-derived"},
+		Body: func(t *check.T) {
+			// What a client makes of a cursor may be one as well, and so may that of another list or client: each is served or
+			// refused as invalid, and what the server gave leads where it led before.
+			first, theirs := make(map[string]*client.Exchange), make(map[string]string)
+			var read []listOperation
+			for _, l := range lists {
+				if len(t.Target.List(l.method).Pages) < 2 {
+					continue
+				}
+				page := t.Call(l.method, nil)
+				if _, more := nextCursor(page); more {
+					first[l.method], read = page, append(read, l)
+				}
+			}
+			if len(read) == 0 {
+				t.Inconclusive("%s any more", notPaged)
+			}
+			other := otherClient(t)
+			for _, l := range read {
+				if other == nil {
+					break
+				}
+				theirs[l.method], _ = nextCursor(t.CallOn(other, l.method, nil))
+			}
+			for i, l := range read {
+				own, _ := nextCursor(first[l.method])
+				made := derived(own)
+				made["of-list"], _ = nextCursor(first[read[(i+1)%len(read)].method])
+				made["of-session"] = theirs[l.method]
+				deriving(t, l, first[l.method], made)
+			}
+			if other == nil {
+				return
+			}
+			t.Clear()
+			for _, l := range read {
+				t.Check("pagination.server.invalid-cursor-graceful", t.CallOn(other, l.method, nil)).
+					To(HaveResult(), "without a cursor, after another client had sent one that this one was given")
+			}
+		},
+	},
+}
+
+// otherClient opens another session where that is with the same server; nil if there is none.
+func otherClient(t *check.T) *client.Session {
+	if t.Target.Transport == transport.NameStdio {
+		return nil
+	}
+	sessions, errs := t.OpenEach(check.Capable())
+	if errs[0] != nil {
+		return nil
+	}
+	return sessions[0]
+}
+
+// derived returns what a client can make of a cursor, by the names that cursors-derived has for it.
+func derived(cursor string) map[string]string {
+	all := []rune(cursor)
+	last := max(0, len(all)-1)
+	return map[string]string{
+		"cursor": cursor, "cut": string(all[:last]), "half": string(all[:len(all)/2]), "rest": string(all[len(all)-last:]),
+		"case": otherCase(cursor),
+	}
+}
+
+// deriving sends what was made of the cursor of a list's first page. After each the cursor
+// itself still has to lead to the next page, unless the list has changed.
+func deriving(t *check.T, l listOperation, first *client.Exchange, made map[string]string) {
+	own := made["cursor"]
+	var members []family.Member
+	for _, m := range t.Draw("cursors-derived", l.method) {
+		// Nothing may be left of it, there may be no other list or client, or theirs is the same.
+		if m = m.With(made); m.Plain() || m.Str() != "" && m.Str() != own {
+			members = append(members, m)
+		}
+	}
+	t.VaryInTurn(members, func(m family.Member) {
+		if m.Plain() {
+			t.Assume(t.Call(l.method, map[string]any{"cursor": own})).To(HaveResult(), "with a cursor that the server has just given")
+			return
+		}
+		if x := t.Call(l.method, map[string]any{"cursor": m.Str()}, client.Deliberately("*")); x.Error() != nil {
+			t.Check("pagination.error.invalid-cursor-code", x).To(HaveErrorCode(-32602), "with the cursor %s, which the server did not give so", m)
+		}
+		again := t.Call(l.method, map[string]any{"cursor": own})
+		if again.Result() != nil {
+			return
+		}
+		anew := t.Call(l.method, nil)
+		if t.Check("pagination.server.invalid-cursor-graceful", anew).To(HaveResult(), "without a cursor, after the cursor %s was sent", m) &&
+			reflect.DeepEqual(keys(anew, l.member, l.key), keys(first, l.member, l.key)) {
+			t.Check("pagination.server.stable-cursors", again).To(HaveResult(), "with a cursor that it had served before %s was sent", m)
+		}
+	})
+	t.Clear()
+	t.Check("pagination.server.invalid-cursor-graceful", t.Call(l.method, nil)).To(HaveResult(), "without a cursor, after cursors that were made from one of its own")
 }
 
 // refusedPage returns the last page of a list if it was refused although a page gave a
@@ -260,6 +366,14 @@ func paged(t *check.T) (method string, second *client.Exchange, cursor string) {
 }
 
 const notPaged = "no list has more than one page"
+
+// unpaged says why checks cannot be tried that need a list of several pages.
+func unpaged(target *check.Target) string {
+	if method, _, _ := pagedIn(target); method == "" {
+		return notPaged
+	}
+	return ""
+}
 
 func pagedIn(target *check.Target) (method string, second *client.Exchange, cursor string) {
 	for _, l := range lists {

@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -652,11 +655,35 @@ func noResources(t *check.T) []family.Member {
 			}
 			m = m.With(map[string]string{"known": all[0]})
 		}
+		if len(all) > 0 {
+			m = m.With(map[string]string{"encoded": encodedLast(all[0]), "ported": ported(all[0])})
+		}
 		if !slices.Contains(all, m.Str()) && schema.CheckFormat("uri", m.Str()) == "" {
 			members = append(members, m)
 		}
 	}
 	return members
+}
+
+// encodedLast returns a URI whose last letter or digit is percent-encoded, which changes nothing of
+// what it identifies (RFC 3986, section 6.2.2.2); "" if it has none in its path.
+func encodedLast(uri string) string {
+	at := strings.LastIndexFunc(uri, func(c rune) bool { return c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) })
+	if path := strings.LastIndex(uri, "/"); at <= path || strings.ContainsAny(uri, "%?#") {
+		return ""
+	}
+	return uri[:at] + fmt.Sprintf("%%%02X", uri[at]) + uri[at+1:]
+}
+
+// ported returns a URI of the web with the port that it has in any case (RFC 3986, section 6.2.3); "" if
+// it is of another scheme or names one.
+func ported(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Host == "" || u.Port() != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	u.Host += map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return u.String()
 }
 
 // notFound reads a URI that no resource has. One that the server resolves to a resource is

@@ -2,13 +2,17 @@ package server
 
 import (
 	"context"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
 )
 
 const listRoots = "roots/list"
@@ -52,10 +56,20 @@ var rooting = check.Needs{
 	Session: check.Own, ToolRoles: []string{"roots"}, Long: true, Liveness: true, Options: check.Capable(),
 }
 
+// rootingOfTwo is rooting for a check that opens a further session with the same server.
+func rootingOfTwo() check.Needs {
+	needs := rooting
+	needs.Transports = []string{transport.NameHTTP}
+	return needs
+}
+
 // withRoots gives the session of the check roots, and tells the server: one that has
 // fetched others before has to fetch them, and some never fetch them without being told.
-func withRoots(t *check.T, roots ...any) rooted {
-	r := rooted{Session: t.Session, versions: new(rootVersions)}
+func withRoots(t *check.T, roots ...any) rooted { return rootsOf(t, t.Session, roots...) }
+
+// rootsOf is withRoots for another session.
+func rootsOf(t *check.T, s *client.Session, roots ...any) rooted {
+	r := rooted{Session: s, versions: new(rootVersions)}
 	r.versions.add(roots)
 	before := r.told()
 	answers := check.StandardAnswers()
@@ -66,7 +80,7 @@ func withRoots(t *check.T, roots ...any) rooted {
 		}
 		return map[string]any{"roots": roots}, nil
 	}
-	t.Session.Answer(answers)
+	s.Answer(answers)
 	n := r.asked()
 	r.change(t, roots...)
 	if n > 0 {
@@ -129,13 +143,22 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
 	wait := asksWithin(t) - r.quiet(t)
-	if call, ok := knownTool(t, "roots"); ok {
-		// Whether the tool itself answers does not matter here.
-		x, _ := r.Call(t.Context, "tools/call", call.Params())
-		t.Show(x.Events()...)
+	if x := r.useTool(t); x != nil {
 		wait = t.Soon(check.Later)
 	}
 	return r.asked() > 0 || r.awaitAsked(t.Context, 0, wait)
+}
+
+// useTool calls the tool that uses the roots. It returns nil if there is none.
+func (r rooted) useTool(t *check.T) *client.Exchange {
+	call, ok := knownTool(t, "roots")
+	if !ok {
+		return nil
+	}
+	// Whether the tool itself answers does not matter here.
+	x, _ := r.Call(t.Context, "tools/call", call.Params())
+	t.Show(x.Events()...)
+	return x
 }
 
 // asksWithin is how long to wait for a request that a server sends of its own accord. One that
@@ -209,6 +232,31 @@ var rootChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "roots/strings",
+		Requirements: []string{"base.response.present", "roots.server.unavailable"},
+		Needs:        rooting,
+		Families:     []string{"strings"},
+		Body: func(t *check.T) {
+			// Roots have any name and, percent-encoded, any path: whether the server can use them or not, it goes on.
+			r := withRoots(t, root("file:///tmp", nil))
+			defer r.restore(t)
+			if !r.use(t) {
+				t.Inconclusive(noRootsAsked)
+			}
+			t.VaryInTurn(t.Draw("strings"), func(m family.Member) {
+				before := r.asked()
+				r.change(t, root("file:///mcpconform/"+url.PathEscape(m.Str()), map[string]any{"name": m.Str()}))
+				if r.useTool(t) == nil {
+					r.awaitAsked(t.Context, before, t.Soon(check.AtOnce))
+				}
+				// The first one may be read together with the answer.
+				for range 2 {
+					t.FenceOn(r.Session)
+				}
+			})
+		},
+	},
+	{
 		Name:         "roots/unavailable",
 		Requirements: []string{"roots.server.unavailable"},
 		Needs:        rooting,
@@ -254,6 +302,43 @@ var rootChecks = []*check.Check{
 			t.FenceOn(r.Session) // a server that has gone asks for nothing
 			if !again {
 				t.Fail("the server had fetched the roots, but did not ask for them again after they had changed")
+			}
+		},
+	},
+	{
+		Name:         "roots/two-clients",
+		Requirements: []string{"roots.list-changed.refetch", "http.server.session-isolation"},
+		Needs:        rootingOfTwo(),
+		Body: func(t *check.T) {
+			// Two clients have roots of their own, and both announce others: each is asked for its own again, in whichever
+			// order, and sees nothing of those of the other one.
+			const first, second = "file:///mcpconform-of-the-first", "file:///mcpconform-of-the-second"
+			own := withRoots(t, root(first, nil))
+			defer own.restore(t)
+			both := []rooted{own, rootsOf(t, t.Open(capable), root(second, nil))}
+			for _, r := range both {
+				if !r.use(t) {
+					t.Inconclusive(noRootsAsked)
+				}
+			}
+			var before []int
+			for _, r := range both {
+				before = append(before, r.asked())
+			}
+			for i, uri := range []string{first, second} {
+				both[i].change(t, root(uri, nil), root(uri+"-too", nil))
+			}
+			for i, r := range both {
+				again := r.awaitAsked(t.Context, before[i], t.Soon(check.Later))
+				x := r.useTool(t)
+				if again = again || r.awaitAsked(t.Context, before[i], r.Options.Timeout); !again {
+					t.FenceOn(r.Session) // a server that has gone asks for nothing
+					t.Fail("the server had fetched the roots of two clients, and did not ask each for them again after both had changed")
+				}
+				if others := []string{second, first}[i]; x != nil && strings.Contains(texts(x), others) {
+					t.Show(x.Events()...)
+					t.Violation("http.server.session-isolation", "what a tool tells one client holds the roots of another one: "+quote(others))
+				}
 			}
 		},
 	},

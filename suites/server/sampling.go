@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	. "github.com/mcpconform/mcpconform/suites/check/match"
 )
@@ -90,6 +91,20 @@ var samplingChecks = []*check.Check{
 			if !noticed {
 				t.Inconclusive("the results of the tool %q do not show whether it validates the content", call.Tool)
 			}
+		},
+	},
+	{
+		Name:         "sampling/strings",
+		Requirements: []string{"base.response.present", "base.message.utf8-accepted"},
+		Needs:        waiting(byHand("sampling")),
+		Families:     []string{"strings"},
+		Body: func(t *check.T) {
+			// A model may generate any text: whatever the server makes of it, it answers the call.
+			call := toolFor(t, "sampling")
+			working(t, call, createMessage, always(generation(nil)))
+			stringsAnswered(t, call, createMessage, func(text string) func(*wire.Event) map[string]any {
+				return always(generation(map[string]any{"content": map[string]any{"type": "text", "text": text}}))
+			})
 		},
 	},
 	{

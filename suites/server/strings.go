@@ -50,6 +50,30 @@ var stringChecks = []*check.Check{
 	},
 }
 
+// stringsAnswered answers what a tool asks with each text of the family that reply takes: the call still has to be
+// answered, with whatever the server makes of the text. reply returns nil for a text that does not fit what is asked.
+func stringsAnswered(t *check.T, call check.Call, method string, reply func(text string) func(request *wire.Event) map[string]any) {
+	asks := true
+	t.VaryInTurn(t.Draw("strings"), func(m family.Member) {
+		answer := reply(m.Str())
+		if answer == nil || !asks {
+			return
+		}
+		x, asked := converse(t, call, method, answer)
+		if asks = len(asked) > 0; !asks {
+			return
+		}
+		if damage := misread(textsIn(x.Result()), m.Str()); damage != "" {
+			t.Violation("base.message.utf8-accepted", "the tool "+quote(call.Tool)+" was answered with "+m.String()+" and tells "+wire.Quote(damage, 60)+
+				", as if its bytes were not UTF-8", x.Events()...)
+		}
+	})
+	if !asks {
+		t.Inconclusive("the tool %q sends %s in some calls only", call.Tool, method)
+	}
+	t.Fence()
+}
+
 // marker is a text that comes back by no accident.
 const marker = "mcpconform echo 7f3a"
 
