@@ -220,7 +220,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit-used",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Own, Late: true, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
 			// requests do not matter here.
