@@ -231,7 +231,6 @@ var familyFaults = []Fault{
 		Apply: wrapping(func(conn transport.Conn) transport.Conn {
 			return &beforeResuming{Conn: conn, send: `{"jsonrpc":"2.0","id":"cut-within","result":{}}`}
 		}),
-		Collateral: []string{"base.response.only-to-requests"},
 	},
 	{
 		ID: "http.get-resumed-unnamed", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.InSequence,

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -789,6 +790,9 @@ func (x *httpCall) event(e *Event) bool {
 	}
 	if e.Out == nil {
 		record.Kind = wire.KindSSE
+		if e.Raw != nil && !bytes.HasSuffix(e.Raw, []byte("\n\n")) {
+			record.Raw = e.Raw // a part of an event, which no reader dispatches
+		}
 	} else {
 		record.Deliberate = e.Out.Deliberate
 	}

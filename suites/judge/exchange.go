@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sort"
@@ -183,6 +184,8 @@ func judgeStray(c *Conversation, rec *Recorder) {
 	for _, stray := range c.Stray {
 		e, cause := stray.Event, stray.Cause
 		switch {
+		case c.answersUnfinished(e):
+			// Whether what it answers was a message is judged where it was sent.
 		case c.answersInvalid(e):
 			// It answers a message that is not a request, but whose id could be read.
 		case !e.Msg.ID.Usable():
@@ -210,6 +213,14 @@ func judgeStray(c *Conversation, rec *Recorder) {
 				"there was no request with the id "+e.Msg.ID.String(), before(cause, e)...)
 		}
 	}
+}
+
+// answersUnfinished reports whether a response has the id of something in an event that was sent
+// as a text that is no whole event.
+func (c *Conversation) answersUnfinished(e *wire.Event) bool {
+	return e.Msg.ID.Usable() && slices.ContainsFunc(c.Events[:e.Seq], func(sent *wire.Event) bool {
+		return sent.Kind == wire.KindSSE && sent.From != e.From && bytes.Contains(sent.Raw, []byte(`"id":`+e.Msg.ID.String()))
+	})
 }
 
 // strayBefore returns the newest response of the peer that belonged to no request, if
