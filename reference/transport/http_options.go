@@ -104,7 +104,7 @@ func (e Endpoint) open(log *wire.Log, unkept *atomic.Bool) (*site, error) {
 		log.End()
 		return nil, &StartError{Target: "the server", Err: err}
 	}
-	if e.Dial == nil { // a network of the program's own has nothing to gain
+	if prompts && e.Dial == nil { // a network of the program's own has nothing to gain
 		s.kept, s.unkept = keep(s.transport), unkept
 	}
 	return s, nil

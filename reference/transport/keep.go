@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"time"
 )
@@ -20,6 +21,13 @@ const (
 func keep(t *http.Transport) *http.Transport {
 	kept := t.Clone()
 	kept.MaxIdleConnsPerHost, kept.IdleConnTimeout = mostKept, keepTime
+	kept.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := t.DialContext(ctx, network, addr)
+		if quiet, ok := conn.(*quietConn); ok {
+			quiet.Conn = promptly(quiet.Conn)
+		}
+		return conn, err
+	}
 	return kept
 }
 
