@@ -145,10 +145,12 @@ func (f *serverFlags) options() (serverRun, error) {
 	if _, err := f.selection.parties([]wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
 		return serverRun{}, err
 	}
+	redactor := newRedactor(nil, nil)
+	redactor.Add(f.settings.Secrets...) // also for what is said before a run
 	settings := f.settings
 	settings.CallTools, settings.GivesUpAfter = check.CallMode(f.callTools), f.givesUp
 	return serverRun{suites.Options{
-		Selection: f.selection.Selection, Redactor: newRedactor(nil, nil), Scripts: scripts, Expected: f.expected,
+		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
 		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
 		Seed: f.families.seed, Thorough: f.families.thorough,
 		Tool: result.Tool{Name: "mcpconform", Version: version()},
