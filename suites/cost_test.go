@@ -122,7 +122,7 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 // TestLatentServer bounds how often a run waits for a server that is far away: what needs no
 // order is sent side by side, and what takes many exchanges is begun early.
 func TestLatentServer(t *testing.T) {
-	const latency, most = 200 * time.Millisecond, 170 // exchanges one after the other
+	const latency, most = 200 * time.Millisecond, 200 // exchanges one after the other
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, inVirtualTime(func(t *testing.T) {
 			o := serverOptions()
