@@ -180,11 +180,7 @@ var clientFaults = []Fault{
 	{
 		ID: "sampling.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "What was sampled is read as if its bytes were ISO 8859-1.",
-		Apply: blocks("test_sampling", func(block object) {
-			if text, ok := block["text"].(string); ok {
-				block["text"] = latin(text)
-			}
-		}),
+		Apply:   texts("test_sampling", latin),
 	},
 	{
 		ID: "elicitation.beyond-basic-plane-hangs", Requirement: "base.response.present", Form: ByValue,

@@ -255,19 +255,13 @@ var familyFaults = []Fault{
 	{
 		ID: "tools.text-as-latin-1", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "The tool echo gives back texts as if their bytes were ISO 8859-1.",
-		Apply: blocks("echo", func(block object) {
-			if text, ok := block["text"].(string); ok {
-				block["text"] = latin(text)
-			}
-		}),
+		Apply:   texts("echo", latin),
 	},
 	{
 		ID: "tools.text-beyond-basic-plane", Requirement: "base.message.utf8-accepted", Form: ByValue,
 		Summary: "The tool echo puts U+FFFD in the place of each unit of what UTF-16 writes as a surrogate pair.",
-		Apply: blocks("echo", func(block object) {
-			if text, ok := block["text"].(string); ok {
-				block["text"] = regexp.MustCompile(`[^\x{0000}-\x{FFFF}]`).ReplaceAllString(text, "\ufffd\ufffd")
-			}
+		Apply: texts("echo", func(text string) string {
+			return regexp.MustCompile(`[^\x{0000}-\x{FFFF}]`).ReplaceAllString(text, "\ufffd\ufffd")
 		}),
 	},
 	{

@@ -93,6 +93,15 @@ func blocks(tool string, change func(block object)) apply {
 	return wrapping("tools/call", server.Named(tool, server.EditItems("content", change)))
 }
 
+// texts changes the texts in the content of what a tool returns.
+func texts(tool string, change func(text string) string) apply {
+	return blocks(tool, func(block object) {
+		if text, ok := block["text"].(string); ok {
+			block["text"] = change(text)
+		}
+	})
+}
+
 // inbound changes messages as they are read.
 func inbound(change func(raw []byte) []byte) apply {
 	return func(o *server.Options) {

@@ -45,6 +45,15 @@ func replying(situation server.Situation, change func(r *server.Reply)) apply {
 	}
 }
 
+// deletedWhere answers a DELETE with 204 in a situation in which there is nothing to delete.
+func deletedWhere(situation server.Situation) apply {
+	return replying(situation, func(r *server.Reply) {
+		if r.Request.Method == http.MethodDelete {
+			r.Status, r.Body = http.StatusNoContent, nil
+		}
+	})
+}
+
 // passing serves requests that are to be refused.
 func passing(situation server.Situation, fits func(r *server.Reply) bool) apply {
 	return replying(situation, func(r *server.Reply) { r.Pass = r.Pass || fits(r) })
@@ -342,15 +351,9 @@ func losing(id string) apply {
 func cancellingAll() apply {
 	return func(o *server.Options) {
 		var running sync.Map
-		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			ctx, stop := context.WithCancel(ctx)
-			defer stop()
+		abortable(server.NoAnswer, nil, func(r *server.Request, stop context.CancelFunc) func() {
 			running.Store(r.ID.Key(), stop)
-			result, problem := next(ctx, r)
-			if ctx.Err() != nil {
-				return server.NoAnswer, nil
-			}
-			return result, problem
+			return nil
 		})(o)
 		receiving(func(_ *server.Session, m *wire.Message, next func()) {
 			next()
@@ -369,15 +372,9 @@ func cancellingTheLast(o *server.Options) {
 		stop    context.CancelFunc
 	}
 	var last sync.Map // by id
-	wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
+	abortable(server.NoAnswer, nil, func(r *server.Request, stop context.CancelFunc) func() {
 		last.Store(r.ID.Key(), begun{r.Session, stop})
-		result, problem := next(ctx, r)
-		if ctx.Err() != nil {
-			return server.NoAnswer, nil
-		}
-		return result, problem
+		return nil
 	})(o)
 	receiving(func(s *server.Session, m *wire.Message, next func()) {
 		if found, ok := last.Load(named(m)); ok && m.Method == cancelled {
@@ -1024,11 +1021,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP, WarnOnly: true,
 		Summary: "The DELETE of an ended session is answered with 204.",
-		Apply: replying(server.UnknownSession, func(r *server.Reply) {
-			if r.Request.Method == http.MethodDelete {
-				r.Status, r.Body = http.StatusNoContent, nil
-			}
-		}),
+		Apply:   deletedWhere(server.UnknownSession),
 	},
 	{
 		ID: "http.delete-ignored", Requirement: "http.server.delete-session", Transports: overHTTP,

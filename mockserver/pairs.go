@@ -131,23 +131,36 @@ func (u *underWay) stopIf(id wire.ID) {
 	}
 }
 
-// stoppable gives the calls of a session that are stopped an answer.
-func stoppable(result any, problem *wire.Error) apply {
+// abortable gives each call of a tool to begun, with what ends it with this answer. What begun returns, unless
+// it is nil, is called when the call is over.
+func abortable(result any, problem *wire.Error, begun func(r *server.Request, stop context.CancelFunc) (over func())) apply {
 	return wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 		within, stop := context.WithCancel(ctx)
 		defer stop()
-		u, key := underWayOf(r.Session), r.ID.Key()
-		u.Lock()
-		u.stops[key] = stop
-		u.Unlock()
+		over := begun(r, stop)
 		given, refused := next(within, r)
-		u.Lock()
-		delete(u.stops, key)
-		u.Unlock()
+		if over != nil {
+			over()
+		}
 		if within.Err() != nil && ctx.Err() == nil {
 			return result, problem
 		}
 		return given, refused
+	})
+}
+
+// stoppable gives the calls of a session that are stopped an answer.
+func stoppable(result any, problem *wire.Error) apply {
+	return abortable(result, problem, func(r *server.Request, stop context.CancelFunc) func() {
+		u, key := underWayOf(r.Session), r.ID.Key()
+		u.Lock()
+		defer u.Unlock()
+		u.stops[key] = stop
+		return func() {
+			u.Lock()
+			defer u.Unlock()
+			delete(u.stops, key)
+		}
 	})
 }
 

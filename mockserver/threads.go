@@ -820,11 +820,7 @@ var threadFaults = []Fault{
 		// https://github.com/aipotheosis-labs/gate22/pull/137
 		ID: "http.delete-without-session-204", Requirement: "http.server.session-missing-400", Transports: overHTTP, Form: ByValue,
 		Summary: "A DELETE without a session id is answered with 204.",
-		Apply: replying(server.MissingSession, func(r *server.Reply) {
-			if r.Request.Method == http.MethodDelete {
-				r.Status, r.Body = http.StatusNoContent, nil
-			}
-		}),
+		Apply:   deletedWhere(server.MissingSession),
 	},
 	{
 		// https://github.com/bcurts/agentchattr/issues/80

@@ -214,11 +214,8 @@ func ServerSuite(t *testing.T, s Server, options ...Option) {
 	o := collect(options)
 	dialer := s.dialer(t)
 	o.Target = s.target
-	switch d := dialer.(type) {
-	case *transport.HTTP:
-		o.Target.URL = d.Endpoint.String()
-	case *transport.WebSocket:
-		o.Target.URL = d.Endpoint.String()
+	if e := transport.EndpointOf(dialer); e != nil {
+		o.Target.URL = e.String()
 	}
 	report(t, o, ServerChecks{Dialer: dialer, Settings: o.settings})
 }

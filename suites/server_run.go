@@ -42,21 +42,13 @@ func (s ServerChecks) begin(r *run) stimulus { return &serverRun{ServerChecks: s
 
 // Secrets makes known the secrets of the connection and of the settings.
 func (s ServerChecks) Secrets(r *transport.Redactor) {
-	var e *transport.Endpoint
-	switch d := s.Dialer.(type) {
-	case *transport.Stdio:
+	if d, ok := s.Dialer.(*transport.Stdio); ok {
 		if c, ok := d.Launcher.(transport.Command); ok {
 			r.AddEnv(c.Env...)
 			r.AddArgs(c.Args...)
 		}
-	case *transport.HTTP:
-		e = &d.Endpoint
-	case *transport.SSE:
-		e = &d.Endpoint
-	case *transport.WebSocket:
-		e = &d.Endpoint
 	}
-	if e != nil {
+	if e := transport.EndpointOf(s.Dialer); e != nil {
 		r.AddTarget(e.Header, e.URL)
 		if e.Redactor == nil {
 			e.Redactor = r // as a run finds out more

@@ -51,6 +51,20 @@ const (
 	maxHeadBytes       = 1 << 20
 )
 
+// EndpointOf returns where a dialer reaches its server over the network, so that it can be
+// changed; nil for a dialer that does not.
+func EndpointOf(d Dialer) *Endpoint {
+	switch d := d.(type) {
+	case *HTTP:
+		return &d.Endpoint
+	case *SSE:
+		return &d.Endpoint
+	case *WebSocket:
+		return &d.Endpoint
+	}
+	return nil
+}
+
 // String returns the URL without secrets.
 func (e Endpoint) String() string { return e.redactor().rawURL(e.URL) }
 

@@ -58,9 +58,12 @@ const NoAuthorization = "the server does not demand authorization: it has not an
 // servesAnyone reports whether the server is known not to demand authorization: it has
 // begun the first session without any, and refused nothing in it for want of it.
 func (e *Engine) servesAnyone() bool {
-	d, ok := endpointOf(e.Dialer)
-	u, err := url.Parse(d.URL)
-	if a := e.Settings.Authorization; !ok || err != nil || u.User != nil || a.Protected || len(a.Methods) > 0 {
+	endpoint := transport.EndpointOf(e.Dialer)
+	if endpoint == nil {
+		return false
+	}
+	u, err := url.Parse(endpoint.URL)
+	if a := e.Settings.Authorization; err != nil || u.User != nil || a.Protected || len(a.Methods) > 0 {
 		return false
 	}
 	return e.token() == "" && e.target.Unauthorized == "" && e.target.Init != nil && e.target.Init.Result() != nil
@@ -68,20 +71,10 @@ func (e *Engine) servesAnyone() bool {
 
 // token returns the value of the Authorization header that the user gave, or "".
 func (e *Engine) token() string {
-	if d, ok := endpointOf(e.Dialer); ok {
-		return d.Header.Get("Authorization")
+	if endpoint := transport.EndpointOf(e.Dialer); endpoint != nil {
+		return endpoint.Header.Get("Authorization")
 	}
 	return ""
-}
-
-func endpointOf(d transport.Dialer) (transport.Endpoint, bool) {
-	switch d := d.(type) {
-	case *transport.HTTP:
-		return d.Endpoint, true
-	case *transport.SSE:
-		return d.Endpoint, true
-	}
-	return transport.Endpoint{}, false
 }
 
 // admitted ends the body when the server refused a request because it lacks

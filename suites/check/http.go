@@ -148,8 +148,13 @@ func (t *T) showStream(conn *transport.HTTPConn, s *transport.Stream) {
 // Clear forgets the evidence so far, but for premises: what follows does not concern it.
 func (t *T) Clear() { t.evidence = nil }
 
-// Endpoint returns where a target over HTTP is.
-func (t *T) Endpoint() (transport.Endpoint, bool) { return endpointOf(t.engine.Dialer) }
+// Endpoint returns where a target over the network is.
+func (t *T) Endpoint() (transport.Endpoint, bool) {
+	if e := transport.EndpointOf(t.engine.Dialer); e != nil {
+		return *e, true
+	}
+	return transport.Endpoint{}, false
+}
 
 // DialSSE opens a further connection over HTTP+SSE that sends more headers with
 // each request, and returns the head of the answer. The connection is closed with

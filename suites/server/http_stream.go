@@ -717,13 +717,15 @@ func eventIDs(t *check.T, call check.Call) (ids []string) {
 func bringsResponse(t *check.T, s *transport.Stream) bool {
 	limit, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
 	defer stop()
+	return nextResponse(limit, s) != nil
+}
+
+// nextResponse waits for a response on a stream; nil if it ends before.
+func nextResponse(ctx context.Context, s *transport.Stream) *wire.Event {
 	for {
-		e, err := s.Next(limit)
-		if err != nil {
-			return false
-		}
-		if e.Msg != nil && e.Msg.IsResponse() {
-			return true
+		e, err := s.Next(ctx)
+		if err != nil || e.Msg != nil && e.Msg.IsResponse() {
+			return e
 		}
 	}
 }
@@ -798,13 +800,5 @@ func responseOn(t *check.T, s *transport.Stream, ended func(context.Context) boo
 		<-soon.Done()
 		cancel()
 	})
-	for {
-		e, err := s.Next(ctx)
-		if err != nil {
-			return nil
-		}
-		if e.Msg != nil && e.Msg.IsResponse() {
-			return e
-		}
-	}
+	return nextResponse(ctx, s)
 }
