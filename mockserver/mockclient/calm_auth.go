@@ -109,12 +109,10 @@ func setBody(r *http.Request, text []byte) {
 
 // asking adds parameters to the authorization request.
 func asking(parameters map[string]string) apply {
-	return seeking(authorization, func(r *http.Request) {
-		query := r.URL.Query()
+	return requested(func(query url.Values) {
 		for name, v := range parameters {
 			query.Set(name, v)
 		}
-		r.URL.RawQuery = query.Encode()
 	})
 }
 
@@ -166,9 +164,7 @@ var authOddities = []Oddity{
 	{
 		ID: "auth.never", Summary: "The client seeks no authorization.", Why: "Authorization is optional.", Source: at("basic/authorization", "protocol-requirements"),
 		Transports: overEitherHTTP, Scenarios: []string{"auth/*"}, Untried: []string{"auth.*"},
-		Apply: roundTripping(func(http.RoundTripper) http.RoundTripper {
-			return roundTrip(func(*http.Request) (*http.Response, error) { return nil, errDead })
-		}),
+		Apply: withoutAuthorization,
 	},
 	{
 		ID: "auth.scope", Summary: "The client asks for scopes.", Why: "scope is an optional parameter of OAuth 2.1.", Source: ofFlow, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
@@ -298,6 +294,11 @@ var authOddities = []Oddity{
 		ID: "auth.reads-first", Summary: "The client asks for the resource metadata before it sends any message.",
 		Why: "The metadata are public, and nothing says that a refusal has to come first.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: looksFirst,
+	},
+	{
+		ID: "auth.redirect-without-token", Summary: "The client follows a redirect to another origin, without its access token.",
+		Why: "The token is for the server that was asked; nothing says that a redirect is not followed.", Source: at("basic/authorization", "token-handling"), Transports: overHTTP, Scenarios: []string{"auth/*"},
+		Apply: func(c *client.Standalone) { following(c, false) },
 	},
 }
 

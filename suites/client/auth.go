@@ -173,6 +173,8 @@ func authScenario(name string, requirements []string, setup func() *Authorizatio
 			o.Behaviour.HTTP.Middleware = atRoot
 			return o
 		}
+	case "auth/lapsed":
+		s.Shows = []string{"auth.client.state-used"}
 	case "auth/no-registration":
 		s.Official = "auth/pre-registration"
 	case "auth/root":
@@ -717,8 +719,10 @@ func (t *T) judgeUse() {
 		if !issued {
 			continue
 		}
-		for _, place := range s.Places[min(len(s.Places), bearers(s)):] {
-			t.Violation("auth.client.bearer-header", "the client shows its token in "+place, evidence...)
+		for _, place := range s.Places {
+			if !s.Ours && place != inAuthorization {
+				t.Violation("auth.client.bearer-header", "the client shows its token in "+place, evidence...)
+			}
 			if place == "the query" {
 				t.Violation("auth.client.no-token-in-query", "the client shows its token in the query of a URI", evidence...)
 			}
@@ -728,14 +732,6 @@ func (t *T) judgeUse() {
 			t.Check(len(s.Places) == 1, "auth.client.one-token-method", "the client shows its token in "+strings.Join(s.Places, " and in "), evidence...)
 		}
 	}
-}
-
-// bearers returns 1 if the token is in the header where it belongs, else 0.
-func bearers(s Shown) int {
-	if s.Token != "" {
-		return 1
-	}
-	return 0
 }
 
 // configured reports whether the client sends an Authorization header to open

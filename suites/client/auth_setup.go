@@ -272,7 +272,7 @@ func (f *Flow) note(r *http.Request, body string) {
 		s.Token = strings.TrimSpace(token)
 		s.Ours = f.issued(s.Token)
 		s.Good = slices.ContainsFunc(f.servers, func(as *authserver.Server) bool { return as.Good(s.Token) })
-		s.Places = append(s.Places, "the Authorization header")
+		s.Places = append(s.Places, inAuthorization)
 	}
 	for _, token := range f.tokens() {
 		for name, values := range r.Header {
@@ -299,6 +299,9 @@ func (f *Flow) note(r *http.Request, body string) {
 		f.shown = append(f.shown, s)
 	}
 }
+
+// inAuthorization is the place of a token where it belongs.
+const inAuthorization = "the Authorization header"
 
 // tokens returns the access tokens that were issued.
 func (f *Flow) tokens() []string {
