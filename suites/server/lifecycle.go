@@ -157,9 +157,9 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{
 			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots", "lifecycle.capability.server-uses-elicitation",
 		},
-		Needs: check.Needs{
+		Needs: waiting(check.Needs{
 			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers, Lacking: calling(offers...).Lacking,
-		},
+		}),
 		Body: func(t *check.T) {
 			// The capabilities of another client say nothing about this one. It connects just before each call, so that it is
 			// the last to connect even while other checks open sessions. The rule judges what the calls ask for.

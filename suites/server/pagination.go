@@ -200,7 +200,7 @@ var paginationChecks = []*check.Check{
 		Requirements: []string{
 			"pagination.error.invalid-cursor-code", "pagination.server.invalid-cursor-graceful", "pagination.server.stable-cursors",
 		},
-		Needs:    check.Needs{Session: check.Own, Lacking: unpaged},
+		Needs:    waiting(check.Needs{Session: check.Own, Lacking: unpaged}),
 		Families: []string{"cursors-derived"},
 		Body: func(t *check.T) {
 			// What a client makes of a cursor may be one as well, and so may that of another list or client: each is served or

@@ -248,12 +248,11 @@ var rootChecks = []*check.Check{
 				r.change(t, root("file:///mcpconform/"+url.PathEscape(m.Str()), map[string]any{"name": m.Str()}))
 				if r.useTool(t) == nil {
 					r.awaitAsked(t.Context, before, t.Soon(check.AtOnce))
-				}
-				// The first one may be read together with the answer.
-				for range 2 {
 					t.FenceOn(r.Session)
 				}
+				t.FenceOn(r.Session) // what came before may have been read together with the roots
 			})
+			t.FenceOn(r.Session)
 		},
 	},
 	{
