@@ -294,9 +294,11 @@ var momentFaults = []Fault{
 	},
 	{
 		ID: "moments.lists-change-places", Requirement: "base.response.id-echo", Form: InSequence,
-		Summary:    "The second of two lists that are asked for at once gets the answer of the first.",
-		Collateral: []string{"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered", "resources.list.answered"},
-		Apply:      changingPlaces,
+		Summary: "The second of two lists that are asked for at once gets the answer of the first.",
+		Collateral: []string{
+			"schema.list-prompts-result", "schema.list-resources-result", "prompts.list.answered", "resources.list.answered", "prompts.list-changed.sent", "resources.list-changed.sent",
+		},
+		Apply: changingPlaces,
 	},
 	{
 		ID: "moments.cursor-of-the-last-list", Requirement: "pagination.server.stable-cursors", Form: InSequence,

@@ -93,3 +93,36 @@ func TestSequencesRepeat(t *testing.T) {
 		})
 	}
 }
+
+// TestSequencesAtEverySeed wants the faults that show at one moment caught whatever the seed is.
+func TestSequencesAtEverySeed(t *testing.T) {
+	type try struct {
+		fault mockserver.Fault
+		seed  uint64
+	}
+	var tries []try
+	for _, f := range mockserver.Catalogue() {
+		for seed := range uint64(8) {
+			if strings.HasPrefix(f.ID, "moments.") {
+				tries = append(tries, try{f, seed + 1})
+			}
+		}
+	}
+	for _, one := range brief.Part(t, tries, max(2, brief.Usual(8))) {
+		t.Run(fmt.Sprintf("%s/%d", one.fault.ID, one.seed), inVirtualTime(func(t *testing.T) {
+			o := serverOptions()
+			one.fault.Apply(&o)
+			over := transports[0]
+			if !one.fault.Shows(over) {
+				over = one.fault.Transports[0]
+			}
+			run, err := conduct(t.Context(), one.seed, over, o, one.fault.Requirement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == one.fault.Requirement && len(q.Findings) > 0 }) {
+				t.Errorf("%s is not found broken", one.fault.Requirement)
+			}
+		}))
+	}
+}

@@ -60,9 +60,13 @@ func LevelsSet(logs []*wire.Log) LogLevelsSet {
 	return all
 }
 
-// endOf returns the event that ends the stream of a request over HTTP, or nil while that is open.
+// endOf returns the event that ends the stream on which the answer to a request would come, or nil while that is open.
 func endOf(l *wire.Log, stream string) *wire.Event {
-	if l.Transport != transport.NameHTTP {
+	switch l.Transport {
+	case transport.NameHTTP:
+	case transport.NameSSE:
+		stream = "get:1"
+	default:
 		return nil
 	}
 	events := l.Events()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -161,29 +162,31 @@ func TestLogContents(t *testing.T) {
 }
 
 // A level that was asked for and never confirmed is out of the question some time after the stream
-// of the request has ended.
+// has ended on which the answer would come.
 func TestLevelNeverConfirmed(t *testing.T) {
-	l := wire.NewTrace(wire.DefaultLimits).Connect("http", t.Name())
-	asked, err := l.Append(wire.Event{
-		Kind: wire.KindMessage, From: wire.Client, Stream: "post:1", Raw: []byte(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	any := func(int) bool { return true }
-	later := asked.At + time.Hour
-	for _, ended := range []bool{false, true} {
-		if ended {
-			if _, err := l.Append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: "post:1"}); err != nil {
-				t.Fatal(err)
+	for over, answers := range map[string]string{transport.NameHTTP: "post:1", transport.NameSSE: "get:1"} {
+		l := wire.NewTrace(wire.DefaultLimits).Connect(over, t.Name())
+		asked, err := l.Append(wire.Event{
+			Kind: wire.KindMessage, From: wire.Client, Stream: "post:1", Raw: []byte(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		any := func(int) bool { return true }
+		later := asked.At + time.Hour
+		for _, ended := range []bool{false, true} {
+			if ended {
+				if _, err := l.Append(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: answers}); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		set := judge.LevelsSet([]*wire.Log{l})
-		if !set.Elsewhere("another", asked.At, asked.At, any) {
-			t.Errorf("ended %t: the level cannot have come into force at once", ended)
-		}
-		if set.Elsewhere("another", later, later, any) == ended {
-			t.Errorf("ended %t: the level can have come into force an hour later: %t", ended, !ended)
+			set := judge.LevelsSet([]*wire.Log{l})
+			if !set.Elsewhere("another", asked.At, asked.At, any) {
+				t.Errorf("over %s, ended %t: the level cannot have come into force at once", over, ended)
+			}
+			if set.Elsewhere("another", later, later, any) == ended {
+				t.Errorf("over %s, ended %t: the level can have come into force an hour later: %t", over, ended, !ended)
+			}
 		}
 	}
 }

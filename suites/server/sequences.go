@@ -38,8 +38,6 @@ type word struct {
 	params map[string]any
 	// id is the requirement that is broken if it is not answered as it is alone.
 	id string
-	// refused says that it is answered with an error, which it deserves.
-	refused bool
 	// fickle says that what it asks for may be gone once a tool was called.
 	fickle bool
 	// paged says that the cursor of the first page is added, which each session gives itself.
@@ -65,7 +63,7 @@ func (w *word) ask(cursors map[string]any) (params map[string]any, ok bool) {
 
 // options are those of a call of the request.
 func (w *word) options() []client.Option {
-	if w.refused {
+	if w.Refused {
 		return []client.Option{client.Deliberately("lifecycle.capability.experimental-gated")}
 	}
 	return nil
@@ -94,14 +92,13 @@ const unknownMethod = "mcpconform/no-such-method"
 func vocabulary(t *check.T) []*word {
 	var all []*word
 	add := func(method string, params map[string]any) *word {
-		topic, _, _ := strings.Cut(method, "/")
-		w := &word{Word: model.Word{Topic: topic}, method: method, params: params, id: answeredBy[method]}
+		w := &word{Word: model.Word{Topics: topics(method, params)}, method: method, params: params, id: answeredBy[method]}
 		all = append(all, w)
 		return w
 	}
 	add(t.NoOp(), nil)
 	w := add(unknownMethod, nil)
-	w.id, w.refused = "base.error.method-not-found", true
+	w.id, w.Refused = "base.error.method-not-found", true
 	for _, method := range t.Target.Served() {
 		if method == t.NoOp() {
 			continue
@@ -131,11 +128,24 @@ func vocabulary(t *check.T) []*word {
 	return all
 }
 
+// topics are what a request is about: the feature, for completions that to which they belong, and that it is a
+// list, since servers make all lists with the same code.
+func topics(method string, params map[string]any) []string {
+	topic, what, _ := strings.Cut(method, "/")
+	switch ref, _ := wire.At(params, "ref", "type").(string); {
+	case ref != "":
+		topic = strings.TrimPrefix(ref, "ref/") + "s"
+	case strings.HasSuffix(what, "list"):
+		return []string{topic, "list"}
+	}
+	return []string{topic}
+}
+
 // How long sequences are, and how much of a run is spent on them.
 const (
 	sequenceLength = 400
 	thoroughLength = 3000
-	mostWorks      = 6
+	mostWorks      = 8
 	mostCalls      = 15 // of a tool that is quick
 	sequenceTime   = 3 * time.Second
 	mostReplays    = 100
@@ -164,13 +174,24 @@ func sequences(t *check.T) {
 	if t.Thorough() {
 		p.until = time.Now().Add(2 * p.patience)
 	}
+	whole, session := seq, t.Session
 	for len(seq) > 0 {
-		w := p.play(t.Session, seq)
+		w := p.play(session, seq)
 		if p.served == 0 && w == nil {
 			t.Inconclusive("no request was served")
 		}
+		p.fleeting = false
 		if w == nil || p.confirmed(w) || w.kind == noAnswer {
 			return
+		}
+		if p.fleeting && session == t.Session {
+			// What other checks did before in the session may have to do with it.
+			if session = p.fresh(); session == nil {
+				return
+			}
+			defer func() { _ = session.Conn.Close(t.Context) }()
+			seq = whole
+			continue
 		}
 		// What could not be confirmed is left out of what is still to come.
 		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool { return a.Kind == model.Ask && a.Word == w.word }), o)
@@ -188,11 +209,12 @@ type player struct {
 	options  model.Options
 	patience time.Duration // for an answer
 	hasty    bool          // whether an answer is missing at all was tried before
-	took     time.Duration // for the slow call, if it is in doubt
+	took     time.Duration // for the slow call
 	until    time.Time     // when no more is asked, unless it is zero
 	deadline time.Time     // of replays
 	served   int
 	replays  int
+	fleeting bool // what was wrong was not when it was played again
 }
 
 // misstep is what went wrong in a sequence.
@@ -405,11 +427,14 @@ func (p *player) judge(c *course, awaited []*requested) *misstep {
 		case lostSession(c.session):
 			p.Inconclusive("the server has ended the session")
 		case r.action.Kind != model.Ask:
+			if x.Response != nil {
+				p.took = max(p.took, took(x))
+			}
 			continue // a tool may fail
 		}
 		w := p.words[r.action.Word]
 		switch problem := x.Result() == nil; {
-		case problem != w.refused:
+		case problem != w.Refused:
 			return &misstep{kind: unserved, word: r.word(), early: r.early, broken: x.Response == nil, message: "gives " + Describe(x)}
 		case !problem && ofOther(w.method, x.Result()):
 			return &misstep{kind: ofAnother, word: r.word(), message: "gives the result of another request"}
@@ -551,6 +576,7 @@ func (p *player) confirmed(w *misstep) bool {
 		}
 	}
 	if found == nil {
+		p.fleeting = true
 		p.Note("%s %s once in a sequence, and is answered when that is played again", name, w.message)
 		return false
 	}
@@ -677,7 +703,7 @@ func (p *player) alone(w *misstep) string {
 		if err != nil || x.Response == nil {
 			return "is not answered in time either"
 		}
-		p.took = took(x)
+		p.took = max(p.took, took(x))
 		return ""
 	}
 	cursors := p.cursors(s)
@@ -699,7 +725,7 @@ func (p *player) alone(w *misstep) string {
 			if err != nil {
 				return "is not answered either"
 			}
-			if (x.Result() == nil) != word.refused {
+			if (x.Result() == nil) != word.Refused {
 				if i == w.word && (word.Sets == "" || w.kind == unserved) {
 					return "gives " + Describe(x)
 				}

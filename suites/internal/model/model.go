@@ -3,11 +3,7 @@
 // sequence are sequences again.
 package model
 
-import (
-	"cmp"
-	"math/rand/v2"
-	"slices"
-)
+import "slices"
 
 // Kind of an action.
 type Kind uint8
@@ -22,7 +18,7 @@ const (
 	CancelEnded               // one that was answered
 	CancelUnknown             // one that nobody made
 	CancelNext                // the one that is over soon and comes next
-	Notify                    // something unknown
+	Notify                    // of something
 	Malformed                 // a notification without what it needs
 	Listen                    // on a further stream
 	Unlisten                  // close that
@@ -32,7 +28,7 @@ const (
 // Action is one step of a client.
 type Action struct {
 	Kind Kind
-	// Word is the position of what is asked in the vocabulary.
+	// Word is the position of what is asked in the vocabulary, or of a notification among the notices.
 	Word int
 	// Number tells requests from each other, and Of is that of the one that is cancelled.
 	Number, Of int
@@ -40,17 +36,24 @@ type Action struct {
 
 // Word is a request that is over soon, as far as the model has to know it.
 type Word struct {
-	// Topic is what it is about: what has one topic follows each other more often.
-	Topic string
+	// Topics are what it is about, or alike in: what shares one follows each other.
+	Topics []string
+	// Refused says that it is answered with an error: everything follows it.
+	Refused bool
 	// Sets and Unsets name something that the request brings about, or ends.
 	Sets, Unsets string
 	// Most is how often it is asked; 0 for as often as may be.
 	Most int
 }
 
+// Notice is a notification that can be sent at any time. What shares a topic with it follows it.
+type Notice struct{ Topics []string }
+
 // Options of what can be done.
 type Options struct {
 	Words []Word
+	// Notices are the notifications, one about nothing if there are none.
+	Notices []Notice
 	// Works is how many requests that take their time are made in all, and Finishes for how many of them
 	// the answer is awaited.
 	Works, Finishes int
@@ -77,16 +80,15 @@ type state struct {
 	set                  map[string]bool
 	changing             map[string]bool // set or unset by what is open
 	named, listening     bool
-	paired               bool // two were running
 	works, finishes      int
 	numbers              int
-	asked                map[int]int // words by number
-	times                map[int]int // how often each word was asked
-	cancelled            map[int]int // how often what was answered was cancelled, by word
+	asked                map[int]int    // words by number
+	times                map[int]int    // how often each word was asked
+	cancelled            map[symbol]int // how often what was answered was cancelled, by what it was
 }
 
 func newState(o *Options) *state {
-	return &state{Options: o, set: make(map[string]bool), changing: make(map[string]bool), asked: make(map[int]int), times: make(map[int]int), cancelled: make(map[int]int)}
+	return &state{Options: o, set: make(map[string]bool), changing: make(map[string]bool), asked: make(map[int]int), times: make(map[int]int), cancelled: make(map[symbol]int)}
 }
 
 // enabled reports whether a client may do that now.
@@ -138,7 +140,6 @@ func (s *state) do(a Action) {
 	case Work:
 		s.running = append(s.running, a.Number)
 		s.works++
-		s.paired = s.paired || len(s.running) > 1
 	case Await:
 		s.ended, s.open = append(s.ended, s.open...), nil
 		clear(s.changing)
@@ -148,7 +149,7 @@ func (s *state) do(a Action) {
 	case Cancel:
 		s.running = slices.DeleteFunc(slices.Clone(s.running), func(n int) bool { return n == a.Of })
 	case CancelEnded:
-		s.cancelled[s.asked[a.Of]]++
+		s.cancelled[s.request(a.Of)]++
 	case CancelNext:
 		s.named = true
 	case Listen:
@@ -161,33 +162,6 @@ func (s *state) do(a Action) {
 	s.numbers = max(s.numbers, a.Number+1)
 }
 
-// choices returns what a client may do now, but for waiting.
-func (s *state) choices(r *rand.Rand) []Action {
-	var all []Action
-	add := func(a Action) {
-		a.Number = s.numbers
-		if s.enabled(a) {
-			all = append(all, a)
-		}
-	}
-	for i := range s.Words {
-		add(Action{Kind: Ask, Word: i})
-	}
-	for _, kind := range []Kind{Work, CancelUnknown, CancelNext, Notify, Malformed, Listen, Unlisten, Drop} {
-		add(Action{Kind: kind})
-	}
-	if n := len(s.running); n > 0 {
-		add(Action{Kind: Cancel, Of: s.running[r.IntN(n)]})
-	}
-	if n := len(s.ended); n > 0 {
-		// One of the last, of what was cancelled least.
-		add(Action{Kind: CancelEnded, Of: slices.MinFunc(s.ended[max(0, n-maxOpen):], func(a, b int) int {
-			return cmp.Compare(s.cancelled[s.asked[a]], s.cancelled[s.asked[b]])
-		})})
-	}
-	return all
-}
-
 // symbol is an action without what tells it from others of its kind.
 type symbol struct {
 	kind Kind
@@ -196,100 +170,12 @@ type symbol struct {
 
 func (a Action) symbol() symbol { return symbol{a.Kind, a.Word} }
 
-func (s *state) topic(a Action) string {
-	switch a.Kind {
-	case Ask:
-		return s.Words[a.Word].Topic
-	case Work, Cancel, Drop:
-		return s.WorkTopic
+// request is what was asked for by the request with a number.
+func (s *state) request(number int) symbol {
+	if word, ok := s.asked[number]; ok {
+		return symbol{Ask, word}
 	}
-	return ""
-}
-
-// Generate returns a sequence. The same source makes the same one. Of what can be done it prefers
-// what has not followed the action before yet, or was not done yet while a request was running.
-func Generate(r *rand.Rand, o Options) []Action {
-	s := newState(&o)
-	var all []Action
-	followed := make(map[[2]symbol]int)
-	beside := make(map[symbol]int)
-	var last Action
-	do := func(a Action) {
-		if a.Kind != Await && a.Kind != Finish {
-			followed[[2]symbol{last.symbol(), a.symbol()}]++
-			if len(s.running) > 0 {
-				beside[a.symbol()]++
-			}
-			last = a
-		}
-		s.do(a)
-		all = append(all, a)
-	}
-	for len(all) < o.Length {
-		if n := len(s.open); n == maxOpen || n > 0 && r.IntN(4) == 0 {
-			do(Action{Kind: Await})
-		}
-		choices := s.choices(r)
-		if topic := s.topic(last); topic != "" && r.IntN(2) == 0 {
-			near := slices.DeleteFunc(slices.Clone(choices), func(a Action) bool {
-				return s.topic(a) != topic || followed[[2]symbol{last.symbol(), a.symbol()}] > 0
-			})
-			if len(near) > 0 {
-				choices = near
-			}
-		}
-		// Two that take their time come soon, and go on until all was done beside them.
-		if !s.paired && s.Works > 1 && len(all) > 2 && s.enabled(Action{Kind: Work}) {
-			choices = []Action{{Kind: Work, Number: s.numbers}}
-		}
-		best := -1
-		var preferred []Action
-		for _, a := range choices {
-			again := followed[[2]symbol{last.symbol(), a.symbol()}]
-			if len(s.running) > 0 {
-				again += 2 * beside[a.symbol()]
-			}
-			if a.Kind == Cancel && s.finishes < s.Finishes && len(beside) < s.variety() {
-				again += len(all)
-			}
-			if best < 0 || again < best {
-				best, preferred = again, nil
-			}
-			if again == best {
-				preferred = append(preferred, a)
-			}
-		}
-		if len(preferred) == 0 {
-			do(Action{Kind: Await})
-			continue
-		}
-		next := preferred[r.IntN(len(preferred))]
-		do(next)
-		if next.Kind == Cancel && len(s.running) > 0 && s.finishes < o.Finishes {
-			if len(s.open) > 0 {
-				do(Action{Kind: Await})
-			}
-			do(Action{Kind: Finish})
-		}
-	}
-	return append(all, s.rest()...)
-}
-
-// variety is how many different things can be done beside a request that is running.
-func (s *state) variety() int {
-	n := len(s.Words) + 5 // another such request, and four that are no request
-	for _, w := range s.Words {
-		if w.Unsets != "" {
-			n-- // the server may need the answer to what it undoes first
-		}
-	}
-	if s.Streams {
-		n += 2
-	}
-	if s.Early {
-		n++
-	}
-	return n
+	return symbol{kind: Work}
 }
 
 // rest returns what ends a sequence: nothing is left open.
@@ -346,6 +232,7 @@ func Serial(sequence []Action) []Action {
 // Shrink returns a small part of a sequence that still fails: no part of it that leaves out one action
 // fails, unless fails gave up before, which it says with ok.
 func Shrink(sequence []Action, o Options, fails func(part []Action) (failed, ok bool)) []Action {
+	sequence = Valid(sequence, o) // what ends it counts as well
 	// without leaves out what fits, if the rest still fails.
 	without := func(fits func(i int, a Action) bool) (smaller, ok bool) {
 		var rest []Action

@@ -1,0 +1,389 @@
+package model
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// Generate returns a sequence. The same source makes the same one. It has all in it that has to be there (see
+// duties), even if it gets longer by that. Of what else can be done it prefers what has not followed the request
+// before yet, or was not done yet while a request was running.
+func Generate(r *rand.Rand, o Options) []Action {
+	g := newGenerator(r, &o)
+	for len(g.all)+len(g.unmet) < o.Length {
+		g.step()
+	}
+	g.finish()
+	for _, d := range slices.Clone(g.unmet) {
+		g.fulfil(d)
+	}
+	return append(g.all, g.rest()...)
+}
+
+// generator makes a sequence.
+type generator struct {
+	*state
+	random *rand.Rand
+	all    []Action
+	// last is the last action that is no wait, and lastRequest the last that is a request.
+	last, lastRequest symbol
+	followed          map[[2]symbol]int
+	beside            map[symbol]int     // how often something was done while a request was running
+	together          map[[2]symbol]bool // what was open at the same time
+	unmet             []duty
+}
+
+func newGenerator(r *rand.Rand, o *Options) *generator {
+	s := newState(o)
+	return &generator{
+		state: s, random: r, last: symbol{kind: Await}, lastRequest: symbol{kind: Await},
+		followed: make(map[[2]symbol]int), beside: make(map[symbol]int), together: make(map[[2]symbol]bool), unmet: s.duties(),
+	}
+}
+
+// duty is something that has to be in a sequence: an action right after another one, with nothing but
+// notifications in between, or beside a request that is running, or a request that is made while another one is
+// open. The cancellation of a request that was answered need not come right after it.
+type duty struct {
+	first, then    symbol
+	beside, atOnce bool
+}
+
+// duties returns what has to be in a sequence: what shares a topic follows each other, and is open at the same time; all follows what
+// is refused and the cancellation of what is over or unknown; what is about the topic of the requests that take their
+// time follows the cancellation of one; all is done beside one; and a request of each word is cancelled after it was
+// answered.
+func (s *state) duties() []duty {
+	var all []duty
+	for i, w := range s.Words {
+		word := symbol{Ask, i}
+		for j, then := range s.Words {
+			toggles := i == j && w.Sets+w.Unsets != ""
+			if (w.Refused || share(w.Topics, then.Topics)) && !toggles {
+				all = append(all, duty{first: word, then: symbol{Ask, j}})
+			}
+			if i < j && share(w.Topics, then.Topics) && w.Sets+w.Unsets+then.Sets+then.Unsets == "" {
+				all = append(all, duty{first: word, then: symbol{Ask, j}, atOnce: true})
+			}
+		}
+		all = append(all,
+			duty{first: word, then: symbol{kind: CancelEnded}},
+			duty{first: symbol{kind: CancelEnded}, then: word},
+			duty{first: symbol{kind: CancelUnknown}, then: word},
+		)
+		for j, notice := range s.Notices {
+			if share(notice.Topics, w.Topics) {
+				all = append(all, duty{first: symbol{Notify, j}, then: word})
+			}
+		}
+		if s.Works > 0 {
+			all = append(all, duty{then: word, beside: true})
+			if slices.Contains(w.Topics, s.WorkTopic) {
+				all = append(all, duty{first: symbol{kind: Cancel}, then: word})
+			}
+		}
+	}
+	if s.Works == 0 {
+		return all
+	}
+	for j := range max(1, len(s.Notices)) {
+		all = append(all, duty{then: symbol{Notify, j}, beside: true})
+	}
+	besides := []Kind{CancelEnded, CancelUnknown, Malformed}
+	if s.Works > 1 {
+		besides = append(besides, Work)
+	}
+	if s.Streams {
+		besides = append(besides, Listen, Unlisten)
+	}
+	if s.Early {
+		besides = append(besides, CancelNext)
+	}
+	for _, kind := range besides {
+		all = append(all, duty{then: symbol{kind: kind}, beside: true})
+	}
+	return all
+}
+
+func share(a, b []string) bool {
+	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
+}
+
+// do adds an action.
+func (g *generator) do(a Action) {
+	a.Number = g.numbers
+	if a.Kind != Await && a.Kind != Finish {
+		at := a.symbol()
+		g.followed[[2]symbol{g.last, at}]++
+		if g.lastRequest != g.last {
+			g.followed[[2]symbol{g.lastRequest, at}]++
+		}
+		if len(g.running) > 0 {
+			g.beside[at]++
+		}
+		g.last = at
+		for _, other := range g.open {
+			g.together[[2]symbol{g.request(other), at}] = true
+			g.together[[2]symbol{at, g.request(other)}] = true
+		}
+		if a.Kind == Ask || a.Kind == Work || a.Kind == Drop {
+			g.lastRequest = at
+		}
+	}
+	g.state.do(a)
+	g.all = append(g.all, a)
+	g.unmet = slices.DeleteFunc(g.unmet, g.met)
+}
+
+func (g *generator) met(d duty) bool {
+	switch {
+	case d.beside:
+		return g.beside[d.then] > 0
+	case d.atOnce:
+		return g.together[[2]symbol{d.first, d.then}]
+	case d.then.kind == CancelEnded:
+		return g.cancelled[d.first] > 0
+	}
+	return g.followed[[2]symbol{d.first, d.then}] > 0
+}
+
+// step adds what comes next.
+func (g *generator) step() {
+	if len(g.open) == maxOpen {
+		g.do(Action{Kind: Await})
+	}
+	choices := g.choices()
+	due := slices.DeleteFunc(slices.Clone(choices), func(a Action) bool { return !g.isDue(a) })
+	wait := 4
+	if len(due) > 0 {
+		wait *= 2 // what is due belongs right after what was asked last
+	}
+	if len(g.open) > 0 && (len(choices) == 0 || g.random.IntN(wait) == 0) {
+		g.do(Action{Kind: Await})
+		return
+	}
+	switch {
+	case g.beside[symbol{kind: Work}] == 0 && len(g.running) < min(2, g.Works) && len(g.all) > 2 && g.enabled(Action{Kind: Work}):
+		// Two that take their time come soon, and go on until all was done beside them.
+		choices = []Action{{Kind: Work}}
+	case len(due) > 0 && g.random.IntN(4) > 0:
+		choices = due
+	default:
+		requests := g.random.IntN(4) > 0
+		some := slices.DeleteFunc(slices.Clone(choices), func(a Action) bool { return (a.Kind == Ask) != requests })
+		if len(some) > 0 {
+			choices = some
+		}
+	}
+	next := g.preferred(choices)
+	g.do(next)
+	if next.Kind == Cancel {
+		g.finish()
+	}
+}
+
+// finish waits for the requests that take their time, if the answer to some is awaited.
+func (g *generator) finish() {
+	if len(g.running) == 0 || g.finishes >= g.Finishes {
+		return
+	}
+	for _, d := range slices.Clone(g.unmet) {
+		if d.beside {
+			g.fulfil(d)
+		}
+	}
+	if len(g.running) > 1 {
+		g.do(Action{Kind: Cancel, Of: g.running[g.random.IntN(len(g.running))]})
+	}
+	if len(g.open) > 0 {
+		g.do(Action{Kind: Await})
+	}
+	g.do(Action{Kind: Finish})
+}
+
+// choices returns what a client may do now, but for waiting.
+func (g *generator) choices() []Action {
+	var all []Action
+	add := func(a Action) {
+		if g.enabled(a) && (g.spare(a) || g.isDue(a)) {
+			all = append(all, a)
+		}
+	}
+	for i := range g.Words {
+		add(Action{Kind: Ask, Word: i})
+	}
+	for j := range max(1, len(g.Notices)) {
+		add(Action{Kind: Notify, Word: j})
+	}
+	for _, kind := range []Kind{Work, CancelUnknown, CancelNext, Malformed, Listen, Unlisten, Drop} {
+		add(Action{Kind: kind})
+	}
+	besideDue := slices.ContainsFunc(g.unmet, func(d duty) bool { return d.beside })
+	if n := len(g.running); n > 0 && (!besideDue || g.finishes >= g.Finishes) {
+		add(Action{Kind: Cancel, Of: g.running[g.random.IntN(n)]})
+	}
+	if n := len(g.ended); n > 0 {
+		// One of the last, of what was cancelled least.
+		add(Action{Kind: CancelEnded, Of: slices.MinFunc(g.ended[max(0, n-maxOpen):], func(a, b int) int {
+			return cmp.Compare(g.cancelled[g.request(a)], g.cancelled[g.request(b)])
+		})})
+	}
+	return all
+}
+
+// spare reports whether an action leaves enough of what there is only a number of for what has to be done.
+func (g *generator) spare(a Action) bool {
+	needed := 0
+	for _, d := range g.unmet {
+		switch a.Kind {
+		case Ask:
+			if d.first == a.symbol() && !d.beside || d.then == a.symbol() {
+				needed++
+			}
+		case Work, Drop:
+			if d.first.kind == Cancel {
+				needed++
+			}
+		}
+	}
+	switch a.Kind {
+	case Ask:
+		most := g.Words[a.Word].Most
+		return most == 0 || g.times[a.Word]+needed < most
+	case Work, Drop:
+		return g.works+needed < g.Works
+	}
+	return true
+}
+
+// isDue reports whether it has to be done, and can be now.
+func (g *generator) isDue(a Action) bool {
+	return slices.ContainsFunc(g.unmet, func(d duty) bool {
+		switch {
+		case d.atOnce:
+			return g.completes(d, a.symbol())
+		case a.symbol() != d.then:
+			return false
+		case d.beside:
+			return len(g.running) > 0
+		case a.Kind == CancelEnded:
+			return g.request(a.Of) == d.first
+		}
+		return d.first == g.last || d.first == g.lastRequest
+	})
+}
+
+// completes reports whether a request is one of two that have to be open at the same time, and the other one is.
+func (g *generator) completes(d duty, at symbol) bool {
+	return slices.ContainsFunc(g.open, func(n int) bool {
+		other := g.request(n)
+		return d.first == at && d.then == other || d.then == at && d.first == other
+	})
+}
+
+// preferred returns one of those actions that were done least: right after the last one, and beside a request that
+// is running. Of these it prefers what has to be followed by others.
+func (g *generator) preferred(choices []Action) Action {
+	best := -1
+	var preferred []Action
+	for _, a := range choices {
+		at := a.symbol()
+		again := g.followed[[2]symbol{g.last, at}]
+		if g.lastRequest != g.last {
+			again += g.followed[[2]symbol{g.lastRequest, at}]
+		}
+		if len(g.running) > 0 {
+			again += 2 * g.beside[at]
+		}
+		if best < 0 || again < best {
+			best, preferred = again, nil
+		}
+		if again == best {
+			preferred = append(preferred, a)
+		}
+	}
+	leading := slices.DeleteFunc(slices.Clone(preferred), func(a Action) bool {
+		return !slices.ContainsFunc(g.unmet, func(d duty) bool { return d.first == a.symbol() && !d.beside })
+	})
+	if len(leading) > 0 {
+		preferred = leading
+	}
+	return preferred[g.random.IntN(len(preferred))]
+}
+
+// fulfil does what has to be done, if it was not by the way, and as far as that is possible.
+func (g *generator) fulfil(d duty) {
+	if g.met(d) {
+		return
+	}
+	first := d.first
+	if d.beside {
+		first = symbol{kind: Work}
+	}
+	if len(g.open)+2 > maxOpen {
+		g.do(Action{Kind: Await})
+	}
+	g.prepare(d.then)
+	if !d.beside || len(g.running) == 0 {
+		g.make(first)
+	}
+	if d.then.kind == CancelEnded && len(g.open) > 0 {
+		g.do(Action{Kind: Await})
+	}
+	g.make(d.then)
+}
+
+// make does something, and what it takes before.
+func (g *generator) make(at symbol) {
+	g.prepare(at)
+	a := Action{Kind: at.kind, Word: at.word}
+	switch at.kind {
+	case Cancel:
+		if len(g.running) > 0 {
+			a.Of = g.running[0]
+		}
+	case CancelEnded:
+		if n := len(g.ended); n > 0 {
+			a.Of = g.ended[n-1]
+		}
+	}
+	if g.enabled(a) {
+		g.do(a)
+	}
+}
+
+// prepare brings about what it takes for something to be done.
+func (g *generator) prepare(at symbol) {
+	switch {
+	case at.kind == Cancel && len(g.running) == 0:
+		g.make(symbol{kind: Work})
+	case at.kind == Listen && g.listening:
+		g.make(symbol{kind: Unlisten})
+	case at.kind == Unlisten && !g.listening:
+		g.make(symbol{kind: Listen})
+	case at.kind == Ask:
+		if len(g.open) == maxOpen {
+			g.do(Action{Kind: Await})
+		}
+		w := g.Words[at.word]
+		name := w.Sets + w.Unsets
+		if name == "" {
+			return
+		}
+		if g.changing[name] {
+			g.do(Action{Kind: Await})
+		}
+		if undo := g.opposite(at.word); g.set[name] == (w.Sets != "") && undo >= 0 {
+			g.make(symbol{Ask, undo})
+			g.do(Action{Kind: Await})
+		}
+	}
+}
+
+// opposite returns the word that undoes what another one does, or does what that undoes.
+func (s *state) opposite(of int) int {
+	return slices.IndexFunc(s.Words, func(w Word) bool {
+		return w.Sets != "" && w.Sets == s.Words[of].Unsets || w.Unsets != "" && w.Unsets == s.Words[of].Sets
+	})
+}
