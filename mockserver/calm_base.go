@@ -42,7 +42,7 @@ var spellingOddities = []Oddity{
 	},
 	{
 		ID: "spelling.escaped-beyond-ascii", Summary: "What is not ASCII is written as escapes, in lower case.",
-		Why: sameJSON, Source: at("basic/transports"), Changes: "spelling",
+		Why: sameJSON, Source: at("basic/index#messages"), Changes: "spelling",
 		Apply: spelling(speller{text: escaping(`\u%04x`, beyondASCII)}.spell),
 	},
 	{
@@ -169,11 +169,11 @@ func metaWith(extra object) func(object) {
 	}
 }
 
-// basic/index#_meta
+// basic/index#meta
 var metaOddities = []Oddity{
 	{
 		ID: "meta.results", Summary: "All results but empty ones have _meta, with values of all types.",
-		Why: "Servers may attach metadata to their interactions.", Source: at("basic/index#_meta"),
+		Why: "Servers may attach metadata to their interactions.", Source: at("basic/index#meta"),
 		Apply: withMember("_meta", metadata),
 	},
 	{
@@ -187,12 +187,12 @@ var metaOddities = []Oddity{
 	},
 	{
 		ID: "meta.notifications", Summary: "The params of all notifications have _meta.",
-		Why: "The params of a notification may have _meta.", Source: at("basic/index#_meta"),
+		Why: "The params of a notification may have _meta.", Source: at("basic/index#meta"),
 		Apply: anyMessage(wire.Notification, metaWith(metadata)),
 	},
 	{
 		ID: "meta.requests", Summary: "The params of all requests of the server have _meta.",
-		Why: "The params of a request may have _meta.", Source: at("basic/index#_meta"),
+		Why: "The params of a request may have _meta.", Source: at("basic/index#meta"),
 		Apply: anyMessage(wire.Request, metaWith(metadata)),
 	},
 	{
@@ -207,20 +207,20 @@ var metaOddities = []Oddity{
 	},
 	{
 		ID: "meta.empty", Summary: "Results and items have an empty _meta.",
-		Why: "_meta is an object with any number of keys.", Source: at("basic/index#_meta"),
+		Why: "_meta is an object with any number of keys.", Source: at("basic/index#meta"),
 		Untried: []string{"meta.key.prefix-form", "meta.key.label-start", "meta.key.label-end", "meta.key.label-interior", "meta.key.prefix-reserved"},
 		Apply:   all(withMember("_meta", object{}), everyItem(having("_meta", object{}))),
 	},
 	{
 		ID: "meta.key-forms", Summary: "Keys of _meta have all the forms that the text allows: without a name, of one character, with every kind of label.",
-		Why: "The form of keys allows each of them.", Source: at("basic/index#_meta"), Changes: "meta keys",
+		Why: "The form of keys allows each of them.", Source: at("basic/index#meta"), Changes: "meta keys",
 		Apply: withMember("_meta", object{
 			"com.example/": 1, "": 2, "a": 3, "7": 4, "A.b-c_d.E": 5, "x/y": 6, "a1-2b.c--d.e9/0": 7, "com.example/a..b__c--d": 8, "Com.EXAMPLE/Key": 9,
 		}),
 	},
 	{
 		ID: "meta.keys-almost-reserved", Summary: "Prefixes of _meta keys resemble those that are kept for MCP: mcp/, com.example.mcp/, mcpx.dev/, my-mcp.dev/.",
-		Why: "A prefix is reserved only if a label follows mcp or modelcontextprotocol.", Source: at("basic/index#_meta"), Changes: "meta keys",
+		Why: "A prefix is reserved only if a label follows mcp or modelcontextprotocol.", Source: at("basic/index#meta"), Changes: "meta keys",
 		Apply: withMember("_meta", object{"mcp/key": 1, "com.example.mcp/key": 2, "mcpx.dev/key": 3, "my-mcp.dev/key": 4, "modelcontextprotocol/key": 5, "mcp": 6}),
 	},
 }
@@ -353,7 +353,7 @@ var messageOddities = []Oddity{
 	},
 	{
 		ID: "message.deep", Summary: "The result of prompts/list has metadata that is nested 100 deep.",
-		Why: "The depth of a message has no limit.", Source: at("basic/index#_meta"),
+		Why: "The depth of a message has no limit.", Source: at("basic/index#meta"),
 		Apply: results("prompts/list", func(result object) {
 			var deep any = 1
 			for range 100 {

@@ -117,7 +117,7 @@ var lifecycleOddities = []Oddity{
 	},
 	{
 		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
-		Why: "Components other than the base protocol and the lifecycle MAY be implemented.", Source: at("basic/index"),
+		Why: "Each capability is optional.", Source: at("basic/lifecycle#capability-negotiation"),
 		Untried: []string{"ping.not-excessive", "base.*", "meta.object", "meta.attach.*", "meta.key.*", "lifecycle.init.server-waits", "http.server.*", "cancellation.same-direction", "cancellation.in-progress", "cancellation.stop-processing", "cancellation.no-response", "cancellation.late-response", "ping.no-params", "progress.*", "tools.*", "resources.*", "content.*", "prompts.*", "completion.*", "logging.*", "pagination.operations", "pagination.server.stable-cursors", "pagination.server.invalid-cursor-graceful", "pagination.error.invalid-cursor-code", "sampling.*", "lifecycle.timeout.*", "lifecycle.error.request-timeout", "roots.root.name-optional", "roots.list.multiple", "roots.server.unavailable", "elicitation.*", "schema.*", "roots.list-changed.refetch", "roots.root.file-or-directory", "pagination.cursor.results-after"},
 		Apply:   onlyOffering(),
 	},

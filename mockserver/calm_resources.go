@@ -93,7 +93,7 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.no-mime-types", Summary: "Neither lists nor contents of resources name a MIME type.",
-		Why: "It is named if it is known.", Source: at("schema#resourcecontents"),
+		Why: "It is named if it is known.", Source: at("schema#textresourcecontents"),
 		Untried: []string{"resources.template.mime-type-uniform"},
 		Apply: all(
 			items("resources/list", "resources", lacking("mimeType")), items("resources/templates/list", "resourceTemplates", lacking("mimeType")),
@@ -113,7 +113,7 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.uris-of-files", Summary: "URIs of files have a drive, a host, escaped spaces, or name a folder.",
-		Why: "Resources of this scheme behave like a file system.", Source: at("server/resources#file"),
+		Why: "Resources of this scheme behave like a file system.", Source: at("server/resources#file://"),
 		Apply: all(
 			urisOf("file:///C:/Users/a%20b/c.txt", "file://server/share/d", "file:///e/%C3%A9.md", "file:/f"),
 			servingResource(object{"uri": "file:///g/", "name": "g", "mimeType": "inode/directory"}, object{"uri": "file:///g/h", "mimeType": "text/plain", "text": "h"}),
@@ -154,7 +154,7 @@ var resourceOddities = []Oddity{
 	},
 	{
 		ID: "resources.contents-of-others", Summary: "Reading a resource gives the contents of resources below it, of other types than its own.",
-		Why: "Contents may be those of sub-resources.", Source: at("schema#resourcecontents"),
+		Why: "Contents may be those of sub-resources.", Source: at("schema#readresourceresult"),
 		Apply: servingResource(object{"uri": "memo://above", "name": "above", "mimeType": "multipart/mixed"},
 			object{"uri": "memo://above/1", "mimeType": "text/plain", "text": "1"}, object{"uri": "memo://above/2", "mimeType": "image/png", "blob": binary(1)}),
 	},

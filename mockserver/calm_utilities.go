@@ -466,7 +466,7 @@ var paginationOddities = []Oddity{
 	},
 	{
 		ID: "pagination.empty-last-page", Summary: "The last page of each list is empty.",
-		Why: "nextCursor says that there may be more, not that there is.", Source: at("schema#paginatedresult"), Changes: "pages",
+		Why: "nextCursor says that there may be more, not that there is.", Source: at("schema#listtoolsresult"), Changes: "pages",
 		Apply: emptyPages("last"),
 	},
 	{

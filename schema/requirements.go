@@ -127,12 +127,16 @@ func (s Source) URL(revision string) string {
 	if rest, ok := strings.CutPrefix(page, legacyRevision+"/"); ok {
 		revision, page = legacyRevision, rest
 	}
-	address := "https://modelcontextprotocol.io/specification/" + revision
+	address, anchor := site+"/specification/"+revision, s.Anchor
+	if s.Page == bestPractices {
+		address, page = site+"/docs/"+revision+"/tutorials/security/security_best_practices", ""
+		anchor = cmp.Or(renumbered[anchor], anchor)
+	}
 	if page = strings.TrimSuffix(strings.TrimSuffix(page, "index"), "/"); page != "" {
 		address += "/" + page
 	}
-	if s.Anchor != "" || s.Text != "" {
-		address += "#" + s.Anchor
+	if anchor != "" || s.Text != "" {
+		address += "#" + escape(anchor)
 	}
 	if s.Text != "" {
 		address += ":~:text=" + directive(s.Lead, s.Text)
@@ -140,24 +144,34 @@ func (s Source) URL(revision string) string {
 	return address
 }
 
+// escape writes a text as a part of a fragment.
+func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
 // directive writes words of a page as the text directive of a URL fragment, in
 // which a comma parts them and a hyphen marks those that only lead to the text
 // (https://wicg.github.io/scroll-to-text-fragment/#syntax).
 func directive(lead, text string) string {
-	escape := func(words string) string {
-		return strings.NewReplacer("+", "%20", "-", "%2D").Replace(url.QueryEscape(words))
-	}
+	words := func(text string) string { return strings.ReplaceAll(escape(text), "-", "%2D") }
 	var terms []string
 	if lead != "" {
-		terms = append(terms, escape(lead)+"-")
+		terms = append(terms, words(lead)+"-")
 	}
 	for term := range strings.SplitSeq(text, " … ") {
-		terms = append(terms, escape(term))
+		terms = append(terms, words(term))
 	}
 	return strings.Join(terms, ",")
 }
 
-const legacyRevision = "2024-11-05"
+const (
+	site           = "https://modelcontextprotocol.io"
+	legacyRevision = "2024-11-05"
+	// bestPractices left the folder of the revision on 2026-03-25 and stands among the
+	// guides since. The old address leads to the text of a later revision.
+	bestPractices = "basic/security_best_practices"
+)
+
+// renumbered are the anchors of bestPractices that have other numbers where it stands now.
+var renumbered = map[string]string{"mitigation-3": "mitigation-4"}
 
 type catalogue struct {
 	entries []Requirement

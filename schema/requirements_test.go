@@ -220,7 +220,10 @@ func TestNearest(t *testing.T) {
 }
 
 func TestURL(t *testing.T) {
-	const site = "https://modelcontextprotocol.io/specification/"
+	const (
+		site   = "https://modelcontextprotocol.io/specification/"
+		guides = "https://modelcontextprotocol.io/docs/2025-06-18/tutorials/security/"
+	)
 	for want, s := range map[string]schema.Source{
 		site + "2025-06-18/basic/lifecycle#version-negotiation":     {Page: "basic/lifecycle", Anchor: "version-negotiation"},
 		site + "2025-06-18/basic#meta":                              {Page: "basic/index", Anchor: "meta"},
@@ -230,6 +233,9 @@ func TestURL(t *testing.T) {
 		site + "2025-06-18/schema#calltoolresult":                   {Page: "schema", Anchor: "calltoolresult"},
 		site + "2024-11-05/basic/transports#http-with-sse":          {Page: "2024-11-05/basic/transports", Anchor: "http-with-sse"},
 		site + "2025-06-18/server/utilities/logging#error-handling": {Page: "server/utilities/logging", Anchor: "error-handling"},
+		site + "2025-06-18/server/resources#file%3A%2F%2F":          {Page: "server/resources", Anchor: "file://"},
+		guides + "security_best_practices#token-passthrough":        {Page: "basic/security_best_practices", Anchor: "token-passthrough"},
+		guides + "security_best_practices#mitigation-4:~:text=IDs":  {Page: "basic/security_best_practices", Anchor: "mitigation-3", Text: "IDs"},
 	} {
 		if got := s.URL(schema.Version); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -303,6 +309,29 @@ func TestOccurrences(t *testing.T) {
 	// As counted in the specification's text; a change means that it was edited.
 	if total != 317 {
 		t.Errorf("%d keywords are recorded, want 317", total)
+	}
+}
+
+// Every anchor that the catalogue names is a heading of its page, and every requirement has
+// one, or words that are found above the first heading.
+func TestPlacesExist(t *testing.T) {
+	headings, err := source.AllHeadings(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anchors := make(map[string][]string)
+	for _, h := range headings {
+		anchors[h.Page] = append(h.Anchors, "")
+	}
+	for _, r := range catalogue(t) {
+		if r.Anchor == "" && r.Text == "" {
+			t.Errorf("%s: nothing leads to its place on page %s", r.ID, r.Page)
+		}
+		for _, place := range append([]schema.Source{r.Place()}, r.Sources...) {
+			if !slices.Contains(anchors[place.Page], place.Anchor) {
+				t.Errorf("%s: page %s has no heading with the anchor %q", r.ID, place.Page, place.Anchor)
+			}
+		}
 	}
 }
 

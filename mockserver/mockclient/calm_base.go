@@ -18,7 +18,7 @@ var (
 	ofResponses     = at("basic/index", "responses")
 	ofNotifications = at("basic/index", "notifications")
 	ofMessages      = at("basic/index", "messages")
-	ofMeta          = at("basic/index", "_meta")
+	ofMeta          = at("basic/index", "meta")
 )
 
 // numbering chooses the ids of requests.

@@ -203,7 +203,7 @@ var nothingUsed = []string{"*"}
 
 var sessionOddities = []Oddity{
 	{
-		ID: "use.nothing", Summary: "The client leaves after the handshake.", Why: optionalUse, Source: at("basic/index", ""),
+		ID: "use.nothing", Summary: "The client leaves after the handshake.", Why: "One side ends the session when it likes to; nothing has to be used before.", Source: ofShutdown,
 		Scenarios: []string{requests, "http/delete", lost, "stdio/shutdown", "capabilities/none"}, Untried: nothingUsed,
 		Apply: using(func(context.Context, *client.Session, client.Call) error { return nil }),
 	},

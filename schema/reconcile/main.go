@@ -10,7 +10,8 @@
 // catalogue names must exist, with the words that find a sentence there; a sentence
 // that is said to have a keyword must have it; and the catalogue's own sentences must
 // not be those of the specification. With -write the number of keywords in each section goes to
-// occurrences.yaml, by which the tests notice lost coverage without a checkout.
+// occurrences.yaml, and the headings of each page to headings.yaml, by which the tests notice
+// lost coverage and links that lead nowhere without a checkout.
 //
 // It exits with 1 if there is a gap and with 2 if it could not compare.
 package main
@@ -40,7 +41,7 @@ func main() {
 func run(args []string, out io.Writer) (int, error) {
 	flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
 	dir := flags.String("dir", "schema/2025-06-18", "folder with requirements.yaml and coverage.yaml")
-	write := flags.Bool("write", false, "write occurrences.yaml")
+	write := flags.Bool("write", false, "write occurrences.yaml and headings.yaml")
 	if err := flags.Parse(args); err != nil {
 		return 0, err
 	}
@@ -52,7 +53,7 @@ func run(args []string, out io.Writer) (int, error) {
 		return 0, err
 	}
 	if *write {
-		if err := writeCounts(*dir, spec.occurrences); err != nil {
+		if err := errors.Join(writeCounts(*dir, spec.occurrences), writeHeadings(*dir, spec.pages)); err != nil {
 			return 0, err
 		}
 	}

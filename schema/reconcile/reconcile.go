@@ -191,6 +191,24 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%d gaps\n", len(r.gaps))
 }
 
+// writeHeadings writes the anchors of each page, in the order of the text.
+func writeHeadings(dir string, pages []page) error {
+	var b strings.Builder
+	b.WriteString("# The headings of each page of the specification, as the addresses of the site name them.\n" +
+		"# Written by: go run ./schema/reconcile -write CHECKOUT\n")
+	for _, p := range pages {
+		fmt.Fprintf(&b, "- page: %s\n  anchors: [", p.name)
+		for i, section := range sections(p.text)[1:] { // the first one has no heading
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%q", section.anchor)
+		}
+		b.WriteString("]\n")
+	}
+	return os.WriteFile(filepath.Join(dir, source.HeadingsFile), []byte(b.String()), 0o644)
+}
+
 // writeCounts writes how often each keyword occurs in each section, in the
 // order of the text.
 func writeCounts(dir string, occurrences []source.Keyword) error {

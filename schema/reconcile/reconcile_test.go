@@ -73,8 +73,8 @@ func TestOccurrences(t *testing.T) {
 		"basic/index#first-part-of-two MAY 1",
 		"basic/index#first-part-of-two NOT RECOMMENDED 1",
 		"basic/index#first-part-of-two OPTIONAL 1",
-		"basic/index#last_one SHALL 1",
-		"basic/index#last_one REQUIRED 1",
+		"basic/index#last-one SHALL 1",
+		"basic/index#last-one REQUIRED 1",
 		"schema#x MUST 1",
 		"schema#x MUST 2",
 		"schema#foo SHOULD 1",
@@ -88,7 +88,7 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-const entry = "- {id: base.read, level: MUST, basis: keyword, party: client, page: basic/index, anchor: last_one, text: SHALL REQUIRED, summary: Clients look at it., observable: false, how: It is inside.}\n"
+const entry = "- {id: base.read, level: MUST, basis: keyword, party: client, page: basic/index, anchor: last-one, text: SHALL REQUIRED, summary: Clients look at it., observable: false, how: It is inside.}\n"
 
 // covered returns a coverage file for all occurrences of the checkout.
 func covered(t *testing.T, root string) string {
@@ -127,7 +127,7 @@ func TestReconcile(t *testing.T) {
 		"both":            {entry, strings.Replace(firstLine, "}", ", reason: x}", 1) + "\n" + rest, "both ids and a reason", 1},
 		"id twice":        {entry + entry, full, "base.read occurs twice", 1},
 		"no such page":    {strings.Replace(entry, "page: basic/index", "page: basic/none", 1), full, "there is no page basic/none", 1},
-		"no such anchor":  {strings.Replace(entry, "last_one", "first", 1), full, `no heading with the anchor "first"`, 1},
+		"no such anchor":  {strings.Replace(entry, "last-one", "first", 1), full, `no heading with the anchor "first"`, 1},
 		"no such source":  {strings.Replace(entry, "observable", "sources: [{page: schema, anchor: bar}], observable", 1), full, `page schema has no heading with the anchor "bar"`, 1},
 		"legacy source":   {strings.Replace(entry, "observable", "sources: [{page: 2024-11-05/basic/transports, anchor: old}], observable", 1), full, "0 gaps", 0},
 		"copied words":    {strings.Replace(entry, "Clients look at it.", "A comment that should belong to the Next.", 1), full, "shares the words", 1},
@@ -156,7 +156,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func TestWriteCounts(t *testing.T) {
+func TestWrite(t *testing.T) {
 	root, dir := checkout(t), t.TempDir()
 	write(t, filepath.Join(dir, source.RequirementsFile), entry)
 	write(t, filepath.Join(dir, source.CoverageFile), "[]\n")
@@ -175,6 +175,29 @@ func TestWriteCounts(t *testing.T) {
 	want := source.Count{Page: "basic/index", Anchor: "first-part-of-two", Keyword: "MUST", Count: 2}
 	if total != 16 || len(counts) < 3 || counts[2] != want {
 		t.Errorf("got %d keywords in %v", total, counts)
+	}
+	headings, err := source.AllHeadings(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := []source.Headings{
+		{Page: "2024-11-05/basic/transports", Anchors: []string{"old"}},
+		{Page: "basic/index", Anchors: []string{"first-part-of-two", "last-one"}},
+		{Page: "schema", Anchors: []string{"foo"}},
+	}
+	if diff := cmp.Diff(pages, headings); diff != "" {
+		t.Errorf("headings (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnchors(t *testing.T) {
+	seen := slugs{}
+	for _, tt := range []struct{ title, want string }{
+		{"`_meta`", "meta"}, {"Trust & Safety", "trust-&-safety"}, {"file://", "file://"}, {"Mitigation", "mitigation"}, {"Mitigation", "mitigation-2"},
+	} {
+		if got := seen.next(tt.title); got != tt.want {
+			t.Errorf("%s has the anchor %q, want %q", tt.title, got, tt.want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/schema"
@@ -111,7 +112,7 @@ var heading = regexp.MustCompile(`^#{1,6}\s+(.*)`)
 func sections(text string) []section {
 	var list []section
 	var body strings.Builder
-	anchor, fence := "", false
+	anchor, fence, seen := "", false, slugs{}
 	for line := range strings.SplitSeq(text, "\n") {
 		if strings.HasPrefix(line, "```") {
 			fence = !fence
@@ -119,7 +120,7 @@ func sections(text string) []section {
 		if m := heading.FindStringSubmatch(line); m != nil && !fence {
 			list = append(list, section{anchor, body.String()})
 			body.Reset()
-			anchor = slug(m[1])
+			anchor = seen.next(m[1])
 			continue
 		}
 		body.WriteString(line)
@@ -131,16 +132,25 @@ func sections(text string) []section {
 var (
 	markup    = regexp.MustCompile("[`*]")
 	link      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	separator = regexp.MustCompile(`[^a-z0-9_-]+`)
+	separator = regexp.MustCompile(`[^a-z0-9:/&-]+`)
 	dashes    = regexp.MustCompile(`-+`)
 )
 
-// slug returns the anchor that the documentation site gives to a heading.
-func slug(title string) string {
+// slugs counts the headings of a page that have the same words.
+type slugs map[string]int
+
+// next returns the anchor that the documentation site gives to the next heading: a second
+// one of the same words has a number.
+func (s slugs) next(title string) string {
 	title = markup.ReplaceAllString(strings.TrimSpace(title), "")
 	title = link.ReplaceAllString(title, "$1")
 	title = separator.ReplaceAllString(strings.ToLower(title), "-")
-	return strings.Trim(dashes.ReplaceAllString(title, "-"), "-")
+	anchor := strings.Trim(dashes.ReplaceAllString(title, "-"), "-")
+	s[anchor]++
+	if n := s[anchor]; n > 1 {
+		anchor += "-" + strconv.Itoa(n)
+	}
+	return anchor
 }
 
 // A counter numbers keywords within their sections.

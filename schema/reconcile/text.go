@@ -30,7 +30,7 @@ func blocks(text string) []block {
 	}
 	var list []block
 	var open []string // lines of the block that is read
-	anchor, fence, language := "", false, ""
+	anchor, fence, language, seen := "", false, "", slugs{}
 	end := func(code bool) {
 		content := strings.Join(open, " ")
 		if !code {
@@ -55,7 +55,7 @@ func blocks(text string) []block {
 		}
 		if m := heading.FindStringSubmatch(line); m != nil {
 			end(false)
-			anchor, open = slug(m[1]), []string{m[1]}
+			anchor, open = seen.next(m[1]), []string{m[1]}
 			end(false)
 			continue
 		}

@@ -31,6 +31,7 @@ const (
 	SDKsJSON         = "sdks.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
+	HeadingsFile     = "headings.yaml"
 	RegradedFile     = "regraded.yaml"
 )
 
@@ -66,6 +67,12 @@ type Count struct {
 	Anchor  string `yaml:"anchor"`
 	Keyword string `yaml:"keyword"`
 	Count   int    `yaml:"count"`
+}
+
+// Headings are the anchors of the headings of a page.
+type Headings struct {
+	Page    string   `yaml:"page"`
+	Anchors []string `yaml:"anchors"`
 }
 
 // Requirements reads requirements.yaml. Unknown keys are errors with their place.
@@ -106,6 +113,11 @@ func Coverages(dir string) ([]Coverage, error) {
 // Counts reads occurrences.yaml.
 func Counts(dir string) ([]Count, error) {
 	return read[Count](filepath.Join(dir, OccurrencesFile))
+}
+
+// AllHeadings reads headings.yaml.
+func AllHeadings(dir string) ([]Headings, error) {
+	return read[Headings](filepath.Join(dir, HeadingsFile))
 }
 
 // Regradings reads regraded.yaml.

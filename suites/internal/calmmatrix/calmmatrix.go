@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/internal/yamlfile"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
@@ -83,6 +85,7 @@ type attempt struct {
 // peer gets: nothing is found, and what passes there passes. The file must hold the
 // matrix; with -update it is written.
 func (m *Matrix) Test(t *testing.T) {
+	m.sources(t)
 	m.compare(t)
 	attempts := m.attempts()
 	if len(attempts) == 0 {
@@ -118,6 +121,31 @@ func (m *Matrix) Test(t *testing.T) {
 		})
 	}
 	workers.Wait()
+}
+
+// sources wants each oddity to name a heading of the specification, below which the sentence
+// stands that makes it legal.
+func (m *Matrix) sources(t *testing.T) {
+	file, err := yamlfile.Read(filepath.Join(filepath.Dir(m.File), "..", "schema", schema.Version, "headings.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []struct {
+		Page    string
+		Anchors []string
+	}
+	if err := file.Decode(&pages); err != nil {
+		t.Fatal(err)
+	}
+	anchors := make(map[string][]string)
+	for _, p := range pages {
+		anchors[p.Page] = p.Anchors
+	}
+	for _, o := range m.Oddities {
+		if !slices.Contains(anchors[o.Source.Page], o.Source.Anchor) {
+			t.Errorf("%s: page %s has no heading with the anchor %q", o.ID, o.Source.Page, o.Source.Anchor)
+		}
+	}
 }
 
 func verdicts(run *result.Run) map[string]result.Verdict {
@@ -330,7 +358,7 @@ func (m *Matrix) text() []byte {
 		if len(o.Untried) > 0 {
 			untried = "`" + strings.Join(o.Untried, "` `") + "`"
 		}
-		killmatrix.Row(&b, []string{"`" + o.ID + "`", o.Summary, fmt.Sprintf("%s ([%s](%s))", o.Why, cmp.Or(o.Source.Anchor, o.Source.Page), o.Source.URL(schema.Version)), over, untried})
+		killmatrix.Row(&b, []string{"`" + o.ID + "`", o.Summary, fmt.Sprintf("%s ([%s](%s))", o.Why, o.Source.Anchor, o.Source.URL(schema.Version)), over, untried})
 	}
 	return b.Bytes()
 }
