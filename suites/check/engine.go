@@ -376,7 +376,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if cause := e.GivenUp(); cause != nil && t.outcome.Verdict != Passed {
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()}}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed, unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {

@@ -74,6 +74,23 @@ func (t *T) limited(mark int) *wire.Event {
 	return nil
 }
 
+// turnedAway reports whether a check that ran beside others came to nothing, and a call that
+// broke no rule was refused or failed meanwhile: others may have made too many
+// (server/tools#security-considerations).
+func (t *T) turnedAway(mark int) bool {
+	if !t.crowded || t.outcome.Verdict != Inconclusive {
+		return false
+	}
+	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+		return slices.ContainsFunc(s.Log().Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
+			if x.Response == nil || s == t.Session && x.Request.Seq < mark || len(x.Request.Deliberate) > 0 {
+				return false
+			}
+			return x.Response.Msg.Kind == wire.ErrorResponse || wire.At(x.Response.Msg.Result, "isError") == true
+		})
+	})
+}
+
 // deliberate reports whether an HTTP exchange holds what breaks a requirement on purpose.
 func deliberate(x *wire.HTTPExchange) bool {
 	return x != nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool { return len(e.Deliberate) > 0 })

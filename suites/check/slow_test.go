@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -113,6 +114,58 @@ func TestReadListWithoutEnd(t *testing.T) {
 			}
 			if err := s.Close(t.Context()); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// A call that is refused or fails beside other checks, so that a check comes to nothing, is made again
+// alone: there may have been too many. One that breaks a rule may be refused.
+func TestTurnedAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer     func(id wire.ID) string
+		deliberate bool
+		verdict    check.Verdict
+	}{
+		"refused": {func(id wire.ID) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"busy"}}`, id)
+		}, false, check.Passed},
+		"failed":           {func(id wire.ID) string { return resultFor(id, `{"content":[],"isError":true}`) }, false, check.Passed},
+		"refused for good": {func(id wire.ID) string { return resultFor(id, `{"content":[],"isError":true}`) }, true, check.Inconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			e := scripted(`{"tools":{}}`, func() func(m *wire.Message) string {
+				return func(m *wire.Message) string {
+					switch {
+					case m.Method == "tools/list":
+						return resultFor(m.ID, `{"tools":[]}`)
+					case m.Method == "tools/call" && calls.Add(1) == 1:
+						return c.answer(m.ID)
+					case m.Kind == wire.Request:
+						return resultFor(m.ID, `{"content":[]}`)
+					}
+					return ""
+				}
+			})
+			if _, err := e.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var options []client.Option
+			if c.deliberate {
+				options = append(options, client.Deliberately("*"))
+			}
+			o := e.Start(t.Context(), []*check.Check{{
+				Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Own},
+				Body: func(t *check.T) {
+					if x := t.Call("tools/call", map[string]any{"name": "any"}, options...); x.Error() != nil || x.Result()["isError"] == true {
+						t.Inconclusive("the tool does not work")
+					}
+				},
+			}}, nil)[0].Await()
+			e.Finish(t.Context())
+			if o.Verdict != c.verdict {
+				t.Errorf("%v, %q", o.Verdict, o.Reason)
 			}
 		})
 	}
