@@ -338,8 +338,8 @@ func (c *checklist) closing() {
 	if len(c.unobservable) == 0 {
 		return
 	}
-	c.printf("## Not observable\n\nNo peer can see whether these are met; they need another kind of review.\n\n")
-	c.printf("| Requirement | Level | What it asks | Why it cannot be observed |\n| --- | --- | --- | --- |\n")
+	c.printf("## Not observed\n\nOf these nothing is observed, and each says why: they need another kind of review.\n\n")
+	c.printf("| Requirement | Level | What it asks | Why nothing is observed |\n| --- | --- | --- | --- |\n")
 	for _, q := range c.unobservable {
 		c.printf("| %s | %s | %s | %s |\n", c.mdLink(q),
 			mdCell(line(q.Level, limitName)), mdCell(line(q.Summary, limitMessage)), mdCell(line(q.Reason, limitMessage)))

@@ -413,7 +413,7 @@ func (c *console) list() {
 		c.println("")
 	}
 	if len(c.unobservable) > 0 {
-		c.println(c.paint("not observable from the other end", bold))
+		c.println(c.paint("not observed from the other end", bold))
 		for _, q := range c.unobservable {
 			s := line(q.ID, limitName) + " (" + line(q.Level, limitName) + ")"
 			if q.Reason != "" {

@@ -269,7 +269,7 @@ func (v *view) html() *htmlPage {
 	for _, q := range v.unobservable {
 		p.Unobservable.Rows = append(p.Unobservable.Rows, v.htmlRow(q, place))
 	}
-	p.Unobservable.Summary = fmt.Sprintf("%d that no peer can see", len(v.unobservable))
+	p.Unobservable.Summary = fmt.Sprintf("%d of which nothing is observed", len(v.unobservable))
 	for i := range v.ExpectedFailures {
 		x := &v.ExpectedFailures[i]
 		state := staleWords(x)
@@ -405,7 +405,7 @@ func (v *view) htmlRow(q *result.Requirement, place anchors) htmlRow {
 		Advice: line(v.advice(q), limitMessage), Omitted: omitted(q), Findings: v.htmlFindings(q.Findings),
 	}
 	if !q.Observable {
-		row.Class, row.Label = "unobservable", "not observable"
+		row.Class, row.Label = "unobservable", q.Unobserved.Words()
 	}
 	if row.Remark == "" {
 		row.Remark = row.Summary

@@ -51,6 +51,30 @@ const (
 	ByImplication Basis = "implied"   // what follows from the text without being said
 )
 
+// Unobserved is the kind of the reason why nothing is observed of a requirement.
+type Unobserved string
+
+// The kinds.
+const (
+	Invisible Unobserved = ""          // no other party can see it
+	Tolerated Unobserved = "tolerated" // a permission: nothing that a peer does breaks it
+	Untried   Unobserved = "untried"   // it could be seen, but is not tried
+	Unjudged  Unobserved = "unjudged"  // it is seen, but the text does not say what breaks it
+)
+
+// Words returns the kind as reports name it.
+func (u Unobserved) Words() string {
+	switch u {
+	case Tolerated:
+		return "tolerated"
+	case Untried:
+		return "not tried"
+	case Unjudged:
+		return "not judged"
+	}
+	return "not observable"
+}
+
 // A Requirement is one normative statement of the revision.
 type Requirement struct {
 	// ID is stable and readable: dotted segments in kebab case.
@@ -88,6 +112,8 @@ type Requirement struct {
 	Capability string `yaml:"capability" json:"capability,omitempty"`
 	// Observable says whether the other end of the wire can see it broken.
 	Observable bool `yaml:"observable" json:"observable"`
+	// Unobserved says of what kind the reason is where Observable is false.
+	Unobserved Unobserved `yaml:"unobserved" json:"unobserved,omitempty"`
 	// Through lists the requirements whose verdicts show this one, which sums them up or
 	// says the same: it is then not observable by itself.
 	Through []string `yaml:"through" json:"through,omitempty"`

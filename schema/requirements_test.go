@@ -110,6 +110,9 @@ func faults(r schema.Requirement) []string {
 	check(utf8.RuneCountInString(r.Summary) <= 200, "the summary is longer than 200 characters")
 	check(strings.TrimSpace(r.How) != "", "it does not say how it is tried or why it is not")
 	check(!r.Observable || strings.TrimSpace(r.Violation) != "", "it is observable, but does not say what a violation is")
+	check(slices.Contains([]schema.Unobserved{schema.Invisible, schema.Tolerated, schema.Untried, schema.Unjudged}, r.Unobserved), "the kind of its reason is unknown")
+	check(r.Unobserved == schema.Invisible || !r.Observable && r.Through == nil, "it says that nothing is observed, and it is observed")
+	check(r.Unobserved != schema.Tolerated || r.Level == schema.May, "it is tolerated without being a permission")
 	check(!r.Observable || r.Through == nil, "it is observable, and yet others show it")
 	for _, id := range r.Through {
 		through, ok := schema.Lookup(id)

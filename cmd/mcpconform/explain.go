@@ -116,7 +116,11 @@ func explain(w io.Writer, r schema.Requirement) error {
 		row("checks", strings.Join(suites.Served(wire.Server, wire.Client)[r.ID], ", "))
 		row("helps", r.Config)
 	} else {
-		row("not seen", r.How)
+		label := "not seen"
+		if r.Unobserved != schema.Invisible {
+			label = r.Unobserved.Words()
+		}
+		row(label, r.How)
 		row("judged by", strings.Join(r.Through, ", "))
 	}
 	faults, _ := schema.KnownFaults() // the catalogue could be read, so these can

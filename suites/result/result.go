@@ -158,10 +158,11 @@ type Requirement struct {
 	Lead    string `json:"lead,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Summary string `json:"summary"`
-	// Observable is false for a requirement that no peer can see; its verdict
-	// is then skip and its reason says why.
-	Observable bool    `json:"observable"`
-	Verdict    Verdict `json:"verdict"`
+	// Observable is false for a requirement of which nothing is observed; its verdict
+	// is then skip, its reason says why, and Unobserved of what kind that is.
+	Observable bool              `json:"observable"`
+	Unobserved schema.Unobserved `json:"unobserved,omitempty"`
+	Verdict    Verdict           `json:"verdict"`
 	// Exercised counts how often the target was seen to meet or break it.
 	Exercised int    `json:"exercised"`
 	Reason    string `json:"reason,omitempty"`

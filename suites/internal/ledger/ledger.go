@@ -112,7 +112,7 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 	r := result.Requirement{
 		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard,
 		Party: string(q.Party), Page: q.Page, Anchor: q.Anchor, Lead: q.Lead, Text: q.Text,
-		Summary: q.Summary, Observable: q.Observable, Checks: l.served[k],
+		Summary: q.Summary, Observable: q.Observable, Unobserved: q.Unobserved, Checks: l.served[k],
 	}
 	e := l.record[k]
 	r.Verdict, r.Reason = Decide(q, e)
@@ -142,7 +142,7 @@ func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
 		if len(q.Through) > 0 {
 			r.Verdict, r.Reason = result.Skip, "judged by "+strings.Join(q.Through, ", ")+": "+q.How
 		} else if !q.Observable {
-			r.Verdict, r.Reason = result.Skip, "not observable: "+q.How
+			r.Verdict, r.Reason = result.Skip, q.Unobserved.Words()+": "+q.How
 		} else if r.Verdict != result.Pass {
 			r.Verdict, r.Unexercised, r.Reason = l.untried(q, e)
 		}

@@ -118,11 +118,11 @@ func (k *rechecker) whole(catalogue []schema.Requirement) {
 func (k *rechecker) requirement(q schema.Requirement, r *result.Requirement) {
 	stated := result.Requirement{
 		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard, Party: string(q.Party), Page: q.Page,
-		Anchor: q.Anchor, Lead: q.Lead, Text: q.Text, Summary: q.Summary, Observable: q.Observable,
+		Anchor: q.Anchor, Lead: q.Lead, Text: q.Text, Summary: q.Summary, Observable: q.Observable, Unobserved: q.Unobserved,
 	}
 	claimed := result.Requirement{
 		ID: r.ID, Level: r.Level, Basis: r.Basis, Standard: r.Standard, Party: r.Party, Page: r.Page,
-		Anchor: r.Anchor, Lead: r.Lead, Text: r.Text, Summary: r.Summary, Observable: r.Observable,
+		Anchor: r.Anchor, Lead: r.Lead, Text: r.Text, Summary: r.Summary, Observable: r.Observable, Unobserved: r.Unobserved,
 	}
 	if !reflect.DeepEqual(stated, claimed) {
 		k.say(q.ID, "level, text or place differ from the catalogue: %s there is %q", q.Level, q.Summary)
