@@ -103,6 +103,11 @@ var lifecycleOddities = []Oddity{
 		),
 	},
 	{
+		ID: "lifecycle.renews-timeout", Summary: "The server gives its own requests up after ten seconds without progress of them, or after a minute.",
+		Why: "The clock may be reset by progress, as long as there is a maximum.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
+		Apply: renewed(10*time.Second, time.Minute),
+	},
+	{
 		ID: "lifecycle.goes-on-after-timeout", Summary: "A call goes on for five seconds, in which it reports what it does, after the request that it sent was given up.",
 		Why: "The server stops waiting for the response; what else it does is its own business.", Source: at("basic/lifecycle#timeouts"), Changes: "giving-up",
 		Apply: timedOut(func(ctx context.Context, r *server.Request) {

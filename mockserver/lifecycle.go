@@ -3,6 +3,7 @@ package mockserver
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -90,6 +91,50 @@ func timedOut(do func(ctx context.Context, r *server.Request)) apply {
 		}
 		return result, problem
 	})
+}
+
+type waitingKey struct{}
+
+// waitingCalls are the calls of tools that wait, with when they give up.
+type waitingCalls struct {
+	mu     sync.Mutex
+	timers map[*time.Timer]bool
+}
+
+// renewed gives up what a call waits for after a time without progress of it, or after a
+// time in all, whichever comes first.
+func renewed(idle, maximum time.Duration) apply {
+	waiting := func(s *server.Session) *waitingCalls {
+		return s.Value(waitingKey{}, func() any { return &waitingCalls{timers: make(map[*time.Timer]bool)} }).(*waitingCalls)
+	}
+	return all(
+		func(o *server.Options) { o.CallTimeout = maximum },
+		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			ctx, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			timer, calls := time.AfterFunc(idle, func() { stop(context.DeadlineExceeded) }), waiting(r.Session)
+			calls.mu.Lock()
+			calls.timers[timer] = true
+			calls.mu.Unlock()
+			defer func() {
+				calls.mu.Lock()
+				defer calls.mu.Unlock()
+				delete(calls.timers, timer)
+				timer.Stop()
+			}()
+			return next(ctx, r)
+		}),
+		receiving(func(s *server.Session, m *wire.Message, next func()) {
+			if calls := waiting(s); m.Method == "notifications/progress" {
+				calls.mu.Lock()
+				for timer := range calls.timers {
+					timer.Reset(idle)
+				}
+				calls.mu.Unlock()
+			}
+			next()
+		}),
+	)
 }
 
 type gaveUpKey struct{}
@@ -293,7 +338,12 @@ var lifecycleFaults = []Fault{
 	{
 		ID: "lifecycle.timeout-none", Requirement: "lifecycle.timeout.established",
 		Summary: "A tool waits for the answer of the client for a day.",
-		Apply:   func(o *server.Options) { o.CallTimeout = 24 * time.Hour },
+		Apply:   func(o *server.Options) { o.CallTimeout = 24 * time.Hour }, Collateral: []string{"lifecycle.timeout.maximum"},
+	},
+	{
+		ID: "lifecycle.timeout-renewed", Requirement: "lifecycle.timeout.maximum",
+		Summary: "A tool waits a minute for the answer of the client, and a minute more after each report of progress.",
+		Apply:   renewed(time.Minute, 24*time.Hour),
 	},
 	{
 		ID: "lifecycle.timeout-uncancelled", Requirement: "lifecycle.timeout.cancel",

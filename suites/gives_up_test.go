@@ -2,6 +2,7 @@ package suites_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func timeLimits(t *testing.T, over string, o server.Options, givesUpAfter time.D
 }
 
 var aboutTimeLimits = []string{
-	"lifecycle.timeout.established", "lifecycle.timeout.cancel", "lifecycle.timeout.stop-waiting", "lifecycle.error.request-timeout",
+	"lifecycle.timeout.established", "lifecycle.timeout.cancel", "lifecycle.timeout.stop-waiting", "lifecycle.timeout.maximum", "lifecycle.error.request-timeout",
 }
 
 // TestGivesUpNotStated: without a time nothing waits, and the reason names the flag.
@@ -62,7 +63,7 @@ func TestGivesUpNotStated(t *testing.T) {
 
 // TestGivesUpFaults holds the checks to the same findings over each transport.
 func TestGivesUpFaults(t *testing.T) {
-	for _, fault := range []string{"lifecycle.timeout-none", "lifecycle.timeout-uncancelled", "lifecycle.timeout-hangs", "lifecycle.timeout-deafens"} {
+	for _, fault := range []string{"lifecycle.timeout-none", "lifecycle.timeout-renewed", "lifecycle.timeout-uncancelled", "lifecycle.timeout-hangs", "lifecycle.timeout-deafens"} {
 		for _, over := range transports {
 			t.Run(fault+"/"+over, func(t *testing.T) {
 				f, _ := mockserver.Find(fault)
@@ -70,7 +71,7 @@ func TestGivesUpFaults(t *testing.T) {
 				f.Apply(&o)
 				found, _ := timeLimits(t, over, o, time.Minute)
 				for _, id := range aboutTimeLimits {
-					if warned := found[id].Verdict == result.Warn; warned != (id == f.Requirement) {
+					if warned := found[id].Verdict == result.Warn; warned != (id == f.Requirement || slices.Contains(f.Collateral, id)) {
 						t.Errorf("%s is %s: %s %v", id, found[id].Verdict, found[id].Reason, found[id].Findings)
 					}
 				}

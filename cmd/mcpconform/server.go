@@ -61,7 +61,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
 		string(check.CallNone)+"\tno tool", string(check.CallSafe)+"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")
-	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the server gives up a request of its own after `TIME` at most, if nothing comes; waiting for longer is then reported")
+	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the server gives up a request of its own after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
 	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
 }
 

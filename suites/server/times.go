@@ -18,17 +18,18 @@ const (
 	timeoutEstablished = "lifecycle.timeout.established"
 	timeoutCancel      = "lifecycle.timeout.cancel"
 	timeoutStopWaiting = "lifecycle.timeout.stop-waiting"
+	timeoutMaximum     = "lifecycle.timeout.maximum"
 	timeoutCoping      = "lifecycle.error.request-timeout"
 )
 
 func init() {
 	for _, role := range []string{"sampling", "elicitation"} {
-		lifecycleChecks = append(lifecycleChecks, givesUp(role))
+		lifecycleChecks = append(lifecycleChecks, givesUp(role), givesUpProgressing(role))
 	}
 }
 
-// givesUp calls a tool and leaves the request open that the server sends because of it.
-func givesUp(role string) *check.Check {
+// leavingOpen returns needs of a check that waits until the server gives a request up.
+func leavingOpen(role string) check.Needs {
 	needs := waiting(byHand(role))
 	needs.Patient = true
 	lacking := needs.Lacking
@@ -41,29 +42,47 @@ func givesUp(role string) *check.Check {
 		}
 		return ""
 	}
+	return needs
+}
+
+// givesUp calls a tool and leaves the request open that the server sends because of it.
+func givesUp(role string) *check.Check {
 	return &check.Check{
 		Name:         "lifecycle/gives-up-" + role,
 		Requirements: []string{timeoutEstablished, timeoutCancel, timeoutStopWaiting, timeoutCoping},
-		Needs:        needs,
-		Body: func(t *check.T) {
-			call := toolFor(t, role)
-			u := unanswered{T: t, call: call, method: createMessage, reply: always(generation(nil))}
-			if role == "elicitation" {
-				u.method, u.reply = elicit, accept
-			}
-			u.pending = t.Start("tools/call", call.Params())
-			e, err := t.Session.AwaitEvent(t.Context, u.pending.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
-				return asks(e, u.method) || over(e, u.pending)
-			})
-			t.Must(err)
-			if over(e, u.pending) {
-				t.Inconclusive("the tool %q did not send %s", call.Tool, u.method)
-			}
-			u.request = e
-			t.Show(e)
-			u.judge()
-		},
+		Needs:        leavingOpen(role),
+		Body:         func(t *check.T) { leaveOpen(t, role).judge() },
 	}
+}
+
+// givesUpProgressing does the same, and reports progress of the request all the time.
+func givesUpProgressing(role string) *check.Check {
+	return &check.Check{
+		Name:         "lifecycle/gives-up-progressing-" + role,
+		Requirements: []string{timeoutMaximum},
+		Needs:        leavingOpen(role),
+		Body:         func(t *check.T) { leaveOpen(t, role).judgeProgressing() },
+	}
+}
+
+// leaveOpen calls a tool and returns the request that the server sends because of it.
+func leaveOpen(t *check.T, role string) *unanswered {
+	call := toolFor(t, role)
+	u := &unanswered{T: t, call: call, method: createMessage, reply: always(generation(nil))}
+	if role == "elicitation" {
+		u.method, u.reply = elicit, accept
+	}
+	u.pending = t.Start("tools/call", call.Params())
+	e, err := t.Session.AwaitEvent(t.Context, u.pending.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
+		return asks(e, u.method) || over(e, u.pending)
+	})
+	t.Must(err)
+	if over(e, u.pending) {
+		t.Inconclusive("the tool %q did not send %s", call.Tool, u.method)
+	}
+	u.request = e
+	t.Show(e)
+	return u
 }
 
 // unanswered is a request of the server that is left open.
@@ -78,10 +97,10 @@ type unanswered struct {
 
 func (u *unanswered) judge() {
 	limit := u.Target.Settings.GivesUpAfter
-	sign := u.await(u.request.Seq+1, limit+check.GivingUp-u.Ago(u.request), func(e *wire.Event) bool { return u.cancels(e) || over(e, u.pending) })
+	sign := u.await(u.request.Seq+1, limit+check.GivingUp-u.Ago(u.request), u.givenUp)
 	switch {
 	case sign == nil:
-		u.waits(limit)
+		u.waits(timeoutEstablished, "")
 	case u.cancels(sign):
 		u.Show(sign)
 		u.Exercised(timeoutEstablished, timeoutCancel)
@@ -95,6 +114,42 @@ func (u *unanswered) judge() {
 	u.About(timeoutCoping)
 	u.Fence()
 }
+
+// reports is how many times progress is reported of a request that is left open.
+const reports = 20
+
+// judgeProgressing reports progress of the open request until the server has to have given it
+// up (basic/lifecycle#timeouts).
+func (u *unanswered) judgeProgressing() {
+	token := at(u.request.Msg.Params, "_meta", "progressToken")
+	if token == nil {
+		u.release()
+		u.Inconclusive("the server asks for no progress of %s", u.method)
+	}
+	limit := u.Target.Settings.GivesUpAfter
+	var sign *wire.Event
+	for done := 1; sign == nil && u.Ago(u.request) < limit+check.GivingUp; done++ {
+		u.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": done})
+		sign = u.await(u.request.Seq+1, min(limit/reports, limit+check.GivingUp-u.Ago(u.request)), u.givenUp)
+	}
+	switch {
+	case sign == nil:
+		u.waits(timeoutMaximum, ", of which progress was reported all the time,")
+	case u.cancels(sign):
+		u.Show(sign)
+		u.Exercised(timeoutMaximum)
+		u.release()
+	case !u.pending.Answers(sign):
+		u.Inconclusive("the exchange of the call ended without an answer while %s was open", u.method)
+	default:
+		u.Show(sign)
+		u.waited(sign)
+		u.Exercised(timeoutMaximum)
+	}
+}
+
+// givenUp reports whether an event shows that the server no longer waits.
+func (u *unanswered) givenUp(e *wire.Event) bool { return u.cancels(e) || over(e, u.pending) }
 
 // await returns the first event that fits, or nil if none came in time.
 func (u *unanswered) await(from int, d time.Duration, fits func(*wire.Event) bool) *wire.Event {
@@ -117,8 +172,9 @@ func (u *unanswered) cancels(e *wire.Event) bool {
 		wire.ReadID(at(e.Msg.Params, "requestId")).Key() == u.request.Msg.ID.Key()
 }
 
-// waits judges a server that did nothing about the open request in time.
-func (u *unanswered) waits(limit time.Duration) {
+// waits judges a server that did nothing about the open request in time. how, if not "", says
+// how the request was left open.
+func (u *unanswered) waits(id, how string) {
 	waited := u.Ago(u.request)
 	again := u.await(u.request.Seq+1, 0, func(e *wire.Event) bool { return asks(e, u.method) && e.At-u.request.At >= judge.Crossing })
 	_, err := u.Session.Call(u.Context, u.NoOp(), nil)
@@ -129,8 +185,8 @@ func (u *unanswered) waits(limit time.Duration) {
 	case again != nil:
 		u.Inconclusive("the tool %q sent %s again while it was open, so it is not known for which answer it waits", u.call.Tool, u.method)
 	}
-	u.Violation(timeoutEstablished, fmt.Sprintf("the server still waits for the answer to %s after %s; it is to give up after %s",
-		u.method, waited.Round(time.Second), limit), u.pending.Request, u.request)
+	u.Violation(id, fmt.Sprintf("the server still waits for the answer to %s%s after %s; it is to give up after %s",
+		u.method, how, waited.Round(time.Second), u.Target.Settings.GivesUpAfter), u.pending.Request, u.request)
 	u.Inconclusive("the server still waited when mcpconform ended the check")
 }
 
@@ -173,15 +229,21 @@ func (u *unanswered) ended(answer *wire.Event) {
 		u.Exercised(timeoutEstablished, timeoutCancel, timeoutStopWaiting)
 		return
 	}
-	// A tool that does not wait for the answer has not given it up when it ends: it takes as long when it gets one.
+	waited := u.waited(answer)
+	u.Exercised(timeoutEstablished, timeoutStopWaiting)
+	u.Violation(timeoutCancel, fmt.Sprintf("the server gave %s up and ended the call after %s without a cancellation; with an answer the call ended at once",
+		u.method, waited.Round(time.Millisecond)), u.pending.Request, u.request, answer)
+}
+
+// waited returns how long the server waited before it ended the call. A tool that does not wait
+// for the answer has not given it up when it ends: it takes as long when it gets one.
+func (u *unanswered) waited(answer *wire.Event) time.Duration {
 	waited := answer.At - u.request.At
 	control, asked := converse(u.T, u.call, u.method, u.reply)
 	if len(asked) == 0 || control.Response == nil || waited < 2*(control.Response.At-asked[0].At)+judge.Crossing {
 		u.Inconclusive("the tool %q may not wait for the answer to %s: its call ends as soon as with an answer", u.call.Tool, u.method)
 	}
-	u.Exercised(timeoutEstablished, timeoutStopWaiting)
-	u.Violation(timeoutCancel, fmt.Sprintf("the server gave %s up and ended the call after %s without a cancellation; with an answer the call ended at once",
-		u.method, waited.Round(time.Millisecond)), u.pending.Request, u.request, answer)
+	return waited
 }
 
 // release ends the call, so that the session can be used further: what the server still
