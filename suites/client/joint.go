@@ -28,7 +28,7 @@ var joints = []joint{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
 		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large", "content/dates",
 	}},
-	{"bare", []string{"exchange/bare", "exchange/notifications", framed, "lists/whole", "http/sse-crlf", "http/delete"}},
+	{"bare", []string{"exchange/bare", "exchange/notifications", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
 	{"pages", []string{
 		"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/sse-marked", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
 	}},
@@ -183,7 +183,7 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 	ok, decided, _ := r.t.Continued()
 	r.through = ok && decided && !r.t.leftUnanswered() && r.t.usesAll()
 	for _, t := range r.members {
-		t.Conversations, t.Ending, t.Baseline, t.Folder = r.t.Conversations, r.t.Ending, baseline, r.t.Folder
+		t.Conversations, t.Ending, t.Baseline, t.Folder, t.played = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.played
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
 	}

@@ -91,7 +91,7 @@ const Baseline = "baseline"
 
 // Scenarios returns the scenarios of an ordinary run, the baseline first.
 func Scenarios() []*Scenario {
-	return slices.Concat(lifecycleScenarios, exchangeScenarios, featureScenarios, listScenarios, shownScenarios,
+	return slices.Concat(lifecycleScenarios, exchangeScenarios, sequenceScenarios, featureScenarios, listScenarios, shownScenarios,
 		contentScenarios, timeScenarios, userActionScenarios, hostileScenarios, faultScenarios, httpScenarios, authScenarios, stdioScenarios)
 }
 
@@ -106,6 +106,8 @@ type ScenarioRun struct {
 	// Folder is an empty folder of the scenario's own, which the scenario may
 	// remove.
 	Folder string
+
+	played *courses
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -186,6 +188,8 @@ type T struct {
 	GivesUpAfter time.Duration
 	// Choice is that of the [ScenarioRun].
 	Choice family.Choice
+
+	played *courses // of the ScenarioRun
 
 	after int  // connections that the trace held when the run began
 	full  bool // the client has the whole time limit, whether or not it is silent

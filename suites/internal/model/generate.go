@@ -202,7 +202,7 @@ func (g *generator) finish() {
 	g.do(Action{Kind: Finish})
 }
 
-// choices returns what a client may do now, but for waiting.
+// choices returns what may be done now, but for waiting.
 func (g *generator) choices() []Action {
 	var all []Action
 	add := func(a Action) {

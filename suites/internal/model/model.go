@@ -1,4 +1,4 @@
-// Package model is a small model of a session: what a client may do in each state, and what that does to
+// Package model is a small model of a session: what one side may do in each state, and what that does to
 // the state. It generates sequences in which everything follows everything else, and says which parts of a
 // sequence are sequences again.
 package model
@@ -25,7 +25,7 @@ const (
 	Drop                      // make a request that takes its time, and hang up on it
 )
 
-// Action is one step of a client.
+// Action is one step of that side.
 type Action struct {
 	Kind Kind
 	// Word is the position of what is asked in the vocabulary, or of a notification among the notices.
@@ -91,7 +91,7 @@ func newState(o *Options) *state {
 	return &state{Options: o, set: make(map[string]bool), changing: make(map[string]bool), asked: make(map[int]int), times: make(map[int]int), cancelled: make(map[symbol]int)}
 }
 
-// enabled reports whether a client may do that now.
+// enabled reports whether that may be done now.
 func (s *state) enabled(a Action) bool {
 	switch a.Kind {
 	case Ask:

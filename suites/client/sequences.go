@@ -1,0 +1,570 @@
+package client
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/server"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/model"
+)
+
+const sequenced = "sequences/session"
+
+// basic#requests, in every order: what a client answers alone it answers whatever came before it and
+// runs beside it.
+var sequenceScenarios = []*Scenario{{
+	Name:         sequenced,
+	Requirements: []string{"base.response.present", "ping.either-side", "base.error.method-not-found"},
+	Shows: []string{
+		"base.response.*", "ping.*", "roots.list.answered", "sampling.capability.honoured", "elicitation.capability.honoured", "elicitation.content.*",
+		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
+	},
+	Needs: "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+	Options: func(run *ScenarioRun) server.Options {
+		return Scripted(func(a *Asker) { run.played.add(playSequence(a)) })(run)
+	},
+	Judge: judgeSequences,
+}}
+
+// asked is a request to the client, and how the client answers it alone.
+type asked struct {
+	model.Word
+	what, method string
+	params       map[string]any
+	// requirement is the one that is broken if it is not answered as it is alone.
+	requirement string
+	// user says that it may wait for a user, who may refuse it.
+	user bool
+	// ids is the type of its ids.
+	ids idType
+}
+
+// idType is a type of ids.
+type idType uint8
+
+const (
+	inTurn idType = iota // one after the other
+	ofText
+	ofInteger
+)
+
+// news is a notification to the client.
+type news struct {
+	model.Notice
+	what string
+	// requirement is the one by which a client lives with it.
+	requirement string
+	send        func()
+}
+
+// How long sequences are, and how much of them may wait for a user.
+const (
+	sequenceLength  = 120
+	thoroughLength  = 800
+	mostWorks       = 6
+	mostOfUser      = 15
+	mostReplays     = 60
+	quickShare      = 10 // of the patience: within that comes an answer for which nobody is asked
+	sequencePrefix  = "sequence-"
+	firstSequenceID = 7_500_000
+)
+
+// sequencer plays sequences to a client.
+type sequencer struct {
+	*Asker
+	course
+	words    []*asked
+	works    []*asked // those that are begun and cancelled
+	notices  []news
+	options  model.Options
+	requests int           // in all plays
+	progress float64       // that was reported last
+	patience time.Duration // for an answer, once it is known that it may be missing; 0 before
+	slowest  time.Duration // answer so far
+	replays  int
+	until    time.Time // when nothing more is begun
+}
+
+// course is what became of a sequence.
+type course struct {
+	served  int
+	stumble *stumble
+	left    bool           // the client ended while the server waited for it
+	last    []model.Action // what was done since it had answered everything
+	blamed  string         // the requirement by which it lives with that
+	told    string         // what it is, in words
+}
+
+// stumble is an answer that is not as it is alone.
+type stumble struct {
+	word          int // in the vocabulary, or slow
+	missing       bool
+	problem, told string
+	requirement   string
+	warns         bool
+	events        []*wire.Event
+	sequence      []model.Action // up to there
+}
+
+// slow stands in place of a position in the vocabulary.
+const slow = -1
+
+func (s *stumble) same(other *stumble) bool {
+	return other != nil && s.word == other.word && s.missing == other.missing
+}
+
+// sent is a request that was made.
+type sent struct {
+	*asked
+	id    wire.ID
+	word  int
+	from  int
+	began time.Time
+}
+
+// courses are what became of the sequences of a scenario run: one is played in each session.
+type courses struct {
+	mu  sync.Mutex
+	all []course
+}
+
+func (c *courses) add(one course) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, one)
+}
+
+func (c *courses) list() []course {
+	if c == nil {
+		return nil // the client was not launched
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// playSequence plays a sequence in a session. What is wrong in it is played again and made smaller and smaller.
+func playSequence(a *Asker) course {
+	p := &sequencer{Asker: a, until: a.began.Add(a.Patience)}
+	if p.vocabulary(); len(p.words) == 0 {
+		return p.course
+	}
+	p.options = model.Options{Works: mostWorks, Finishes: 2, WorkTopic: p.works[0].Topics[0], Length: sequenceLength}
+	if a.Choice.Thorough {
+		p.options.Length = thoroughLength
+	}
+	for _, w := range p.words {
+		p.options.Words = append(p.options.Words, w.Word)
+	}
+	p.notices = p.allNews()
+	for _, n := range p.notices {
+		p.options.Notices = append(p.options.Notices, n.Notice)
+	}
+	p.apart()
+	s := p.play(model.Generate(rand.New(a.Choice.Source(sequenced)), p.options))
+	switch {
+	case p.left:
+		p.told, p.blamed = p.describe(p.last), p.blame(p.last)
+	case s != nil && p.confirmed(s):
+		p.stumble, p.left = s, false
+	}
+	return p.course
+}
+
+// vocabulary finds out what can be asked of the client, all of it with an answer that is known: what it answers
+// twice alone, soon and as it should. A person is left alone.
+func (p *sequencer) vocabulary() {
+	p.patience = p.Patience / quickShare
+	defer func() { p.patience = 0 }()
+	add := func(w asked) {
+		if w.user && !p.Choice.Thorough {
+			w.Most = mostOfUser
+		}
+		for n := range 2 {
+			p.apart()
+			r := p.send(&w, n, slow)
+			e := p.answer(r)
+			if e == nil {
+				p.cancel(r.id)
+			}
+			if !p.asExpected(&w, e) {
+				return
+			}
+		}
+		p.words = append(p.words, &w)
+	}
+	add(asked{Word: about("ping"), what: "a ping whose id is a string", method: "ping", requirement: "ping.either-side", ids: ofText})
+	add(asked{Word: about("ping"), what: "a ping whose id is an integer", method: "ping", requirement: "ping.either-side", ids: ofInteger})
+	unknown := about("unknown")
+	unknown.Refused = true
+	add(asked{Word: unknown, what: "a request of an unknown method", method: "com.example/no-such-method", requirement: "base.error.method-not-found"})
+	if len(p.words) < 3 {
+		p.words = nil
+		return // other scenarios judge that
+	}
+	if p.Has("roots") {
+		add(asked{Word: about("user", "roots"), what: "roots/list", method: "roots/list", requirement: "roots.list.answered", user: true})
+	}
+	if p.Has("sampling") {
+		add(asked{
+			Word: about("user"), what: "a sampling request", method: "sampling/createMessage", requirement: "sampling.capability.honoured", user: true,
+			params: map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50},
+		})
+	}
+	if p.Has("elicitation") && p.Request.Session.Version() >= server.Version {
+		for _, name := range []string{"string", "integer"} {
+			add(asked{
+				Word: about("user"), what: "a form for a value of type " + name, method: "elicitation/create", requirement: "elicitation.capability.honoured", user: true,
+				params: form(name),
+			})
+		}
+	}
+	p.works = slices.DeleteFunc(slices.Clone(p.words), func(w *asked) bool { return !w.user })
+	if len(p.works) == 0 {
+		p.works = p.words[:1]
+	}
+}
+
+func about(topics ...string) model.Word { return model.Word{Topics: topics} }
+
+// news are the notifications that the server may send, as far as it declares them.
+func (p *sequencer) allNews() []news {
+	c := p.Request.Session.Log().Conversation()
+	all := []news{{
+		model.Notice{Topics: []string{"unknown", "user"}}, "sends an unknown notification", "base.notification.unknown-no-response",
+		func() { p.Notify("notifications/com.example/unknown", nil) },
+	}}
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if c.Declared(wire.Server, list, "listChanged") {
+			all = append(all, news{
+				model.Notice{Topics: []string{"roots"}}, "sends that the " + list + " have changed", list + ".list-changed.unsolicited",
+				func() { p.Notify("notifications/"+list+"/list_changed", nil) },
+			})
+		}
+	}
+	if c.Declared(wire.Server, "logging") {
+		all = append(all, news{model.Notice{Topics: []string{"user"}}, "sends a log message", "logging.default.server-decides", func() {
+			p.Notify("notifications/message", map[string]any{"level": "emergency", "data": "a sequence"})
+		}})
+	}
+	report := func(token any, breaks ...string) {
+		p.progress++
+		p.Notify("notifications/progress", map[string]any{"progressToken": token, "progress": p.progress}, breaks...)
+	}
+	if token, ok := p.Request.Token(); ok {
+		delete(p.Request.Params, "_meta") // so that nothing else reports progress
+		all = append(all, news{model.Notice{Topics: []string{"user"}}, "reports progress of the request that waits", "progress.notify", func() { report(token) }})
+	}
+	var ended any = "no-such-token"
+	for _, x := range c.Exchanges {
+		if x.From() == wire.Client && x.Token != nil && x.Response != nil {
+			ended = wire.At(x.Request.Msg.Params, "_meta", "progressToken")
+		}
+	}
+	return append(all, news{
+		model.Notice{Topics: []string{"user"}}, "reports progress of a request that is over", "base.notification.malformed-no-response",
+		func() { report(ended, "*") },
+	})
+}
+
+// play plays a sequence and returns the first thing that is wrong, or nil.
+func (p *sequencer) play(sequence []model.Action) *stumble {
+	made := make(map[int]*sent)
+	var open, running []*sent
+	fenced := 0 // position behind the last action before which all was answered
+	for i := 0; i < len(sequence); i++ {
+		a := sequence[i]
+		var awaited []*sent
+		switch a.Kind {
+		case model.Ask:
+			made[a.Number] = p.send(p.words[a.Word], a.Number, a.Word)
+			open = append(open, made[a.Number])
+		case model.Work:
+			made[a.Number] = p.send(p.works[a.Number%len(p.works)], a.Number, slow)
+			running = append(running, made[a.Number])
+		case model.Await:
+			awaited, open = open, nil
+		case model.Finish:
+			awaited, running = running, nil
+		case model.Cancel:
+			p.cancel(made[a.Of].id)
+			running = slices.DeleteFunc(running, func(r *sent) bool { return r == made[a.Of] })
+		case model.CancelEnded:
+			p.cancel(made[a.Of].id, "*")
+		case model.CancelUnknown:
+			p.cancel(wire.StringID(sequencePrefix+"never-made"), "*")
+		case model.Notify:
+			p.notices[a.Word].send()
+		case model.Malformed:
+			p.Notify("notifications/progress", nil, "*")
+		}
+		for _, r := range awaited {
+			s := p.judge(r)
+			if p.left || s != nil {
+				p.last = sequence[fenced : i+1]
+				if s != nil {
+					s.sequence = sequence[:i+1]
+				}
+				return s
+			}
+		}
+		if a.Kind == model.Await {
+			fenced = i + 1
+			if time.Now().After(p.until) && i < len(sequence)-1 {
+				sequence = model.Valid(sequence[:i+1], p.options)
+			}
+		}
+	}
+	return nil
+}
+
+// send makes a request. The number says of what type its id is, where the request leaves that open.
+func (p *sequencer) send(w *asked, number, word int) *sent {
+	p.requests++
+	id := wire.StringID(sequencePrefix + strconv.Itoa(p.requests))
+	if w.ids == ofInteger || w.ids == inTurn && number%2 == 0 {
+		id = wire.IntID(int64(firstSequenceID + p.requests))
+	}
+	r := &sent{asked: w, id: id, word: word, from: p.Request.Session.Log().Len(), began: time.Now()}
+	message := map[string]any{"id": json.RawMessage(id.String()), "method": w.method}
+	if w.params != nil {
+		message["params"] = w.params
+	}
+	var breaks []string
+	if w.Refused {
+		breaks = []string{"lifecycle.capability.experimental-gated"}
+	}
+	p.Send(message, breaks...)
+	return r
+}
+
+// cancel cancels a request. What else it breaks than that the request has to be under way is named.
+func (p *sequencer) cancel(id wire.ID, breaks ...string) {
+	p.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id.String()), "reason": "no longer needed"}, breaks...)
+}
+
+// answer waits for the answer to a request, and returns nil if none comes.
+func (p *sequencer) answer(r *sent) *wire.Event {
+	patience := p.patience
+	switch {
+	case patience > 0:
+	case r.user:
+		patience = max(p.Patience, p.UserPatience)
+	default:
+		patience = p.Patience
+	}
+	e, _ := p.await(p.Request.Session.Context(), patience, r.from, r.id)
+	if e != nil {
+		p.slowest = max(p.slowest, time.Since(r.began))
+	}
+	return e
+}
+
+// alone makes a request and waits for the answer. A ping before it sets it apart from what came before.
+func (p *sequencer) alone(w *asked, number int) *wire.Event {
+	p.apart()
+	return p.answer(p.send(w, number, slow))
+}
+
+// apart sends a ping, if the client answers pings, and waits for the answer.
+func (p *sequencer) apart() {
+	if len(p.words) > 0 {
+		p.answer(p.send(p.words[0], 0, slow))
+	}
+}
+
+// asExpected reports whether a request got the kind of answer that it gets alone.
+func (p *sequencer) asExpected(w *asked, e *wire.Event) bool {
+	return e != nil && (e.Msg.Kind == wire.ErrorResponse) == w.Refused
+}
+
+// judge waits for the answer to a request and returns what is wrong with it, or nil.
+func (p *sequencer) judge(r *sent) *stumble {
+	e := p.answer(r)
+	if e == nil && p.Request.Session.Context().Err() != nil {
+		p.left = true
+		return nil
+	}
+	proof := p.Request.Session.Log().Conversation().Newest(wire.Server, r.id).Events()
+	switch {
+	case e == nil:
+		if p.patience == 0 && !r.user {
+			p.missed(r.from, r.began, answerTo(r.method))
+		}
+		return &stumble{word: r.word, missing: true, problem: r.what + " gets no answer", requirement: "base.response.present", events: proof}
+	case r.word == slow, p.asExpected(r.asked, e), r.user && (e.Msg.Error == nil || !asInvalid(e.Msg.Error.Code)):
+		p.served++
+		return nil
+	}
+	return &stumble{
+		word: r.word, problem: r.what + " gets " + outcome(e), requirement: r.requirement, events: proof,
+		// A model provider may fail, or what lists roots.
+		warns: r.user && e.Msg.Error.Code == internalError,
+	}
+}
+
+// confirmed plays again what was wrong, and makes it small. It says false if it cannot be confirmed, or is legal.
+func (p *sequencer) confirmed(s *stumble) bool {
+	p.patience = max(4*p.slowest, p.Patience/quickShare)
+	p.until = time.Now().Add(p.Patience / 2)
+	control := p.works[0]
+	if s.word != slow {
+		control = p.words[s.word]
+	}
+	if p.left || !p.asExpected(control, p.alone(control, 0)) {
+		// Nothing is served as before. A user may have had enough; what no user decides does not end by itself.
+		s.told = p.describe(s.sequence[max(0, len(s.sequence)-mostTold):])
+		return !control.user || s.missing && p.deaf()
+	}
+	var found *stumble
+	for size := 8; found == nil; size *= 4 {
+		part := s.sequence[max(0, len(s.sequence)-size):]
+		if again, _ := p.replay(model.Valid(part, p.options)); s.same(again) {
+			found = again
+		}
+		if len(part) == len(s.sequence) {
+			break
+		}
+	}
+	if found == nil {
+		return false
+	}
+	model.Shrink(found.sequence, p.options, func(part []model.Action) (failed, ok bool) {
+		again, ok := p.replay(part)
+		if failed = ok && s.same(again); failed {
+			found = again
+		}
+		return failed, ok
+	})
+	if !s.missing {
+		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
+		again, ok := p.replay(model.Serial(found.sequence))
+		if !ok || !s.same(again) {
+			return false
+		}
+		found = again
+	}
+	s.told, s.events = p.describe(found.sequence), found.events
+	return p.asExpected(control, p.alone(control, 0))
+}
+
+// deaf reports whether the client does not answer pings any more, as it did before.
+func (p *sequencer) deaf() bool {
+	p.patience = p.Patience / 2
+	ping := p.send(p.words[0], 0, 0)
+	if p.left || p.answer(ping) != nil || p.Request.Session.Context().Err() != nil {
+		return false
+	}
+	p.missed(ping.from, ping.began, answerTo(ping.method))
+	return true
+}
+
+// mostTold is how many actions a finding tells that could not be made small.
+const mostTold = 12
+
+// replay plays a sequence again. It says false if it is too late for that.
+func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
+	if p.replays++; p.left || p.replays > mostReplays || time.Now().After(p.until) {
+		return nil, false
+	}
+	p.apart()
+	return p.play(sequence), true
+}
+
+// toleratedBy names the requirements by which a client lives with an action.
+var toleratedBy = map[model.Kind]string{
+	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed", model.CancelUnknown: "cancellation.ignore-unknown",
+	model.Malformed: "base.notification.malformed-no-response",
+}
+
+// blame returns the requirement that a client breaks which ends after some actions: the one by which it lives with
+// a notification if that was the only one, or else the one by which requests are answered.
+func (p *sequencer) blame(last []model.Action) string {
+	var ids []string
+	for _, a := range last {
+		id := toleratedBy[a.Kind]
+		if a.Kind == model.Notify {
+			id = p.notices[a.Word].requirement
+		}
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 1 {
+		return ids[0]
+	}
+	return "base.response.present"
+}
+
+// describe says a sequence in words: what is not separated by a semicolon is sent without waiting.
+func (p *sequencer) describe(sequence []model.Action) string {
+	said := map[model.Kind]string{
+		model.Finish: "waits for the other one", model.Cancel: "cancels it", model.CancelEnded: "cancels a request that was answered",
+		model.CancelUnknown: "cancels a request that was never made", model.Malformed: "sends notifications/progress without params",
+	}
+	var b strings.Builder
+	gap := ""
+	for _, a := range sequence {
+		text := said[a.Kind]
+		switch a.Kind {
+		case model.Await:
+			if gap != "" {
+				gap = "; "
+			}
+			continue
+		case model.Ask:
+			text = "sends " + p.words[a.Word].what
+		case model.Work:
+			text = "sends " + p.works[a.Number%len(p.works)].what
+		case model.Cancel:
+			text = "cancels " + p.works[a.Of%len(p.works)].what
+		case model.Notify:
+			text = p.notices[a.Word].what
+		}
+		b.WriteString(gap + text)
+		gap = ", "
+	}
+	return b.String()
+}
+
+// judgeSequences judges what became of the sequences.
+func judgeSequences(t *T) {
+	for _, c := range t.played.list() {
+		switch gone := t.gone(); {
+		case c.stumble != nil && c.stumble.warns:
+			t.Warning(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
+		case c.stumble != nil:
+			t.Violation(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
+		case c.left && gone != "" && c.blamed == toleratedBy[model.Malformed]:
+			t.Warning(c.blamed, gone+" when the server did this: "+c.told, lastEvents(t.last(), 6)...)
+		case c.left && gone != "":
+			t.Violation(c.blamed, gone+" when the server did this: "+c.told, lastEvents(t.last(), 6)...)
+		case c.served > 0 && !c.left:
+			t.Exercised(t.Scenario.Requirements...)
+		case !c.left:
+			t.Inconclusive("the client does not answer pings and refuse unknown methods soon enough for a sequence of them", t.Scenario.Requirements...)
+		}
+	}
+}
+
+// message is what a finding says.
+func (s *stumble) message() string {
+	return s.problem + ", although it is answered alone, when the server does this: " + s.told
+}
+
+// gone says how the client ended before it should have, or "".
+func (t *T) gone() string {
+	switch {
+	case t.died() != "":
+		return "the client " + t.died()
+	case t.brokeOff():
+		return "the client ended the session"
+	}
+	return ""
+}
