@@ -298,6 +298,7 @@ var answerOddities = []Oddity{
 		ID: "answers.late", Summary: "Answers that are not to a ping take half a second.",
 		Why: "Only a ping has to be answered promptly.", Source: at("basic/utilities/ping", "behavior-requirements"),
 		Scenarios: []string{sampling, elicitation, rootsSeen, "acts/elicitation", "acts/roots", "acts/sampling", "acts/root-folder"},
+		Untried:   []string{"sampling.security.validate-content"}, // the client does not wait until all is asked
 		Apply:     all(obedient, delaying(500*time.Millisecond, "sampling/createMessage", "elicitation/create", "roots/list")),
 	},
 	{

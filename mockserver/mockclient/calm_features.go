@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -340,11 +341,11 @@ var useOddities = []Oddity{
 		}),
 	},
 	{
-		ID: "pages.first-only", Summary: "The client reads only the first page of each list, and uses the first item alone.",
+		ID: "pages.first-only", Summary: "The client reads only the first page of each list that has an item, and uses the first item alone.",
 		Why: "After receiving a cursor, the client can continue; a user who has found what was wanted does not.", Source: ofPagination,
 		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters"},
 		Untried:   nothingUsed,
-		Apply:     leafing(func(pages, _ int) bool { return pages == 1 }),
+		Apply:     leafing(func(_, items int) bool { return items > 0 }),
 	},
 	{
 		ID: "pages.few", Summary: "The client reads at most three pages of each list, and uses the first item alone.",
@@ -523,7 +524,7 @@ var samplingOddities = []Oddity{
 	{
 		ID: "sampling.rejects-in-turn", Summary: "Every second sampling request is refused.", Why: "The user decides on each request anew.",
 		Source: at("client/sampling", "user-interaction-model"), Scenarios: []string{sampling, "acts/sampling"}, Untried: unsampled,
-		Apply: all(untold, changing(func(o *client.Options) {
+		Apply: all(untold("sampling"), changing(func(o *client.Options) {
 			serve, asked := o.Answers["sampling/createMessage"], 0
 			if serve == nil {
 				return
@@ -557,14 +558,14 @@ var samplingOddities = []Oddity{
 	},
 	{
 		ID: "sampling.image", Summary: "The generated message is an image.", Why: "A sampled message holds text, an image or audio.",
-		Source: at("client/sampling", "messages"), Scenarios: []string{sampling, "acts/sampling"},
+		Source: at("client/sampling", "messages"), Scenarios: []string{sampling, "acts/sampling"}, Untried: []string{"sampling.max-tokens.limit"},
 		Apply: sampled(func(r object) {
 			r["content"] = object{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "annotations": object{"priority": 0, "audience": list{"user", "assistant"}}}
 		}),
 	},
 	{
 		ID: "sampling.audio", Summary: "The generated message is audio.", Why: "A sampled message holds text, an image or audio.",
-		Source: at("client/sampling", "messages"), Scenarios: []string{sampling},
+		Source: at("client/sampling", "messages"), Scenarios: []string{sampling}, Untried: []string{"sampling.max-tokens.limit"},
 		Apply: sampled(func(r object) { r["content"] = object{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"} }),
 	},
 	{
@@ -603,8 +604,13 @@ func acting(result object) apply {
 	}, "elicitation/create")
 }
 
-// untold takes no notice of what a user would do.
-func untold(c *client.Standalone) { c.UserActions = "" }
+// untold takes no notice of what a user would do about a topic, such as roots.
+func untold(topic string) apply {
+	return func(c *client.Standalone) {
+		told := slices.DeleteFunc(strings.Fields(c.UserActions), func(what string) bool { return strings.HasPrefix(what, topic+"=") })
+		c.UserActions = strings.Join(told, " ")
+	}
+}
 
 // unfilled are the requirements that a client leaves open whose user fills no form.
 var unfilled = []string{"elicitation.*", "schema.elicit-result"}
@@ -614,8 +620,8 @@ var elicitationOddities = []Oddity{
 		ID: "user.untold", Summary: "The client accepts every request of the server and never changes its roots, whatever a user is said to do.",
 		Why: "The text leaves user interaction to the client; what a test says of users binds nobody.", Source: at("client/elicitation", "user-interaction-model"),
 		Scenarios: []string{"acts/elicitation", "acts/sampling", "acts/roots", "acts/root-folder"},
-		Untried:   []string{"elicitation.action.*", "sampling.error.user-rejected", "roots.*"},
-		Apply:     untold,
+		Untried:   []string{"elicitation.action.*", "elicitation.content.only-with-accept", "sampling.error.user-rejected", "roots.*"},
+		Apply:     func(c *client.Standalone) { c.UserActions = "" },
 	},
 	{
 		ID: "elicitation.declines", Summary: "All forms are declined.", Why: "Users can decline at any time.", Source: ofForms,
@@ -628,7 +634,7 @@ var elicitationOddities = []Oddity{
 	{
 		ID: "elicitation.declines-once", Summary: "The first form is declined, the others are filled in.", Why: "The user decides on each form anew.", Source: ofForms,
 		Scenarios: []string{elicitation, "acts/elicitation"}, Untried: unfilled,
-		Apply: all(untold, changing(func(o *client.Options) {
+		Apply: all(untold("elicitation"), changing(func(o *client.Options) {
 			serve, asked := o.Answers["elicitation/create"], false
 			if serve == nil {
 				return
@@ -678,7 +684,7 @@ var elicitationOddities = []Oddity{
 
 // listingRoots lists roots anew at each request.
 func listingRoots(roots func(n int) list) apply {
-	return all(untold, changing(func(o *client.Options) {
+	return all(untold("roots"), changing(func(o *client.Options) {
 		n := 0
 		o.Answers["roots/list"] = func(context.Context, any) (any, *wire.Error) {
 			n++

@@ -335,6 +335,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.slow-body", Summary: "The body of a POST comes in three pieces, a tenth of a second apart.",
 		Why: "No page gives a pace.", Source: ofSending, Transports: overEitherHTTP,
+		Untried: []string{"http.client.accepted"}, // the client does not wait until all is asked
 		Apply: requestsAs(func(*head) {}, func(conn net.Conn, text []byte) error {
 			third := (len(text) + 2) / 3
 			for len(text) > 0 {
@@ -382,7 +383,7 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.never-listens", Summary: "The client opens no GET stream.", Why: mayListen, Source: ofListening, Transports: overHTTP,
 		Scenarios: []string{"http/listening", "http/plain", requests, sampling, lost, cutStream},
-		Untried:   []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*"},
+		Untried:   []string{"http.client.get-*", "http.server.*", "*.list-changed.*", "logging.*", "http.get.*", "lifecycle.shutdown.http-close"},
 		Apply:     unlistening(nil),
 	},
 	{
@@ -420,7 +421,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.listens-briefly", Summary: "The only GET stream is closed as soon as it is open.", Why: mayListen, Source: ofListening, Transports: overHTTP,
-		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*"},
+		Scenarios: []string{"http/listening", "http/plain"}, Untried: []string{"http.client.get-*", "*.list-changed.*", "lifecycle.shutdown.http-close"},
 		Apply: unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
 	},
 	{

@@ -340,6 +340,7 @@ var sessionOddities = []Oddity{
 	{
 		ID: "exit.always-one", Summary: "The client ends with a failure whatever has happened.", Why: "No page gives exit codes of clients.", Source: ofShutdown,
 		Scenarios: []string{"lifecycle/refused", "stdio/exits-early", "lifecycle/no-version"},
+		Untried:   []string{"base.support.other-components", "lifecycle.error.missing-capability"},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			_ = c.Run(ctx)
 			return errDead
@@ -355,6 +356,10 @@ var sessionOddities = []Oddity{
 		ID: "timeouts.leave", Summary: "The client leaves when an answer takes longer than a second.",
 		Why: "A sender should cancel what it gives up; the end of the session also tells the server that nobody waits.", Source: ofTimeouts,
 		Scenarios: []string{"time/silence", "time/silent-tool", "time/endless-progress"},
+		Untried: []string{
+			"lifecycle.timeout.cancel", "http.client.cancel-explicit", "cancellation.same-direction", "cancellation.in-progress", "cancellation.late-response",
+			"schema.cancelled-notification",
+		},
 		Run: func(ctx context.Context, c client.Standalone) error {
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)

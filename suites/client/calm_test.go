@@ -34,7 +34,9 @@ func TestCalmMatrix(t *testing.T) {
 			"Clients that are odd and legal: how each differs on the wire, and why the specification allows it. The scenarios find\n" +
 			"fault with none of them, over any transport; a finding fails the build. The last column names what a client with the oddity\n" +
 			"leaves open. Written by `go test ./suites/client -run TestCalmMatrix -update`. The test tries each in the scenarios in\n" +
-			"which it shows and in a part of the others, and with `-whole` in all. Faults of clients are in `kill-matrix-clients.md`.\n",
+			"which it shows and in a part of the others, and wants no finding. With `-whole` it tries each in all of them, and also wants\n" +
+			"whatever passes on the reference client to pass, but for what the last column names. Faults of clients are in\n" +
+			"`kill-matrix-clients.md`.\n",
 		OneOf: brief.Usual(4), Partial: true,
 		Run: func(ctx context.Context, seed uint64, transport string, chosen ...int) (*result.Run, error) {
 			var odd []mockclient.Oddity

@@ -25,7 +25,7 @@ var exchangeScenarios = []*Scenario{
 		},
 		Shows:    []string{"base.response.*", "base.error.*", "base.notification.no-response", "ping.response-empty", "progress.token.unique"},
 		Families: []string{"ids", "tokens", "meta-values", "spellings", "strings"},
-		Needs:    "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:    needsToAsk,
 		Options:  Scripted(askEverything),
 		Judge:    judgeEverything,
 	},
@@ -36,7 +36,7 @@ var exchangeScenarios = []*Scenario{
 			"http.client.accepted",
 		},
 		Families: []string{"frames", "events", "types-of-nothing"},
-		Needs:    "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:    needsToAsk,
 		Options: func(run *ScenarioRun) server.Options {
 			o := Scripted(askFramed)(run)
 			o.Behaviour.HTTP.Event = writeEvent
@@ -53,7 +53,7 @@ var exchangeScenarios = []*Scenario{
 			"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 			"logging.message.any-data",
 		},
-		Needs:   "the client sent no request after the handshake, so the server could not send anything while it waits",
+		Needs:   needsToTell,
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
 			if _, ok := t.Answered("before"); !ok {

@@ -22,7 +22,7 @@ var featureScenarios = []*Scenario{
 			"sampling.security.validate-content", "sampling.max-tokens.limit", "base.response.present",
 		},
 		Shows:   []string{"base.response.once", "ping.response-prompt", "sampling.*", "content.*", "progress.*", "cancellation.*", "schema.create-message-result", "schema.progress-notification"},
-		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:   needsToAsk,
 		Options: Scripted(askSampling),
 		Judge: func(t *T) {
 			if !t.declares("sampling") {
@@ -40,7 +40,7 @@ var featureScenarios = []*Scenario{
 			"base.error.invalid-params", "base.response.present",
 		},
 		Shows:   []string{"elicitation.*", "schema.elicit-result", "ping.response-prompt"},
-		Needs:   "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:   needsToAsk,
 		Options: Scripted(askElicitation),
 		Judge: func(t *T) {
 			if !t.declares("elicitation") {
@@ -76,7 +76,7 @@ var featureScenarios = []*Scenario{
 		Name:         "features/roots",
 		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race", "base.response.present"},
 		Shows:        []string{"roots.*", "schema.list-roots-result"},
-		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:        needsToAsk,
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
 			for _, after := range cancelled {

@@ -17,7 +17,7 @@ var hostileScenarios = []*Scenario{
 		Name:         "hostile/not-json",
 		Requirements: []string{"base.error.parse-survive", "base.error.parse-error"},
 		Shows:        []string{"base.error.undetectable-id"},
-		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
+		Needs:        needsToTell,
 		Options: Scripted(func(a *Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"broken","method":"ping"`)
@@ -32,7 +32,7 @@ var hostileScenarios = []*Scenario{
 	{
 		Name: "hostile/envelopes", Long: true,
 		Requirements: []string{"base.error.invalid-request", "base.batch.not-served"},
-		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
+		Needs:        needsToTell,
 		Options: Scripted(func(a *Asker) {
 			a.Fence("before")
 			a.Raw(`{"jsonrpc":"2.0","id":"batch-control","method":"ping"}`)
@@ -81,7 +81,7 @@ var hostileScenarios = []*Scenario{
 	{
 		Name: "hostile/noise", Long: true,
 		Requirements: []string{"architecture.client.routing", "base.error.parse-survive"},
-		Needs:        "the client sent no request after the handshake, so the server could not send anything while it waits",
+		Needs:        needsToTell,
 		Options:      Scripted(makeNoise),
 		Judge: func(t *T) {
 			// No client has to survive all of it, but none may be ended by a signal.
@@ -101,7 +101,7 @@ var hostileScenarios = []*Scenario{
 			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request", "schema.list-tools-request",
 			"schema.list-resources-request", "schema.list-prompts-request",
 		},
-		Needs: "the client requested no list",
+		Needs: needsList,
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {
@@ -114,7 +114,7 @@ var hostileScenarios = []*Scenario{
 		Name:         "hostile/large",
 		Transports:   standardTransports(),
 		Requirements: []string{"stdio.message.large", "http.message.large"},
-		Needs:        "the client requested no list",
+		Needs:        needsList,
 		Options: func(*ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

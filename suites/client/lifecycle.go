@@ -214,7 +214,7 @@ var lifecycleScenarios = []*Scenario{
 		Requirements: []string{
 			"meta.attach.result", "meta.attach.objects", "meta.reserved.no-assumptions", "meta.key.name-characters", "meta.key.name-empty",
 		},
-		Needs: "the client requested no list",
+		Needs: needsList,
 		Options: editing([]string{"meta.key.prefix-reserved"}, func(result map[string]any) {
 			result["_meta"] = oddMeta()
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
@@ -233,7 +233,7 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name: "exchange/open-results", Requirements: []string{"base.response.result-open"},
-		Needs: "the client requested no list",
+		Needs: needsList,
 		Options: editing(nil, func(result map[string]any) {
 			added(result)
 			added(result["serverInfo"])
@@ -250,7 +250,7 @@ var lifecycleScenarios = []*Scenario{
 	},
 	{
 		Name: "exchange/bare", Requirements: []string{"schema.optional-members"},
-		Needs: "the client requested no list",
+		Needs: needsList,
 		Options: editing(nil, func(result map[string]any) {
 			for _, member := range []string{"tools", "resources", "resourceTemplates", "prompts"} {
 				items, _ := result[member].([]any)

@@ -139,7 +139,7 @@ var listScenarios = []*Scenario{
 		Name:         "lists/changed",
 		Requirements: []string{"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
 		Shows:        []string{"base.notification.no-response"},
-		Needs:        "the client requested no list",
+		Needs:        needsList,
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {

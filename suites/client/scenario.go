@@ -220,11 +220,34 @@ func (t *T) reasonInconclusive() string {
 		return t.Ending.Skipped
 	case len(t.Conversations) == 0:
 		return "the client did not connect in scenario " + t.Scenario.Name
-	case t.Scenario.Needs != "":
+	case t.Scenario.Needs != "" && !t.had(t.Scenario.Needs):
 		return "in scenario " + t.Scenario.Name + " " + t.Scenario.Needs
 	}
 	return "the client did nothing in scenario " + t.Scenario.Name + " that could be judged"
 }
+
+// had reports whether the client did what a scenario says that it needs, as far as that is
+// told from what it did: the reason is then another one.
+func (t *T) had(need string) bool {
+	switch {
+	case need == needsEnd:
+		return t.Ending.Exit != nil
+	case strings.HasPrefix(need, needsRequest):
+		return len(t.Requests()) > 0
+	case need == needsList:
+		return slices.ContainsFunc(t.Requests(), func(x *judge.Exchange) bool { return strings.HasSuffix(x.Method(), "/list") })
+	}
+	return false
+}
+
+// What many scenarios need of the client, put as what it did not do.
+const (
+	needsEnd     = "the client did not end by itself"
+	needsRequest = "the client sent no request after the handshake"
+	needsList    = "the client requested no list"
+	needsToAsk   = needsRequest + ", so the server could not ask it anything while it waits"
+	needsToTell  = needsRequest + ", so the server could not send anything while it waits"
+)
 
 func (t *T) recorder() *ledger.Recorder {
 	if t.rec == nil {

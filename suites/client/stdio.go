@@ -40,7 +40,7 @@ var stdioScenarios = []*Scenario{
 	},
 	{
 		Name: "stdio/exits-early", Transports: overStdio(), Requirements: []string{"lifecycle.shutdown.stdio-server-initiates"},
-		Needs: "the client sent no request after the handshake",
+		Needs: needsRequest,
 		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}
@@ -68,7 +68,7 @@ var stdioScenarios = []*Scenario{
 	{
 		Name: "stdio/shutdown", Transports: overStdio(),
 		Requirements: []string{"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait"},
-		Needs:        "the client did not end by itself",
+		Needs:        needsEnd,
 		Judge:        judgeShutdown,
 	},
 	{
@@ -76,7 +76,7 @@ var stdioScenarios = []*Scenario{
 		Requirements: []string{
 			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill",
 		},
-		Needs: "the client did not end by itself",
+		Needs: needsEnd,
 		Options: func(*ScenarioRun) server.Options {
 			var o server.Options
 			o.Behaviour.Breaks = []string{"*"}

@@ -25,7 +25,7 @@ var userActionScenarios = []*Scenario{
 		Name: "acts/elicitation", UserActions: "elicitation=accept,decline,cancel",
 		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
 		Shows:        []string{"elicitation.*", "schema.elicit-result"},
-		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:        needsToAsk,
 		Options: Scripted(func(a *Asker) {
 			if a.Has("elicitation") {
 				for _, action := range actions {
@@ -38,7 +38,7 @@ var userActionScenarios = []*Scenario{
 	{
 		Name: "acts/sampling", UserActions: "sampling=accept,reject",
 		Requirements: []string{"sampling.error.user-rejected"},
-		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:        needsToAsk,
 		Options: Scripted(func(a *Asker) {
 			if a.Has("sampling") {
 				for _, id := range []string{"sampling-accepted", "sampling-rejected"} {
@@ -52,7 +52,7 @@ var userActionScenarios = []*Scenario{
 		Name: "acts/roots", Long: true, UserActions: "roots=add,modify,remove",
 		Requirements: []string{"roots.list-changed.every-change", "roots.list.current"},
 		Shows:        []string{"roots.list-changed.notify"},
-		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:        needsToAsk,
 		Options:      Scripted(askChanges),
 		Judge:        judgeChanges,
 	},
@@ -60,7 +60,7 @@ var userActionScenarios = []*Scenario{
 		Name: "acts/root-folder", UserActions: "roots=" + folder,
 		Requirements: []string{"roots.client.validate-accessible", "roots.client.monitor-changes"},
 		Shows:        []string{"schema.list-roots-result"},
-		Needs:        "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+		Needs:        needsToAsk,
 		Options: func(run *ScenarioRun) server.Options {
 			return Scripted(func(a *Asker) { askFolder(a, run.Folder) })(run)
 		},
