@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // altering changes the head of responses, and the pieces in which their bodies are written.
@@ -334,6 +335,12 @@ var httpOddities = []Oddity{
 		Apply: replying(server.DeletedSession, func(r *server.Reply) { r.Status = http.StatusAccepted }),
 	},
 	{
+		ID: "http.delete-202-later", Summary: "DELETE is answered with 202, and the session ends two seconds later.", Transports: overHTTP,
+		Why: "202 says that the request was accepted, not that it was carried out.", Source: at("basic/transports#session-management"), Changes: "endings",
+		Untried: []string{"http.server.session-ended-404", "http.server.delete-session"},
+		Apply:   endingLater,
+	},
+	{
 		ID: "http.lenient-media-types", Summary: "The Content-Type and the Accept header of requests do not matter.", Transports: overHTTP,
 		Why: "They bind the client; nothing obliges the server to refuse.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "refusals",
 		Apply: all(passing(server.UnsupportedMediaType, func(*server.Reply) bool { return true }), passing(server.NotAcceptable, func(*server.Reply) bool { return true })),
@@ -538,6 +545,23 @@ var stateless = all(
 	serve(func(o *server.HTTPOptions) { o.NoGet, o.NoEventID = true, true }),
 	refusingHTTP(http.StatusMethodNotAllowed, func(r *http.Request) bool { return r.Method == http.MethodDelete }),
 )
+
+// endingLater accepts the first DELETE of each session, and carries it out later.
+func endingLater(o *server.Options) {
+	var accepted sync.Map // by session id
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		id, version := r.Header.Get(sessionHeader), r.Header.Get("Mcp-Protocol-Version")
+		refused := id == "" || r.Header.Get("Origin") != "" || version != "" && version != schema.Version
+		if _, twice := accepted.Load(id); r.Method != http.MethodDelete || refused || twice {
+			next.ServeHTTP(w, r)
+			return
+		}
+		accepted.Store(id, true)
+		later := r.Clone(context.WithoutCancel(r.Context()))
+		time.AfterFunc(2*time.Second, func() { next.ServeHTTP(unread{}, later) })
+		w.WriteHeader(http.StatusAccepted)
+	})(o)
+}
 
 // opened opens a session behind the back of a client, and returns its id.
 func opened(r *http.Request, next http.Handler) string {

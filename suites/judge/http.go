@@ -348,7 +348,7 @@ func (c *Conversation) judgeFurtherSession(x *wire.HTTPExchange, rec *Recorder) 
 }
 
 // sessionLife is when a session of Streamable HTTP was begun, and when its DELETE was
-// answered with success, if it was.
+// answered with success, if it was. 202 leaves open when the session ends (RFC 9110, section 15.3.3).
 type sessionLife struct {
 	asked        any // the version
 	begun, ended time.Duration
@@ -366,7 +366,7 @@ func sessionLives(logs []*wire.Log) []sessionLife {
 		}
 		life := sessionLife{asked: wire.At(c.Init.Request.Msg.Params, "protocolVersion"), begun: c.Init.Response.At, ended: math.MaxInt64}
 		for _, x := range c.HTTP {
-			if x.Method() == http.MethodDelete && x.OK() {
+			if x.Method() == http.MethodDelete && x.OK() && x.Status() != http.StatusAccepted {
 				life.ended = min(life.ended, x.Head.At)
 			}
 		}
