@@ -27,6 +27,7 @@ type Conversation struct {
 	foreign   foreignStreams
 	spansOn   map[string][]span     // see answeredOn
 	spansOf   map[wire.Party][]span // see askedBy
+	cut       *[]*wire.Event        // see answersUnfinished
 
 	listed    []*tool     // what tools returns, once it was asked
 	signalled *wire.Event // first signal to the process, or nil

@@ -218,8 +218,16 @@ func judgeStray(c *Conversation, rec *Recorder) {
 // answersUnfinished reports whether a response has the id of something in an event that was sent
 // as a text that is no whole event.
 func (c *Conversation) answersUnfinished(e *wire.Event) bool {
-	return e.Msg.ID.Usable() && slices.ContainsFunc(c.Events[:e.Seq], func(sent *wire.Event) bool {
-		return sent.Kind == wire.KindSSE && sent.From != e.From && bytes.Contains(sent.Raw, []byte(`"id":`+e.Msg.ID.String()))
+	if c.cut == nil {
+		c.cut = new([]*wire.Event)
+		for _, sent := range c.Events {
+			if sent.Kind == wire.KindSSE && bytes.Contains(sent.Raw, []byte(`"id":`)) {
+				*c.cut = append(*c.cut, sent)
+			}
+		}
+	}
+	return e.Msg.ID.Usable() && slices.ContainsFunc(*c.cut, func(sent *wire.Event) bool {
+		return sent.Seq < e.Seq && sent.From != e.From && bytes.Contains(sent.Raw, []byte(`"id":`+e.Msg.ID.String()))
 	})
 }
 
