@@ -82,6 +82,7 @@ type decoder struct {
 	pos    int
 	values int       // read so far
 	weight int       // of them in memory, beside the text
+	spelt  []byte    // room for a string with escapes
 	path   []segment // down to the value being read
 	result string    // the spelling of the member result of the whole text
 	issues []Issue
@@ -338,21 +339,22 @@ func (d *decoder) text(start, end int, ascii bool) string {
 
 // escaped reads on in a string whose first escape stands at d.pos.
 func (d *decoder) escaped(start int) (string, error) {
-	var b strings.Builder
+	b := d.spelt[:0]
 	for d.pos < len(d.raw) {
 		switch c := d.raw[d.pos]; {
 		case c == '"':
-			b.WriteString(d.text(start, d.pos, false))
+			b = append(b, d.text(start, d.pos, false)...)
 			d.pos++
-			d.weight += b.Cap()
-			return b.String(), nil
+			d.spelt = b
+			d.weight += len(b)
+			return string(b), nil
 		case c == '\\':
-			b.WriteString(d.text(start, d.pos, false))
+			b = append(b, d.text(start, d.pos, false)...)
 			r, err := d.escape()
 			if err != nil {
 				return "", err
 			}
-			b.WriteRune(r)
+			b = utf8.AppendRune(b, r)
 			start = d.pos
 		case c < 0x20:
 			return "", d.fail(fmt.Sprintf("unescaped control character 0x%02X in a string", c))
@@ -363,7 +365,7 @@ func (d *decoder) escaped(start int) (string, error) {
 	return "", d.fail("the text ends inside a string")
 }
 
-var simpleEscapes = map[byte]rune{
+var simpleEscapes = [256]rune{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
@@ -373,7 +375,7 @@ func (d *decoder) escape() (rune, error) {
 		return 0, d.fail("the text ends inside an escape")
 	}
 	c := d.raw[d.pos]
-	if r, ok := simpleEscapes[c]; ok {
+	if r := simpleEscapes[c]; r != 0 {
 		d.pos++
 		return r, nil
 	}

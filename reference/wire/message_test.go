@@ -300,6 +300,22 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// BenchmarkParseEscapes reads a tool's result whose text is JSON.
+func BenchmarkParseEscapes(b *testing.B) {
+	text, err := json.Marshal(strings.Repeat(message1kB, 20))
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":%s}]}}`, text)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		if m := wire.Parse(raw); len(m.Issues) > 0 {
+			b.Fatal(m.Issues)
+		}
+	}
+}
+
 // BenchmarkStandardLibrary is what BenchmarkParse is to be compared with.
 func BenchmarkStandardLibrary(b *testing.B) {
 	raw := []byte(message1kB)
