@@ -216,10 +216,10 @@ func (c *console) heading() {
 	if c.Transport != "" {
 		subject += " over " + transportName(c.Transport)
 	}
-	switch {
-	case c.Thorough:
+	if c.Thorough {
 		subject += " · thorough"
-	case c.Seed != 0:
+	}
+	if !c.Recorded {
 		subject += fmt.Sprintf(" · seed %d", c.Seed)
 	}
 	c.prose(c.paint(tool, bold)+" ", 2, subject, "")

@@ -447,10 +447,11 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 	r.notes = append(r.notes, judge.UndefinedMembers(r.Trace.Logs(), r.stimulus.party())...)
 	r.ledger.Transport = r.stimulus.transport()
 	r.ledger.Evidence.Logs = r.Trace.Logs()
+	_, recorded := r.stimulus.(*recordedRun)
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
 		Seconds: cmp.Or(r.lasted, time.Since(r.Trace.Start)).Seconds(), Strict: r.Strict, Notes: r.notes, Uncalled: r.uncalled, Offer: r.offer,
-		Seed: r.Seed, Thorough: r.Thorough,
+		Seed: r.Seed, Thorough: r.Thorough, Recorded: recorded,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}
 	if r.part != nil {

@@ -139,7 +139,7 @@ type familyFlags struct {
 }
 
 func (f *familyFlags) register(cmd *cobra.Command) {
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "choose other members of the large families of stimuli (docs/families.md); the same seed chooses the same")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "choose other members of the large families of stimuli (docs/families.md), and another order of requests; the same seed chooses the same")
 	cmd.Flags().BoolVar(&f.thorough, "thorough", false, "try all members of all families of stimuli")
 }
 

@@ -76,10 +76,12 @@ type Run struct {
 	Verdict   Overall   `json:"verdict"`
 	// Strict says that a broken SHOULD made the run not conformant.
 	Strict bool `json:"strict,omitempty"`
-	// Seed chose the members of large families of stimuli, unless the run was Thorough:
-	// then all were tried.
-	Seed     uint64 `json:"seed,omitempty"`
+	// Seed chose the members of large families of stimuli, unless the run was Thorough and
+	// all were tried, and the order in which the target was asked. It is 0 by default.
+	Seed     uint64 `json:"seed"`
 	Thorough bool   `json:"thorough,omitempty"`
+	// Recorded says that what others had recorded was judged: nothing was sent, and nothing chosen.
+	Recorded bool `json:"recorded,omitempty"`
 	// Partial says that the user selected a part of the requirements, or of what
 	// provokes the target: the verdict is about that part.
 	Partial bool `json:"partial,omitempty"`
