@@ -13,18 +13,32 @@ var levels = []string{string(Must), string(MustNot), string(Should), string(Shou
 // ids or their first segments, by its page or one above it, or by its level. A
 // level without NOT stands for both of its kind.
 func (r Requirement) Matches(pattern string) bool {
-	if level := strings.ToUpper(pattern); slices.Contains(levels, level) {
-		return string(r.Level) == level || string(r.Level) == level+" NOT"
-	}
-	if page := strings.Trim(pattern, "/"); r.Page == page || strings.HasPrefix(r.Page, page+"/") {
+	if r.ID == pattern {
 		return true
 	}
-	ok, err := path.Match(pattern, r.ID)
-	return err == nil && ok || strings.HasPrefix(r.ID, pattern+".")
+	if IsLevel(pattern) {
+		level, _ := strings.CutSuffix(string(r.Level), " NOT")
+		return strings.EqualFold(string(r.Level), pattern) || strings.EqualFold(level, pattern)
+	}
+	if page := strings.Trim(pattern, "/"); r.Page == page || below(r.Page, page, '/') {
+		return true
+	}
+	if strings.ContainsAny(pattern, `*?[\`) {
+		ok, err := path.Match(pattern, r.ID)
+		return err == nil && ok
+	}
+	return below(r.ID, pattern, '.')
+}
+
+// below reports whether a name goes on after its first segments.
+func below(name, segments string, separator byte) bool {
+	return len(name) > len(segments) && name[len(segments)] == separator && strings.HasPrefix(name, segments)
 }
 
 // IsLevel reports whether a pattern is a level.
-func IsLevel(pattern string) bool { return slices.Contains(levels, strings.ToUpper(pattern)) }
+func IsLevel(pattern string) bool {
+	return slices.ContainsFunc(levels, func(level string) bool { return strings.EqualFold(level, pattern) })
+}
 
 // CheckPattern returns an error unless the pattern names some requirement of
 // the revision.
