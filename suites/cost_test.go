@@ -93,7 +93,7 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 		{"base.request.id-type", 1},
 		{"base.request.id-unique", 1},
 		{"schema.initialize-request", 1},
-		{"roots.list.answered", 2},
+		{"roots.list.answered", 3}, // a sequence may show it broken as well
 	} {
 		t.Run(tt.selected, inVirtualTime(func(t *testing.T) {
 			var n atomic.Int32
