@@ -37,7 +37,7 @@ func BenchmarkFlood(b *testing.B) {
 // floodLines is how many lines a flood has: enough for work that grows with
 // their square to be noticed, and fewer where the tests are to be brief.
 func floodLines() int {
-	if brief.OneOf() > 0 {
+	if brief.Usual(10) > 0 {
 		return 10_000
 	}
 	return 100_000

@@ -21,14 +21,14 @@ func OneOf() int {
 }
 
 // Sample is [OneOf] for cases of which a cheaper test tries each: also without -short it chooses
-// a part, one of eight or of as many as MCPCONFORM_WHOLE says, which is 1 for all.
+// a part, one of sixteen or of as many as MCPCONFORM_WHOLE says, which is 1 for all.
 func Sample() int {
 	if n := OneOf(); n > 0 {
 		return n
 	}
 	switch n, err := strconv.Atoi(os.Getenv("MCPCONFORM_WHOLE")); {
 	case err != nil || n < 1:
-		return 8
+		return 16
 	case n == 1:
 		return 0
 	default:
