@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -259,6 +260,7 @@ func (m *Matrix) text(kills []*kill) []byte {
 	}
 	var b bytes.Buffer
 	b.WriteString(m.Head)
+	m.countForms(&b)
 	page := ""
 	for _, i := range m.byPage() {
 		f := m.Faults[i]
@@ -280,6 +282,29 @@ func (m *Matrix) text(kills []*kill) []byte {
 		Row(&b, cells)
 	}
 	return b.Bytes()
+}
+
+// forms are those in which faults show, and what each takes.
+var forms = []struct{ form, name, takes string }{
+	{"", "plain", "the plain stimulus"},
+	{"value", "value", "another value than the plain one"},
+	{"session", "session", "a second session"},
+	{"concurrent", "concurrent", "several requests at the same time"},
+	{"sequence", "sequence", "one order, or one moment"},
+}
+
+// countForms writes how many faults there are of each form.
+func (m *Matrix) countForms(b *bytes.Buffer) {
+	count := make(map[string]int)
+	for _, f := range m.Faults {
+		count[f.Form]++
+	}
+	fmt.Fprintf(b, "\nThe matrix has %d faults, by what it takes for one to show:\n\n", len(m.Faults))
+	Row(b, []string{"form", "what it takes", "faults"})
+	b.WriteString("|---|---|---:|\n")
+	for _, f := range forms {
+		Row(b, []string{f.name, f.takes, strconv.Itoa(count[f.form])})
+	}
 }
 
 // Row writes a row of a table.

@@ -1,6 +1,9 @@
 package killmatrix
 
 import (
+	"bytes"
+	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +51,19 @@ func TestJudged(t *testing.T) {
 		}
 		if c.found[0].Verdict == result.Fail && cmp.Diff([]string{"rule: envelope"}, k.by) != "" {
 			t.Errorf("%s: by %q", c.name, k.by)
+		}
+	}
+}
+
+// Each fault is counted under one form.
+func TestCountForms(t *testing.T) {
+	m := Matrix{Faults: []Fault{{}, {}, {Form: "value"}, {Form: "session"}, {Form: "concurrent"}, {Form: "sequence"}, {Form: "sequence"}}}
+	var b bytes.Buffer
+	m.countForms(&b)
+	want := map[string]int{"plain": 2, "value": 1, "session": 1, "concurrent": 1, "sequence": 2}
+	for form, n := range want {
+		if row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \|.*\| %d \|$`, form, n)); !row.Match(b.Bytes()) {
+			t.Errorf("no row says that %d faults are of the form %s:\n%s", n, form, b.String())
 		}
 	}
 }
