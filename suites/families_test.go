@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
@@ -45,7 +46,8 @@ the times are measured as well.
 `
 
 const familiesCost = `The time is what the members behind the plain one add to the checks that draw from the family, run by themselves against the reference server in one
-process: over Streamable HTTP, or over stdio where they are about that.
+process: over Streamable HTTP, or over stdio where they are about that. Where only scenarios for clients draw from it, it is what the members add to
+those with the reference client.
 
 `
 
@@ -131,8 +133,57 @@ func costBefore(page, name string) string {
 }
 
 // cost measures what the members of a family behind the plain one add to the checks that
-// draw from it.
+// draw from it, or to the scenarios if no check does.
 func cost(t *testing.T, name string) string {
+	run := checksDrawing(t, name)
+	if run == nil {
+		run = scenariosDrawing(t, name)
+	}
+	const times = 21
+	var all, plain []time.Duration
+	for range times {
+		all, plain = append(all, run(family.Choice{})), append(plain, run(family.Choice{Plain: name}))
+	}
+	slices.Sort(all)
+	slices.Sort(plain)
+	switch more := all[times/2] - plain[times/2]; {
+	case more < time.Millisecond:
+		return "less than 1 ms"
+	default:
+		return fmt.Sprintf("about %d ms", more.Milliseconds())
+	}
+}
+
+// scenariosDrawing returns what plays the scenarios that draw from a family, and says how long they take.
+func scenariosDrawing(t *testing.T, name string) func(choice family.Choice) time.Duration {
+	over := transport.NameHTTP
+	scenarios := client.Scenarios()[:1] // the baseline
+	for _, s := range client.Scenarios() {
+		if slices.Contains(s.Families, name) {
+			scenarios = append(scenarios, s)
+			if !s.Applies(over) {
+				over = transport.NameStdio
+			}
+		}
+	}
+	return func(choice family.Choice) time.Duration {
+		e := client.Engine{
+			Transport: over, Trace: wire.NewTrace(wire.DefaultLimits), Network: new(memory.Network), Choice: choice, Bridge: []string{"bridge"},
+			Launch: func(p client.Endpoint) (transport.Process, error) {
+				return suites.ReferenceClient(p, time.Minute).Launch()
+			},
+		}
+		began := time.Now()
+		if _, err := e.Run(t.Context(), scenarios); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+}
+
+// checksDrawing returns what runs the checks that draw from a family, and says how long they take, or nil if there
+// are none.
+func checksDrawing(t *testing.T, name string) func(choice family.Choice) time.Duration {
 	var checks []*check.Check
 	over := transport.NameHTTP
 	for _, c := range server.Checks() {
@@ -147,12 +198,15 @@ func cost(t *testing.T, name string) string {
 		over = transport.NameHTTP
 	}
 	checks = slices.DeleteFunc(checks, func(c *check.Check) bool { return !c.Applies(over) })
+	if len(checks) == 0 {
+		return nil
+	}
 	dialer, stop, err := serve(t.Context(), over, serverOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
-	run := func(choice family.Choice) time.Duration {
+	t.Cleanup(stop)
+	return func(choice family.Choice) time.Duration {
 		e := &check.Engine{Dialer: dialer, Trace: wire.NewTrace(wire.DefaultLimits), Choice: choice, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}
 		if _, err := e.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
@@ -166,19 +220,6 @@ func cost(t *testing.T, name string) string {
 		took := time.Since(began)
 		e.Finish(t.Context())
 		return took
-	}
-	const times = 21
-	var all, plain []time.Duration
-	for range times {
-		all, plain = append(all, run(family.Choice{})), append(plain, run(family.Choice{Plain: name}))
-	}
-	slices.Sort(all)
-	slices.Sort(plain)
-	switch more := all[times/2] - plain[times/2]; {
-	case more < time.Millisecond:
-		return "less than 1 ms"
-	default:
-		return fmt.Sprintf("about %d ms", more.Milliseconds())
 	}
 }
 
