@@ -425,6 +425,20 @@ var httpOddities = []Oddity{
 		Apply: unlistening(func(ctx context.Context, conn *transport.HTTPConn) { reopening(ctx, conn, 1) }),
 	},
 	{
+		ID: "http.preflights", Summary: "Before each message comes a preflight request with OPTIONS, without the headers of the session.",
+		Why: "Browsers ask whether a page may make a request; the page has no part in that.", Source: ofSending, Transports: overEitherHTTP,
+		Apply: func(c *client.Standalone) {
+			raw := connectionOf(c)
+			sendingOn(func(ctx context.Context, _ transport.Conn) {
+				if raw() != nil {
+					_, _ = raw().Do(ctx, transport.Request{Method: http.MethodOptions, Header: http.Header{
+						"Access-Control-Request-Method": {http.MethodPost}, "Access-Control-Request-Headers": {"content-type,mcp-session-id"},
+					}})
+				}
+			})(c)
+		},
+	},
+	{
 		ID: "http.resumes-behind-nothing", Summary: "A stream is resumed while it goes on, by the id of an event whose data is empty.",
 		Why: "Disconnection may occur at any time, and every event with an id sets the last id, whatever its data.", Source: at("basic/transports", "resumability-and-redelivery"),
 		Transports: overHTTP, Scenarios: []string{"exchange/frames"},

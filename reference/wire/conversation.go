@@ -7,9 +7,11 @@ import "net/http"
 // [Log.Conversation] or [Converse] has returned it.
 type Conversation struct {
 	Events    []*Event
-	Messages  []*Event        // the events that hold messages, in order, without replays
-	Exchanges []*Exchange     // requests in order
-	HTTP      []*HTTPExchange // in the order in which they began; none over stdio
+	Messages  []*Event    // the events that hold messages, in order, without replays
+	Exchanges []*Exchange // requests in order
+	// HTTP holds the exchanges in the order in which they began, without those that a browser
+	// begins of its own accord; none over stdio.
+	HTTP []*HTTPExchange
 	// Stray holds responses that belong to no request.
 	Stray []Stray
 
@@ -62,7 +64,7 @@ func Converse(transport string, events []*Event, foreign map[string]bool) *Conve
 // finish completes the conversation before it is returned.
 func (c *Conversation) finish() *Conversation {
 	for _, x := range c.begun {
-		if x.Request != nil {
+		if x.Request != nil && !x.preflight() {
 			c.HTTP = append(c.HTTP, x)
 		}
 	}
@@ -395,9 +397,9 @@ func (c *Conversation) Meant(e *Event) *Exchange {
 }
 
 // Carrier returns the HTTP exchange in which an event travelled; nil over stdio,
-// and where a damaged trace does not tell what was requested.
+// where a damaged trace does not tell what was requested, and for what is not in HTTP.
 func (c *Conversation) Carrier(e *Event) *HTTPExchange {
-	if x := c.streams[e.Stream]; x != nil && x.Request != nil {
+	if x := c.streams[e.Stream]; x != nil && x.Request != nil && !x.preflight() {
 		return x
 	}
 	return nil

@@ -105,6 +105,12 @@ type HTTPExchange struct {
 // Method returns the method of the HTTP request.
 func (x *HTTPExchange) Method() string { return x.Request.HTTP.Method }
 
+// preflight reports whether a browser asks whether a page may make a request: it carries
+// nothing of what the page sends (Fetch Standard, section 3.3.2).
+func (x *HTTPExchange) preflight() bool {
+	return x.Method() == http.MethodOptions && x.Request.HTTP.Header.Get("Access-Control-Request-Method") != ""
+}
+
 // Status returns the HTTP status, or zero when no response came.
 func (x *HTTPExchange) Status() int {
 	if x.Head == nil {

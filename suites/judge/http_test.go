@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -1204,6 +1205,34 @@ func TestGetOfJSON(t *testing.T) {
 		if k := report[Key{Requirement: id, Party: wire.Server}]; k != nil && len(k.Findings) > 0 {
 			t.Errorf("%s: %s", id, k.Findings[0].Message)
 		}
+	}
+}
+
+// Before a request of a page, its browser asks whether it may be made: with nothing of what
+// the page sends, so that it is no request of the client that lacks something.
+func TestPreflight(t *testing.T) {
+	s := newHTTPScript(t, "http").initialize(headers("Accept", both, "Authorization", "Bearer x"), "abc").post(ready, later("Authorization", "Bearer x"), 202, "", "")
+	preflight := func(more ...string) {
+		x := s.ask(http.MethodOptions, mcp, "", headers(append(more, "Origin", "http://localhost:6274")...))
+		s.head(x, http.StatusNoContent, headers("Access-Control-Allow-Origin", "*"))
+		s.end(x)
+	}
+	found := func() (ids []string) {
+		for key, k := range Judge([]*wire.Log{s.log}, Options{}) {
+			if key.Party == wire.Client && len(k.Findings) > 0 {
+				ids = append(ids, key.Requirement)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	preflight("Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,mcp-session-id")
+	if ids := found(); len(ids) > 0 {
+		t.Errorf("the preflight is held against the client: %v", ids)
+	}
+	preflight()
+	if want := []string{"auth.client.every-request", "http.client.session-header", "http.client.version-header"}; !slices.Equal(found(), want) {
+		t.Errorf("a request with OPTIONS that is no preflight breaks %v, want %v", found(), want)
 	}
 }
 
