@@ -220,6 +220,29 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "auth.registers-twice", Summary: "The client registers for client_secret_basic, and then once more as it is used to; it uses the second registration.",
+		Why: "Nothing says how often a client registers.", Source: ofRegistration, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(r *http.Request) (*http.Response, error) {
+				if stepOf(r) != registration {
+					return next.RoundTrip(r)
+				}
+				var document object
+				raw, _ := io.ReadAll(r.Body)
+				setBody(r, raw)
+				if json.Unmarshal(raw, &document) == nil {
+					document["token_endpoint_auth_method"] = "client_secret_basic"
+					first := r.Clone(r.Context())
+					setBody(first, client.Marshal(document))
+					if resp, err := next.RoundTrip(first); err == nil {
+						_ = reread(resp)
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
 		ID: "auth.metadata-again", Summary: "Each metadata document is fetched twice.", Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -622,7 +622,7 @@ func (t *T) judgeCredentials(s Step) {
 	}
 	for _, r := range t.Flow.steps(authserver.Registration) {
 		granted, _ := r.Answer["token_endpoint_auth_method"].(string)
-		if r.Client == "" || r.Client != s.Client && len(s.Auth) > 0 || r.Server != s.Server || r.Answer["client_secret"] == nil {
+		if r.Client == "" || r.Client != s.Client && s.Client != "" || r.Server != s.Server || r.Answer["client_secret"] == nil {
 			continue
 		}
 		asked, _ := r.Body["token_endpoint_auth_method"].(string)
