@@ -243,6 +243,20 @@ var authOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "auth.reloads", Summary: "The user agent loads each authorization URL twice, and the second result counts.", Why: "A user may load a page again.", Source: ofFlow,
+		Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
+		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(r *http.Request) (*http.Response, error) {
+				if stepOf(r) == authorization {
+					if resp, err := next.RoundTrip(r.Clone(r.Context())); err == nil {
+						_ = reread(resp)
+					}
+				}
+				return next.RoundTrip(r)
+			})
+		}),
+	},
+	{
 		ID: "auth.metadata-again", Summary: "Each metadata document is fetched twice.", Why: "Nothing says how often a document is fetched.", Source: ofDiscovery, Transports: overEitherHTTP, Scenarios: []string{"auth/*"},
 		Apply: roundTripping(func(next http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {

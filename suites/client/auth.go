@@ -374,19 +374,18 @@ func judgeLapsed(t *T) {
 	if !t.Flow.lapsed {
 		return
 	}
-	asks := t.Flow.steps(authserver.Authorization)
-	if len(asks) < 2 {
+	first, second := t.Flow.sinceLapse()
+	if first == nil || second == nil {
 		if t.Ending.Exit != nil && t.controlPasses(again) {
 			t.Warning(again, "the client asks for no new token when the server answers 401 in the middle of a session", lastEvents(t.last(), 4)...)
 		}
-		t.Inconclusive("the client asked for authorization only once", fresh)
+		t.Inconclusive("the client did not ask for authorization again", fresh)
 		return
 	}
 	t.Exercised(again)
 	if !t.hasFindings("auth.client.code-once") {
 		t.Exercised("auth.client.code-once")
 	}
-	first, second := asks[0], asks[len(asks)-1]
 	if challenge := first.Values.Get("code_challenge"); challenge != "" {
 		t.Check(challenge != second.Values.Get("code_challenge"), fresh, "two authorization requests carry the same code challenge", first.Event, second.Event)
 	}

@@ -55,6 +55,7 @@ type Flow struct {
 	documents []*wire.Event // requests to the protected server for metadata documents
 	posts     int           // messages with a token
 	lapsed    bool
+	before    int // exchanges before the tokens lapsed
 
 	target     string      // of the redirect, or ""
 	redirected bool        // a message was answered with the redirect
@@ -197,7 +198,7 @@ func (f *Flow) verify(token, _ string, r *http.Request) *server.Denial {
 	f.mu.Lock()
 	if f.setup.Lapse && !f.lapsed && r.Method == http.MethodPost {
 		if f.posts++; f.posts == handshakePosts+1 {
-			f.lapsed = true
+			f.lapsed, f.before = true, len(f.exchanges)
 			for _, s := range f.servers {
 				s.Revoke()
 			}
@@ -327,6 +328,23 @@ func (f *Flow) steps(kinds ...authserver.Step) []Step {
 		}
 	}
 	return all
+}
+
+// sinceLapse returns the first request for authorization before the tokens lapsed, and the first
+// one since; nil if there is none. A user agent may load the same address several times.
+func (f *Flow) sinceLapse() (before, after *Step) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.exchanges {
+		switch s := &f.exchanges[i]; {
+		case s.Step != authserver.Authorization:
+		case i < f.before && before == nil:
+			before = s
+		case i >= f.before && after == nil:
+			after = s
+		}
+	}
+	return before, after
 }
 
 // presented returns the requests that showed a token.
