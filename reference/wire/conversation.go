@@ -26,7 +26,8 @@ type Conversation struct {
 
 	overHTTP bool
 	foreign  map[string]bool // see Converse
-	of       []*Exchange     // by position in the log: the exchange of a request, response or progress notification
+	hops     map[string]bool
+	of       []*Exchange // by position in the log: the exchange of a request, response or progress notification
 	streams  map[string]*HTTPExchange
 	begun    []*HTTPExchange // all of them; the head of the request may still be missing
 	sides    map[Party]*side
@@ -54,9 +55,11 @@ type sameID struct{ number, text, newest *Exchange }
 const headerLast = "Last-Event-Id" // as net/http spells it
 
 // Converse reads the events of a connection. Messages on foreign streams are not
-// part of the conversation; the HTTP exchanges that hold them are.
-func Converse(transport string, events []*Event, foreign map[string]bool) *Conversation {
+// part of the conversation; the HTTP exchanges that hold them are. Of hops, requests that
+// were redirected and made again elsewhere, neither is.
+func Converse(transport string, events []*Event, foreign, hops map[string]bool) *Conversation {
 	c := newConversation(transport, foreign)
+	c.hops = hops
 	c.read(events)
 	return c.finish()
 }
@@ -64,11 +67,16 @@ func Converse(transport string, events []*Event, foreign map[string]bool) *Conve
 // finish completes the conversation before it is returned.
 func (c *Conversation) finish() *Conversation {
 	for _, x := range c.begun {
-		if x.Request != nil && !x.preflight() {
+		if c.counts(x) {
 			c.HTTP = append(c.HTTP, x)
 		}
 	}
 	return c
+}
+
+// counts reports whether an HTTP exchange is one that the client meant to make.
+func (c *Conversation) counts(x *HTTPExchange) bool {
+	return x.Request != nil && !x.preflight() && !c.hops[x.Stream]
 }
 
 func newConversation(transport string, foreign map[string]bool) *Conversation {
@@ -100,7 +108,7 @@ func (c *Conversation) add(e *Event) {
 	if c.overHTTP && e.Stream != "" {
 		c.travel(e)
 	}
-	if c.replays.is(e) || e.Kind != KindMessage || c.foreign[e.Stream] || c.sides[e.From] == nil {
+	if c.replays.is(e) || e.Kind != KindMessage || c.foreign[e.Stream] || c.hops[e.Stream] || c.sides[e.From] == nil {
 		return
 	}
 	c.Messages = append(c.Messages, e)
@@ -399,7 +407,7 @@ func (c *Conversation) Meant(e *Event) *Exchange {
 // Carrier returns the HTTP exchange in which an event travelled; nil over stdio,
 // where a damaged trace does not tell what was requested, and for what is not in HTTP.
 func (c *Conversation) Carrier(e *Event) *HTTPExchange {
-	if x := c.streams[e.Stream]; x != nil && x.Request != nil && !x.preflight() {
+	if x := c.streams[e.Stream]; x != nil && c.counts(x) {
 		return x
 	}
 	return nil
@@ -467,7 +475,7 @@ func (l *Log) Conversation() *Conversation {
 	events, ended := l.events[:len(l.events):len(l.events)], l.ended
 	l.mu.Unlock()
 	if !ended {
-		return Converse(l.Transport, events, nil)
+		return Converse(l.Transport, events, nil, nil)
 	}
 	l.readOn(events)
 	if !l.given {
@@ -475,7 +483,7 @@ func (l *Log) Conversation() *Conversation {
 		l.conversation.finish()
 	}
 	if len(l.conversation.Events) < len(events) {
-		return Converse(l.Transport, events, nil)
+		return Converse(l.Transport, events, nil, nil)
 	}
 	return l.conversation
 }

@@ -353,7 +353,7 @@ func TestHTTPExchangesInOrder(t *testing.T) {
 func TestForeignStreams(t *testing.T) {
 	l := literal(t, "http", "post:1 POST\npost:1 > "+request("1", "server/discover")+"\npost:1 400\npost:2 POST\npost:2 > "+request("1", "initialize")+
 		"\npost:2 200\npost:2 < "+result("1"))
-	c := wire.Converse(l.Transport, l.Events(), map[string]bool{"post:1": true})
+	c := wire.Converse(l.Transport, l.Events(), map[string]bool{"post:1": true}, nil)
 	if diff := cmp.Diff([]string{"4 initialize head 5 answered 6"}, told(c)); diff != "" || len(c.HTTP) != 2 || len(c.Messages) != 2 {
 		t.Errorf("%d HTTP exchanges, %d messages (-want +got):\n%s", len(c.HTTP), len(c.Messages), diff)
 	}
@@ -457,7 +457,7 @@ func BenchmarkConversation(b *testing.B) {
 	}
 	events := l.Events()
 	for b.Loop() {
-		wire.Converse("stdio", events, nil)
+		wire.Converse("stdio", events, nil, nil)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
 }

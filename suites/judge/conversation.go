@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -35,6 +36,43 @@ type Conversation struct {
 	faults map[wire.Party]*messageFaults
 }
 
+// findHops returns the streams of requests that the server redirected and the client made again
+// where the redirect leads (RFC 9110, section 15.4): what they carry was sent once.
+func findHops(all []*wire.HTTPExchange) map[string]bool {
+	target := func(x *wire.HTTPExchange) string {
+		if x.Status()/100 != 3 {
+			return ""
+		}
+		from, err := url.Parse(x.Request.HTTP.URL)
+		if err != nil {
+			return ""
+		}
+		to, err := from.Parse(x.Head.HTTP.Header.Get("Location"))
+		if err != nil || to.String() == from.String() {
+			return ""
+		}
+		return to.String()
+	}
+	if !slices.ContainsFunc(all, func(x *wire.HTTPExchange) bool { return target(x) != "" }) {
+		return nil
+	}
+	request := func(x *wire.HTTPExchange, at string) string {
+		key := x.Method() + " " + location(at)
+		for _, e := range x.Sent {
+			key += "\n" + string(e.Raw)
+		}
+		return key
+	}
+	hops, again := make(map[string]bool), make(map[string]bool) // again: the requests that were made later
+	for _, x := range slices.Backward(all) {
+		if to := target(x); to != "" && again[request(x, to)] {
+			hops[x.Stream] = true
+		}
+		again[request(x, x.Request.HTTP.URL)] = true
+	}
+	return hops
+}
+
 // messageFaults holds the positions of a party's messages that the peer may be
 // unable to read; -1 for none.
 type messageFaults struct {
@@ -51,8 +89,9 @@ type messageFaults struct {
 // NewConversation reads a connection's log.
 func NewConversation(l *wire.Log) *Conversation {
 	c := &Conversation{Conversation: l.Conversation(), Log: l, Transport: l.Transport, faults: make(map[wire.Party]*messageFaults)}
-	if c.foreign = findForeign(c.Events, c.Transport); len(c.foreign) > 0 {
-		c.Conversation = wire.Converse(c.Transport, c.Events, c.foreign)
+	c.foreign = findForeign(c.Events, c.Transport)
+	if hops := findHops(c.HTTP); len(c.foreign) > 0 || len(hops) > 0 {
+		c.Conversation = wire.Converse(c.Transport, c.Events, c.foreign, hops)
 	}
 	if i := slices.IndexFunc(c.Events, func(e *wire.Event) bool { return e.Kind == wire.KindSignal }); i >= 0 {
 		c.signalled = c.Events[i]

@@ -1236,6 +1236,50 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// A request that a server redirects and the client makes again is one request, though it crosses
+// twice; without the redirect it is made twice.
+func TestRedirectedRequests(t *testing.T) {
+	const moved = mcp + "/"
+	play := func(status int) []string {
+		s := newHTTPScript(t, "http")
+		again := func(method, raw string, h http.Header) string {
+			x := s.ask(method, mcp, raw, h)
+			s.head(x, status, headers("Location", "/mcp/"))
+			s.end(x)
+			return s.ask(method, moved, raw, h)
+		}
+		x := again(http.MethodPost, askInit, headers("Accept", both))
+		s.head(x, 200, headers("Content-Type", "application/json", headerSession, "abc"))
+		s.body(x, gotInit)
+		s.end(x)
+		x = again(http.MethodPost, ready, later())
+		s.head(x, 202, http.Header{})
+		s.end(x)
+		x = again(http.MethodGet, "", later())
+		s.head(x, 200, headers("Content-Type", "text/event-stream"))
+		x = again(http.MethodPost, `{"jsonrpc":"2.0","id":6,"method":"ping"}`, later())
+		s.head(x, 200, headers("Content-Type", "application/json"))
+		s.body(x, `{"jsonrpc":"2.0","id":6,"result":{}}`)
+		s.end(x)
+		var found []string
+		for key, k := range Judge([]*wire.Log{s.log}, Options{}) {
+			if len(k.Findings) > 0 {
+				found = append(found, key.Requirement)
+			}
+		}
+		slices.Sort(found)
+		return found
+	}
+	for _, status := range []int{http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		if found := play(status); len(found) > 0 {
+			t.Errorf("%d breaks %v", status, found)
+		}
+	}
+	if found := play(http.StatusServiceUnavailable); !slices.Contains(found, "http.client.post-to-endpoint") {
+		t.Errorf("requests that are made twice break %v", found)
+	}
+}
+
 // Over HTTP as well, work grows no faster than the log.
 func BenchmarkHTTPFlood(b *testing.B) {
 	l := httpFlood(b)
