@@ -37,7 +37,7 @@ type Conversation struct {
 }
 
 // findHops returns the streams of requests that the server redirected and the client made again
-// where the redirect leads (RFC 9110, section 15.4): what they carry was sent once.
+// where the redirect leads: what they carry was sent once (docs/positions.md, hops).
 func findHops(all []*wire.HTTPExchange) map[string]bool {
 	target := func(x *wire.HTTPExchange) string {
 		if x.Status()/100 != 3 {

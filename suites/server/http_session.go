@@ -276,7 +276,7 @@ func listens(t *check.T) bool {
 }
 
 // mayGoOn ends the body if a request was served after a DELETE that was answered with 202: that
-// says that the session will end, not that it has ended (RFC 9110, section 15.3.3).
+// says that the session will end, not that it has ended (docs/positions.md, accepted-delete).
 func mayGoOn(t *check.T, deleted, got *transport.Response) {
 	if deleted.Status == http.StatusAccepted && got.Status/100 == 2 {
 		t.Inconclusive("the server answers DELETE with HTTP status 202, which does not say that the session has ended already")
