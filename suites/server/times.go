@@ -138,7 +138,10 @@ func (u *unanswered) judgeProgressing() {
 	case u.cancels(sign):
 		u.Show(sign)
 		u.Exercised(timeoutMaximum)
-		u.release()
+		// What else the call had asked is given up with it.
+		if u.await(u.request.Seq+1, u.Soon(check.AtOnce), func(e *wire.Event) bool { return over(e, u.pending) }) == nil {
+			u.release()
+		}
 	case !u.pending.Answers(sign):
 		u.Inconclusive("the exchange of the call ended without an answer while %s was open", u.method)
 	default:
