@@ -258,7 +258,7 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 		}
 		t = again
 	}
-	e.ended(u.index, e.narrowed(ctx, t))
+	e.ended(u.index, e.shortened(ctx, e.narrowed(ctx, t)))
 }
 
 // lasting runs the baseline again if the client has given up an ordinary server before it used it: on
@@ -539,7 +539,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, played: new(courses)}
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, played: new(courses), part: t.part}
 	t.played = run.played
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)

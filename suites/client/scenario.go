@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/model"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -108,6 +109,7 @@ type ScenarioRun struct {
 	Folder string
 
 	played *courses
+	part   []model.Action // of the sequence that is played; nil for all
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -189,7 +191,8 @@ type T struct {
 	// Choice is that of the [ScenarioRun].
 	Choice family.Choice
 
-	played *courses // of the ScenarioRun
+	played *courses       // of the ScenarioRun
+	part   []model.Action // of the sequence that is played; nil for all
 
 	after int  // connections that the trace held when the run began
 	full  bool // the client has the whole time limit, whether or not it is silent

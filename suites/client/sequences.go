@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -27,7 +28,7 @@ var sequenceScenarios = []*Scenario{{
 	},
 	Needs: "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 	Options: func(run *ScenarioRun) server.Options {
-		return Scripted(func(a *Asker) { run.played.add(playSequence(a)) })(run)
+		return Scripted(func(a *Asker) { run.played.add(playSequence(a, run.part)) })(run)
 	},
 	Judge: judgeSequences,
 }}
@@ -82,7 +83,6 @@ type sequencer struct {
 	words    []*asked
 	works    []*asked // those that are begun and cancelled
 	notices  []news
-	options  model.Options
 	requests int           // in all plays
 	progress float64       // that was reported last
 	patience time.Duration // for an answer, once it is known that it may be missing; 0 before
@@ -96,9 +96,13 @@ type course struct {
 	served  int
 	stumble *stumble
 	left    bool           // the client ended while the server waited for it
-	last    []model.Action // what was done since it had answered everything
+	sofar   []model.Action // what was done before
+	last    []model.Action // of that, what was done since it had answered everything
 	blamed  string         // the requirement by which it lives with that
 	told    string         // what it is, in words
+	// fatal is a sequence after which the client is gone, or answers nothing any more.
+	fatal   []model.Action
+	options model.Options
 }
 
 // stumble is an answer that is not as it is alone.
@@ -149,8 +153,18 @@ func (c *courses) list() []course {
 	return slices.Clone(c.all)
 }
 
-// playSequence plays a sequence in a session. What is wrong in it is played again and made smaller and smaller.
-func playSequence(a *Asker) course {
+// fatal returns the first after which the client was gone or answered nothing any more, or nil.
+func (c *courses) fatal() *course {
+	all := c.list()
+	if i := slices.IndexFunc(all, func(one course) bool { return one.fatal != nil }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// playSequence plays a sequence in a session: a part of the one of this seed, if that is given. What is wrong in it is
+// played again and made smaller and smaller.
+func playSequence(a *Asker, part []model.Action) course {
 	p := &sequencer{Asker: a, until: a.began.Add(a.Patience)}
 	if p.vocabulary(); len(p.words) == 0 {
 		return p.course
@@ -167,14 +181,26 @@ func playSequence(a *Asker) course {
 		p.options.Notices = append(p.options.Notices, n.Notice)
 	}
 	p.apart()
-	s := p.play(model.Generate(rand.New(a.Choice.Source(sequenced)), p.options))
+	if part == nil {
+		part = model.Generate(rand.New(a.Choice.Source(sequenced)), p.options)
+	} else if !p.knows(part) {
+		return p.course
+	}
+	s := p.play(part)
 	switch {
 	case p.left:
-		p.told, p.blamed = p.describe(p.last), p.blame(p.last)
+		p.told, p.blamed, p.fatal = p.describe(p.last), p.blame(p.last), p.sofar
 	case s != nil && p.confirmed(s):
 		p.stumble, p.left = s, false
 	}
 	return p.course
+}
+
+// knows reports whether all that a sequence says is in the vocabulary.
+func (p *sequencer) knows(sequence []model.Action) bool {
+	return !slices.ContainsFunc(sequence, func(a model.Action) bool {
+		return a.Kind == model.Ask && a.Word >= len(p.words) || a.Kind == model.Notify && a.Word >= len(p.notices)
+	})
 }
 
 // vocabulary finds out what can be asked of the client, all of it with an answer that is known: what it answers
@@ -307,7 +333,7 @@ func (p *sequencer) play(sequence []model.Action) *stumble {
 		for _, r := range awaited {
 			s := p.judge(r)
 			if p.left || s != nil {
-				p.last = sequence[fenced : i+1]
+				p.last, p.sofar = sequence[fenced:i+1], sequence[:i+1]
 				if s != nil {
 					s.sequence = sequence[:i+1]
 				}
@@ -420,7 +446,11 @@ func (p *sequencer) confirmed(s *stumble) bool {
 	if p.left || !p.asExpected(control, p.alone(control, 0)) {
 		// Nothing is served as before. A user may have had enough; what no user decides does not end by itself.
 		s.told = p.describe(s.sequence[max(0, len(s.sequence)-mostTold):])
-		return !control.user || s.missing && p.deaf()
+		if s.missing && (!control.user || p.deaf()) {
+			p.fatal = s.sequence
+			return true
+		}
+		return !control.user
 	}
 	var found *stumble
 	for size := 8; found == nil; size *= 4 {
@@ -556,6 +586,45 @@ func judgeSequences(t *T) {
 // message is what a finding says.
 func (s *stumble) message() string {
 	return s.problem + ", although it is answered alone, when the server does this: " + s.told
+}
+
+// mostShortenings is how often a client is launched to find a small sequence after which it answers nothing more.
+const mostShortenings = 12
+
+// shortened plays a scenario again with parts of a sequence after which the client was gone, or answered nothing any
+// more, and returns the run with the smallest one that does the same.
+func (e *Engine) shortened(ctx context.Context, t *T) *T {
+	c := t.played.fatal()
+	if c == nil || !t.accused() || t.Ending.Attended {
+		return t
+	}
+	least, launches := t, 0
+	fatal := func(part []model.Action) (failed, ok bool) {
+		if launches++; launches > mostShortenings {
+			return false, false
+		}
+		again := e.fresh(t)
+		again.part = part
+		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+			return false, false
+		}
+		again.gather(e.Trace)
+		if again.judge(); again.played.fatal() == nil || !again.accused() {
+			return false, true
+		}
+		least = again
+		return true, true
+	}
+	for size := 8; ; size *= 4 {
+		part := model.Valid(c.fatal[max(0, len(c.fatal)-size):], c.options)
+		failed, ok := fatal(part)
+		if failed {
+			model.Shrink(part, c.options, fatal)
+		}
+		if failed || !ok || size >= len(c.fatal) {
+			return least
+		}
+	}
 }
 
 // gone says how the client ended before it should have, or "".
