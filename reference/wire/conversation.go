@@ -371,16 +371,18 @@ func (c *Conversation) Head(e *Event) *Event {
 	return nil
 }
 
-// SentAgain reports whether again repeats a message that was refused unread:
-// because there were too many requests, or because it lacked a token
-// (basic/authorization#authorization-flow-steps).
+// SentAgain reports whether again repeats a message that was refused unread: because
+// there were too many requests, because it lacked a token
+// (basic/authorization#authorization-flow-steps), or with a status that lets the client
+// repeat what it sent (RFC 9110, sections 15.5.9 and 15.5.20, and RFC 8470, section 5.2).
 func (c *Conversation) SentAgain(e, again *Event) bool {
 	head := c.Head(e)
 	if head == nil || string(e.Raw) != string(again.Raw) {
 		return false
 	}
 	switch head.HTTP.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+		http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly:
 		return true
 	}
 	return false

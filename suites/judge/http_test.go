@@ -1280,6 +1280,21 @@ func TestRedirectedRequests(t *testing.T) {
 	}
 }
 
+// A message that was refused before it was read may be sent again as it is.
+func TestSentAgain(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":6,"method":"ping"}`
+	for status, allowed := range map[int]bool{
+		401: true, 403: true, 408: true, 421: true, 425: true, 429: true, 503: true, 400: false, 409: false, 500: false, 502: false,
+	} {
+		s := newHTTPScript(t, "http").handshake()
+		s.post(ping, later(), status, "", "").post(ping, later(), 200, "application/json", `{"jsonrpc":"2.0","id":6,"result":{}}`)
+		k := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "base.request.id-unique", Party: wire.Client}]
+		if found := k != nil && len(k.Findings) > 0; found == allowed {
+			t.Errorf("a ping sent again after %d is found broken: %v", status, found)
+		}
+	}
+}
+
 // Over HTTP as well, work grows no faster than the log.
 func BenchmarkHTTPFlood(b *testing.B) {
 	l := httpFlood(b)
