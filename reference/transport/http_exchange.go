@@ -142,6 +142,8 @@ type outbound struct {
 	ordinary bool // a message as any client sends it
 	// omitEnd does not record the end of an exchange that was accepted.
 	omitEnd bool
+	// confidential leaves out both bodies from the record.
+	confidential bool
 	// relay gets the response once it is recorded; it may be nil.
 	relay http.ResponseWriter
 
@@ -258,7 +260,7 @@ func setHeader(req *http.Request, h http.Header) {
 // recordRequest appends the message, or body, and the head.
 func (x *roundTrip) recordRequest(req *http.Request) error {
 	log := x.link.log
-	if x.message || len(x.body) > 0 {
+	if !x.confidential && (x.message || len(x.body) > 0) {
 		kind := wire.KindBody
 		if x.message {
 			kind = wire.KindMessage
@@ -464,7 +466,7 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 	limit := x.link.log.Limits().Message
 	raw, err := readBody(x.ctx, resp.Body, int64(limit)+1)
 	end := x.bodyEnd(resp, int64(len(raw)), err)
-	if len(raw) == 0 {
+	if len(raw) == 0 || x.confidential {
 		return end
 	}
 	e := wire.Event{Kind: wire.KindBody, Raw: raw}

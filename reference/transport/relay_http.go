@@ -15,7 +15,8 @@ import (
 
 // HTTPRelay stands between a real client and a real server over HTTP. It
 // passes every request on to the same path of the server, and every response
-// back as it arrives, and records both: a session in a log of its own. What is
+// back as it arrives, and records both: a session in a log of its own, and what is not of
+// the protocol in another one, without the bodies. What is
 // passed on was recorded before, so that a log never shows an effect before its
 // cause. The trace should be lossy, so that its limits do not end a session. Close
 // the relay when it is no longer needed.
@@ -30,6 +31,7 @@ type HTTPRelay struct {
 	links   []*httpLink
 	byKey   map[string]*httpLink // by session id, or by the path of a legacy endpoint
 	newest  *httpLink            // for requests that name no session
+	aside   *httpLink            // for requests that are not of the protocol
 }
 
 // NewHTTPRelay returns a relay to the server at the endpoint. The name of the
@@ -86,8 +88,8 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	o := &outbound{
-		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost,
-		relay: w, omitEnd: r.transport == NameSSE && req.Method == http.MethodPost,
+		method: req.Method, url: r.target(req.URL), header: r.header(req), message: req.Method == http.MethodPost && l.log.Transport != NameOAuth,
+		confidential: l.log.Transport == NameOAuth, relay: w, omitEnd: r.transport == NameSSE && req.Method == http.MethodPost,
 	}
 	if len(body) > 0 || o.message {
 		o.body = nonNil(body)
@@ -97,7 +99,7 @@ func (r *HTTPRelay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			r.remember(id, l)
 		}
 	}
-	if r.transport == NameSSE && req.Method == http.MethodGet {
+	if r.transport == NameSSE && req.Method == http.MethodGet && !o.confidential {
 		o.onEvent = func(item wire.SSEItem) bool {
 			if item.SSE.Event != "endpoint" || item.Incomplete {
 				return false
@@ -151,6 +153,13 @@ func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *httpLink {
 			return l
 		}
 	}
+	if r.beside(req, msg) {
+		if r.aside == nil {
+			r.aside = newHTTPLink(r.site, r.trace.Connect(NameOAuth, "beside the sessions"))
+			r.links = append(r.links, r.aside)
+		}
+		return r.aside
+	}
 	if opens || r.newest == nil {
 		log := r.trace.Connect(r.transport, "relayed session")
 		if r.newest == nil || r.newest.log != log { // a full trace has one log for all sessions
@@ -159,6 +168,15 @@ func (r *HTTPRelay) link(req *http.Request, msg *wire.Message) *httpLink {
 		}
 	}
 	return r.newest
+}
+
+// beside reports whether a request is not of the protocol: it goes to another path than the
+// endpoint, and neither names a session nor asks for events nor says that it is JSON-RPC. So
+// clients fetch metadata and tokens where an authorization server is on the same origin.
+func (r *HTTPRelay) beside(req *http.Request, msg *wire.Message) bool {
+	events := slices.ContainsFunc(req.Header.Values("Accept"), func(v string) bool { return strings.Contains(strings.ToLower(v), typeEvents) })
+	elsewhere := strings.TrimSuffix(req.URL.Path, "/") != strings.TrimSuffix(r.site.url.Path, "/")
+	return elsewhere && !speaksRPC(msg) && !events && req.Header.Get(headerSession) == ""
 }
 
 // Bounds of the names of sessions that are known: how many, and their bytes. Whatever has

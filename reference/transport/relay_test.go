@@ -117,6 +117,70 @@ func TestRelayOfManySessions(t *testing.T) {
 	}
 }
 
+// Metadata and tokens that a client gets through the relay are not a part of its session, and no
+// secret of theirs is kept.
+func TestRelayBesideSessions(t *testing.T) {
+	noLeaks(t)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", typeJSON)
+		if r.URL.Path == "/mcp" || r.URL.Path == "/elsewhere" {
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"access_token":"secret-of-the-answer","asked":%q}`, r.Method+" "+r.URL.Path+" "+string(body))
+	}))
+	defer upstream.Close()
+	for _, over := range []string{NameHTTP, NameSSE} {
+		trace := wire.NewTrace(wire.DefaultLimits)
+		relay, err := NewHTTPRelay(Endpoint{URL: upstream.URL + "/mcp"}, over, trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := httptest.NewServer(relay)
+		post := func(path, kind, body string) string {
+			resp, err := http.Post(front.URL+path, kind, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			answer, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			return string(answer)
+		}
+		post("/mcp", typeJSON, `{"jsonrpc":"2.0","id":1,"method":"initialize"}`)
+		for want, got := range map[string]string{
+			"GET /.well-known/oauth-protected-resource/mcp ": get(t, front.URL+"/.well-known/oauth-protected-resource/mcp"),
+			"POST /token code=secret-of-the-request":         post("/token", "application/x-www-form-urlencoded", "code=secret-of-the-request"),
+			"POST /register {}":                              post("/register", typeJSON, "{}"),
+		} {
+			if !strings.Contains(got, want) || !strings.Contains(got, "secret-of-the-answer") {
+				t.Errorf("%s: %s is not passed on: %s", over, want, got)
+			}
+		}
+		post("/elsewhere", typeJSON, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		front.Close()
+		relay.Close()
+		heads := make(map[string]int)
+		for _, l := range trace.Logs() {
+			for _, e := range l.Events() {
+				if e.Kind == wire.KindHTTPRequest {
+					heads[l.Transport]++
+				}
+			}
+		}
+		if diff := cmp.Diff(map[string]int{over: 2, NameOAuth: 3}, heads); diff != "" {
+			t.Errorf("%s: requests by the transport of the log (-want +got):\n%s", over, diff)
+		}
+		var kept bytes.Buffer
+		if _, err := trace.WriteTo(&kept); err != nil || strings.Contains(kept.String(), "secret-of") {
+			t.Errorf("%s: %v: %s", over, err, kept.String())
+		}
+	}
+}
+
 func lossy(limits wire.Limits) *wire.Trace {
 	trace := wire.NewTrace(limits)
 	trace.Lossy = true
