@@ -64,8 +64,12 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 	}
 	if !c.Handshaken() {
 		if c.Initialized != nil && !c.initializedLater() {
+			why := "initialize was not answered"
+			if answer != nil {
+				why = "initialize was answered with an error"
+			}
 			rec.Fail("lifecycle.init.initialized-after-result", wire.Client,
-				"notifications/initialized was sent although initialize has not succeeded", c.Init.Request, c.Initialized)
+				"notifications/initialized was sent although "+why, c.Init.Request, answer, c.Initialized)
 		}
 		return
 	}
