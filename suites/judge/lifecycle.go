@@ -224,7 +224,7 @@ func judgeVersions(c *Conversation, rec *Recorder) {
 	switch {
 	case c.Initialized != nil:
 		rec.Fail("lifecycle.version.client-latest", wire.Client, "the client asked for version "+asked+" and goes on with "+c.Version+
-			", so that it supports a later one than it asked for", c.Init.Request, c.Init.Response, c.Initialized)
+			", which is later: if it supports that one, it has to ask for it, and if not, to disconnect", c.Init.Request, c.Init.Response, c.Initialized)
 	case c.finished(wire.Client):
 		rec.Pass("lifecycle.version.client-latest", wire.Client) // it left
 	}
