@@ -1,6 +1,10 @@
 package wire
 
-import "net/http"
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+)
 
 // Conversation is a connection as its two sides see it: its events, with requests
 // paired with their responses, and the handshake. It does not change once
@@ -152,7 +156,18 @@ func (r *replays) is(e *Event) bool {
 		r.seen[e.SSE.ID] = e
 		return false
 	}
-	return r.resuming[e.Stream] && string(before.Raw) == string(e.Raw)
+	// What is replayed can be read before it is read from the stream on which it was first sent.
+	resumed := r.resuming[e.Stream] || before.Stream != e.Stream && r.resuming[before.Stream]
+	return resumed && Same(e, before)
+}
+
+// Same reports whether two events say the same, however it is spelled.
+func Same(a, b *Event) bool {
+	if string(a.Raw) == string(b.Raw) {
+		return true
+	}
+	var x, y any
+	return json.Unmarshal(a.Raw, &x) == nil && json.Unmarshal(b.Raw, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func (c *Conversation) request(e *Event) {

@@ -253,6 +253,18 @@ func TestConversation(t *testing.T) {
 			[]string{"1 a head 2 answered 4"},
 		},
 		{
+			"a replay that is read first", "http",
+			"post:1 POST\npost:1 > " + request("1", "a") + "\npost:1 200 text/event-stream\npost:1 #1 " + noted + "\n" +
+				"get:1 GET after 1\nget:1 200 text/event-stream\nget:1 #2 " + result("1") + "\npost:1 #2 " + result("1"),
+			[]string{"1 a head 2 answered 6"},
+		},
+		{
+			"a replay in another spelling", "http",
+			"post:1 POST\npost:1 > " + request("1", "a") + "\npost:1 200 text/event-stream\npost:1 #1 " + noted + "\npost:1 #2 " + result("1") + "\n" +
+				"get:1 GET after 1\nget:1 200 text/event-stream\nget:1 #2 " + strings.ReplaceAll(result("1"), ",", " ,"),
+			[]string{"1 a head 2 answered 4"},
+		},
+		{
 			"the same event id without Last-Event-ID", "http",
 			"post:1 POST\npost:1 > " + request("1", "a") + "\npost:1 200 text/event-stream\npost:1 #2 " + result("1") + "\n" +
 				"get:1 GET\nget:1 200 text/event-stream\nget:1 #2 " + result("1"),

@@ -374,6 +374,27 @@ func TestHTTPRules(t *testing.T) {
 			},
 		},
 		{
+			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { // the replay is read before the rest of the stream that it is of
+				s.handshake()
+				x := s.ask(http.MethodPost, mcp, callSix, later())
+				s.head(x, 200, headers("Content-Type", "text/event-stream"))
+				s.event(x, "1", progSix)
+				y := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(y, "2", doneSix)
+				s.event(x, "2", doneSix)
+			},
+			func(s *httpScript) { // which says something else there
+				s.handshake()
+				x := s.ask(http.MethodPost, mcp, callSix, later())
+				s.head(x, 200, headers("Content-Type", "text/event-stream"))
+				s.event(x, "1", progSix)
+				y := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(y, "2", doneSix)
+				s.event(x, "2", progSix)
+			},
+		},
+		{
 			"http.server.replay-same-stream", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
 			func(s *httpScript) { replay(s, "9", pongFive) },
 		},
