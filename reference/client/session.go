@@ -534,8 +534,9 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 		return nil, &ClosedError{Awaited: awaited, Cause: s.cause(waiting, before[i])}
 	}
 	var end *wire.Event // of the connection
+	machine := contention{conn: s.Conn}
 	for began := time.Now(); ; {
-		due := began.Add(most)
+		due := began.Add(most + machine.granted)
 		waiting, cancel := context.WithDeadline(ctx, due)
 		e, err := s.Log().Await(waiting, from, func(e *wire.Event) bool {
 			if ends(e) {
@@ -544,9 +545,12 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 			}
 			return match(e)
 		})
-		if err != nil && end == nil && waiting.Err() != nil && ctx.Err() == nil && slowest > 0 {
-			s.Options.Pace.overslept(time.Since(due))
-			if most, slowest = limit(); began.Add(most).After(time.Now()) {
+		if err != nil && end == nil && waiting.Err() != nil && ctx.Err() == nil {
+			if slowest > 0 {
+				s.Options.Pace.overslept(time.Since(due))
+				most, slowest = limit()
+			}
+			if began.Add(most+machine.granted).After(time.Now()) || machine.grants(most) {
 				cancel()
 				continue
 			}
@@ -560,7 +564,7 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		}
-		return nil, s.timeout(&TimeoutError{Awaited: awaited, After: most, Slowest: slowest, Doubtful: slowest > 0 && s.hurry.Load() == 1})
+		return nil, s.timeout(&TimeoutError{Awaited: awaited, After: most + machine.granted, Slowest: slowest, Doubtful: slowest > 0 && s.hurry.Load() == 1})
 	}
 }
 

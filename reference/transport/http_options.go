@@ -86,6 +86,8 @@ type site struct {
 	unkept  *atomic.Bool
 	timeout time.Duration
 	redact  *Redactor
+	// elsewhere says that the server is not on this machine, or a part of this program.
+	elsewhere bool
 }
 
 // Moved returns the endpoint to which the head of a response redirects a POST, if
@@ -133,6 +135,7 @@ func (e Endpoint) site() (*site, error) {
 		socket = e.Socket
 	}
 	s := &site{name: e.String(), url: u, header: e.Header.Clone(), timeout: e.Timeout, redact: e.redactor()}
+	s.elsewhere = e.Dial != nil || socket == "" && !Loopback(u.Hostname())
 	if s.timeout == 0 {
 		s.timeout = defaultHTTPTimeout
 	}

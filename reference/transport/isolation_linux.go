@@ -87,9 +87,17 @@ type relative struct {
 	began         string
 }
 
-// measure returns how many processes there are and how many bytes they hold. One that was seen
-// once is still counted when its parent is gone.
+// measure returns how many processes there are and how many bytes they hold.
 func (f *family) measure() (processes int, memory int64) {
+	f.find()
+	for pid := range f.members {
+		memory += held(pid)
+	}
+	return len(f.members), memory
+}
+
+// find finds the members. One that was seen once still is one when its parent is gone.
+func (f *family) find() {
 	all := make(map[int]relative)
 	for _, pid := range allPIDs() {
 		if r, ok := lookUp(pid); ok {
@@ -111,10 +119,6 @@ func (f *family) measure() (processes int, memory int64) {
 		}
 	}
 	f.members = belongs
-	for pid := range belongs {
-		memory += held(pid)
-	}
-	return len(belongs), memory
 }
 
 // lookUp reads /proc/PID/stat; proc_pid_stat(5). One that has ended and was not waited for is none.
