@@ -285,6 +285,11 @@ var resourceFaults = []Fault{
 		Apply:   resource("test://static-binary", func(entry object) { entry["size"] = 96 }),
 	},
 	{
+		ID: "resources.size-negative", Requirement: "resources.size.raw-bytes", Form: ByValue,
+		Summary: "The size of an empty resource is -1.",
+		Apply:   resource("test://empty", having("size", -1)),
+	},
+	{
 		ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",
 		Summary: "A resource that does not exist is refused with -32602.",
 		Apply:   recoding("resources/read", server.ResourceNotFound, server.InvalidParams),

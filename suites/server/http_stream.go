@@ -302,6 +302,10 @@ var httpStreamChecks = []*check.Check{
 			// A stream that has brought the response should end, also if that is an error.
 			unknown := client.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(t.Session.NextID().String()), "method": unknownMethod})
 			requests := []transport.Request{plainRequest(t), {Body: unknown, Defaults: true, Deliberate: []string{"lifecycle.capability.experimental-gated"}}}
+			if t.Session.Capability("tools") {
+				// Some answer calls alone with a stream.
+				requests = append(requests, callRequest(t, check.Call{Tool: noTool}, "mcpconform-stream-ends-unknown"))
+			}
 			if call, ok := knownTool(t, "progress"); ok {
 				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
 			}
@@ -409,6 +413,7 @@ var httpStreamChecks = []*check.Check{
 					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before-"+role))
 				}
 			}
+			unasked(t)
 			t.Fence()
 			given := make(map[string]*wire.Event)
 			for _, e := range t.Session.Log().Events() {
@@ -770,6 +775,24 @@ func replayed(t *check.T, last, what string, strange func(*wire.Event) bool) *wi
 		if err != nil || strange(e) {
 			return e
 		}
+	}
+}
+
+// unasked makes a call that the server tells of on the listening stream, if one is known, and waits until it has.
+func unasked(t *check.T) {
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		call, ok := t.Target.ToolFor(list + "-change")
+		if !ok {
+			continue
+		}
+		mark := t.Mark()
+		_, _ = t.Session.Call(t.Context, "tools/call", call.Params())
+		limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+		defer stop()
+		_, _ = t.Session.Log().Await(limit, mark, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.Msg.Method == "notifications/"+list+"/list_changed"
+		})
+		return
 	}
 }
 
