@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -204,6 +205,14 @@ var resourceFaults = []Fault{
 		ID: "resources.unsubscribe-forgotten", Requirement: "resources.updated.ends-with-unsubscribe",
 		Summary: "Updates go on after resources/unsubscribe.",
 		Apply:   wrapping("resources/unsubscribe", server.Always(object{})),
+	},
+	{
+		ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+		Summary: "Updates go on after resources/unsubscribe, each 15 ms after the change.",
+		Apply: all(
+			wrapping("resources/unsubscribe", server.Always(object{})),
+			messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
+		),
 	},
 	{
 		ID: "resources.duplicate-uri", Requirement: "resources.uri.unique",

@@ -473,8 +473,11 @@ func (c *Conversation) wouldHaveCome(known idEvent, original *wire.HTTPExchange,
 		return false
 	}
 	return !slices.ContainsFunc(c.HTTP, func(x *wire.HTTPExchange) bool {
-		carries := x == original || bound[x] == original
-		return carries && x.Head != nil && x.Head.Seq < known.event.Seq && (x.End == nil || x.End.Seq > known.event.Seq)
+		if x != original && bound[x] != original || x.Head == nil || x.Head.Seq > known.event.Seq {
+			return false
+		}
+		// The end of one connection and an event on another one may overtake each other.
+		return x.End == nil || x.End.At-known.event.At >= Crossing
 	})
 }
 

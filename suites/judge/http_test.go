@@ -393,7 +393,6 @@ func TestHTTPRules(t *testing.T) {
 				x := s.handshake().get(later(), 200, "text/event-stream")
 				s.event(x, "1", serverAsk)
 				s.event(s.get(later(), 200, "text/event-stream"), "2", hasNews)
-				s.end(x)
 				s.event(s.get(later(headerLast, "1"), 200, "text/event-stream"), "2", hasNews)
 			},
 		},

@@ -149,6 +149,7 @@ func (c *Conversation) inOrder() []*Exchange {
 type subscription struct {
 	asked bool        // subscribed, and not unsubscribed from since
 	ended *wire.Event // the answer to the last unsubscribe, while it holds
+	quiet bool        // no tool was being called shortly before it ended
 }
 
 // server/resources#subscriptions
@@ -158,7 +159,7 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 	// Over HTTP, where messages travel on several streams, the order of arrival
 	// counts only over a round trip of the client.
 	roundTrip := -1
-	called := -1 // position of the client's last call of a tool
+	var called *wire.Event // the client's last call of a tool, or the answer to it
 	last := c.lastOf(wire.Client)
 	for _, e := range c.Messages {
 		x := c.Of(e)
@@ -166,14 +167,14 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 		if x != nil {
 			uri, _ = wire.At(x.Request.Msg.Params, "uri").(string)
 		}
-		if x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "tools/call" {
-			called = e.Seq
+		if x != nil && x.From() == wire.Client && x.Method() == "tools/call" {
+			called = e
 		}
 		switch {
 		case x != nil && x.From() == wire.Client && e == x.Response:
 			roundTrip = max(roundTrip, x.Request.Seq)
 			if s := byURI[uri]; x.Method() == "resources/unsubscribe" && s != nil && !s.asked && e.Msg.Kind == wire.Result {
-				s.ended = e
+				s.ended, s.quiet = e, called == nil || e.At-called.At >= Crossing
 			}
 		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/subscribe":
 			some = true
@@ -213,14 +214,15 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 }
 
 // past reports whether an update was certainly sent after the end of a subscription, for a change since then:
-// a server may take a moment to tell of a change from before. roundTrip is the position of the client's last request that
-// was answered, and called that of its last call of a tool, which may be what has made the change.
-func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip, called int) bool {
+// a server may take a moment to tell of a change from before, which calls of tools make. roundTrip is the position of the
+// client's last request that was answered, and called the last call of a tool or the answer to it.
+func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip int, called *wire.Event) bool {
 	if s.ended == nil || s.asked || c.queued(update, s.ended) {
 		return false
 	}
 	waited := update.At-s.ended.At >= Crossing
-	return roundTrip > s.ended.Seq && (waited || called > s.ended.Seq) || waited && c.Transport == transport.NameStdio
+	since := called != nil && called.Seq > s.ended.Seq && s.quiet
+	return roundTrip > s.ended.Seq && (waited || since) || waited && c.Transport == transport.NameStdio
 }
 
 // covered reports whether a subscription holds for a URI or for one above it: an

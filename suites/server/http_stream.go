@@ -139,7 +139,7 @@ var httpStreamChecks = []*check.Check{
 					}
 					t.Fence()
 					t.Fence() // other streams may lag behind
-					for _, told := range notifications(t.Since(mark)) {
+					for _, told := range notifications(sentOnce(t, mark)) {
 						sent += len(told)
 						if twice := broadcast(told); twice != nil {
 							t.Show(twice...)
@@ -516,6 +516,20 @@ var resuming = check.Needs{
 // noticed are the tool roles of calls that cause notifications which hold nothing to
 // tell them apart.
 var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
+
+// sentOnce returns what came since a mark, without what a resumed stream brought again.
+func sentOnce(t *check.T, mark int) []*wire.Event {
+	log := t.Session.Log()
+	first := make(map[string]*wire.Event) // by event id
+	for _, e := range log.Events() {
+		if e.SSE != nil && e.SSE.ID != "" && first[e.SSE.ID] == nil {
+			first[e.SSE.ID] = e
+		}
+	}
+	return slices.DeleteFunc(t.Since(mark), func(e *wire.Event) bool {
+		return e.SSE != nil && e.SSE.ID != "" && first[e.SSE.ID] != e && log.Carrier(e).Resumes()
+	})
+}
 
 // notifications returns the log messages, the resource updates and the changes of
 // lists that the server sent, each by stream: a server may send one kind to all
