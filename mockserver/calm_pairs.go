@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -77,6 +79,33 @@ func displacedListening(o *server.Options) {
 	})(o)
 }
 
+// listeningSequence replays the events of all listening streams of a session as if they were of one.
+func listeningSequence(o *server.Options) {
+	o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, kept []*server.Event) []*server.Event {
+		i := slices.IndexFunc(kept, func(e *server.Event) bool { return e.ID == last && strings.HasPrefix(e.Stream, "get:") })
+		if i < 0 {
+			return proposal
+		}
+		return slices.DeleteFunc(slices.Clone(kept[i+1:]), func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+	}
+}
+
+// greeted sends a notification soon after a listening stream has begun.
+func greeted(o *server.Options) {
+	var open sync.Map
+	ready(func(s *server.Session) { open.Store(s.ID, s) })(o)
+	between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if s, ok := open.Load(idOf(r)); ok && r.Method == http.MethodGet {
+			time.AfterFunc(5*time.Millisecond, func() { s.(*server.Session).Notify("notifications/prompts/list_changed", nil) })
+		}
+		next.ServeHTTP(w, r)
+	})(o)
+	streaming(func(e *server.Event) []*server.Event {
+		e.Retry = "100" // who comes back comes after the notification
+		return []*server.Event{e}
+	})(o)
+}
+
 // pairOddities are legal ways to deal with two of something.
 var pairOddities = []Oddity{
 	{
@@ -136,5 +165,11 @@ var pairOddities = []Oddity{
 		Why: "The server MAY close the SSE stream at any time.", Source: at("basic/transports#listening-for-messages-from-the-server"), Transports: overHTTP, Changes: "listening",
 		Untried: []string{"*"},
 		Apply:   displacedListening,
+	},
+	{
+		ID: "http.listening-in-one-sequence", Summary: "A session has one sequence of events for listening: a GET goes on with it and ends the one before, and Last-Event-ID brings all that came after, on whichever. Each begins with an event.",
+		Why: "What came while a stream was broken off would have been sent on it.", Source: at("basic/transports#resumability-and-redelivery"), Transports: overHTTP, Changes: "event ids",
+		Untried: []string{"*"},
+		Apply:   all(displacedListening, listeningSequence, greeted),
 	},
 }

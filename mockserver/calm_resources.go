@@ -225,6 +225,11 @@ var resourceOddities = []Oddity{
 		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 300 * time.Millisecond }),
 	},
 	{
+		ID: "resources.updates-soon", Summary: "Updates come 15 ms after the change, which may be after the end of the subscription.",
+		Why: "The text sets no time for a notification.", Source: at("server/resources#subscriptions"), Changes: "resources",
+		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
+	},
+	{
 		ID: "resources.updates-with-title", Summary: "Updates carry a title and more beside the URI.",
 		Why: "The params of notifications are open.", Source: at("basic/index#notifications"),
 		Apply: params("notifications/resources/updated", having("title", "Watched")),

@@ -621,6 +621,22 @@ var httpFaults = []Fault{
 		Apply:   func(o *server.Options) { o.Behaviour.HTTP.KeepOpen = func(*server.Request) bool { return true } },
 	},
 	{
+		ID: "http.stream-of-refused-call-kept-open", Requirement: "http.server.sse-close-after-response", Transports: overHTTP, Form: ByValue,
+		Summary: "Calls alone are answered with a stream, and that of a call of a tool that does not exist stays open after the error.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Answer = func(r *server.Request) server.AnswerForm {
+				if r.Method == "tools/call" {
+					return server.AnswerSSE
+				}
+				return server.AnswerJSON
+			}
+			o.Behaviour.HTTP.KeepOpen = func(r *server.Request) bool {
+				name, _ := r.Params["name"].(string)
+				return r.Method == "tools/call" && strings.HasSuffix(name, "no-such-tool")
+			}
+		},
+	},
+	{
 		ID: "http.hang-up-breaks-session", Requirement: "http.disconnect.survived", Transports: overHTTP,
 		Summary:    "When the client hangs up on a stream, nothing in its session is served any more.",
 		Collateral: []string{"http.server.get-close-tolerated", "http.server.get-stream-or-405", "http.server.origin-every-request"},
@@ -861,6 +877,18 @@ var httpFaults = []Fault{
 		},
 	},
 	{
+		ID: "http.unknown-event-replays-listening", Requirement: "http.server.replay-same-stream", Transports: overHTTP, Form: ByValue,
+		Summary: "For an event id that was never given all that came on listening streams is sent again.",
+		Apply: func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+				if slices.ContainsFunc(all, func(e *server.Event) bool { return e.ID == last }) {
+					return proposal
+				}
+				return slices.DeleteFunc(slices.Clone(all), func(e *server.Event) bool { return !strings.HasPrefix(e.Stream, "get:") })
+			}
+		},
+	},
+	{
 		ID: "http.resume-skips-after-third", Requirement: "http.server.event-id-cursor", Transports: overHTTP, Form: ByValue,
 		Summary: "A stream that is resumed after its third event, or a later one, leaves out the one that follows.",
 		Apply: func(o *server.Options) {
@@ -1070,6 +1098,12 @@ var httpFaults = []Fault{
 		Summary:    "MCP-Protocol-Version of a DELETE is not checked.",
 		Collateral: []string{"http.server.version-header-invalid-400"},
 		Apply:      passing(server.BadVersionHeader, func(r *server.Reply) bool { return r.Request.Method == http.MethodDelete }),
+	},
+	{
+		ID: "http.version-of-responses-unchecked", Requirement: "http.server.version-header-unsupported-400", Transports: overHTTP, Form: ByValue,
+		Summary:    "MCP-Protocol-Version of a response is not checked.",
+		Collateral: []string{"http.server.version-header-invalid-400"},
+		Apply:      all(peeking(), passing(server.BadVersionHeader, func(r *server.Reply) bool { return posted(r.Request).IsResponse() })),
 	},
 	{
 		ID: "sse.not-a-stream", Requirement: "sse.server.sse-endpoint", Transports: overSSE,

@@ -103,6 +103,14 @@ var promptFaults = []Fault{
 		}),
 	},
 	{
+		ID: "prompts.omitted-arguments-accepted", Requirement: "prompts.arguments.validated", Form: ByValue,
+		Summary:    "A prompt with required arguments may be asked for without any arguments.",
+		Collateral: []string{"prompts.error.missing-argument-code"},
+		Apply: answering("prompts/get", hello(), func(r *server.Request) bool {
+			return r.Params["name"] == "travel" && r.Params["arguments"] == nil
+		}),
+	},
+	{
 		ID: "prompts.second-argument-unchecked", Requirement: "prompts.arguments.validated",
 		Summary:    "Only the first required argument has to be there.",
 		Collateral: []string{"prompts.error.missing-argument-code"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -206,6 +207,14 @@ var resourceFaults = []Fault{
 		Apply:   wrapping("resources/unsubscribe", server.Always(object{})),
 	},
 	{
+		ID: "resources.unsubscribe-forgotten-late", Requirement: "resources.updated.ends-with-unsubscribe", Form: InSequence,
+		Summary: "Updates go on after resources/unsubscribe, each 15 ms after the change.",
+		Apply: all(
+			wrapping("resources/unsubscribe", server.Always(object{})),
+			messages("notifications/resources/updated", func(out *server.Outgoing) { out.Delay = 15 * time.Millisecond }),
+		),
+	},
+	{
 		ID: "resources.duplicate-uri", Requirement: "resources.uri.unique",
 		Summary: "A resource is listed twice on the same page.",
 		Apply:   duplicated("resources/list", "resources"),
@@ -283,6 +292,11 @@ var resourceFaults = []Fault{
 		ID: "resources.size-of-base64", Requirement: "resources.size.raw-bytes",
 		Summary: "The size of a resource counts its base64 text.",
 		Apply:   resource("test://static-binary", func(entry object) { entry["size"] = 96 }),
+	},
+	{
+		ID: "resources.size-negative", Requirement: "resources.size.raw-bytes", Form: ByValue,
+		Summary: "The size of an empty resource is -1.",
+		Apply:   resource("test://empty", having("size", -1)),
 	},
 	{
 		ID: "resources.not-found-code", Requirement: "resources.error.not-found-code",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +21,10 @@ const (
 	// something else.
 	quickest = 700 * time.Millisecond
 	slowest  = 4 * time.Second
+	// lateness is how long after the answer to a call an update may come that is due to it, and
+	// maxSuspected how many calls are made once more to find the one that an update is due to.
+	lateness     = 300 * time.Millisecond
+	maxSuspected = 6
 )
 
 // probeToken is the progress token of the calls that probe tools.
@@ -43,7 +46,7 @@ var observed = map[string]func(o *observation) int{
 	"tools-change":     func(o *observation) int { return o.methods["notifications/tools/list_changed"] },
 	"resources-change": func(o *observation) int { return o.methods["notifications/resources/list_changed"] },
 	"prompts-change":   func(o *observation) int { return o.methods["notifications/prompts/list_changed"] },
-	"resource-update":  func(o *observation) int { return len(o.updates) },
+	"resource-update":  func(*observation) int { return 0 }, // an update may come after the answer: see changer
 	"slow": func(o *observation) int {
 		if o.took < quickest {
 			return 0
@@ -55,11 +58,19 @@ var observed = map[string]func(o *observation) int{
 // observation is what came of a call.
 type observation struct {
 	took     time.Duration
+	asked    *wire.Event
+	answer   *wire.Event
 	methods  map[string]int // of the server's own messages
 	progress int            // notifications with the token of the call
 	levels   map[any]bool   // of log messages
 	links    int            // to resources, in the result
 	updates  map[any]bool   // URIs of resources that were said to have changed
+}
+
+// made is a call that was made, and what came of it.
+type made struct {
+	call Call
+	*observation
 }
 
 // probeTools calls, once and one after the other, the tools that may be called, if
@@ -120,6 +131,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	t.Observed = make(map[string]Call)
 	best := make(map[string]int)
 	var quick []Call
+	var calls []made
 	for _, tool := range tools[:min(len(tools), maxProbed)] {
 		name, ok := tool["name"].(string)
 		arguments, fits := t.Arguments(tool)
@@ -134,9 +146,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 		if err != nil {
 			return // the tools that were called before keep their roles
 		}
-		if len(o.updates) > best["resource-update"] {
-			o.keepCaused(ctx, s, call)
-		}
+		calls = append(calls, made{call, o})
 		for _, role := range missing {
 			if n := observed[role](o); n > best[role] {
 				best[role], t.Observed[role] = n, call
@@ -160,6 +170,65 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 			}
 		}
 	}
+	if len(subscribed) > 0 {
+		awaitUpdate(ctx, s, calls)
+		if call, ok := changer(ctx, s, calls); ok {
+			t.Observed["resource-update"] = call
+		}
+	}
+}
+
+// changer returns the call that makes a resource change, as updates show that come with it or
+// soon after, and do not come without it.
+func changer(ctx context.Context, s *client.Session, calls []made) (Call, bool) {
+	suspects := suspected(s, calls)
+	for _, m := range suspects[:min(len(suspects), maxSuspected)] {
+		if m.causes(ctx, s) {
+			return m.call, true
+		}
+	}
+	return Call{}, false
+}
+
+// awaitUpdate waits for the update that the last of the calls may still bring, if none has come so far.
+func awaitUpdate(ctx context.Context, s *client.Session, calls []made) {
+	if len(calls) == 0 {
+		return
+	}
+	limit, stop := context.WithTimeout(ctx, lateness)
+	defer stop()
+	_, _ = s.Log().Await(limit, 0, func(e *wire.Event) bool { return updateFor(e) != "" })
+}
+
+// suspected returns the calls that may have caused the updates that came: those that were being made, the one
+// with the most updates first, then those that were answered shortly before, the latest first.
+func suspected(s *client.Session, calls []made) []made {
+	during := slices.DeleteFunc(slices.Clone(calls), func(m made) bool { return len(m.updates) == 0 })
+	slices.SortStableFunc(during, func(a, b made) int { return cmp.Compare(len(b.updates), len(a.updates)) })
+	var before []made
+	for _, m := range slices.Backward(calls) {
+		if m.answer == nil || len(m.updates) > 0 {
+			continue
+		}
+		for _, e := range s.Log().Events() {
+			if uri := updateFor(e); uri != "" && e.Seq > m.answer.Seq && e.At-m.answer.At < lateness {
+				m.updates[uri] = true
+			}
+		}
+		if len(m.updates) > 0 {
+			before = append(before, m)
+		}
+	}
+	return append(during, before...)
+}
+
+// updateFor returns the URI of the resource that a message says has changed, or "".
+func updateFor(e *wire.Event) string {
+	if e.Kind != wire.KindMessage || e.From != wire.Server || e.Msg.Method != updated {
+		return ""
+	}
+	uri, _ := wire.At(e.Msg.Params, "uri").(string)
+	return uri
 }
 
 // leave ends the subscriptions of a session and leaves it to checks that use it in turn,
@@ -244,7 +313,7 @@ func observe(ctx context.Context, s *client.Session, call Call) (*observation, e
 	if err := s.Fence(ctx); err != nil {
 		return nil, err
 	}
-	o.took = end.At - p.Request.At
+	o.took, o.asked, o.answer = end.At-p.Request.At, p.Request, end
 	o.noteSince(s, p.Request.Seq)
 	blocks, _ := wire.At(end.Msg.Result, "content").([]any)
 	for _, block := range blocks {
@@ -259,18 +328,27 @@ func newObservation() *observation {
 	return &observation{methods: make(map[string]int), levels: make(map[any]bool), updates: make(map[any]bool)}
 }
 
-// keepCaused leaves of the updates those that come with each call. A resource that changes
-// by itself may have done so just then: it does not do so with the next call as well, or
-// does it without one, in the time that a call takes.
-func (o *observation) keepCaused(ctx context.Context, s *client.Session, call Call) {
-	again, err := observe(ctx, s, call)
+// causes makes a call once more, and reports whether it brings an update that came with it or after it before. A resource
+// that changes by itself may have done so just then: it does not do so with this call as well, or does it without one, in the
+// time that this takes.
+func (m *made) causes(ctx context.Context, s *client.Session) bool {
+	mark := s.Log().Len()
+	again, err := observe(ctx, s, m.call)
+	if err != nil || again.asked == nil {
+		return false
+	}
+	limit, stop := context.WithTimeout(ctx, lateness)
+	defer stop()
+	e, err := s.Log().Await(limit, mark, func(e *wire.Event) bool { return m.updates[updateFor(e)] })
+	if err != nil {
+		return false
+	}
 	alone, mark := newObservation(), s.Log().Len()
-	if err != nil || !pause(ctx, again.took) || s.Fence(ctx) != nil {
-		clear(o.updates)
-		return
+	if !pause(ctx, max(again.took, e.At-again.asked.At)) || s.Fence(ctx) != nil {
+		return false
 	}
 	alone.noteSince(s, mark)
-	maps.DeleteFunc(o.updates, func(uri any, _ bool) bool { return !again.updates[uri] || alone.updates[uri] })
+	return !alone.updates[updateFor(e)]
 }
 
 // noteSince notes what the server has sent since a mark of the log.

@@ -3,6 +3,8 @@ package check_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +83,39 @@ func TestProbeTools(t *testing.T) {
 			if got := had[call.Tool]; got != c.want[role] {
 				t.Errorf("%s: %s is served by %q, not %q", c.name, role, got, c.want[role])
 			}
+		}
+	}
+	goleak.VerifyNone(t)
+}
+
+// An update may come after the answer, when the next tools are being called.
+func TestProbeToolsLateUpdate(t *testing.T) {
+	for _, late := range []time.Duration{0, 15 * time.Millisecond, 150 * time.Millisecond} {
+		catalogue := server.DefaultCatalogue()
+		o := server.Options{Catalogue: catalogue}
+		for i, tool := range catalogue.Tools {
+			quick := slices.Contains([]string{"echo", "update_resource", "log_levels", "resource_links", "toggle_prompt"}, tool.Name())
+			tool.Definition["annotations"] = map[string]any{"readOnlyHint": quick}
+			if tool.Name() == "update_resource" {
+				tool.Definition["name"] = fmt.Sprintf("tool%d", i)
+			}
+		}
+		o.Behaviour.Send = server.OnMessage("notifications/resources/updated", func(out *server.Outgoing) []*server.Outgoing {
+			out.Delay = late
+			return []*server.Outgoing{out}
+		})
+		e := engine(time.Minute)
+		e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "late", Run: server.New(o).RunStdio}}
+		e.Settings = check.Settings{CallTools: check.CallSafe}
+		target, err := e.Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: []string{"resource-update"}}, Body: func(*check.T) {}}
+		e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
+		e.Finish(t.Context())
+		if call, _ := target.ToolFor("resource-update"); !strings.HasPrefix(call.Tool, "tool") {
+			t.Errorf("updates that come %v late are said to be caused by %q", late, call.Tool)
 		}
 	}
 	goleak.VerifyNone(t)

@@ -32,6 +32,7 @@ const (
 	doneSix   = `{"jsonrpc":"2.0","id":6,"result":{"content":[]}}`
 	progSix   = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"six","progress":1}}`
 	serverAsk = `{"jsonrpc":"2.0","id":"s1","method":"ping"}`
+	hasNews   = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	clientSay = `{"jsonrpc":"2.0","id":"s1","result":{}}`
 )
 
@@ -397,6 +398,24 @@ func TestHTTPRules(t *testing.T) {
 		{
 			"http.server.replay-same-stream", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
 			func(s *httpScript) { replay(s, "9", pongFive) },
+		},
+		{
+			"http.server.replay-same-stream", wire.Server,
+			func(s *httpScript) { // what came while the stream was broken off
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.event(x, "1", serverAsk)
+				s.end(x)
+				s.event(s.get(later(), 200, "text/event-stream"), "2", hasNews)
+				again := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(again, "2", hasNews)
+				s.event(again, "3", hasNews)
+			},
+			func(s *httpScript) { // and while it was not
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.event(x, "1", serverAsk)
+				s.event(s.get(later(), 200, "text/event-stream"), "2", hasNews)
+				s.event(s.get(later(headerLast, "1"), 200, "text/event-stream"), "2", hasNews)
+			},
 		},
 		{
 			"http.server.event-id-cursor", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },

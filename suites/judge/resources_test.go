@@ -69,7 +69,9 @@ func TestUpdatesAfterUnsubscribe(t *testing.T) {
 		broken      bool
 	}{
 		{"right after the answer", subscribe(1, "a:b") + unsubscribe(2, "a:b") + updated("a:b"), false},
-		{"after a round trip", subscribe(1, "a:b") + unsubscribe(2, "a:b") + ping + updated("a:b"), true},
+		{"after a call", subscribe(1, "a:b") + unsubscribe(2, "a:b") + exchange(3, "tools/call", `{"name":"change"}`, `{"content":[]}`) + updated("a:b"), true},
+		{"of a change from before", subscribe(1, "a:b") + exchange(3, "tools/call", `{"name":"change"}`, `{"content":[]}`) + unsubscribe(2, "a:b") + ping + updated("a:b"), false},
+		{"of either change", subscribe(1, "a:b") + exchange(3, "tools/call", `{"name":"change"}`, `{"content":[]}`) + unsubscribe(2, "a:b") + exchange(4, "tools/call", `{"name":"change"}`, `{"content":[]}`) + updated("a:b"), false},
 		{"before the answer", subscribe(1, "a:b") + request(2, "resources/unsubscribe", `{"uri":"a:b"}`) + updated("a:b") + answer(2, "{}"), false},
 		{"subscribed anew", subscribe(1, "a:b") + unsubscribe(2, "a:b") + subscribe(3, "a:b") + updated("a:b"), false},
 		{"covered by another", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b/c") + updated("a:b/c"), false},
@@ -92,7 +94,8 @@ func TestUpdatesOfParts(t *testing.T) {
 		{"while subscribed", subscribe(1, "a:b") + updated("a:b/c"), false},
 		{"before the answer", subscribe(1, "a:b") + request(2, "resources/unsubscribe", `{"uri":"a:b"}`) + updated("a:b/c") + answer(2, "{}"), false},
 		{"right after the answer", subscribe(1, "a:b") + unsubscribe(2, "a:b") + updated("a:b/c"), false},
-		{"after a round trip", subscribe(1, "a:b") + unsubscribe(2, "a:b") + ping + updated("a:b/c"), true},
+		{"after a call", subscribe(1, "a:b") + unsubscribe(2, "a:b") + exchange(3, "tools/call", `{"name":"change"}`, `{"content":[]}`) + updated("a:b/c"), true},
+		{"of a change from before", subscribe(1, "a:b") + unsubscribe(2, "a:b") + ping + updated("a:b/c"), false},
 		{"below another that is subscribed to", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b") + ping + updated("a:b/c/d"), false},
 		{"of another resource", subscribe(1, "a:b") + updated("a:c"), true},
 	} {

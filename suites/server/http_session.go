@@ -314,12 +314,19 @@ func wrongVersions(t *check.T, id string, versions ...string) {
 	}
 }
 
+// strayResponse is a response to a request that nobody has made.
+const strayResponse = `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`
+
 // wrongVersion sends a version header that the server has to refuse, and the
 // right one as control.
 func wrongVersion(t *check.T, id, version string) {
 	t.Clear()
 	served(t, t.Do(plainRequest(t)), id)
 	requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}}
+	// A server may refuse a response to nothing that it has asked, with whatever version.
+	if r := (transport.Request{Body: []byte(strayResponse), Deliberate: []string{"*"}}); t.Do(r).Status/100 == 2 {
+		requests = append(requests, r)
+	}
 	if listens(t) {
 		requests = append(requests, transport.Request{Method: http.MethodGet})
 	}

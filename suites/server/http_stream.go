@@ -139,7 +139,7 @@ var httpStreamChecks = []*check.Check{
 					}
 					t.Fence()
 					t.Fence() // other streams may lag behind
-					for _, told := range notifications(t.Since(mark)) {
+					for _, told := range notifications(sentOnce(t, mark)) {
 						sent += len(told)
 						if twice := broadcast(told); twice != nil {
 							t.Show(twice...)
@@ -302,6 +302,10 @@ var httpStreamChecks = []*check.Check{
 			// A stream that has brought the response should end, also if that is an error.
 			unknown := client.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(t.Session.NextID().String()), "method": unknownMethod})
 			requests := []transport.Request{plainRequest(t), {Body: unknown, Defaults: true, Deliberate: []string{"lifecycle.capability.experimental-gated"}}}
+			if t.Session.Capability("tools") {
+				// Some answer calls alone with a stream.
+				requests = append(requests, callRequest(t, check.Call{Tool: noTool}, "mcpconform-stream-ends-unknown"))
+			}
 			if call, ok := knownTool(t, "progress"); ok {
 				requests = append(requests, callRequest(t, call, "mcpconform-stream-ends"))
 			}
@@ -409,6 +413,7 @@ var httpStreamChecks = []*check.Check{
 					_, _ = t.Session.Call(t.Context, "tools/call", withToken(call.Params(), "mcpconform-before-"+role))
 				}
 			}
+			unasked(t)
 			t.Fence()
 			given := make(map[string]*wire.Event)
 			for _, e := range t.Session.Log().Events() {
@@ -511,6 +516,20 @@ var resuming = check.Needs{
 // noticed are the tool roles of calls that cause notifications which hold nothing to
 // tell them apart.
 var noticed = []string{"log-levels", "log", "tools-change", "resources-change", "prompts-change", "resource-update"}
+
+// sentOnce returns what came since a mark, without what a resumed stream brought again.
+func sentOnce(t *check.T, mark int) []*wire.Event {
+	log := t.Session.Log()
+	first := make(map[string]*wire.Event) // by event id
+	for _, e := range log.Events() {
+		if e.SSE != nil && e.SSE.ID != "" && first[e.SSE.ID] == nil {
+			first[e.SSE.ID] = e
+		}
+	}
+	return slices.DeleteFunc(t.Since(mark), func(e *wire.Event) bool {
+		return e.SSE != nil && e.SSE.ID != "" && first[e.SSE.ID] != e && log.Carrier(e).Resumes()
+	})
+}
 
 // notifications returns the log messages, the resource updates and the changes of
 // lists that the server sent, each by stream: a server may send one kind to all
@@ -770,6 +789,24 @@ func replayed(t *check.T, last, what string, strange func(*wire.Event) bool) *wi
 		if err != nil || strange(e) {
 			return e
 		}
+	}
+}
+
+// unasked makes a call that the server tells of on the listening stream, if one is known, and waits until it has.
+func unasked(t *check.T) {
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		call, ok := t.Target.ToolFor(list + "-change")
+		if !ok {
+			continue
+		}
+		mark := t.Mark()
+		_, _ = t.Session.Call(t.Context, "tools/call", call.Params())
+		limit, stop := context.WithTimeout(t.Context, judge.Crossing)
+		defer stop()
+		_, _ = t.Session.Log().Await(limit, mark, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.Msg.Method == "notifications/"+list+"/list_changed"
+		})
+		return
 	}
 }
 

@@ -132,6 +132,12 @@ var promptChecks = []*check.Check{
 						break
 					}
 				}
+				// Who leaves out the arguments altogether leaves out the required ones.
+				t.Clear()
+				t.Show(t.Listed("prompts/list", "prompts", name))
+				x := t.Call("prompts/get", map[string]any{"name": p["name"]}, client.Deliberately("*"))
+				t.Check("prompts.arguments.validated", x).ToNot(HaveResult(), "for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
+				t.Check("prompts.error.missing-argument-code", x).To(HaveErrorCode(-32602), "for the prompt %q without arguments, of which it requires %s", name, quote(required[0]))
 			}
 			if tried == 0 {
 				t.Inconclusive("the server lists no prompt with a required argument that accepts made-up values")

@@ -366,6 +366,8 @@ func resourceUpdates(t *check.T) {
 		t.Fail("the resource %s changed while the client was subscribed to it, but notifications/resources/updated did not come", wire.Quote(subscribed[changed], 60))
 	}
 	t.Must(err)
+	// How long an update takes that should not come.
+	lag := min(3*(e.At-t.Session.Log().Events()[mark].At), judge.Crossing)
 	changed := ""
 	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(subscribed, uri) {
 		changed = uri
@@ -376,17 +378,23 @@ func resourceUpdates(t *check.T) {
 		subscribedTwice(t, call, uri)
 	}
 	t.About("resources.unsubscribe.accepted")
+	settle(t)
 	for _, uri := range subscribed {
 		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
 	}
 	mark = t.Mark()
 	change()
 	t.Fence()
+	t.Pause(lag)
 	if !slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return updateOf(e, changed) }) {
-		updatedBesides(t, changed, change)
+		updatedBesides(t, changed, func() { change(); t.Pause(lag) })
 		subscribedAnew(t, call, changed)
 	}
 }
+
+// settle waits for as long as a server may take to tell of a change, so that what comes afterwards
+// tells of a later one.
+func settle(t *check.T) { t.Pause(judge.Crossing) }
 
 // subscribedAnew subscribes to a resource once more after the subscription to it has ended.
 func subscribedAnew(t *check.T, call check.Call, uri string) {
