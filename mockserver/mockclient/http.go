@@ -38,6 +38,11 @@ var httpFaults = []Fault{
 		Apply:   headers(anything, "Accept", "text/event-stream"),
 	},
 	{
+		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: overHTTP, Form: mockserver.ByValue,
+		Summary: "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
+		Apply:   headers(anything, "Accept", "application/json, text/event-stream;q=0.0"),
+	},
+	{
 		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: overHTTP,
 		Summary:    "A POST carries two messages.",
 		Apply:      saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":"p2","method":"ping"}`),

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,14 +71,28 @@ func unauthorized(x *wire.HTTPExchange) bool {
 	return x.Status() == http.StatusUnauthorized || x.Status() == http.StatusForbidden && x.Head.HTTP.Header.Get(headerChallenge) != ""
 }
 
-// names reports whether an Accept header names a media type. A wildcard names
-// none (docs/positions.md, accept-wildcard).
+// names reports whether an Accept header names a media type as supported. A wildcard names
+// none (docs/positions.md, accept-wildcard), and the weight 0 says that a type is not acceptable
+// (RFC 9110, section 12.4.2).
 func names(h http.Header, want string) bool {
 	for item := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
-		name, _, _ := strings.Cut(item, ";")
-		if strings.EqualFold(strings.TrimSpace(name), want) {
+		name, params, _ := strings.Cut(item, ";")
+		if strings.EqualFold(strings.TrimSpace(name), want) && !refused(params) {
 			return true
 		}
+	}
+	return false
+}
+
+// refused reports whether the parameters of an element of Accept have the weight 0.
+func refused(params string) bool {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(param, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "q") {
+			continue
+		}
+		weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		return err == nil && weight == 0
 	}
 	return false
 }
@@ -585,9 +600,9 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
 			continue // without a session until initialize is answered, and again once it is lost
 		}
-		if x.Method() == http.MethodGet && x.Resumes() && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
+		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
 			judgeSessionHeader(x, id, rec)
-			continue // it asks for the rest of the stream whose body has the version
+			continue // it asks for the rest of the stream whose body has the version, or never read that
 		}
 		told = true
 		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] && !c.knew(x.Request, opened) {
