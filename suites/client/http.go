@@ -1251,6 +1251,9 @@ func (t *T) judgeStays(get *wire.Event) {
 			if m := x.Message(); m != nil && m.Msg.Method == "initialize" {
 				continue // a further session begins like the first one
 			}
+			if m := x.Message(); m != nil && m.Msg.Method == "ping" && x.Request.At-get.At < judge.Crossing {
+				continue // pings may be sent beside initialize, before the client knows which transport it is
+			}
 			if x.Method() == http.MethodPost && x.Request.At > get.At && x.Request.HTTP.URL == get.HTTP.URL {
 				t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of the server", get, x.Request)
 				return
