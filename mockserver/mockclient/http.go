@@ -74,6 +74,12 @@ var httpFaults = []Fault{
 		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
 	},
 	{
+		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: overHTTP, Form: mockserver.ByValue,
+		Summary:    "MCP-Protocol-Version names the version twice, with a comma.",
+		Apply:      headers(later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18"),
+		Collateral: []string{"http.client.version-header-negotiated"},
+	},
+	{
 		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: lost,
 		Summary: "The client goes on in a session that was answered with 404.",
 		Apply:   func(c *client.Standalone) { c.Omissions.Lost = true },
@@ -186,6 +192,13 @@ var httpFaults = []Fault{
 		Summary: "An event without the event field ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
+		}),
+	},
+	{
+		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-fields", Form: mockserver.ByValue,
+		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") && e.SSE.Event == ""
 		}),
 	},
 	{

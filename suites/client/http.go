@@ -82,8 +82,8 @@ var httpScenarios = []*Scenario{
 				"http.client.sse-answer", "http.server.event-ids")
 		},
 	},
-	spelling("fields", "with comments and unknown fields", func(data, _ string) []byte {
-		return lines("\n", ": a comment", "unknown: field", "data: "+data, "nonsense", ":")
+	spelling("fields", "with comments and unknown fields, also between lines of data", func(_, several string) []byte {
+		return lines("\n", ": a comment", "unknown: field", "data: "+strings.ReplaceAll(several, "\n", "\n: a comment\nunknown: field\n:\ndata: "), "nonsense", ":")
 	}),
 	spelling("crlf", "with CRLF at the ends of lines, and data in several lines", linesWithCRLF),
 	inPieces(spelling("torn", "with CRLF at the ends of lines, data in several lines, and in pieces, of which some end between a CR and its LF", linesWithCRLF)),

@@ -723,8 +723,10 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 		rec.Fail("http.client.version-header", wire.Client, "a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
 		return
 	}
-	rec.Pass("http.client.version-header", wire.Client)
-	if version == "" {
+	named := len(values) == 1 && (values[0] == version || revisionName.MatchString(values[0]))
+	rec.Check(named, "http.client.version-header", wire.Client,
+		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is no protocol version", x.Events()...)
+	if version == "" || !named {
 		return
 	}
 	rec.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,
