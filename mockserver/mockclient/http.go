@@ -120,6 +120,17 @@ var httpFaults = []Fault{
 		}),
 	},
 	{
+		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: "http/delete", Form: mockserver.ByValue,
+		Summary: "The DELETE goes to a path with the id of the session.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() != "" {
+				_, _ = raw.Do(ctx, transport.Request{Method: http.MethodDelete, Path: "/mcp/" + url.PathEscape(raw.SessionID()), Defaults: true})
+				raw.SetSession("", "")
+			}
+			return conn.Close(ctx)
+		}),
+	},
+	{
 		ID: "http.stream-outlives-session", Requirement: "lifecycle.shutdown.http-close", Transports: overHTTP, Scenario: "http/delete",
 		Summary: "The listening stream stays open for long after the DELETE.",
 		Apply: func(c *client.Standalone) {

@@ -20,7 +20,7 @@ var httpRules = []Rule{
 		Requirements: []string{
 			"http.client.post-per-message", "http.client.post-to-endpoint", "http.client.post-method",
 			"http.client.post-accept-json", "http.client.post-accept-sse", "http.client.body-single-message",
-			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get",
+			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get", "http.client.delete-session",
 		},
 		Judge: judgeHTTPRequests,
 	},
@@ -123,6 +123,10 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 		if last := x.Request.HTTP.Header.Get(headerLast); last != "" {
 			rec.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
 				"http.client.resume-get", wire.Client, "a stream was resumed with something other than a GET at the MCP endpoint", x.Events()...)
+		}
+		if x.Method() == http.MethodDelete && x.Request.HTTP.Header.Get(headerSession) != "" && endpoint != "" {
+			rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.delete-session", wire.Client,
+				"the DELETE for the session goes to another path than the messages", x.Events()...)
 		}
 		if x.Method() != http.MethodGet {
 			continue

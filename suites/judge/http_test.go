@@ -534,6 +534,11 @@ func TestHTTPRules(t *testing.T) {
 			},
 		},
 		{
+			"http.client.delete-session", wire.Client,
+			func(s *httpScript) { s.handshake().ping().ask(http.MethodDelete, mcp, "", later()) },
+			func(s *httpScript) { s.handshake().ping().ask(http.MethodDelete, mcp+"/abc", "", later()) },
+		},
+		{
 			"http.client.delete-405-tolerated", wire.Client,
 			func(s *httpScript) { x := s.handshake().ask(http.MethodDelete, mcp, "", later()); s.head(x, 405, nil) },
 			func(s *httpScript) {
