@@ -183,6 +183,14 @@ var utilityOddities = []Oddity{
 		Apply:     all(obedient, reporting(0.1, 0.5, 1)),
 	},
 	{
+		ID: "progress.of-two-answers", Summary: "Two lists are asked for at once, and the client reports progress of all that the server asks for meanwhile.",
+		Why: "Requests do not have to wait for each other, and the tokens of two that are active differ.", Source: at("basic/utilities/progress", "progress-flow"),
+		Scenarios: []string{sampling, elicitation},
+		Apply: all(obedient, reporting(0.1, 0.5, 1), delaying(time.Second/10, "sampling/createMessage", "elicitation/create"), further("tools", func(ctx context.Context, s *client.Session) {
+			together(ctx, s, "tools/list", nil, nil)
+		})),
+	},
+	{
 		ID: "cancellation.at-once", Summary: "A tool call is cancelled as soon as it is sent, without a reason.",
 		Why: "reason is optional, and a request is in progress once it is sent.", Source: ofCancellation,
 		Apply: cancelling(2, 0, func(id wire.ID) object { return object{"requestId": requestID(id)} }),

@@ -38,6 +38,11 @@ var httpFaults = []Fault{
 		Apply:   headers(anything, "Accept", "text/event-stream"),
 	},
 	{
+		ID: "http.accept-sse-weightless", Requirement: "http.client.post-accept-sse", Transports: overHTTP, Form: mockserver.ByValue,
+		Summary: "Accept of a POST lists text/event-stream with the weight 0: as not acceptable.",
+		Apply:   headers(anything, "Accept", "application/json, text/event-stream;q=0.0"),
+	},
+	{
 		ID: "http.two-messages", Requirement: "http.client.body-single-message", Transports: overHTTP,
 		Summary:    "A POST carries two messages.",
 		Apply:      saying(`{"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":"p2","method":"ping"}`),
@@ -67,6 +72,12 @@ var httpFaults = []Fault{
 		ID: "http.other-version-header", Requirement: "http.client.version-header-negotiated", Transports: overHTTP,
 		Summary: "MCP-Protocol-Version is not the negotiated version.",
 		Apply:   headers(later, "Mcp-Protocol-Version", "2024-11-05"),
+	},
+	{
+		ID: "http.version-header-twice", Requirement: "http.client.version-header", Transports: overHTTP, Form: mockserver.ByValue,
+		Summary:    "MCP-Protocol-Version names the version twice, with a comma.",
+		Apply:      headers(later, "Mcp-Protocol-Version", "2025-06-18, 2025-06-18"),
+		Collateral: []string{"http.client.version-header-negotiated"},
 	},
 	{
 		ID: "http.lost-session-used", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: lost,
@@ -104,6 +115,17 @@ var httpFaults = []Fault{
 		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
 			if named, ok := conn.(interface{ SetSession(id, version string) }); ok {
 				named.SetSession("", "")
+			}
+			return conn.Close(ctx)
+		}),
+	},
+	{
+		ID: "http.delete-elsewhere", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: "http/delete", Form: mockserver.ByValue,
+		Summary: "The DELETE goes to a path with the id of the session.",
+		Apply: closing(func(ctx context.Context, conn transport.Conn) error {
+			if raw, ok := conn.(*transport.HTTPConn); ok && raw.SessionID() != "" {
+				_, _ = raw.Do(ctx, transport.Request{Method: http.MethodDelete, Path: "/mcp/" + url.PathEscape(raw.SessionID()), Defaults: true})
+				raw.SetSession("", "")
 			}
 			return conn.Close(ctx)
 		}),
@@ -181,6 +203,13 @@ var httpFaults = []Fault{
 		Summary: "An event without the event field ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
 			return e.Kind == wire.KindMessage && e.SSE != nil && e.SSE.Event == ""
+		}),
+	},
+	{
+		ID: "http.comment-ends-event", Requirement: "http.client.sse-syntax", Transports: overHTTP, Scenario: "http/sse-fields", Form: mockserver.ByValue,
+		Summary: "A comment between two lines of data ends the event, and what it was is lost.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.SSE != nil && strings.Contains(string(e.Raw), "\n") && e.SSE.Event == ""
 		}),
 	},
 	{

@@ -127,7 +127,7 @@ var lifecycleFaults = []Fault{
 			return &dyingConn{Conn: conn, at: func(*wire.Event) bool {
 				return slices.ContainsFunc(conn.Log().Events(), func(e *wire.Event) bool {
 					return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
-				}) && heard(conn, "no-such-version")
+				}) && heard(conn, `"1.0.0"`)
 			}}
 		})),
 	},
@@ -181,6 +181,17 @@ var lifecycleFaults = []Fault{
 		ID: "ping.early-refused", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping",
 		Summary: "A ping before the answer to initialize is answered with an error.",
 		Apply:   refusing(replies("early-ping")),
+	},
+	{
+		ID: "ping.early-unanswered", Requirement: "ping.response-prompt", Scenario: "lifecycle/early-ping", Form: mockserver.InSequence,
+		Summary:    "A ping before the answer to initialize is never answered.",
+		Apply:      dropping(replies("early-ping")),
+		Collateral: []string{"base.response.present"},
+	},
+	{
+		ID: "lifecycle.earlier-version", Requirement: "lifecycle.version.disconnect", Scenario: "lifecycle/no-version", Form: mockserver.ByValue,
+		Summary: "The client goes on with any version that sorts before its own.",
+		Apply:   func(c *client.Standalone) { c.Omissions.Version = true },
 	},
 	{
 		ID: "lifecycle.early-log-death", Requirement: "lifecycle.init.server-early-logging", Scenario: "lifecycle/early-ping",

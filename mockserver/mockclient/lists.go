@@ -2,10 +2,12 @@ package mockclient
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -52,6 +54,21 @@ var listFaults = []Fault{
 		ID: "pagination.cursor-composed", Requirement: "pagination.client.cursor-unmodified", Scenario: pages,
 		Summary:    "A letter and its accent in a cursor are made one character.",
 		Apply:      cursors(func(cursor string) any { return strings.ReplaceAll(cursor, "e\u0301", "é") }),
+		Collateral: []string{"pagination.client.no-format-assumptions"},
+	},
+	{
+		ID: "pagination.cursor-written-anew", Requirement: "pagination.client.cursor-unmodified", Scenario: pages, Form: mockserver.ByValue,
+		Summary: "A cursor that is JSON is read and written again.",
+		Apply: cursors(func(cursor string) any {
+			var content any
+			if json.Unmarshal([]byte(cursor), &content) != nil {
+				return cursor
+			}
+			if _, ok := content.(map[string]any); !ok {
+				return cursor
+			}
+			return string(client.Marshal(content))
+		}),
 		Collateral: []string{"pagination.client.no-format-assumptions"},
 	},
 	{

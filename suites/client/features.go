@@ -398,6 +398,11 @@ func (t *T) judgeInvalidParams(id, what string) {
 	}
 }
 
+// firstSamplingToken is the first of the progress tokens of sampling requests, which count down; those of
+// forms count up from 0. A client that asks for several things at once is asked by several scripts at once, and
+// tokens are unique across all active requests (basic/utilities/progress#progress-flow).
+const firstSamplingToken = -1
+
 // tracked asks for the progress of a request; tokens may be integers
 // (basic/utilities/progress#progress-flow).
 func tracked(params map[string]any, token any) map[string]any {
@@ -459,7 +464,7 @@ func askSampling(a *Asker) {
 		},
 	}), plain)
 	for i, context := range []string{"none", "thisServer", "allServers"} {
-		a.AskLike("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}), i), plain)
+		a.AskLike("sampling-"+context, method, tracked(with(map[string]any{"includeContext": context}), firstSamplingToken-i), plain)
 	}
 	a.AskLike("sampling-metadata", method, with(map[string]any{"metadata": map[string]any{}}), plain)
 	a.AskUser("sampling-foreign-metadata", method, with(map[string]any{

@@ -71,7 +71,7 @@ var lifecycleScenarios = []*Scenario{
 		Name:         "lifecycle/no-version",
 		Requirements: []string{"lifecycle.version.disconnect", "lifecycle.error.version-mismatch"},
 		Needs:        "the client did not get an answer to initialize",
-		Options:      answering("no-such-version"),
+		Options:      answering("1.0.0"),
 		Judge:        judgeUnusable,
 	},
 	{
@@ -164,8 +164,7 @@ var lifecycleScenarios = []*Scenario{
 					early := &Asker{Request: r, Patience: run.Patience / 5}
 					r.Detach()
 					early.Notify("notifications/message", map[string]any{"level": "info", "data": "not initialized yet"})
-					// A missing answer is not judged: over HTTP the client may wait
-					// for the id of the session.
+					// Over HTTP the client may wait for the id of the session.
 					early.AskUser("early-ping", "ping", nil)
 					return result, rpcErr
 				}},
@@ -174,8 +173,12 @@ var lifecycleScenarios = []*Scenario{
 		Judge: func(t *T) {
 			t.JudgeContinued("a ping and a log message came before the answer to initialize",
 				"lifecycle.init.server-early-ping", "lifecycle.init.server-early-logging")
-			if x, ok := t.Answered("early-ping"); ok {
+			x, ok := t.Answered("early-ping")
+			switch c := t.Handshake(); {
+			case ok:
 				t.judgePing(x, "ping.response-prompt")
+			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
+				t.Violation("ping.response-prompt", "a ping before the answer to initialize got no answer, neither then nor later, although the client went on", x.Request)
 			}
 		},
 	},

@@ -309,6 +309,7 @@ var pages = []struct {
 	{1, func(method string) string { return strings.Repeat(method+"/", 400) }, "with several thousand characters"},
 	{1, func(method string) string { return "00" + strconv.Itoa(len(method)) }, "that has only digits"},
 	{1, func(method string) string { return "re\u0301sume\u0301 " + method }, "with combining characters"},
+	{1, func(method string) string { return `{"of" : "` + method + `", "after": 1.0, "after": 2e0}` }, "that is JSON, with blanks, a fraction and a member twice"},
 	{1, func(method string) string { return method + "/4A==" }, "that looks like Base64"},
 	{0, func(method string) string { return "page=3&of=" + method }, "on an empty page"},
 	{7, func(string) string { return "" }, "that is the empty string"},

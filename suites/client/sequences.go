@@ -319,7 +319,11 @@ func (p *sequencer) play(sequence []model.Action) *stumble {
 		case model.Finish:
 			awaited, running = running, nil
 		case model.Cancel:
-			p.cancel(made[a.Of].id)
+			var breaks []string
+			if e, _ := p.await(p.Request.Session.Context(), 0, made[a.Of].from, made[a.Of].id); e != nil {
+				breaks = []string{"cancellation.in-progress"} // the model knows of no answer before it awaits one
+			}
+			p.cancel(made[a.Of].id, breaks...)
 			running = slices.DeleteFunc(running, func(r *sent) bool { return r == made[a.Of] })
 		case model.CancelEnded:
 			p.cancel(made[a.Of].id, "*")

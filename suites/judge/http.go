@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ var httpRules = []Rule{
 		Requirements: []string{
 			"http.client.post-per-message", "http.client.post-to-endpoint", "http.client.post-method",
 			"http.client.post-accept-json", "http.client.post-accept-sse", "http.client.body-single-message",
-			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get",
+			"http.client.get-accept", "http.client.get-405-tolerated", "http.client.resume-get", "http.client.delete-session",
 		},
 		Judge: judgeHTTPRequests,
 	},
@@ -70,14 +71,28 @@ func unauthorized(x *wire.HTTPExchange) bool {
 	return x.Status() == http.StatusUnauthorized || x.Status() == http.StatusForbidden && x.Head.HTTP.Header.Get(headerChallenge) != ""
 }
 
-// names reports whether an Accept header names a media type. A wildcard names
-// none (docs/positions.md, accept-wildcard).
+// names reports whether an Accept header names a media type as supported. A wildcard names
+// none (docs/positions.md, accept-wildcard), and the weight 0 says that a type is not acceptable
+// (RFC 9110, section 12.4.2).
 func names(h http.Header, want string) bool {
 	for item := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
-		name, _, _ := strings.Cut(item, ";")
-		if strings.EqualFold(strings.TrimSpace(name), want) {
+		name, params, _ := strings.Cut(item, ";")
+		if strings.EqualFold(strings.TrimSpace(name), want) && !refused(params) {
 			return true
 		}
+	}
+	return false
+}
+
+// refused reports whether the parameters of an element of Accept have the weight 0.
+func refused(params string) bool {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(param, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "q") {
+			continue
+		}
+		weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		return err == nil && weight == 0
 	}
 	return false
 }
@@ -108,6 +123,10 @@ func judgeHTTPRequests(c *Conversation, rec *Recorder) {
 		if last := x.Request.HTTP.Header.Get(headerLast); last != "" {
 			rec.Check(x.Method() == http.MethodGet && (endpoint == "" || location(x.Request.HTTP.URL) == endpoint),
 				"http.client.resume-get", wire.Client, "a stream was resumed with something other than a GET at the MCP endpoint", x.Events()...)
+		}
+		if x.Method() == http.MethodDelete && x.Request.HTTP.Header.Get(headerSession) != "" && endpoint != "" {
+			rec.Check(location(x.Request.HTTP.URL) == endpoint, "http.client.delete-session", wire.Client,
+				"the DELETE for the session goes to another path than the messages", x.Events()...)
 		}
 		if x.Method() != http.MethodGet {
 			continue
@@ -585,9 +604,9 @@ func (c *Conversation) judgeLaterHeaders(rec *Recorder) {
 		if c.answersEarly(m) || c.early(x, m, opened, told) || lost != nil && barePing(x, m) {
 			continue // without a session until initialize is answered, and again once it is lost
 		}
-		if x.Method() == http.MethodGet && x.Resumes() && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
+		if x.Method() == http.MethodGet && (x.Resumes() || c.Initialized == nil) && !told && len(x.Request.HTTP.Header.Values(headerVersion)) == 0 {
 			judgeSessionHeader(x, id, rec)
-			continue // it asks for the rest of the stream whose body has the version
+			continue // it asks for the rest of the stream whose body has the version, or never read that
 		}
 		told = true
 		if named := x.Request.HTTP.Header.Get(headerSession); named != id && former[named] && !c.knew(x.Request, opened) {
@@ -708,8 +727,10 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 		rec.Fail("http.client.version-header", wire.Client, "a request after the initialization lacks MCP-Protocol-Version", x.Events()...)
 		return
 	}
-	rec.Pass("http.client.version-header", wire.Client)
-	if version == "" {
+	named := len(values) == 1 && (values[0] == version || revisionName.MatchString(values[0]))
+	rec.Check(named, "http.client.version-header", wire.Client,
+		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is no protocol version", x.Events()...)
+	if version == "" || !named {
 		return
 	}
 	rec.Check(len(values) == 1 && values[0] == version, "http.client.version-header-negotiated", wire.Client,

@@ -508,6 +508,15 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) { s.handshakeWith(headers("Accept", "application/json"), "abc") },
 		},
 		{
+			"http.client.post-accept-sse", wire.Client,
+			func(s *httpScript) {
+				s.handshakeWith(headers("Accept", "application/json;q=0.1, text/event-stream;Q=0.001"), "abc")
+			},
+			func(s *httpScript) {
+				s.handshakeWith(headers("Accept", "application/json, text/event-stream; q=0.000"), "abc")
+			},
+		},
+		{
 			"http.client.get-accept", wire.Client, func(s *httpScript) { s.handshake().get(later(), 405, "") },
 			func(s *httpScript) { s.handshake().get(without(later(), "Accept"), 405, "") },
 		},
@@ -563,6 +572,11 @@ func TestHTTPRules(t *testing.T) {
 			func(s *httpScript) {
 				s.handshake().ask(http.MethodDelete, mcp, "", without(later(), headerSession))
 			},
+		},
+		{
+			"http.client.delete-session", wire.Client,
+			func(s *httpScript) { s.handshake().ping().ask(http.MethodDelete, mcp, "", later()) },
+			func(s *httpScript) { s.handshake().ping().ask(http.MethodDelete, mcp+"/abc", "", later()) },
 		},
 		{
 			"http.client.delete-405-tolerated", wire.Client,
@@ -630,15 +644,18 @@ func expectSeen(t *testing.T, l *wire.Log, id string, p wire.Party, broken bool)
 func TestVersionHeaderNotDue(t *testing.T) {
 	for _, test := range []struct {
 		name, version    string
-		accepts, resumes bool
+		accepts, listens bool
+		resumed          string
 		violations       int
 	}{
-		{"of another age, refused", "2031-01-01", false, false, 0},
-		{"of another age, taken", "2031-01-01", true, false, 2},
-		{"older than the header", "2024-11-05", true, false, 0},
-		{"with the header", "2025-06-18", true, false, 2},
-		{"not read", "2025-06-18", false, true, 0},
-		{"read", "2025-06-18", true, true, 3},
+		{"of another age, refused", "2031-01-01", false, false, "", 0},
+		{"of another age, taken", "2031-01-01", true, false, "", 2},
+		{"older than the header", "2024-11-05", true, false, "", 0},
+		{"with the header", "2025-06-18", true, false, "", 2},
+		{"not read", "2025-06-18", false, true, "1-2", 0},
+		{"not read, and nothing to resume", "2025-06-18", false, true, "", 0},
+		{"read", "2025-06-18", true, true, "1-2", 3},
+		{"read, and nothing to resume", "2025-06-18", true, true, "", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newHTTPScript(t, "http")
@@ -646,9 +663,11 @@ func TestVersionHeaderNotDue(t *testing.T) {
 			if test.accepts {
 				s.post(ready, without(later(), headerVersion), 202, "", "")
 			}
-			if test.resumes {
+			if test.listens {
 				h := without(later("Accept", "text/event-stream"), headerVersion)
-				h.Set("Last-Event-ID", "1-2")
+				if test.resumed != "" {
+					h.Set("Last-Event-ID", test.resumed)
+				}
 				s.end(s.get(h, 200, "text/event-stream"))
 			}
 			s.head(s.ask(http.MethodDelete, mcp, "", without(later(), headerVersion)), 204, nil)
@@ -872,6 +891,10 @@ func TestMessagesOvertakeEachOtherOverHTTP(t *testing.T) {
 		{"requests before the session is known", "http.client.version-header", func(s *httpScript) {
 			s.initialize(bare, "abc").post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
 		}, false},
+		{"listening stream without the version", "http.client.version-header", func(s *httpScript) {
+			s.initialize(bare, "abc").wait(unread).get(headers("Accept", typeEvents, headerSession, "abc"), 200, typeEvents)
+			s.post(ready, later(), 202, "", "")
+		}, true},
 		{"requests without the session", "http.client.session-header", func(s *httpScript) {
 			s.initialize(bare, "abc").wait(unread).post(callSix, bare, 400, "", "").post(ready, later(), 202, "", "")
 		}, true},
