@@ -429,6 +429,13 @@ var baseChecks = []*check.Check{
 		Body:         everythingBeside,
 	},
 	{
+		Name:         "base/checks-beside-call",
+		Requirements: []string{"base.response.present"},
+		Shows:        []string{"tools.error.*", "tools.security.*"},
+		Needs:        sharing(waiting(calling("slow", "progress"))),
+		Body:         checksBeside,
+	},
+	{
 		Name:         "base/answers-in-any-order",
 		Requirements: []string{"base.response.correlated"},
 		Needs:        waiting(byHand(answering...)),
