@@ -600,7 +600,7 @@ var invalidCalls = []struct {
 const spellingID = "mcpconform spelling: "
 
 // methodName is the form of the names that methods of MCP have.
-var methodName = regexp.MustCompile(`^[\w./]{1,100}$`)
+var methodName = regexp.MustCompile(`^[\w./-]{1,100}$`)
 
 func isNumber(m family.Member) bool {
 	_, ok := m.Value().(string)
