@@ -445,6 +445,7 @@ func askSampling(a *Asker) {
 	}
 	a.Greet("before-sampling")
 	a.AskUser("sampling-plain", method, plain)
+	a.company = a.responsive
 	a.AskLike("sampling-full", method, with(map[string]any{
 		"messages": []any{
 			sampleText("What is the answer?"),
@@ -492,6 +493,7 @@ func askSampling(a *Asker) {
 		// A model may take no such content; what the client makes of it is judged.
 		a.AskUser(m.id, method, with(map[string]any{"messages": []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}}))
 	}
+	a.company = false
 	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
 	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
 	a.AskPinging("sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
@@ -564,6 +566,7 @@ func askElicitation(a *Asker) {
 		switch {
 		case i == 0:
 			a.AskUser("elicitation-"+f.name, method, params)
+			a.company = a.responsive
 		case strings.HasPrefix(f.name, "bare-"):
 			bareForms = append(bareForms, f.name)
 		default:
@@ -587,6 +590,7 @@ func askElicitation(a *Asker) {
 			a.AskLike(id, method, params, form("string"))
 		}
 	}
+	a.company = false
 	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), form("string"), false)
 	a.AskBoth("elicitation-beside", method, form("string"), form("string"), form("string"), true)
 	unhasty := form("string")
