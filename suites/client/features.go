@@ -55,6 +55,7 @@ var featureScenarios = []*Scenario{
 			}
 			plain, ok := t.Answered("elicitation-string")
 			t.judgeInstead(plain)
+			t.judgeLater(plain)
 			if !ok || plain.Result() == nil {
 				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
@@ -208,6 +209,7 @@ func (t *T) judgeSampling() {
 	malformed := []string{"sampling-no-text", "sampling-not-base64", "sampling-unknown-type"}
 	plain, _ := t.Answered("sampling-plain")
 	t.judgeInstead(plain)
+	t.judgeLater(plain)
 	if plain == nil || plain.Result() == nil {
 		t.Inconclusive("the client answers no sampling request with a generated message",
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form", "sampling.error.returned",
@@ -274,6 +276,18 @@ func (t *T) judgeInstead(x *judge.Exchange) {
 		if holds(e.Msg.Params, isResult) && holds(e.Msg.Params, func(v any) bool { return v == x.Request.Msg.ID.Loose() || v == x.Request.Msg.ID.String() }) {
 			t.Violation(id, "in place of a response came a notification "+wire.Quote(e.Msg.Method, 60)+", which names the request and holds what its result would", x.Request, e)
 			return
+		}
+	}
+}
+
+// judgeLater is judgeInstead for the later requests of the method of a plain one that was answered.
+func (t *T) judgeLater(plain *judge.Exchange) {
+	if plain == nil || plain.Response == nil {
+		return
+	}
+	for _, x := range t.conversationOf(plain).Exchanges {
+		if x.From() == wire.Server && x.Method() == plain.Method() && x.Response == nil && x.Cancelled == nil {
+			t.judgeInstead(x)
 		}
 	}
 }

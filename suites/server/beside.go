@@ -111,7 +111,11 @@ func checksBeside(t *check.T) {
 	if len(suspects) == 0 {
 		return
 	}
-	alone, again := t.Open(capable), &work{t: t, session: t.Open(capable), call: w.call}
+	again, before := &work{t: t, session: t.Open(capable), call: w.call}, &work{t: t, session: t.Open(capable), call: w.call}
+	if before.goesOn() { // what shows from the second call on is no matter of what else runs
+		before.stop()
+		t.FenceOn(before.session)
+	}
 	for _, c := range t.Sharing() {
 		if len(suspects[c]) == 0 || !again.goesOn() {
 			continue
@@ -120,7 +124,7 @@ func checksBeside(t *check.T) {
 		if !again.do(func() { record = t.Repeat(c, again.session) }) {
 			continue
 		}
-		known := accused(t.Repeat(c, alone)) // the check itself finds that
+		known := accused(t.Repeat(c, before.session)) // the check itself finds that
 		for _, id := range suspects[c] {
 			for _, f := range record.At(id, wire.Server).Findings {
 				message := "while a call of " + quote(w.call.Tool) + " was in progress: " + f.Message
