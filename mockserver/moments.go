@@ -140,6 +140,18 @@ type swapped struct {
 // servers, each names the thread.
 var momentFaults = []Fault{
 	{
+		ID: "tools.unknown-served-later", Requirement: "tools.error.unknown-tool-protocol-error", Form: InSequence,
+		Summary: "From the second call in a session on, an unknown tool gets a plain result.",
+		Apply: func(o *server.Options) {
+			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if count(r.Session, "calls so far") > 1 && unknownNamed(r) {
+					return object{"content": textOf("")}, nil
+				}
+				return next(ctx, r)
+			})(o)
+		},
+	},
+	{
 		// https://github.com/NatLabRockies/openstudio-mcp/issues/42
 		ID: "moments.templates-lost-beside-call", Requirement: "base.response.present", Form: InSequence,
 		Summary: "While a call is running, resources/templates/list gets no response.",

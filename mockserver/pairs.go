@@ -382,6 +382,13 @@ var pairFaults = []Fault{
 		}),
 	},
 	{
+		ID: "tools.unknown-served-when-busy", Requirement: "tools.error.unknown-tool-protocol-error", Form: AtOnce,
+		Summary: "The call of an unknown tool gets a plain result while another call is in progress.",
+		Apply: answering("tools/call", object{"content": textOf("")}, func(r *server.Request) bool {
+			return unknownNamed(r) && len(r.Session.Running()) > 1
+		}),
+	},
+	{
 		ID: "http.second-call-unanswered", Requirement: "base.response.present", Form: AtOnce, Transports: overHTTP,
 		Collateral: []string{"http.server.disconnect-not-cancel"},
 		Summary:    "A call that begins while another one runs is not answered.",

@@ -23,6 +23,12 @@ const (
 // momentFaults show in one order, or at one moment.
 var momentFaults = []Fault{
 	{
+		ID: "ping.refused-when-busy", Requirement: "ping.response-prompt", Scenario: "exchange/beside", Form: mockserver.AtOnce,
+		Summary:    "A ping is refused while another one waits for its answer.",
+		Apply:      busily(refusing(replies("a word"))),
+		Collateral: []string{"base.request.string-id-served", "ping.either-side", "base.params.omitted"},
+	},
+	{
 		ID: "moments.roots-refused-after-change", Requirement: "roots.list.answered", Scenario: sequences, Form: mockserver.InSequence,
 		Summary: "Right after the news of a changed list roots/list is refused.",
 		Apply: atMoment(rootsList, rightAfter(func(_ *wire.Conversation, e *wire.Event) bool {

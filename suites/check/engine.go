@@ -38,6 +38,7 @@ type Engine struct {
 	// answers. Nil: that is not possible.
 	Restart func(context.Context) error
 
+	sharing     []*Check // see T.Sharing
 	pace        client.Pace
 	liveness    liveness
 	limits      limits
@@ -218,6 +219,9 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 	for _, c := range checks {
 		if c.Needs.Session == Own {
 			inTurn++
+		}
+		if sharing(c) {
+			e.sharing = append(e.sharing, c)
 		}
 	}
 	e.pool.plan(inTurn)

@@ -414,7 +414,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 				unanswered = nil
 			}
 			continue
-		case before.mine() && f.last.outcome.Verdict == Passed:
+		case before.mine() && f.last.outcome.Verdict == Passed && !w.failsLater(ctx, f):
 			f.last.outcome.note("it failed while other checks ran, and passed alone: " + before.outcome.Record.Findings()[0].Message)
 		}
 		giveUp(unanswered, nil)
@@ -502,6 +502,7 @@ type worker struct {
 	engine *Engine
 	key    string
 	used   *client.Session
+	mark   int // of its log, when the last check was run in it
 }
 
 // session returns the session for a check that can use one that others have used, or nil.
@@ -531,6 +532,7 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 // unless they have disturbed it, or cost it.
 func (w *worker) execute(ctx context.Context, f *Future) {
 	if s := w.session(ctx, f.Check); s != nil {
+		w.mark = s.Log().Len()
 		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		if !f.last.lost {
 			// A check that is run once more must not meet what it sent before.
@@ -545,6 +547,41 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 		w.engine.closing.Wait()
 	}
 	f.last = w.engine.alone(ctx, f.Check, further)
+}
+
+// failsLater runs a check that has passed alone once more in the same session, as what it found while others ran may show
+// from the second time on. It reports whether the check fails then, and leaves that as the last attempt. A check that
+// chooses ids is not run again: it would use them twice.
+func (w *worker) failsLater(ctx context.Context, f *Future) bool {
+	s := w.used
+	if s == nil || f.Check.Needs.Session != Own && f.Check.Needs.Session != Shared || choosesIDs(s.Log(), w.mark) {
+		return false
+	}
+	alone := f.last
+	f.last = w.engine.execute(ctx, f.Check, s, further, false)
+	w.engine.excuse(ctx, f, nil)
+	if f.last.mine() {
+		f.last.outcome.note("it passed alone the first time, and failed the second time in the same session")
+		return true
+	}
+	w.drop(ctx)
+	f.last = alone
+	return false
+}
+
+// choosesIDs reports whether requests since a mark had other ids than the numbers that a session gives them.
+func choosesIDs(l *wire.Log, mark int) bool {
+	given := make(map[string]bool)
+	chosen := false
+	for _, x := range l.Conversation().Exchanges {
+		if x.From() == wire.Client {
+			given[wire.IntID(int64(len(given)+1)).Key()] = true
+		}
+	}
+	for _, x := range l.Conversation().Exchanges {
+		chosen = chosen || x.From() == wire.Client && x.Request.Seq >= mark && !given[x.Request.Msg.ID.Key()]
+	}
+	return chosen
 }
 
 func (w *worker) drop(ctx context.Context) {

@@ -39,6 +39,7 @@ type T struct {
 	varied    *variation // while members of a family are tried
 	// How many families were tried so far.
 	variations int
+	plainly    bool // of families the plain member alone is tried
 	crowded    bool // others are run at the same time, and the check is run again if anything is wrong
 	noAnswer   bool // the check ended because an answer did not come
 	doubtful   bool // it may have been only late

@@ -48,6 +48,10 @@ func (t *T) VaryInTurn(members []family.Member, try func(m family.Member)) {
 }
 
 func (t *T) vary(members []family.Member, try func(m family.Member), beside bool) {
+	if t.plainly {
+		try(members[0])
+		return
+	}
 	t.variations++
 	key := fmt.Sprintf("%s, %d", t.check.Name, t.variations)
 	if before, again := t.engine.varied.Load(key); again {

@@ -30,6 +30,21 @@ var exchangeScenarios = []*Scenario{
 		Judge:    judgeEverything,
 	},
 	{
+		Name: "exchange/beside",
+		Requirements: []string{
+			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served", "base.error.method-not-found",
+			"meta.attach.request", "base.params.open", "base.params.omitted", "base.request.id-space-per-side", "progress.request", "progress.token.any-means",
+		},
+		Shows: []string{"base.response.*", "base.error.*", "base.jsonrpc.member-case", "ping.response-empty"},
+		Needs: needsToAsk,
+		Options: Scripted(func(a *Asker) {
+			a.Greet("before-company")
+			a.company = a.responsive
+			askPings(a)
+		}),
+		Judge: judgePings,
+	},
+	{
 		Name: framed, Transports: standardTransports(),
 		Requirements: []string{
 			"http.client.sse-syntax", "sse.client.message-events", "stdio.message.only-newline-delimits", "http.message.large", "stdio.message.large",
@@ -247,7 +262,8 @@ const spelledID = "spelling: "
 
 func isString(id wire.ID) bool { return strings.HasPrefix(id.Key(), `"`) }
 
-func askEverything(a *Asker) {
+// askPings asks for what any client answers at once.
+func askPings(a *Asker) {
 	for _, p := range pings {
 		a.Ask(p.id, "ping", p.params, "ping.no-params")
 	}
@@ -255,6 +271,9 @@ func askEverything(a *Asker) {
 	a.Ask("unknown-method", "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
 	a.Ask("unknown-case", "Ping", nil, "lifecycle.capability.experimental-gated")
 	a.Ask("unknown-kin", "sampling/com.example.unknown", nil, "lifecycle.capability.experimental-gated")
+	for _, id := range unknownAgain {
+		a.Ask(id, "com.example/no-such-method", nil, "lifecycle.capability.experimental-gated")
+	}
 	a.Fence("last-ping")
 	a.Raw(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`)
 	a.Fence("after-wrong-case")
@@ -262,6 +281,13 @@ func askEverything(a *Asker) {
 		a.Request.Session.Take(id)
 		a.Ask(id, "ping", nil)
 	}
+}
+
+// unknownAgain are the ids of further requests of a method that was refused before.
+var unknownAgain = []string{"unknown-again"}
+
+func askEverything(a *Asker) {
+	askPings(a)
 	for _, m := range spelled(a.Choice) {
 		if !a.Silent {
 			a.Raw(m.Raw())
@@ -390,6 +416,25 @@ func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 }
 
 func judgeEverything(t *T) {
+	judgePings(t)
+	first := t.Asked("a word")
+	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {
+		switch _, last := t.Answered("last-ping"); {
+		case id == "http.client.messages-before-response" && t.Transport != "http":
+		case last, first != nil && t.replied(first):
+			t.Exercised(id)
+		case t.silentTo(first):
+			t.Violation(id, "the client answers no request of the server while it waits for an answer itself", first.Request)
+		case t.lost(first) != "":
+			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself", first.Request)
+		}
+	}
+	t.judgeVaried(spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
+	t.judgeAlike()
+}
+
+// judgePings judges the answers to what askPings asks, and to the pings of families.
+func judgePings(t *T) {
 	const ofString, ofInteger = "base.request.string-id-served", "base.request.integer-id-served"
 	asked := slices.Concat(pings, familyPings(t.Choice))
 	served := make(map[bool]bool) // whether a ping was served, by whether its id is a string
@@ -438,7 +483,7 @@ func judgeEverything(t *T) {
 	for _, with := range allWith {
 		t.recordVaried(found[with])
 	}
-	for _, id := range []string{"unknown-method", "unknown-case", "unknown-kin"} {
+	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
 		if x, ok := t.Answered(id); ok {
 			t.Check(outcome(x.Response) == outcomeOf(-32601), "base.error.method-not-found",
 				"a request of the unknown method "+x.Method()+" got "+outcome(x.Response)+"; "+outcomeOf(-32601)+" was expected", x.Events()...)
@@ -449,20 +494,6 @@ func judgeEverything(t *T) {
 	if x, ok := t.Answered("last-ping"); ok && x.Result() == nil && served[true] {
 		t.Violation("ping.response-prompt", "pings are refused after requests of unknown methods", x.Events()...)
 	}
-	first := t.Asked("a word")
-	for _, id := range []string{"architecture.client.routing", "http.client.messages-before-response"} {
-		switch _, last := t.Answered("last-ping"); {
-		case id == "http.client.messages-before-response" && t.Transport != "http":
-		case last, first != nil && t.replied(first):
-			t.Exercised(id)
-		case t.silentTo(first):
-			t.Violation(id, "the client answers no request of the server while it waits for an answer itself", first.Request)
-		case t.lost(first) != "":
-			t.Violation(id, t.lost(first)+" when a request of the server came while it waited for an answer itself", first.Request)
-		}
-	}
-	t.judgeVaried(spelledID, spelled(t.Choice), "as", "base.json.any-spelling")
-	t.judgeAlike()
 	if x, ok := t.Answered("after-wrong-case"); ok {
 		t.Check(!t.strayTo("wrong-case"), "base.jsonrpc.member-case",
 			"a message whose members are spelled ID and METHOD was answered as if it were a ping", x.Events()...)

@@ -55,6 +55,7 @@ var featureScenarios = []*Scenario{
 			}
 			plain, ok := t.Answered("elicitation-string")
 			t.judgeInstead(plain)
+			t.judgeLater(plain)
 			if !ok || plain.Result() == nil {
 				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
@@ -208,6 +209,7 @@ func (t *T) judgeSampling() {
 	malformed := []string{"sampling-no-text", "sampling-not-base64", "sampling-unknown-type"}
 	plain, _ := t.Answered("sampling-plain")
 	t.judgeInstead(plain)
+	t.judgeLater(plain)
 	if plain == nil || plain.Result() == nil {
 		t.Inconclusive("the client answers no sampling request with a generated message",
 			"sampling.request.optional-members", "sampling.include-context.optional", "sampling.metadata.free-form", "sampling.error.returned",
@@ -274,6 +276,18 @@ func (t *T) judgeInstead(x *judge.Exchange) {
 		if holds(e.Msg.Params, isResult) && holds(e.Msg.Params, func(v any) bool { return v == x.Request.Msg.ID.Loose() || v == x.Request.Msg.ID.String() }) {
 			t.Violation(id, "in place of a response came a notification "+wire.Quote(e.Msg.Method, 60)+", which names the request and holds what its result would", x.Request, e)
 			return
+		}
+	}
+}
+
+// judgeLater is judgeInstead for the later requests of the method of a plain one that was answered.
+func (t *T) judgeLater(plain *judge.Exchange) {
+	if plain == nil || plain.Response == nil {
+		return
+	}
+	for _, x := range t.conversationOf(plain).Exchanges {
+		if x.From() == wire.Server && x.Method() == plain.Method() && x.Response == nil && x.Cancelled == nil {
+			t.judgeInstead(x)
 		}
 	}
 }
@@ -450,6 +464,7 @@ func askSampling(a *Asker) {
 	}
 	a.Greet("before-sampling")
 	a.AskUser("sampling-plain", method, plain)
+	a.company = a.responsive
 	a.AskLike("sampling-full", method, with(map[string]any{
 		"messages": []any{
 			sampleText("What is the answer?"),
@@ -497,6 +512,7 @@ func askSampling(a *Asker) {
 		// A model may take no such content; what the client makes of it is judged.
 		a.AskUser(m.id, method, with(map[string]any{"messages": []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}}))
 	}
+	a.company = false
 	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
 	a.AskBoth("sampling-beside", method, with(nil), with(nil), plain, true)
 	a.AskPinging("sampling-open", method, with(map[string]any{"messages": []any{sampleText("Take your time.")}}))
@@ -569,6 +585,7 @@ func askElicitation(a *Asker) {
 		switch {
 		case i == 0:
 			a.AskUser("elicitation-"+f.name, method, params)
+			a.company = a.responsive
 		case strings.HasPrefix(f.name, "bare-"):
 			bareForms = append(bareForms, f.name)
 		default:
@@ -592,6 +609,7 @@ func askElicitation(a *Asker) {
 			a.AskLike(id, method, params, form("string"))
 		}
 	}
+	a.company = false
 	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), form("string"), false)
 	a.AskBoth("elicitation-beside", method, form("string"), form("string"), form("string"), true)
 	unhasty := form("string")

@@ -30,7 +30,7 @@ var joints = []joint{
 	}},
 	{"bare", []string{"exchange/bare", "exchange/notifications", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
 	{"pages", []string{
-		"lists/pages", "features/roots", "features/progress", "http/sse-answers", "http/sse-marked", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
+		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
 	}},
 	{"features", []string{
 		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/schema"
 )
 
 // TestJoints holds the list of joints to what they need: scenarios that exist, that
@@ -65,4 +66,21 @@ func Together(scenario string) []string {
 		}
 	}
 	return []string{scenario}
+}
+
+// TestJointsThatAsk wants the answers of a client to the requests of a joint to be judged: what its server
+// breaks on purpose has to be of the kind that is not held against the answers.
+func TestJointsThatAsk(t *testing.T) {
+	for _, j := range (&Engine{Transport: transport.NameHTTP}).jointRuns(Scenarios()) {
+		if !slices.ContainsFunc(j.members, func(m *T) bool { return m.Scenario.Needs == needsToAsk }) {
+			continue
+		}
+		o := j.t.Scenario.Options(&ScenarioRun{Scenario: j.t.Scenario, Patience: time.Second, UserPatience: time.Second})
+		for _, id := range o.Behaviour.Breaks {
+			q, known := schema.Lookup(id)
+			if !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" && !strings.HasPrefix(q.Page, "server/") {
+				t.Errorf("%s breaks %s in each request, so that no answer to it is judged", j.t.Scenario.Name, id)
+			}
+		}
+	}
 }

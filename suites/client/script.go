@@ -27,6 +27,10 @@ type Asker struct {
 	// further requests would only cost the same time again.
 	Silent bool
 
+	// company has each request sent beside a ping: what a client does with one may depend on
+	// what else it has to answer.
+	company bool
+
 	raw        bool // raw texts were sent, with ids that the log does not know
 	responsive bool // the client has answered the ping of Greet
 	lost       int  // requests of Vary that were not answered
@@ -166,6 +170,7 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 	if params != nil {
 		message["params"] = params
 	}
+	beside := a.accompany(identifier(id).String())
 	a.Send(message, breaks...)
 	patience := a.Patience
 	if missing == "" {
@@ -173,6 +178,12 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 	}
 	e, astray := a.await(ctx, patience, from, id)
 	if e != nil {
+		if beside != "" {
+			if other, _ := a.await(ctx, a.Patience, from, beside); other == nil {
+				a.Silent = true
+				a.missed(from, began, answerTo("ping"))
+			}
+		}
 		return e.Msg
 	}
 	a.Silent = !astray
@@ -180,6 +191,17 @@ func (a *Asker) ask(missing string, id any, method string, params map[string]any
 		a.missed(from, began, missing)
 	}
 	return nil
+}
+
+// accompany sends a ping before the request with an id if the script sends its requests in company, and returns
+// the id of the ping.
+func (a *Asker) accompany(id string) string {
+	if !a.company {
+		return ""
+	}
+	id = "before " + id
+	a.Send(map[string]any{"id": id, "method": "ping"})
+	return id
 }
 
 // missed records in the log that an answer did not come in time. If the client has

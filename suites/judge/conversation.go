@@ -165,11 +165,12 @@ func misspelledID(message any) wire.ID {
 }
 
 // brokenOnPurpose reports whether something in the request itself was broken on
-// purpose, rather than the time or the stream on which it was sent.
+// purpose, rather than the time or the stream on which it was sent, or what the features
+// of its sender give, which no request of its own shows.
 func brokenOnPurpose(x *Exchange) bool {
 	return slices.ContainsFunc(x.Request.Deliberate, func(id string) bool {
 		q, known := schema.Lookup(id)
-		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle"
+		return !known || q.Page != "basic/transports" && q.Page != "basic/lifecycle" && !strings.HasPrefix(q.Page, string(x.From())+"/")
 	})
 }
 

@@ -429,6 +429,13 @@ var baseChecks = []*check.Check{
 		Body:         everythingBeside,
 	},
 	{
+		Name:         "base/checks-beside-call",
+		Requirements: []string{"base.response.present"},
+		Shows:        []string{"tools.error.*", "tools.security.*"},
+		Needs:        sharing(waiting(calling("slow", "progress"))),
+		Body:         checksBeside,
+	},
+	{
 		Name:         "base/answers-in-any-order",
 		Requirements: []string{"base.response.correlated"},
 		Needs:        waiting(byHand(answering...)),
@@ -593,7 +600,7 @@ var invalidCalls = []struct {
 const spellingID = "mcpconform spelling: "
 
 // methodName is the form of the names that methods of MCP have.
-var methodName = regexp.MustCompile(`^[\w./]{1,100}$`)
+var methodName = regexp.MustCompile(`^[\w./-]{1,100}$`)
 
 func isNumber(m family.Member) bool {
 	_, ok := m.Value().(string)

@@ -7,42 +7,157 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// everythingBeside keeps a call under way and meanwhile asks for all that a client asks for when
-// nothing else runs: each is answered, and the rules judge with what. A server may as well answer
-// when the call is over (docs/positions.md, requests-beside-others).
-func everythingBeside(t *check.T) {
+// work is a call that is kept under way in a session. A server may as well serve other requests when it is over
+// (docs/positions.md, requests-beside-others).
+type work struct {
+	t             *check.T
+	session       *client.Session
+	call          check.Call
+	running       *client.Pending
+	beside, after int // what was done before the end of a call, and behind it
+	made          int // calls
+}
+
+// ended reports whether the call is over.
+func (w *work) ended() bool {
+	return w.running == nil || slices.ContainsFunc(w.session.Log().Events()[w.running.Request.Seq+1:], func(e *wire.Event) bool { return over(e, w.running) })
+}
+
+// goesOn sees to it that a call is under way. It reports false if that was tried often enough, or
+// the server takes one request at a time.
+func (w *work) goesOn() bool {
 	const (
 		most   = 5 // times that the call is made
 		behind = 2 // requests that are answered after its end show that the server takes one at a time
 	)
-	call := toolFor(t, "slow", "progress")
-	var running *client.Pending
-	beside, after, made := 0, 0, 0
-	ended := func() bool {
-		return slices.ContainsFunc(t.Session.Log().Events()[running.Request.Seq+1:], func(e *wire.Event) bool { return over(e, running) })
+	if !w.ended() {
+		return true
 	}
+	if w.made++; w.made > most || w.after == behind {
+		return false
+	}
+	var err error
+	w.running, err = w.session.Start(w.t.Context, "tools/call", withToken(w.call.Params(), "mcpconform-beside-"+w.session.NextID().String()))
+	w.t.Must(err)
+	w.t.Show(w.running.Request)
+	underWay(w.t, w.session, w.running)
+	return true
+}
+
+// do does something beside the call, and reports whether it was done before its end.
+func (w *work) do(something func()) bool {
+	something()
+	if w.ended() {
+		w.after++
+		return false
+	}
+	w.beside++
+	return true
+}
+
+// stop cancels the call.
+func (w *work) stop() {
+	if !w.ended() {
+		_, err := w.session.Send(w.t.Context, []byte(cancellation(w.running.ID)))
+		w.t.Must(err)
+	}
+}
+
+// everythingBeside keeps a call under way and meanwhile asks for all that a client asks for when
+// nothing else runs: each is answered, and the rules judge with what.
+func everythingBeside(t *check.T) {
+	w := &work{t: t, session: t.Session, call: toolFor(t, "slow", "progress")}
 	for _, ask := range plainRequests(t) {
-		if running == nil || ended() {
-			if made++; made > most || after == behind {
-				break
+		if !w.goesOn() {
+			break
+		}
+		w.do(ask)
+	}
+	if w.beside == 0 {
+		t.Inconclusive("no request was answered while a call of %q was in progress", w.call.Tool)
+	}
+	w.stop()
+}
+
+// sharing is a session, with other needs besides, in which checks that share one can be run: each of them once,
+// as they choose ids.
+func sharing(n check.Needs) check.Needs {
+	n.Session, n.Options = check.Fresh, capable
+	return n
+}
+
+// checksBeside runs the checks that share a session once more while a call is under way. What a check finds
+// then, and not where nothing else runs, counts if it finds it a second time. A server may refuse what it serves
+// when nothing else runs (docs/positions.md, requests-beside-others): no refusal is held against it.
+func checksBeside(t *check.T) {
+	w := &work{t: t, session: t.Session, call: toolFor(t, "slow", "progress")}
+	suspects := make(map[*check.Check][]string)
+	for _, c := range t.Sharing() {
+		if !w.goesOn() {
+			break
+		}
+		var found []string
+		if w.do(func() { found = accused(t.Repeat(c, t.Session)) }) && len(found) > 0 {
+			suspects[c] = found
+		}
+	}
+	if w.beside == 0 {
+		t.Inconclusive("no check was done while a call of %q was in progress", w.call.Tool)
+	}
+	w.stop()
+	if len(suspects) == 0 {
+		return
+	}
+	again, before := &work{t: t, session: t.Open(capable), call: w.call}, &work{t: t, session: t.Open(capable), call: w.call}
+	if before.goesOn() { // what shows from the second call on is no matter of what else runs
+		before.stop()
+		t.FenceOn(before.session)
+	}
+	for _, c := range t.Sharing() {
+		if len(suspects[c]) == 0 || !again.goesOn() {
+			continue
+		}
+		var record ledger.Record
+		if !again.do(func() { record = t.Repeat(c, again.session) }) {
+			continue
+		}
+		known := accused(t.Repeat(c, before.session)) // the check itself finds that
+		for _, id := range suspects[c] {
+			for _, f := range record.At(id, wire.Server).Findings {
+				message := "while a call of " + quote(w.call.Tool) + " was in progress: " + f.Message
+				switch {
+				case slices.Contains(known, id), declined(f.Evidence):
+				case f.WarnOnly:
+					t.Warning(id, message, f.Evidence...)
+				default:
+					t.Violation(id, message, f.Evidence...)
+				}
 			}
-			running = t.Start("tools/call", withToken(call.Params(), "mcpconform-beside-"+t.Session.NextID().String()))
-			underWay(t, t.Session, running)
-		}
-		if ask(); ended() {
-			after++
-		} else {
-			beside++
 		}
 	}
-	if beside == 0 {
-		t.Inconclusive("no request was answered while a call of %q was in progress", call.Tool)
+	again.stop()
+}
+
+// accused returns the requirements that a server was found to break otherwise than by refusing something.
+func accused(record ledger.Record) (ids []string) {
+	for _, k := range record.Keys() {
+		if k.Party == wire.Server && slices.ContainsFunc(record[k].Findings, func(f ledger.Finding) bool { return !declined(f.Evidence) }) {
+			ids = append(ids, k.Requirement)
+		}
 	}
-	if !ended() {
-		cancel(t, running.ID)
-	}
+	return ids
+}
+
+// declined reports whether the evidence of a finding holds a refusal of something that breaks no rule, or nothing
+// that was sent in answer.
+func declined(evidence []*wire.Event) bool {
+	return !slices.ContainsFunc(evidence, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage }) ||
+		slices.ContainsFunc(evidence, func(e *wire.Event) bool {
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse
+		})
 }
 
 // plainRequests returns what asks for each page of the lists and for each item, one after the other.

@@ -1,0 +1,239 @@
+package mockclient
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// In returns the fault in another form: the client misbehaves only in what it sends while
+// another request of the server waits for its answer, or only from the second message of a
+// kind on. It reports false if the fault is one of what the client offers, leaves out or does
+// once, which is the same at every time, and for the form of sessions, of which most clients
+// have one.
+func (f Fault) In(form mockserver.Form) (Fault, bool) {
+	if form == mockserver.BySession || f.Form != "" || f.Crashes || !f.momentary() {
+		return Fault{}, false
+	}
+	faulty := f.Apply
+	f.ID += "/" + string(form)
+	f.Form = form
+	if company, ok := inCompany[f.Scenario]; ok && form == mockserver.AtOnce {
+		f.Scenario = company
+	}
+	f.Apply = func(c *client.Standalone) {
+		g := &gate{form: form}
+		before := *c
+		faulty(c)
+		c.Wrap = g.wrap(before.Wrap, c.Wrap)
+		c.Change = g.change(before.Change, c.Change)
+	}
+	return f, true
+}
+
+// inCompany are the scenarios that send requests beside others which another scenario sends one after the other.
+var inCompany = map[string]string{requests: "exchange/beside"}
+
+// busily applies a change only to what the client sends while another request of the server is open.
+func busily(change apply) apply {
+	return func(c *client.Standalone) {
+		f, _ := Fault{Apply: change}.In(mockserver.AtOnce)
+		f.Apply(c)
+	}
+}
+
+// momentary reports whether a client with the fault differs from the reference client by
+// messages alone that it sends otherwise.
+func (f Fault) momentary() bool {
+	var c client.Standalone
+	f.Apply(&c)
+	within := transport.Conn(new(sender))
+	if c.Wrap != nil && !sends(c.Wrap(within), within) {
+		return false
+	}
+	if c.Change != nil && !answersAlone(c.Change) {
+		return false
+	}
+	c.Wrap, c.Change = nil, nil
+	return reflect.DeepEqual(c, client.Standalone{})
+}
+
+// sends reports whether all that is wrapped around a connection changes what is sent, and
+// not how the connection ends.
+func sends(conn, within transport.Conn) bool {
+	for conn != within {
+		switch c := conn.(type) {
+		case *sender:
+			conn = c.Conn
+		case *held:
+			conn = c.Conn
+		case *beforehand:
+			conn = c.Conn
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// answersAlone reports whether a change of the options is one of what serves requests.
+func answersAlone(change func(*client.Options)) bool {
+	o := client.Options{Answers: make(map[string]client.Answer), Capabilities: make(map[string]any)}
+	change(&o)
+	o.Answers = nil
+	return reflect.DeepEqual(o, client.Options{Capabilities: make(map[string]any)})
+}
+
+// gate decides at which times a client misbehaves.
+type gate struct {
+	form mockserver.Form
+	mu   sync.Mutex
+	read int               // events of the log
+	log  *wire.Log         // of the connection
+	asks map[string]string // methods of the server's requests by id
+	open map[string]bool   // ids of those that are not answered
+	met  map[string]bool   // ids of those during which another one was open
+	sent map[string]int    // messages by kind
+}
+
+// beside is how long an answer is held back in the form of requests at once, so that it is not
+// sent before the client has read what came with the request.
+const beside = 10 * time.Millisecond
+
+// wrap returns what wraps a connection now in one way, now in the other.
+func (g *gate) wrap(plain, faulty func(transport.Conn) transport.Conn) func(transport.Conn) transport.Conn {
+	return func(conn transport.Conn) transport.Conn {
+		right := conn
+		if plain != nil {
+			right = plain(conn)
+		}
+		wrong := right
+		if faulty != nil {
+			wrong = faulty(conn)
+		}
+		g.begin(conn.Log())
+		return able(&gated{Conn: right, wrong: wrong, gate: g}, conn)
+	}
+}
+
+// gated is a connection that sends in one of two ways.
+type gated struct {
+	transport.Conn
+	wrong transport.Conn
+	gate  *gate
+}
+
+func (c *gated) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if c.gate.sends(ctx, wire.Parse(out.Raw)) {
+		return c.wrong.Send(ctx, out)
+	}
+	return c.Conn.Send(ctx, out)
+}
+
+// begin begins to count on a connection.
+func (g *gate) begin(log *wire.Log) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.log, g.read = log, 0
+	g.asks, g.open, g.met, g.sent = make(map[string]string), make(map[string]bool), make(map[string]bool), make(map[string]int)
+}
+
+// sends counts a message that is sent, and reports whether it is one of those that go wrong.
+func (g *gate) sends(ctx context.Context, m *wire.Message) bool {
+	if m.IsResponse() {
+		g.wait(ctx)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.readOn()
+	if !m.IsResponse() {
+		return g.wrong(m.Method, len(g.open) > 0)
+	}
+	id := m.ID.Key()
+	delete(g.open, id)
+	return g.wrong("answer to "+g.asks[id], g.met[id])
+}
+
+// serves counts a request of the server that is served, and reports whether it is one of
+// those that go wrong.
+func (g *gate) serves(ctx context.Context, method string) bool {
+	g.wait(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.readOn()
+	beside := false
+	for id := range g.open {
+		beside = beside || g.asks[id] == method && g.met[id]
+	}
+	return g.wrong("request "+method, beside)
+}
+
+// wrong reports whether the client misbehaves in a message of a kind, beside which another
+// request is open or not.
+func (g *gate) wrong(kind string, beside bool) bool {
+	g.sent[kind]++
+	if g.form == mockserver.AtOnce {
+		return beside
+	}
+	return g.sent[kind] > 1
+}
+
+// wait lets requests arrive that are sent together with one that is served.
+func (g *gate) wait(ctx context.Context) {
+	if g.form != mockserver.AtOnce {
+		return
+	}
+	select {
+	case <-time.After(beside):
+	case <-ctx.Done():
+	}
+}
+
+// readOn reads which requests the server has made.
+func (g *gate) readOn() {
+	events := g.log.Events()
+	for _, e := range events[g.read:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request {
+			id := e.Msg.ID.Key()
+			for other := range g.open {
+				g.met[other], g.met[id] = true, true
+			}
+			g.asks[id], g.open[id] = e.Msg.Method, true
+		}
+	}
+	g.read = len(events)
+}
+
+// change returns a change of the options by which requests are served now in one way, now
+// in the other.
+func (g *gate) change(plain, faulty func(*client.Options)) func(*client.Options) {
+	return func(o *client.Options) {
+		wrong := *o
+		wrong.Answers = maps.Clone(o.Answers)
+		if plain != nil {
+			plain(o)
+		}
+		if faulty == nil {
+			return
+		}
+		faulty(&wrong)
+		for method, answer := range o.Answers {
+			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+				switch then := wrong.Answers[method]; {
+				case !g.serves(ctx, method):
+					return answer(ctx, params)
+				case then != nil:
+					return then(ctx, params)
+				}
+				return nil, &wire.Error{Code: -32601, Message: "Method not found: " + method}
+			}
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+)
+
+// Sharing returns the checks of the run that can be tried on the target beside other requests in
+// their session, whatever these are.
+func (t *T) Sharing() []*Check {
+	return slices.DeleteFunc(slices.Clone(t.engine.sharing), func(c *Check) bool {
+		return t.engine.inapplicable(c) != "" || t.engine.lacking(c) != ""
+	})
+}
+
+// sharing reports whether a check can be run beside other requests in its session.
+func sharing(c *Check) bool {
+	return c.Needs.Session == Shared && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
+}
+
+// Repeat runs the body of another check once more, in a session of this one in which it was not run before, and
+// with the plain members of families alone. It returns what that recorded.
+func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
+	again := newT(t.Context, t.engine, c, s)
+	again.plainly = true
+	again.body()
+	t.extra = append(t.extra, again.extra...)
+	return again.rec.Record
+}
