@@ -2,6 +2,8 @@ package transport
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -28,71 +30,97 @@ func allPIDs() []int {
 }
 
 // Bounds of how often killMarked looks again: a process may start others while
-// it is being looked for, and one that is being executed shows its environment
-// only a moment later.
+// it is being looked for, one that is gone may have done so before, and one that is
+// being executed shows its environment only a moment later.
 const (
-	maxScans  = 10
-	maxEarly  = 1000
-	earlyWait = time.Millisecond
+	maxScans = 10
+	maxGone  = 10
+	maxWaits = 1000
+	lookWait = time.Millisecond
 )
 
 // killMarked kills every process whose environment holds the variable: those
-// that a target started and moved out of its process group. Processes that are
-// older than the target are not looked at: they are not its own, and on most
-// machines there are many.
+// that a target started and moved out of its process group, and waits until they
+// are gone. Processes that are older than the target are not looked at: they are
+// not its own, and on most machines there are many.
 func killMarked(variable string, older []int) {
-	killed := make(map[int]bool)
-	early := 0
-	for scans := 0; scans < maxScans; {
-		switch found, unknown := scanMarked(variable, older, killed); {
-		case unknown && early < maxEarly:
-			early++
-			time.Sleep(earlyWait) //nolint:forbidigo // the end of an execve cannot be awaited
-		case !found:
-			return
-		default:
+	s := scan{variable: variable, older: older, killed: make(map[int]bool)}
+	for scans, gone, waits := 0, 0, 0; scans < maxScans; {
+		s.look()
+		switch {
+		case (s.early || s.dying) && !s.found && waits < maxWaits:
+			waits++
+			time.Sleep(lookWait) //nolint:forbidigo // neither the end of an execve nor that of a stranger can be awaited
+		case s.found:
 			scans++
+		case s.gone && gone < maxGone:
+			gone++
+		default:
+			return
 		}
 	}
 }
 
-// scanMarked kills the marked processes that it finds. It reports whether there
-// was one that had not been killed before, and one that cannot be told yet.
-func scanMarked(variable string, older []int, killed map[int]bool) (found, unknown bool) {
+// scan looks for marked processes and kills them.
+type scan struct {
+	variable string
+	older    []int
+	killed   map[int]bool
+	// What the last look saw: a process that had not been killed before, one that was but is
+	// still there, one that cannot be told yet, and one that was gone before it could be told.
+	found, dying, early, gone bool
+}
+
+func (s *scan) look() {
+	s.found, s.dying, s.early, s.gone = false, false, false, false
 	for _, pid := range allPIDs() {
-		if _, there := slices.BinarySearch(older, pid); there || pid == os.Getpid() {
+		if _, there := slices.BinarySearch(s.older, pid); there || pid == os.Getpid() {
 			continue
 		}
 		env, err := os.ReadFile(procFile(pid, "environ"))
-		if err != nil {
-			continue // gone, or of another user
-		}
-		unknown = unknown || len(env) == 0 && executing(pid)
-		for v := range bytes.SplitSeq(env, []byte{0}) {
-			if string(v) == variable {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-				found = found || !killed[pid]
-				killed[pid] = true
-				break
-			}
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+			s.gone = true
+		case err != nil: // of another user
+		case len(env) == 0:
+			s.early = s.early || executing(pid)
+		case marked(env, s.variable):
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			s.found = s.found || !s.killed[pid]
+			s.dying = s.dying || s.killed[pid]
+			s.killed[pid] = true
 		}
 	}
-	return found, unknown
 }
 
-// executing reports whether a process without an environment is in the middle of
-// an execve: its parent may believe that it runs, as the files to be closed are
-// closed, but where its environment stands is not set yet. One that has ended,
-// or was given none, is not.
+func marked(env []byte, variable string) bool {
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if string(v) == variable {
+			return true
+		}
+	}
+	return false
+}
+
+// executing reports whether a process that showed no environment is in the middle of
+// an execve, or was then: its parent may believe that it runs, as the files to be
+// closed are closed, but where its environment stands is not set yet. One that has
+// ended, or was given none, is not.
 func executing(pid int) bool {
 	if _, err := os.Readlink(procFile(pid, "exe")); err != nil {
 		return false // a zombie, or a thread of the kernel
 	}
 	stat, err := os.ReadFile(procFile(pid, "stat"))
+	return err == nil && unsettled(stat)
+}
+
+// unsettled reports whether a process shows, in its stat, no place of its code yet, which is
+// set after the environment, or an environment that was not there when it was looked for.
+func unsettled(stat []byte) bool {
 	// The second field, the name in parentheses, may hold anything.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const envEnd = 51 - 3 // proc_pid_stat(5), from the third field on
-	return err == nil && len(fields) > envEnd && string(fields[envEnd]) == "0"
+	const startCode, envStart, envEnd = 26 - 3, 50 - 3, 51 - 3 // proc_pid_stat(5), from the third field on
+	return len(fields) > envEnd && (string(fields[startCode]) == "0" || !bytes.Equal(fields[envStart], fields[envEnd]))
 }
 
 func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }

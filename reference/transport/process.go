@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
@@ -30,7 +31,7 @@ type Process interface {
 	// Terminate asks the process and its children to end (SIGTERM).
 	Terminate() error
 	// Kill ends the process, its children and whoever still carries its mark
-	// (SIGKILL). It may be called after the exit.
+	// (SIGKILL), who are gone when it returns. It may be called after the exit.
 	Kill()
 }
 
@@ -87,7 +88,7 @@ func (c Command) Launch() (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.stdin, p.stdout, p.stderr = pipes.ours[0], pipes.ours[1], pipes.ours[2]
+	p.stdin, p.stdout, p.stderr = pipes.ours[0], &output{file: pipes.ours[1]}, &output{file: pipes.ours[2]}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
 	if c.Isolation.Sandbox {
 		r, w, err := os.Pipe()
@@ -298,18 +299,19 @@ func KillAll() {
 }
 
 type osProcess struct {
-	cmd                   *exec.Cmd
-	mark                  string
-	abandoned             bool  // the guard leaves it alone
-	older                 []int // processes that were there before it
-	stdin, stdout, stderr *os.File
-	done                  chan struct{}
-	exit                  wire.Exit
-	status                *os.File       // where a sandbox is told of; nil without one
-	child                 int            // the group in the sandbox, or 0
-	reaped                chan struct{}  // closed when the process was waited for
-	watched               sync.WaitGroup // who keeps it within its limits
-	limit                 string         // that it exceeded
+	cmd            *exec.Cmd
+	mark           string
+	abandoned      bool  // the guard leaves it alone
+	older          []int // processes that were there before it
+	stdin          *os.File
+	stdout, stderr *output
+	done           chan struct{}
+	exit           wire.Exit
+	status         *os.File       // where a sandbox is told of; nil without one
+	child          int            // the group in the sandbox, or 0
+	reaped         chan struct{}  // closed when the process was waited for
+	watched        sync.WaitGroup // who keeps it within its limits
+	limit          string         // that it exceeded
 }
 
 func (p *osProcess) wait() {
@@ -332,6 +334,15 @@ func (p *osProcess) Stdout() io.ReadCloser { return p.stdout }
 func (p *osProcess) Stderr() io.ReadCloser { return p.stderr }
 func (p *osProcess) Done() <-chan struct{} { return p.done }
 func (p *osProcess) Exit() wire.Exit       { return p.exit }
+
+// finish lets the readers of the output come to an end a moment after the process has.
+func (p *osProcess) finish(moment time.Duration) {
+	p.stdout.finish(moment)
+	p.stderr.finish(moment)
+}
+
+// held reports whether another process kept the output open.
+func (p *osProcess) held() bool { return p.stdout.held.Load() || p.stderr.held.Load() }
 
 // Terminate asks the processes in a sandbox and not bubblewrap, whose end is theirs.
 func (p *osProcess) Terminate() error {

@@ -264,12 +264,7 @@ func (s *Started) own() {
 		readers.Wait()
 		close(drained)
 	}()
-	timer := time.NewTimer(drainWait)
-	defer timer.Stop()
-	select {
-	case <-drained:
-	case <-timer.C:
-	}
+	awaitRest(s.proc, drained)
 	_ = s.proc.Stdin().Close()
 	_ = s.proc.Stdout().Close()
 	_ = s.proc.Stderr().Close()

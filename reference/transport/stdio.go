@@ -48,7 +48,9 @@ const (
 	// waitingWait is how long a server may take to exit while one side waits for an
 	// answer of the other: that it does not exit then says nothing.
 	waitingWait = 250 * time.Millisecond
-	// drainWait is how long output may keep coming once the process is gone.
+	// quietWait is how long what is read of a process that is gone may be waited for, and
+	// drainWait how long it may keep coming.
+	quietWait = 200 * time.Millisecond
 	drainWait = time.Second
 )
 
@@ -168,10 +170,28 @@ func (c *StdioConn) awaitOutput(drained <-chan struct{}) {
 		}
 		return
 	}
+	if awaitRest(c.proc, drained) {
+		c.note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited", c.dialer.process()))
+	}
+}
+
+// awaitRest waits until the output of a process that has ended was read, and reports whether
+// another process kept it open.
+func awaitRest(p Process, drained <-chan struct{}) (held bool) {
+	finishing, ok := p.(interface {
+		finish(moment time.Duration)
+		held() bool
+	})
+	if ok {
+		finishing.finish(quietWait)
+	}
+	timer := time.NewTimer(drainWait)
+	defer timer.Stop()
 	select {
 	case <-drained:
-	case <-time.After(drainWait):
-		c.note(fmt.Sprintf("another process kept the %[1]s's output open after the %[1]s had exited", c.dialer.process()))
+		return ok && finishing.held()
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -61,6 +61,18 @@ var peers = map[string]func(){
 	"child":    func() { spawn("immortal", nil) },
 	"detached": func() { spawn("immortal", &syscall.SysProcAttr{Setsid: true}) },
 	"parent":   func() { spawn("immortal", &syscall.SysProcAttr{Setsid: true}); drainStdin() },
+	// A process that leaves another one behind, with an environment without the mark, which ends with
+	// its stdin.
+	"heir": func() {
+		_, unique, _ := strings.Cut(os.Getenv(peerVariable), ":")
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = []string{peerVariable + "=silent:" + unique}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdin, os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Print(strings.Repeat("{}\n", manyLines))
+	},
 	// A process that leaves its group, with an environment without the mark.
 	"escape": func() {
 		group, err := syscall.Getpgid(os.Getppid())
@@ -85,6 +97,9 @@ var peers = map[string]func(){
 	},
 	"echo": func() { _, _ = io.Copy(os.Stdout, os.Stdin) },
 }
+
+// manyLines are as many as fit into a pipe, so that nobody has to read them.
+const manyLines = 10_000
 
 func drainStdin() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
@@ -236,6 +251,20 @@ func TestStdioClose(t *testing.T) {
 				t.Errorf("Send after Close: %v", err)
 			}
 		})
+	}
+}
+
+// A server's exit is noticed, and all that it wrote before is read, although a process that cannot be
+// found keeps its output open.
+func TestStdioHeir(t *testing.T) {
+	conn := connect(t, "heir", &Stdio{}, wire.DefaultLimits)
+	awaitKind(t, conn, wire.KindExit, wire.Server) // without a Close
+	want := []string{"start", "server closes stdout", "another process kept the server's output open after the server had exited", "exited with status 0"}
+	if diff := cmp.Diff(want, history(conn.Log())); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if lines := received(conn.Log()); len(lines) != manyLines {
+		t.Errorf("%d lines were read, not %d", len(lines), manyLines)
 	}
 }
 

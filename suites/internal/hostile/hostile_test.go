@@ -56,9 +56,11 @@ func TestMeter(t *testing.T) {
 	m := NewMeter()
 	m.settling = time.Millisecond
 	held := make([]byte, 8<<20)
-	runtime.GC()
-	for seen := m.seen.Load(); m.seen.Load() < seen+2; {
-		runtime.Gosched()
+	for range 2 {
+		runtime.GC()
+		for seen := m.seen.Load(); m.seen.Load() < seen+2; {
+			runtime.Gosched()
+		}
 	}
 	file, err := os.CreateTemp("", "left")
 	if err != nil {
@@ -73,6 +75,27 @@ func TestMeter(t *testing.T) {
 	for _, want := range []string{"it held", "goroutines", "open files", "temporary files"} {
 		if !strings.Contains(faults, want) && (want != "open files" || leftover.Descriptors() > 0) {
 			t.Errorf("nothing says %q: %s", want, faults)
+		}
+	}
+}
+
+// What is held is what two collections in a row have seen.
+func TestPeak(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		saw  [][2]uint64 // number of the collection, bytes
+		want uint64
+	}{
+		{"once, and looked at twice", [][2]uint64{{1, 5}, {2, 90}, {2, 90}, {3, 7}}, 7},
+		{"for a while", [][2]uint64{{1, 5}, {2, 90}, {3, 80}, {4, 6}}, 80},
+		{"and collections that nobody saw", [][2]uint64{{1, 5}, {4, 70}, {9, 90}}, 70},
+	} {
+		var p peak
+		for _, s := range c.saw {
+			p.saw(s[0], s[1])
+		}
+		if p.most != c.want {
+			t.Errorf("%s: %d, want %d", c.name, p.most, c.want)
 		}
 	}
 }
