@@ -102,7 +102,7 @@ func judgeSizes(c *Conversation, rec *Recorder) {
 					delete(resources, uri)
 				case size < 0:
 					delete(resources, uri)
-					rec.Fail("resources.size.raw-bytes", wire.Server, "the listed size of "+wire.Quote(uri, 60)+" is negative, which is no number of bytes", x.Response)
+					rec.Fail("resources.size.raw-bytes", wire.Server, "the listed size of "+wire.Quote(uri, 60)+" is negative; a size is a number of bytes", x.Response)
 				case known == nil || known.size != size:
 					resources[uri] = &sized{listed: x.Response, size: size}
 				}
