@@ -592,7 +592,8 @@ func (s *stumble) message() string {
 	return s.problem + ", although it is answered alone, when the server does this: " + s.told
 }
 
-// mostShortenings is how often a client is launched to find a small sequence after which it answers nothing more.
+// mostShortenings is how often a client is launched to find a small sequence after which it answers nothing more. No
+// launch begins later than a time limit after the first: a client that hangs costs a third of one each time.
 const mostShortenings = 12
 
 // shortened plays a scenario again with parts of a sequence after which the client was gone, or answered nothing any
@@ -602,13 +603,13 @@ func (e *Engine) shortened(ctx context.Context, t *T) *T {
 	if c == nil || !t.accused() || t.Ending.Attended {
 		return t
 	}
-	least, launches := t, 0
+	least, launches, began := t, 0, time.Now()
 	fatal := func(part []model.Action) (failed, ok bool) {
-		if launches++; launches > mostShortenings {
+		if launches++; launches > mostShortenings || time.Since(began) > e.Timeout {
 			return false, false
 		}
 		again := e.fresh(t)
-		again.part = part
+		again.part, again.full = part, false // that it answers nothing more in the whole limit is known
 		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
 			return false, false
 		}
