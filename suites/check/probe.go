@@ -156,19 +156,25 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 			quick = append(quick, call)
 		}
 	}
-	for _, w := range silent {
-		if _, known := t.Observed[w.role]; known || !w.changed(ctx, s) {
-			continue
+	// A call may change several lists, and a further one may undo that.
+	silent = slices.DeleteFunc(silent, func(w *watched) bool {
+		_, known := t.Observed[w.role]
+		return known || !w.changed(ctx, s)
+	})
+	for _, call := range quick {
+		if len(silent) == 0 {
+			break
 		}
-		for _, call := range quick {
-			if _, err := observe(ctx, s, call); err != nil {
-				return
-			}
-			if w.changed(ctx, s) {
-				t.Observed[w.role] = call
-				break
-			}
+		if _, err := observe(ctx, s, call); err != nil {
+			return
 		}
+		silent = slices.DeleteFunc(silent, func(w *watched) bool {
+			if !w.changed(ctx, s) {
+				return false
+			}
+			t.Observed[w.role] = call
+			return true
+		})
 	}
 	if len(subscribed) > 0 {
 		awaitUpdate(ctx, s, calls)
@@ -183,7 +189,8 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 func changer(ctx context.Context, s *client.Session, calls []made) (Call, bool) {
 	suspects := suspected(s, calls)
 	for _, m := range suspects[:min(len(suspects), maxSuspected)] {
-		if m.causes(ctx, s) {
+		// Once may be due to a call from before.
+		if m.causes(ctx, s) && m.causes(ctx, s) {
 			return m.call, true
 		}
 	}

@@ -138,19 +138,37 @@ func TestProbeToolsNamed(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// A tool that changes a list is found even if the server does not tell of it.
+// A tool that changes lists is found even if the server does not tell of it, and if the next call undoes it.
 func TestProbeToolsChangeUnannounced(t *testing.T) {
 	catalogue := server.DefaultCatalogue()
+	var change *server.Tool // of the resources
+	for _, tool := range catalogue.Tools {
+		if tool.Name() == "toggle_resource" {
+			change = tool
+		}
+	}
 	for _, tool := range catalogue.Tools {
 		if annotations, ok := tool.Definition["annotations"].(map[string]any); ok {
 			annotations["readOnlyHint"] = tool.Name() == "echo" || tool.Name() == "toggle_prompt"
 		}
 		if tool.Name() == "toggle_prompt" {
 			tool.Definition["name"] = "tool"
+			prompts := tool.Call
+			tool.Call = func(ctx context.Context, r *server.Request, arguments map[string]any) (any, *wire.Error) {
+				if _, err := change.Call(ctx, r, arguments); err != nil {
+					return nil, err
+				}
+				return prompts(ctx, r, arguments)
+			}
 		}
 	}
 	o := server.Options{Catalogue: catalogue}
-	o.Behaviour.Send = server.OnMessage("notifications/prompts/list_changed", func(*server.Outgoing) []*server.Outgoing { return nil })
+	o.Behaviour.Send = func(out *server.Outgoing) []*server.Outgoing {
+		if strings.HasSuffix(out.Method, "/list_changed") {
+			return nil
+		}
+		return []*server.Outgoing{out}
+	}
 	e := engine(time.Minute)
 	e.Dialer = &transport.Stdio{Launcher: transport.Func{Name: "silent", Run: server.New(o).RunStdio}}
 	e.Settings = check.Settings{CallTools: check.CallSafe}
@@ -158,12 +176,14 @@ func TestProbeToolsChangeUnannounced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roles := []string{"prompts-change", "tools-change"}
+	roles := []string{"prompts-change", "resources-change", "tools-change"}
 	c := &check.Check{Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{ToolRoles: roles}, Body: func(*check.T) {}}
 	e.Start(t.Context(), []*check.Check{c}, nil)[0].Await()
 	e.Finish(t.Context())
-	if call, _ := target.ToolFor("prompts-change"); call.Tool != "tool" {
-		t.Errorf("the prompts are changed by %q, not by tool", call.Tool)
+	for _, role := range roles[:2] {
+		if call, _ := target.ToolFor(role); call.Tool != "tool" {
+			t.Errorf("%s is served by %q, not by tool", role, call.Tool)
+		}
 	}
 	if call, ok := target.ToolFor("tools-change"); ok {
 		t.Errorf("the tools are changed by %q", call.Tool)

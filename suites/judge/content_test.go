@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/judge"
@@ -24,11 +25,17 @@ const allDeclared = `> {"jsonrpc":"2.0","id":"i","method":"initialize","params":
 > {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
+// passes is a line at which time passes, which tests in virtual time use.
+const passes = "~\n"
+
 // conversation makes the log of a connection after a handshake.
 func conversation(t testing.TB, lines string) *wire.Log {
 	t.Helper()
 	l := wire.NewTrace(wire.DefaultLimits).Connect("stdio", t.Name())
 	for line := range strings.Lines(allDeclared + lines) {
+		if line == passes {
+			time.Sleep(judge.Crossing)
+		}
 		raw, ok := strings.CutPrefix(strings.TrimSpace(line), "> ")
 		e := wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: "stdin", Raw: []byte(raw)}
 		if !ok {

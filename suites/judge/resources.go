@@ -149,7 +149,6 @@ func (c *Conversation) inOrder() []*Exchange {
 type subscription struct {
 	asked bool        // subscribed, and not unsubscribed from since
 	ended *wire.Event // the answer to the last unsubscribe, while it holds
-	quiet bool        // no tool was being called shortly before it ended
 }
 
 // server/resources#subscriptions
@@ -159,7 +158,6 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 	// Over HTTP, where messages travel on several streams, the order of arrival
 	// counts only over a round trip of the client.
 	roundTrip := -1
-	var called *wire.Event // the client's last call of a tool, or the answer to it
 	last := c.lastOf(wire.Client)
 	for _, e := range c.Messages {
 		x := c.Of(e)
@@ -167,14 +165,11 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 		if x != nil {
 			uri, _ = wire.At(x.Request.Msg.Params, "uri").(string)
 		}
-		if x != nil && x.From() == wire.Client && x.Method() == "tools/call" {
-			called = e
-		}
 		switch {
 		case x != nil && x.From() == wire.Client && e == x.Response:
 			roundTrip = max(roundTrip, x.Request.Seq)
 			if s := byURI[uri]; x.Method() == "resources/unsubscribe" && s != nil && !s.asked && e.Msg.Kind == wire.Result {
-				s.ended, s.quiet = e, called == nil || e.At-called.At >= Crossing
+				s.ended = e
 			}
 		case x != nil && x.From() == wire.Client && e == x.Request && x.Method() == "resources/subscribe":
 			some = true
@@ -199,13 +194,13 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 				if e.Seq < last {
 					rec.Pass("resources.updated.sub-resource", wire.Client)
 				}
-			case s == nil && below(byURI, updated, func(s *subscription) bool { return !c.past(s, e, roundTrip, called) }):
+			case s == nil && below(byURI, updated, func(s *subscription) bool { return !c.past(s, e, roundTrip) }):
 				// It may have been on its way when the subscription above it ended.
 			case s == nil && some:
 				// What a sub-resource is called is up to the server.
 				rec.Warn("resources.updated.only-subscribed", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came, which is neither subscribed to nor below what is", e)
-			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip, called):
+			case s != nil && !covered(byURI, updated) && c.past(s, e, roundTrip):
 				rec.Fail("resources.updated.ends-with-unsubscribe", wire.Server,
 					"an update of "+wire.Quote(updated, 60)+" came although the client had unsubscribed from it", c.Of(s.ended).Request, s.ended, e)
 			}
@@ -213,16 +208,12 @@ func judgeSubscriptions(c *Conversation, rec *Recorder) {
 	}
 }
 
-// past reports whether an update was certainly sent after the end of a subscription, for a change since then:
-// a server may take a moment to tell of a change from before, which calls of tools make. roundTrip is the position of the
-// client's last request that was answered, and called the last call of a tool or the answer to it.
-func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip int, called *wire.Event) bool {
-	if s.ended == nil || s.asked || c.queued(update, s.ended) {
-		return false
-	}
-	waited := update.At-s.ended.At >= Crossing
-	since := called != nil && called.Seq > s.ended.Seq && s.quiet
-	return roundTrip > s.ended.Seq && (waited || since) || waited && c.Transport == transport.NameStdio
+// past reports whether an update was certainly sent for a change since the end of a subscription: a server may take a
+// moment to tell of a change from before, which may be the doing of other clients. The check that makes the changes judges
+// what comes sooner. roundTrip is the position of the client's last request that was answered.
+func (c *Conversation) past(s *subscription, update *wire.Event, roundTrip int) bool {
+	return s.ended != nil && !s.asked && !c.queued(update, s.ended) && update.At-s.ended.At >= Crossing &&
+		(roundTrip > s.ended.Seq || c.Transport == transport.NameStdio)
 }
 
 // covered reports whether a subscription holds for a URI or for one above it: an

@@ -155,6 +155,7 @@ var cancellationChecks = []*check.Check{
 			control := t.Start("tools/call", call.Params())
 			awaitSlow(t, call, control, gone, text)
 			keptOn(t, call, kept)
+			answeredAtOnce(t, control, gone, text)
 			// Two timers of the same length may fire in another order than that in which they were set.
 			began, ended := control.Request.At, t.Session.Log().Events()[t.Mark()-1].At
 			limit, stop := context.WithTimeout(t.Context, (ended-began)/4)
@@ -202,6 +203,7 @@ func lateResponse(role string) *check.Check {
 	return &check.Check{
 		Name:         "cancellation/late-response-" + role,
 		Requirements: []string{"cancellation.late-response"},
+		Shows:        []string{"cancellation.no-response"},
 		Needs:        waiting(aboutLiveness(byHand(role))),
 		Body: func(t *check.T) {
 			// A tool that asks for something is cancelled, so that the server no longer needs its own request. If the server
@@ -212,7 +214,13 @@ func lateResponse(role string) *check.Check {
 				method, reply = elicit, map[string]any{"action": "cancel"}
 			}
 			for i, outcome := range []map[string]any{reply, {"error": map[string]any{"code": -32603, "message": "Too late"}}} {
-				request := abandoned(t, call, method)
+				request, answer := abandoned(t, call, method)
+				if answer != nil {
+					// The call was waiting for our answer: one that comes now, and once more, did not cross the cancellation.
+					if _, again := abandoned(t, call, method); again != nil {
+						t.Violation("cancellation.no-response", "a call that was waiting for the client's answer was cancelled and then answered, both times that this was tried; a cancelled request gets no response", answer, again)
+					}
+				}
 				if request == nil && i > 0 {
 					return
 				}
@@ -314,20 +322,21 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 
 // abandoned makes a call, waits until the server asks something because of it,
 // and cancels the call. It returns the server's request if the server cancels
-// that in turn, or nil.
-func abandoned(t *check.T, call check.Call, method string) *wire.Event {
+// that in turn, or nil, and the answer to the call if one came on a stream nevertheless, or nil.
+func abandoned(t *check.T, call check.Call, method string) (asked, answer *wire.Event) {
 	p := t.Start("tools/call", call.Params())
 	request, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
 		return asks(e, method) || over(e, p)
 	})
 	t.Must(err)
 	if over(request, p) {
-		return nil
+		return nil, nil
 	}
 	if method == createMessage && !check.Sampleable(request.Msg.Params) {
 		cancel(t, p.ID)
-		return nil
+		return nil, nil
 	}
+	t.Fence()
 	cancel(t, p.ID)
 	waiting, stop := context.WithTimeout(t.Context, t.Soon(check.AtOnce))
 	defer stop()
@@ -335,12 +344,59 @@ func abandoned(t *check.T, call check.Call, method string) *wire.Event {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/cancelled" &&
 			wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
 	})
+	t.Fence()
+	answer = answeredNevertheless(t, p)
 	if err != nil {
 		// It still waits: let it go on.
 		respond(t, request, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})
 		t.Fence()
-		return nil
+		return nil, answer
 	}
 	t.Show(p.Request, request)
-	return request
+	return request, answer
+}
+
+// answeredNevertheless returns the answer to a request, unless there is none or it is the JSON body with
+// which an HTTP response has to answer it (docs/positions.md, cancelled-post).
+func answeredNevertheless(t *check.T, p *client.Pending) *wire.Event {
+	for _, e := range t.Since(p.Request.Seq) {
+		if !p.Answers(e) {
+			continue
+		}
+		if x := t.Session.Log().Carrier(e); x != nil && !check.Streams(x.Head.HTTP.Header) {
+			return nil
+		}
+		return e
+	}
+	return nil
+}
+
+// answeredAtOnce judges calls that were answered right after their cancellation, long before the same call ends that is
+// left alone: one such answer may have crossed the cancellation, two have not. One that says that the call was cancelled
+// is judged by the rule, whenever it comes.
+func answeredAtOnce(t *check.T, control *client.Pending, cancelled ...*client.Pending) {
+	ended := answeredNevertheless(t, control)
+	if ended == nil {
+		return
+	}
+	var shown []*wire.Event
+	for _, p := range cancelled {
+		answer, told := answeredNevertheless(t, p), cancellationOf(t, p)
+		if answer == nil || told == nil || answer.Seq < told.Seq || answer.At-told.At >= judge.Crossing || 2*(answer.At-p.Request.At) > ended.At-control.Request.At {
+			return
+		}
+		shown = append(shown, p.Request, told, answer)
+	}
+	t.Violation("cancellation.no-response", "two calls were cancelled and answered right then, long before the time that the same call takes; a cancelled request gets no response", shown...)
+}
+
+// cancellationOf returns the message with which a request of ours was first cancelled, or nil.
+func cancellationOf(t *check.T, p *client.Pending) *wire.Event {
+	for _, e := range t.Session.Log().Events()[p.Request.Seq:] {
+		if e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/cancelled" &&
+			wire.ReadID(at(e.Msg.Params, "requestId")).Key() == p.ID.Key() {
+			return e
+		}
+	}
+	return nil
 }

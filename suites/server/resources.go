@@ -379,17 +379,42 @@ func resourceUpdates(t *check.T) {
 	}
 	t.About("resources.unsubscribe.accepted")
 	settle(t)
+	ended := make(map[string]bool) // by URI
 	for _, uri := range subscribed {
-		t.Call("resources/unsubscribe", map[string]any{"uri": uri})
+		ended[uri] = t.Call("resources/unsubscribe", map[string]any{"uri": uri}).Result() != nil
 	}
 	mark = t.Mark()
 	change()
 	t.Fence()
 	t.Pause(lag)
-	if !slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return updateOf(e, changed) }) {
+	if !updatedSince(t, t.Since(mark), changed, ended) && ended[changed] {
 		updatedBesides(t, changed, func() { change(); t.Pause(lag) })
 		subscribedAnew(t, call, changed)
 	}
+}
+
+// updatedSince judges the updates of resources, and of their parts, that came for a change which was made after the client
+// had unsubscribed from them. It reports whether any came.
+func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[string]bool) bool {
+	came := false
+	for _, uri := range slices.Sorted(maps.Keys(ended)) {
+		i := slices.IndexFunc(since, func(e *wire.Event) bool { return uri == changed && updateOf(e, uri) }) // others may change by themselves
+		j := slices.IndexFunc(since, func(e *wire.Event) bool {
+			part, _ := at(e.Msg.Params, "uri").(string)
+			return e.Msg.Method == "notifications/resources/updated" && strings.HasPrefix(part, strings.TrimSuffix(uri, "/")+"/") && !ended[part]
+		})
+		switch {
+		case !ended[uri]:
+		case i >= 0:
+			t.Violation("resources.updated.ends-with-unsubscribe",
+				"an update of "+wire.Quote(uri, 60)+" came for a change that was made after the client had unsubscribed from it", since[i])
+		case j >= 0:
+			t.Violation("resources.updated.only-subscribed",
+				"an update of a part of "+wire.Quote(uri, 60)+" came after the client had unsubscribed from that", since[j])
+		}
+		came = came || i >= 0 || j >= 0
+	}
+	return came
 }
 
 // settle waits for as long as a server may take to tell of a change, so that what comes afterwards
