@@ -195,6 +195,79 @@ var familyFaults = []Fault{
 		},
 	},
 	{
+		ID: "http.second-session-answers", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		Summary: "Responses in the session that follows a lost one name the lost one.",
+		Apply: func(c *client.Standalone) {
+			raw := connectionOf(c)
+			first := ""
+			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+				if first == "" {
+					first = raw().SessionID()
+				}
+				if m.IsResponse() && raw().SessionID() != first {
+					out.Header = http.Header{"Mcp-Session-Id": {first}}
+				}
+				return []outgoing{out}
+			})(c)
+		},
+		Collateral: []string{"base.response.only-to-requests", "http.client.reinitialize-on-404"},
+	},
+	{
+		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		Summary: "The DELETE at the end names the session that was lost, not the one that followed it.",
+		Apply: func(c *client.Standalone) {
+			var first atomic.Pointer[string]
+			heads(func(h *head) {
+				if id := h.get("Mcp-Session-Id"); id != "" {
+					first.CompareAndSwap(nil, &id)
+				}
+				if h.method() == http.MethodDelete && first.Load() != nil {
+					h.set("Mcp-Session-Id", "Mcp-Session-Id: "+*first.Load())
+				}
+			})(c)
+		},
+	},
+	{
+		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: overHTTP, Scenario: "http/lost-again", Form: mockserver.BySession,
+		Summary: "MCP-Protocol-Version is that of the first session in all that follow.",
+		Apply: func(c *client.Standalone) {
+			c.Omissions.Version = true // it supports the older version of that session
+			var first atomic.Pointer[string]
+			heads(func(h *head) {
+				if version := h.get("Mcp-Protocol-Version"); version != "" {
+					first.CompareAndSwap(nil, &version)
+				}
+				if first.Load() != nil && h.get("Mcp-Session-Id") != "" {
+					h.set("Mcp-Protocol-Version", "Mcp-Protocol-Version: "+*first.Load())
+				}
+			})(c)
+		},
+	},
+	{
+		ID: "lifecycle.capabilities-kept", Requirement: "lifecycle.capability.client-uses-prompts", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		Summary: "The client uses what the lost session had declared, and the one that follows does not.",
+		Apply: func(c *client.Standalone) {
+			raw := connectionOf(c)
+			first := ""
+			sending(anything, func(_ *wire.Message, out outgoing) []outgoing {
+				if first == "" {
+					first = raw().SessionID()
+				}
+				return []outgoing{out}
+			})(c)
+			doing(func(ctx context.Context, s *client.Session) {
+				if raw() != nil && raw().SessionID() != first && !s.Capability("prompts") {
+					_, _ = s.Call(ctx, "prompts/list", nil)
+				}
+			})(c)
+		},
+	},
+	{
+		ID: "http.lost-answer-ignored", Requirement: "http.client.reinitialize-on-404", Transports: overHTTP, Scenario: "http/lost-answer", Form: mockserver.InSequence,
+		Summary: "The client goes on in a session in which a response of its own was answered with 404.",
+		Apply:   func(c *client.Standalone) { c.Omissions.LostAnswer = true },
+	},
+	{
 		ID: "progress.token-kept", Requirement: "progress.token.unique", Scenario: requests, Form: mockserver.AtOnce,
 		Summary: "Two requests that are open at the same time have one progress token.",
 		Apply: further("tools", func(ctx context.Context, s *client.Session) {

@@ -394,6 +394,11 @@ var httpFaults = []Fault{
 		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && len(e.Raw) > 1<<20 }),
 	},
 	{
+		ID: "http.large-event-death", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large", Form: mockserver.ByValue,
+		Summary: "An answer of a mebibyte ends the client if it comes on an event stream.",
+		Apply:   dying(func(e *wire.Event) bool { return e.Kind == wire.KindMessage && e.SSE != nil && len(e.Raw) > 1<<20 }),
+	},
+	{
 		ID: "http.large-lost", Requirement: "http.message.large", Transports: overHTTP, Scenario: "hostile/large",
 		Summary: "A page of a mebibyte is taken for the last one.",
 		Apply:   forgetting(1 << 20),

@@ -73,6 +73,8 @@ type Omissions struct {
 	Lost    bool // goes on in a session that was answered with 404
 	// LostAgain goes on in a second one.
 	LostAgain bool
+	// LostAnswer goes on in a session if it was a response that was answered with 404.
+	LostAnswer bool
 	Cut       bool // treats a stream that was cut as the end of the session
 	Legacy    bool // does not fall back to HTTP+SSE
 	Unnamed   bool // names no event when it resumes a stream
@@ -140,6 +142,8 @@ type standaloneSession struct {
 	token          string         // access token, or ""
 	authorizations int            // how often authorization was sought
 	actions        *userActions
+	looked         int             // how far answerLost has read the log
+	responding     map[string]bool // the streams on which the client responded
 }
 
 func (c *standaloneSession) say(format string, args ...any) {
@@ -294,6 +298,11 @@ func (c *standaloneSession) arrived(ctx context.Context, from int) {
 
 // call is a [Call].
 func (c *standaloneSession) call(ctx context.Context, method string, params map[string]any) (*Exchange, error) {
+	if c.answerLost() {
+		if x, err := c.renew(ctx, nil, method, params); x != nil || err != nil {
+			return x, err
+		}
+	}
 	x, err := c.session.Call(ctx, method, nilIfEmpty(params))
 	var late *TimeoutError
 	switch {
@@ -310,6 +319,26 @@ func (c *standaloneSession) call(ctx context.Context, method string, params map[
 		c.say("%s: error %d: %s", method, x.Error().Code, wire.Quote(x.Error().Message, 100))
 	}
 	return x, nil
+}
+
+// answerLost reports whether a response was answered with 404 since it was last asked, so that the
+// session is lost (basic/transports#session-management).
+func (c *standaloneSession) answerLost() bool {
+	events := c.session.Log().Events()
+	if c.responding == nil {
+		c.responding = make(map[string]bool)
+	}
+	lost := false
+	for _, e := range events[c.looked:] {
+		switch {
+		case e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse():
+			c.responding[e.Stream] = true
+		case e.Kind == wire.KindHTTPResponse && e.HTTP.Status == http.StatusNotFound && c.responding[e.Stream]:
+			lost = true
+		}
+	}
+	c.looked = len(events)
+	return lost && !c.Omissions.LostAnswer
 }
 
 func nilIfEmpty(params map[string]any) any {

@@ -120,8 +120,15 @@ var hostileScenarios = []*Scenario{
 				"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 					result, rpcErr := next(ctx, r)
 					object, ok := result.(map[string]any)
-					mine := new(counter)
-					if ok && listed[r.Method] != "" && r.Session.Value("large", func() any { return mine }) == any(mine) {
+					if !ok || listed[r.Method] == "" || r.Session.Value(r.Method, func() any { return new(counter) }).(*counter).next() > 0 {
+						return result, rpcErr
+					}
+					n := r.Session.Value("large", func() any { return new(counter) }).(*counter).next()
+					if n == 1 {
+						// Over HTTP, what comes before it makes the answer one of an event stream.
+						r.Notify("notifications/message", map[string]any{"level": "emergency", "data": "the answer is long"})
+					}
+					if n < 2 {
 						object[filling] = strings.Repeat("a line of sixty-four characters, which repeats a great many times ", 1<<14)
 					}
 					return result, rpcErr

@@ -180,13 +180,20 @@ var httpScenarios = []*Scenario{
 		Name: "http/lost-session", Transports: overHTTP(),
 		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
 		Shows: []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info", "http.client.version-header", "http.client.session-header",
-			"lifecycle.capability.client-emits-roots-list-changed"},
+			"lifecycle.capability.client-emits-roots-list-changed", "lifecycle.capability.client-uses-*", "http.client.delete-session"},
 		Needs:   "the client sent no request with a session id after the handshake",
 		Options: losing,
 		Judge:   judgeLost(0),
 	},
 	{
+		Name: "http/lost-answer", Transports: overHTTP(), Requirements: []string{"http.client.reinitialize-on-404"},
+		Needs:   "the client answered no ping with a session id",
+		Options: losingAnswer,
+		Judge:   judgeLostAnswer,
+	},
+	{
 		Name: "http/lost-again", Transports: overHTTP(), Requirements: []string{"http.client.reinitialize-on-404"},
+		Shows:   []string{"http.client.version-header-negotiated"},
 		Needs:   "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
 		Options: losingTwice,
 		Judge:   judgeLost(1),
@@ -771,9 +778,57 @@ func straying(*ScenarioRun) server.Options {
 }
 
 // losing answers the first request after the handshake in the first session, and
-// everything that follows in that session, with 404.
-func losing(*ScenarioRun) server.Options {
-	return losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
+// everything that follows in that session, with 404. The session that replaces it has tools
+// alone, and pings the client.
+func losing(run *ScenarioRun) server.Options {
+	o := losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
+	o.Behaviour.Methods = map[string]server.Middleware{
+		"*": run.During(func(a *Asker) { a.AskUser(renewedID, "ping", nil) }),
+		"initialize": renewing(func(n int, result map[string]any) {
+			if n > 0 {
+				result["capabilities"] = map[string]any{"tools": map[string]any{}}
+			}
+		}),
+	}
+	return o
+}
+
+// renewedID is the id of the ping in the session that replaces a lost one.
+const renewedID = "renewed"
+
+// renewing changes the results of initialize in the order of the sessions, which n counts from 0.
+func renewing(change func(n int, result map[string]any)) server.Middleware {
+	var begun counter
+	return server.Edit(func(_ *server.Request, result map[string]any) { change(begun.next(), result) })
+}
+
+// lostAnswerID is the id of the ping whose answer finds the session lost.
+const lostAnswerID = "lost-with-its-answer"
+
+// losingAnswer pings while the first request of the first session waits, and answers the response with 404. The
+// answer to the request comes once the client has had the time to read that.
+func losingAnswer(run *ScenarioRun) server.Options {
+	first := ""
+	o, l := losingFor(func(session string, m *wire.Message) bool {
+		if first == "" && m.IsResponse() && m.ID.Key() == wire.StringID(lostAnswerID).Key() {
+			first = session
+		}
+		return first == session
+	})
+	l.answers = true
+	o.Behaviour.Methods = map[string]server.Middleware{"*": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+		if !operation(r.Method) || !r.Session.Initialized() || l.sessions.only() != r.Session ||
+			r.Session.Value("answer lost", func() any { return new(counter) }).(*counter).next() > 0 {
+			return next(ctx, r)
+		}
+		r.Detach()
+		a := &Asker{Request: r, Patience: run.Patience / 3}
+		if a.AskUser(lostAnswerID, "ping", nil) != nil {
+			_ = r.Sleep(ctx, 2*judge.Crossing)
+		}
+		return next(ctx, r)
+	}}
+	return o
 }
 
 // losingAt loses the first session at the first request of a kind.
@@ -788,11 +843,11 @@ func losingAt(begins func(*wire.Message) bool) server.Options {
 }
 
 // losingTwice loses the first session at the first request after the handshake, and the next
-// one at the second.
+// one at the second. The third session has an older version.
 func losingTwice(*ScenarioRun) server.Options {
 	var known []string // sessions
 	served := 0
-	return losingBy(func(session string, m *wire.Message) bool {
+	o := losingBy(func(session string, m *wire.Message) bool {
 		if m.Method == "initialize" {
 			return false
 		}
@@ -805,21 +860,33 @@ func losingTwice(*ScenarioRun) server.Options {
 		served++
 		return session == known[1] && served > 1
 	})
+	o.Behaviour.Methods = map[string]server.Middleware{"initialize": renewing(func(n int, result map[string]any) {
+		if n > 1 {
+			result["protocolVersion"] = "2025-03-26"
+		}
+	})}
+	return o
 }
 
 // losingBy loses each session at the request for which begins reports true.
 func losingBy(begins func(session string, m *wire.Message) bool) server.Options {
+	o, _ := losingFor(begins)
+	return o
+}
+
+func losingFor(begins func(session string, m *wire.Message) bool) (server.Options, *loser) {
 	l := &loser{begins: begins, lost: make(map[string]bool)}
 	o := server.Options{}
 	o.Behaviour.Breaks = []string{"*"}
 	o.Behaviour.Connected = l.sessions.add
 	o.Behaviour.HTTP.Middleware = l.wrap
-	return o
+	return o, l
 }
 
 type loser struct {
 	sessions sessions
 	begins   func(session string, m *wire.Message) bool
+	answers  bool // a session is lost at a response of the client, not at a request
 
 	mu    sync.Mutex
 	lost  map[string]bool
@@ -863,7 +930,7 @@ func (l *loser) takes(id string, body []byte) (name string, again bool) {
 	defer l.mu.Unlock()
 	again = l.lost[id]
 	if !again && body != nil {
-		if m := wire.Parse(body); m.Kind == wire.Request && l.begins(id, m) {
+		if m := wire.Parse(body); (m.Kind == wire.Request && !l.answers || m.IsResponse() && l.answers) && l.begins(id, m) {
 			l.lost[id] = true
 		}
 	}
@@ -903,6 +970,32 @@ func judgeLost(n int) func(t *T) {
 			t.judgeReplaced(all[n].session, all[n].head)
 		}
 	}
+}
+
+// judgeLostAnswer judges what the client does when a response of its own is answered with 404: it has the
+// time to begin a new session before its request gives it occasion to send something else.
+func judgeLostAnswer(t *T) {
+	const id = "http.client.reinitialize-on-404"
+	all := t.losses()
+	if len(all) == 0 {
+		return
+	}
+	first, lost := all[0].session, all[0].head
+	begun := t.begunSince(first, lost)
+	for _, x := range requests(first) {
+		carrier := first.Carrier(x.Request)
+		if carrier == nil || x.Request.Seq < lost.Seq || x.Request.At-lost.At < judge.Crossing || len(begun) > 0 && begun[0].Request.At < x.Request.At {
+			continue
+		}
+		t.Violation(id, "a response of the client was answered with 404, and the client goes on to send requests in that session",
+			first.Carrier(lost).Request, lost, carrier.Request, x.Request)
+		return
+	}
+	if len(begun) > 0 {
+		t.Exercised(id)
+		return
+	}
+	t.Inconclusive("the client ended when a response of its own was answered with 404", id)
 }
 
 // judgeReplaced judges whether the client begins a new session in place of the lost one.
@@ -969,6 +1062,12 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 			return
 		}
 	}
+	for _, e := range lost.Messages {
+		if e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == wire.StringID(renewedID).Key() {
+			t.Violation(id, "a response to a request of the new session names the lost one", began, e)
+			return
+		}
+	}
 	listens := slices.ContainsFunc(renewed.HTTP, func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodGet })
 	for _, x := range lost.HTTP {
 		if x.Method() != http.MethodGet || renewed.Initialized == nil || stoppedListening(lost, x.Request) {
@@ -983,6 +1082,22 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 	if renewed.Initialized != nil {
 		t.Exercised(id)
 	}
+	t.judgeSecondEnd(lost, renewed)
+}
+
+// judgeSecondEnd judges whether a client that ends sessions ends the one that it began in place of a lost one
+// (basic/transports#session-management).
+func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
+	const id = "http.client.delete-session"
+	if t.Baseline == nil || renewed.Initialized == nil || t.Ending.Exit == nil || worse(*t.Ending.Exit, wire.Exit{}) || !t.Baseline.asked(http.MethodDelete) {
+		return
+	}
+	ends := func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodDelete }
+	proof := []*wire.Event{renewed.Init.Response}
+	if i := slices.IndexFunc(lost.HTTP, ends); i >= 0 {
+		proof = append(proof, lost.HTTP[i].Request)
+	}
+	t.Check(slices.ContainsFunc(renewed.HTTP, ends), id, "the client, which ends other sessions with a DELETE, ended without one for the session that it began in place of a lost one", proof...)
 }
 
 // stoppedListening reports whether the server has ended a listening stream of a session before an
