@@ -56,14 +56,8 @@ func ReadForms(t *testing.T, file string) Forms {
 		t.Fatal(err)
 	}
 	for _, e := range slices.Concat(f.Servers, f.Clients) {
-		told := 0
-		for _, said := range []string{e.Why, e.As, e.In} {
-			if said != "" {
-				told++
-			}
-		}
-		if told != 1 || e.Why != "" && f.Reasons[e.Why] == "" {
-			t.Errorf("%s %v: it needs one of a known reason, another requirement and another scenario", e.Form, e.Faults)
+		if excused := e.Why != ""; excused == (e.As != "" || e.In != "") || excused && f.Reasons[e.Why] == "" {
+			t.Errorf("%s %v: it needs a known reason, or where it is found: another requirement, another scenario or both", e.Form, e.Faults)
 		}
 	}
 	return f
@@ -225,12 +219,15 @@ func WriteForms(b *bytes.Buffer, reasons map[string]string, exceptions []Excepti
 			ids := faultsOf(func(other Exception) bool {
 				return other.Form == form && e.Form == form && other.Why == "" && other.As == e.As && other.In == e.In
 			})
-			switch {
-			case len(ids) == 0:
-			case e.As != "":
-				Row(b, []string{"found under `" + e.As + "`", strings.Join(ids, ", ")})
-			case e.In != "":
-				Row(b, []string{"found in the scenario " + e.In, strings.Join(ids, ", ")})
+			where := "found"
+			if e.As != "" {
+				where += " under `" + e.As + "`"
+			}
+			if e.In != "" {
+				where += " in the scenario " + e.In
+			}
+			if len(ids) > 0 {
+				Row(b, []string{where, strings.Join(ids, ", ")})
 			}
 		}
 	}
