@@ -200,7 +200,7 @@ Five are still missed:
 |---|---|
 | [an initialize without an id is answered](https://github.com/paiml/aprender/pull/2090) | A connection on which nothing was sent, which over stdio is a process, for this one message; other requests without an id are tried. |
 | [a tool without parameters refuses an empty object](https://github.com/use-novamira/novamira/issues/53) | A rule that tells this from a refusal for other reasons, as -32602 may stand for those: all tools without parameters refuse, and others work. It shows now in tools/execution-error alone. |
-| [30.0 is refused for an integer](https://github.com/dmtrKovalenko/fff/pull/328) | A position first: JSON Schema takes 30.0 for an integer, and JSON does not say that 30 and 30.0 are one number. Then one more call beside the control of tools/invalid-arguments. |
+| [30.0 is refused for an integer](https://github.com/dmtrKovalenko/fff/pull/328) | Nothing, as it turned out: integers SHOULD NOT be written with a fraction (JSON Schema, core, section 6.3), so who refuses 30.0 is within its rights (positions, integers-with-fraction). |
 | [a GET is never answered](https://github.com/n8n-io/n8n/pull/34835) | Nothing tells it from a server that writes the head with the first event, so the checks that need the stream are inconclusive and say why. |
 | [audio in a result ends the client](https://github.com/frontman-ai/frontman/issues/1545) | A requirement of its own for images and audio in results: what the client copes with is counted by requirement, and it copes with another mix before. |
 
