@@ -51,7 +51,7 @@ func formsOfServers() (derived []killmatrix.Derived) {
 func TestForms(t *testing.T) {
 	exceptions, derived := killmatrix.ReadForms(t, "../fixtures/forms.yaml").Servers, formsOfServers()
 	killmatrix.CheckExceptions(t, exceptions, derived)
-	killmatrix.TryForms(t, exceptions, derived, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })
+	killmatrix.TryForms(t, exceptions, derived, false, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })
 }
 
 // TestFormsPage wants the page about forms to be up to date.

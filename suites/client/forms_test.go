@@ -30,5 +30,5 @@ func TestForms(t *testing.T) {
 		}
 	}
 	killmatrix.CheckExceptions(t, exceptions, derived)
-	killmatrix.TryForms(t, exceptions, derived, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })
+	killmatrix.TryForms(t, exceptions, derived, true, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })
 }

@@ -117,16 +117,20 @@ func (d Derived) Try(t *testing.T, exceptions []Exception, strict bool) {
 	}
 }
 
-// TryForms tries a part of the forms that are to be found, or, with -form or -fault, all that these name, and
-// also those that are excused.
-func TryForms(t *testing.T, exceptions []Exception, derived []Derived, try func(t *testing.T, test func(t *testing.T))) {
+// TryForms tries a part of the forms that are to be found, a larger one of those that cost little, or, with -form or
+// -fault, all that these name, and also those that are excused.
+func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap bool, try func(t *testing.T, test func(t *testing.T))) {
 	t.Helper()
 	chosen := *form != "" || *only != ""
 	derived = slices.DeleteFunc(slices.Clone(derived), func(d Derived) bool {
 		return !wanted(d.ID) || *form != "" && d.Form != *form || !chosen && exceptionOf(exceptions, d.ID, d.Form).Why != ""
 	})
 	if !chosen {
-		derived = brief.Part(t, derived, formsOneOf())
+		n := formsOneOf()
+		if cheap {
+			n = max(1, n/8)
+		}
+		derived = brief.Part(t, derived, n)
 	}
 	each(derived, func(d Derived) {
 		t.Run(d.ID+"/"+d.Form, func(t *testing.T) {
