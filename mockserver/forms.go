@@ -120,7 +120,7 @@ func concerns(out *server.Outgoing) string {
 // causes returns how many requests in progress a message of the server comes from: a request
 // ends before its answer is sent.
 func causes(out *server.Outgoing) int {
-	if out.Answers != nil {
+	if out == nil || out.Answers != nil {
 		return 0
 	}
 	return 1
