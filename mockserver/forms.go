@@ -120,7 +120,7 @@ func concerns(out *server.Outgoing) string {
 // causes returns how many requests in progress a message of the server comes from: a request
 // ends before its answer is sent.
 func causes(out *server.Outgoing) int {
-	if out.Answers != nil {
+	if out == nil || out.Answers != nil {
 		return 0
 	}
 	return 1
@@ -142,7 +142,7 @@ func (g *gate) between(plain, faulty server.Behaviour) server.Behaviour {
 		}
 	}
 	b.Send = func(out *server.Outgoing) []*server.Outgoing {
-		if out.Answers == nil && out.Method != "" {
+		if out.Answers == nil {
 			of(out.Session).add(out.Method)
 		}
 		hook := plain.Send
@@ -217,7 +217,7 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 	if faulty.Reply != nil {
 		h.Reply = func(r *server.Reply) {
 			hook := plain.Reply
-			if r.Session == nil && g.later(r.Request.Header.Get(sessionHeader)) || g.open(r.Session, posted(r.Request).Method, 0) {
+			if g.replies(r) {
 				hook = faulty.Reply
 			}
 			if hook != nil {
@@ -271,6 +271,21 @@ func (g *gate) http(plain, faulty server.HTTP) server.HTTP {
 		}
 	}
 	return h
+}
+
+// replies reports whether the server misbehaves in its reply to an HTTP request. What it refuses is no message
+// that it has received, so that replies are counted by themselves.
+func (g *gate) replies(r *server.Reply) bool {
+	if r.Session == nil {
+		return g.later(r.Request.Header.Get(sessionHeader))
+	}
+	method := posted(r.Request).Method
+	if g.form != InSequence {
+		return g.open(r.Session, method, 0)
+	}
+	what := r.Request.Method + " " + method
+	of(r.Session).add(what)
+	return of(r.Session).again(what)
 }
 
 // later reports whether an HTTP request belongs to none but the first session. It is

@@ -1,102 +1,109 @@
 package suites_test
 
 import (
-	"flag"
-	"runtime"
-	"slices"
-	"strings"
-	"sync"
+	"bytes"
+	"context"
+	"os"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/suites/internal/brief"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-var form = flag.String("form", "", "try all faults in this form and say which survive: session, concurrent or sequence")
+// derivedForms are the forms that are derived from plain faults.
+var derivedForms = []mockserver.Form{mockserver.BySession, mockserver.AtOnce, mockserver.InSequence}
 
-// readOnce are the faults of lists that are read to their ends, and of methods that are
-// found missing, once in a run: in the first session. Later another requirement shows
-// them, or nothing.
-var readOnce = []string{
-	"base.unknown-method-ignored", "tools.list-refused", "tools.second-page-refused", "resources.list-refused", "prompts.list-refused", "pagination.cursor-never-ends",
-}
-
-// inAnyAnswer are the beginnings of the ids of faults that rules find in what a server gives:
-// also while a call is in progress.
-var inAnyAnswer = []string{
-	"content.", "tools.content-", "tools.input-schema-", "tools.output-schema-", "prompts.content-", "resources.contents-", "pagination.next-cursor-",
-}
-
-// forms returns the forms in which a fault has to be caught.
-func forms(f mockserver.Fault) []mockserver.Form {
-	if slices.ContainsFunc(inAnyAnswer, func(prefix string) bool { return strings.HasPrefix(f.ID, prefix) }) {
-		return []mockserver.Form{mockserver.BySession, mockserver.AtOnce}
+// formsOfServers returns the faults of servers in each form that can be derived.
+func formsOfServers() (derived []killmatrix.Derived) {
+	for _, plain := range mockserver.Catalogue() {
+		for _, form := range derivedForms {
+			f, ok := plain.In(form)
+			over := transport.NameHTTP
+			if !f.Shows(over) {
+				over = f.Transports[0]
+			}
+			// Over stdio each session is a process.
+			if !ok || over == transport.NameStdio && form == mockserver.BySession {
+				continue
+			}
+			derived = append(derived, killmatrix.Derived{
+				ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary,
+				Run: func(ctx context.Context, _ string) (*result.Run, error) {
+					o := serverOptions()
+					f.Apply(&o)
+					return conduct(ctx, killmatrix.Seed(), over, o)
+				},
+			})
+		}
 	}
-	return []mockserver.Form{mockserver.BySession}
+	return derived
 }
 
-// TestForms tries faults of moments in another form, of which some are tried unless -form is
-// given: in all sessions but the first they have to be caught, and those of what a server gives
-// beside a call in progress as well. -form only tells what the checks do not try.
+// TestForms wants each fault of servers to be found as well where the server misbehaves in all sessions but
+// the first, only beside other requests, or only from the second time on. It tries a part of them.
 func TestForms(t *testing.T) {
-	var faults []mockserver.Fault
-	for _, f := range mockserver.Catalogue() {
-		chosen := forms(f)
-		if *form != "" {
-			chosen = []mockserver.Form{mockserver.Form(*form)}
-		}
-		for _, form := range chosen {
-			if f, ok := f.In(form); ok && f.Shows(transport.NameHTTP) {
-				faults = append(faults, f)
-			}
-		}
-	}
-	if *form == "" {
-		faults = brief.Part(t, faults, max(30, 4*brief.OneOf()))
-	}
-	queue := make(chan mockserver.Fault)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for f := range queue {
-				t.Run(f.ID, func(t *testing.T) {
-					virtual.Test(t, func(t *testing.T) { survives(t, f) })
-				})
-			}
-		})
-	}
-	for _, f := range faults {
-		queue <- f
-	}
-	close(queue)
-	workers.Wait()
+	exceptions, derived := killmatrix.ReadForms(t, "../fixtures/forms.yaml").Servers, formsOfServers()
+	killmatrix.CheckExceptions(t, exceptions, derived)
+	killmatrix.TryForms(t, exceptions, derived, false, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })
 }
 
-// survives wants a fault to be caught by the requirement that it breaks.
-func survives(t *testing.T, f mockserver.Fault) {
-	o := serverOptions()
-	f.Apply(&o)
-	run, err := conduct(t.Context(), 0, transport.NameHTTP, o)
+// TestFormsPage wants the page about forms to be up to date.
+func TestFormsPage(t *testing.T) {
+	const file = "../docs/kill-matrix-forms.md"
+	forms := killmatrix.ReadForms(t, "../fixtures/forms.yaml")
+	var clients []killmatrix.Derived
+	for _, plain := range mockclient.Catalogue() {
+		for _, form := range derivedForms {
+			if _, ok := plain.In(form); ok {
+				clients = append(clients, killmatrix.Derived{ID: plain.ID, Form: string(form)})
+			}
+		}
+	}
+	var page bytes.Buffer
+	page.WriteString(formsHead)
+	page.WriteString("\n## Servers\n\n")
+	killmatrix.WriteForms(&page, forms.Reasons, forms.Servers, formsOfServers())
+	page.WriteString("\n## Clients\n\n")
+	killmatrix.WriteForms(&page, forms.Reasons, forms.Clients, clients)
+	if killmatrix.Update() {
+		if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	written, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []string
-	for _, q := range run.Requirements {
-		if q.Verdict == result.Fail || q.Verdict == result.Warn {
-			found = append(found, q.ID)
-		}
-	}
-	switch {
-	case slices.Contains(found, f.Requirement):
-	case f.Form == mockserver.BySession && slices.Contains(readOnce, strings.TrimSuffix(f.ID, "/"+string(f.Form))):
-	default:
-		t.Errorf("%s is not found, but %v: %s", f.Requirement, found, f.Summary)
+	if diff := cmp.Diff(string(written), page.String()); diff != "" {
+		t.Errorf("%s is out of date; run this test with -update (-file +now):\n%s", file, diff)
 	}
 }
+
+const formsHead = `# Faults by form
+
+A check that tries everything once finds what is wrong at once. Bugs also hide in the second session, beside another request, and in the
+second time. So most plain faults of the kill matrices are tried in further forms, which are derived from them:
+
+| form | a server misbehaves | a client misbehaves |
+|---|---|---|
+| session | in all sessions but its first | – |
+| concurrent | only while other requests of the session are in progress | only in what it sends while another request of the server is open |
+| sequence | only from the second message of a method on | only from the second message of a kind on |
+
+Faults of what is offered, of the transport as a whole and of what is done once in any case have no such forms. Each form has to be found under
+the requirement that the fault breaks; the exceptions are in ` + "`fixtures/forms.yaml`" + `, each with its reason, and a form that is neither found nor
+excused fails the build. The tests try a part of them, another one with each ` + "`-count`" + `; ` + "`go test ./suites ./suites/client -run TestForms -form session`" + `
+tries all of one form, ` + "`-fault PREFIX`" + ` all forms of some faults, and both also say which exceptions are needed no longer. This page is written by
+` + "`go test ./suites -run TestFormsPage -update`" + `.
+`
 
 // A fault in another form leaves the first session as it is, and shows in the next one.
 func TestFormsOfMoments(t *testing.T) {

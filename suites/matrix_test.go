@@ -198,6 +198,7 @@ func TestKillMatrix(t *testing.T) {
 			"The faults in `mockserver/threads.go` were reported to the authors of real servers. Such reports teach to try the second session,\n" +
 			"stream or subscription as well as the first, what a server refuses although its own schema allows it, messages that lack\n" +
 			"a part beside those of another form, and long answers beside long requests.\n\n" +
+			"Most plain faults are tried in [other forms](kill-matrix-forms.md) as well.\n" +
 			"`mcpconform mock --fault ID` serves a fault. Written by `go test ./suites -run TestKillMatrix -update`.\n",
 		OneOf: brief.Sample(),
 	}

@@ -27,5 +27,14 @@ func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 	again.plainly = true
 	again.body()
 	t.extra = append(t.extra, again.extra...)
-	return again.rec.Record
+	if !again.noAnswer {
+		return again.rec.Record
+	}
+	t.noAnswer, t.doubtful = true, again.doubtful
+	for _, f := range again.rec.Record.Findings() {
+		t.Show(f.Evidence...)
+		t.Fail("in the check %s: %s", c.Name, f.Message)
+	}
+	t.end(Inconclusive, "in the check "+c.Name+": "+again.outcome.Reason)
+	return nil
 }

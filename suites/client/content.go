@@ -12,7 +12,7 @@ import (
 var odd = []string{
 	"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds", "resources.read.several-contents",
 	"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links", "tools.resource-link.unlisted",
-	"tools.result.embedded-resources", "tools.output-schema.optional", "logging.default.server-decides", "logging.message.logger-optional",
+	"tools.result.embedded-resources", "tools.result.image", "tools.result.audio", "tools.output-schema.optional", "logging.default.server-decides", "logging.message.logger-optional",
 	"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 }
 

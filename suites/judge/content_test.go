@@ -239,6 +239,8 @@ func TestToolsTolerated(t *testing.T) {
 		{"tools.result.structured-or-unstructured", call("", `,"structuredContent":{}`) + ping, call("", `,"structuredContent":{}`)},
 		{"tools.result.mixed-content", call(text+","+link, "") + ping, call(text+","+text, "") + ping},
 		{"tools.result.resource-links", call(link, "") + ping, call(text, "") + ping},
+		{"tools.result.image", call(`{"type":"image","data":"","mimeType":"image/png"}`, "") + ping, call(link, "") + ping},
+		{"tools.result.audio", call(`{"type":"audio","data":"","mimeType":"audio/wav"}`, "") + ping, call(link, "") + ping},
 		{"tools.result.embedded-resources", call(embedded(`"uri":"a:b","text":""`), "") + ping, call(link, "") + ping},
 		{"tools.resource-link.unlisted", call(link, "") + list("a:c"), call(link, "") + list("a:b") + ping},
 		{"tools.output-schema.optional", tools(`,"outputSchema":{"type":"object"}`) + ping, tools("") + ping},

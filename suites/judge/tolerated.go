@@ -14,7 +14,7 @@ var toleratedRules = []Rule{{
 		"content.annotations.optional", "content.annotations.audience-several", "prompts.message.content-kinds",
 		"resources.uri-scheme.file-xdg-mime", "resources.read.several-contents",
 		"tools.result.structured-or-unstructured", "tools.result.mixed-content", "tools.result.resource-links",
-		"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.output-schema.optional",
+		"tools.resource-link.unlisted", "tools.result.embedded-resources", "tools.result.image", "tools.result.audio", "tools.output-schema.optional",
 		"logging.default.server-decides", "logging.message.any-data", "logging.message.logger-optional", "progress.none",
 		"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited",
 	},
@@ -103,6 +103,10 @@ func (c *Conversation) tolerableTools(add tolerable) {
 				kind := wire.At(block, "type")
 				kinds[kind] = true
 				switch uri, _ := wire.At(block, "uri").(string); {
+				case kind == "image":
+					add(x.Response, "tools.result.image")
+				case kind == "audio":
+					add(x.Response, "tools.result.audio")
 				case kind == "resource":
 					add(x.Response, "tools.result.embedded-resources")
 				case kind == "resource_link" && read && !listed[uri]:

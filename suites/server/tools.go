@@ -240,8 +240,10 @@ var toolChecks = []*check.Check{
 				}
 				return
 			}
-			t.Expect(t.Call("tools/call", withToken(call.Params(), "mcpconform-failing"))).To(HaveMember("isError", true))
-			t.Fence() // no progress may follow
+			for _, token := range []string{"mcpconform-failing", "mcpconform-failing-again"} {
+				t.Expect(t.Call("tools/call", withToken(call.Params(), token))).To(HaveMember("isError", true))
+				t.Fence() // no progress may follow
+			}
 		},
 	},
 	{

@@ -1,0 +1,34 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/result"
+)
+
+// TestForms wants each fault of clients to be found as well where the client misbehaves only beside another
+// request of the server, or only from the second time on. It tries a part of them.
+func TestForms(t *testing.T) {
+	exceptions := killmatrix.ReadForms(t, "../../fixtures/forms.yaml").Clients
+	var derived []killmatrix.Derived
+	for _, plain := range mockclient.Catalogue() {
+		for _, form := range []mockserver.Form{mockserver.AtOnce, mockserver.InSequence} {
+			if f, ok := plain.In(form); ok {
+				derived = append(derived, killmatrix.Derived{
+					ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary, Scenario: f.Scenario,
+					Run: func(ctx context.Context, scenario string) (*result.Run, error) {
+						f.Scenario = scenario
+						return faultyRun(ctx, f)
+					},
+				})
+			}
+		}
+	}
+	killmatrix.CheckExceptions(t, exceptions, derived)
+	killmatrix.TryForms(t, exceptions, derived, true, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })
+}
