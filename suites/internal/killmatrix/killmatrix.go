@@ -73,9 +73,9 @@ type Matrix struct {
 	Head      string // beginning of the file
 	Scenarios bool   // has a column for them
 	Faults    []Fault
-	// OneOf limits the whole runs to one fault out of so many. Zero tries all. A fault that can
-	// be tried where its requirement alone is selected, which costs little, is tried so in
-	// any case, unless tests are short.
+	// OneOf limits the whole runs to one fault out of so many. Zero tries all. Faults that can
+	// be tried where their requirement alone is selected, which costs little, are all tried so where
+	// MCPCONFORM_WHOLE is set, as in .ci/run, else one in three, and none where tests are short.
 	OneOf int
 }
 
@@ -102,8 +102,11 @@ func (m *Matrix) Test(t *testing.T) {
 	selected := slices.DeleteFunc(slices.Clone(chosen), func(i int) bool { return m.Faults[i].Selected == nil })
 	if *only == "" && m.OneOf > 0 && !*update {
 		chosen = brief.Part(t, chosen, m.OneOf)
-		if testing.Short() || brief.Race {
+		switch n := brief.Usual(3); {
+		case testing.Short() || brief.Race:
 			selected = nil
+		case n > 0:
+			selected = brief.Part(t, selected, n)
 		}
 	}
 	written, err := os.ReadFile(m.File)
