@@ -191,7 +191,7 @@ func TestKillMatrix(t *testing.T) {
 	m := killmatrix.Matrix{
 		File: "../docs/kill-matrix.md",
 		Head: "# Kill matrix\n\n" +
-			"Each fault of the mock server, the requirement that it breaks, and the checks and passive rules that catch it.\n" +
+			"Each fault of the mock server, the requirement that it breaks, and the checks and passive rules that are bound to catch it.\n" +
 			"A fault that nothing catches fails the build, and so does a finding that a fault did not announce. In italics is what it takes\n" +
 			"for a fault to show where the plain stimulus does not do: a *value* beside the plain one ([families](families.md)), a second *session*,\n" +
 			"*concurrent* requests, or one *sequence* or moment.\n\n" +

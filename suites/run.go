@@ -204,8 +204,12 @@ func (r *run) spec(name string, requirements []string, more ...string) *tree.Spe
 
 // shows notes what else a spec may show broken, so that a selection of it leaves the spec.
 func (r *run) shows(s *tree.Spec, patterns []string) {
-	for _, q := range r.catalogue {
-		if ledger.Binds(q, r.stimulus.party()) && slices.ContainsFunc(patterns, q.Matches) {
+	if len(patterns) == 0 {
+		return
+	}
+	for i := range r.catalogue {
+		q := &r.catalogue[i]
+		if ledger.Binds(*q, r.stimulus.party()) && slices.ContainsFunc(patterns, q.Matches) {
 			s.Shows = append(s.Shows, q.ID)
 			s.Labels = append(s.Labels, tree.Label(tree.KeyID, q.ID))
 		}

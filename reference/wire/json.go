@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -60,7 +61,22 @@ func Decode(raw []byte) (any, []Issue, error) {
 	return v, d.issues, err
 }
 
+// spelling is room for strings with escapes, for the next text.
+var spelling = sync.Pool{New: func() any {
+	b := make([]byte, 0, 512)
+	return &b
+}}
+
+// maxSpelling is how much room is kept.
+const maxSpelling = 64 << 10
+
 func (d *decoder) decode() (any, error) {
+	defer func() {
+		if d.spelt != nil && cap(d.spelt) <= maxSpelling {
+			b := d.spelt[:0]
+			spelling.Put(&b)
+		}
+	}()
 	if strings.HasPrefix(d.raw, "\xEF\xBB\xBF") {
 		d.issue(ByteOrderMark, "the text starts with a byte order mark")
 		d.pos = 3
@@ -340,6 +356,9 @@ func (d *decoder) text(start, end int, ascii bool) string {
 // escaped reads on in a string whose first escape stands at d.pos.
 func (d *decoder) escaped(start int) (string, error) {
 	b := d.spelt[:0]
+	if b == nil {
+		b = *spelling.Get().(*[]byte)
+	}
 	for d.pos < len(d.raw) {
 		switch c := d.raw[d.pos]; {
 		case c == '"':

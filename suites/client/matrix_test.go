@@ -31,13 +31,13 @@ func TestKillMatrix(t *testing.T) {
 		File: "../../docs/kill-matrix-clients.md",
 		Head: "# Kill matrix of clients\n\n" +
 			"Each fault of the mock client, the requirement that it breaks, the scenario in which it shows, and the scenarios and\n" +
-			"passive rules that catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
+			"passive rules that are bound to catch it. A fault that nothing catches fails the build, and so does a finding that a fault did not\n" +
 			"announce.\n" +
 			"Many are tried in [other forms](kill-matrix-forms.md) as well.\n" +
 			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
 			"`go test ./suites/client -run TestKillMatrix -update`.\n",
 		Scenarios: true,
-		OneOf:     brief.OneOf(),
+		OneOf:     brief.Usual(3),
 	}
 	for _, f := range mockclient.Catalogue() {
 		f.Scenario = cmp.Or(f.Scenario, client.Baseline)

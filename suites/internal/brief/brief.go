@@ -54,15 +54,22 @@ func WholeRuns(t *testing.T) {
 	}
 }
 
-var runs = make(map[string]int) // by the name of the test
+// choice is where a test chooses one item out of n.
+type choice struct {
+	test string
+	n    int
+}
+
+var runs = make(map[choice]int)
 
 // Part returns one item out of n, spread over all. With -count, the next run of
-// the test gets the next ones. Only tests at the top level that are not
+// the test gets the next ones, also where it chooses among other items one out of another number. Only tests at the top level that are not
 // parallel may call it.
 func Part[E any](t *testing.T, items []E, n int) []E {
 	t.Helper()
-	run := runs[t.Name()]
-	runs[t.Name()]++
+	at := choice{t.Name(), n}
+	run := runs[at]
+	runs[at]++
 	var part []E
 	for i := run % n; i < len(items); i += n {
 		part = append(part, items[i])

@@ -28,6 +28,31 @@ func TestCaughtBy(t *testing.T) {
 	}
 }
 
+// What sequences meet by the way is written down only where nothing else catches the fault.
+func TestBound(t *testing.T) {
+	for _, c := range [][2][]string{
+		{{"cancellation/race", "sequences/session"}, {"cancellation/race"}},
+		{{"rule: roots", "scenario: sequences/session"}, {"rule: roots"}},
+		{{"sequences/session"}, {"sequences/session"}},
+		{{"a", "b"}, {"a", "b"}},
+	} {
+		if diff := cmp.Diff(c[1], bound(c[0])); diff != "" {
+			t.Errorf("of %q (-want +got):\n%s", c[0], diff)
+		}
+	}
+}
+
+// What the file names has to have caught the fault; more may have.
+func TestWithout(t *testing.T) {
+	seen := []string{"rule: responses", "sequences/session"}
+	if missing := without([]string{"rule: responses"}, seen); len(missing) > 0 {
+		t.Errorf("missing %q", missing)
+	}
+	if missing := without([]string{"base/b", "rule: responses"}, seen); cmp.Diff([]string{"base/b"}, missing) != "" {
+		t.Errorf("missing %q", missing)
+	}
+}
+
 func TestJudged(t *testing.T) {
 	caught := result.Requirement{ID: required, Verdict: result.Fail, Findings: []result.Finding{{Check: "rule: envelope"}, {Check: "rule: envelope"}}}
 	beside := result.Requirement{ID: "base.json.unique-names", Verdict: result.Warn, Reason: "of itself"}
