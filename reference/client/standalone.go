@@ -75,13 +75,13 @@ type Omissions struct {
 	LostAgain bool
 	// LostAnswer goes on in a session if it was a response that was answered with 404.
 	LostAnswer bool
-	Cut       bool // treats a stream that was cut as the end of the session
-	Legacy    bool // does not fall back to HTTP+SSE
-	Unnamed   bool // names no event when it resumes a stream
-	Page      bool // reads only the first page of a list
-	Refusal   bool // goes on when initialize was answered with an error
-	Event     bool // names another event than the last when it resumes a stream
-	Cursor    bool // uses a cursor in another session than the one it comes from
+	Cut        bool // treats a stream that was cut as the end of the session
+	Legacy     bool // does not fall back to HTTP+SSE
+	Unnamed    bool // names no event when it resumes a stream
+	Page       bool // reads only the first page of a list
+	Refusal    bool // goes on when initialize was answered with an error
+	Event      bool // names another event than the last when it resumes a stream
+	Cursor     bool // uses a cursor in another session than the one it comes from
 }
 
 // UnsupportedVersionError reports a server that answered initialize with a

@@ -729,7 +729,7 @@ func judgeVersionHeader(x *wire.HTTPExchange, version string, rec *Recorder) {
 	}
 	named := len(values) == 1 && (values[0] == version || revisionName.MatchString(values[0]))
 	rec.Check(named, "http.client.version-header", wire.Client,
-		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is not one protocol version", x.Events()...)
+		"MCP-Protocol-Version is "+wire.Quote(strings.Join(values, ", "), 60)+", which is not a protocol version", x.Events()...)
 	if version == "" || !named {
 		return
 	}
