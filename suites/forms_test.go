@@ -43,6 +43,7 @@ func forms(f mockserver.Fault) []mockserver.Form {
 // given: in all sessions but the first they have to be caught, and those of what a server gives
 // beside a call in progress as well. -form only tells what the checks do not try.
 func TestForms(t *testing.T) {
+	brief.WholeRuns(t)
 	var faults []mockserver.Fault
 	for _, f := range mockserver.Catalogue() {
 		chosen := forms(f)
