@@ -59,6 +59,9 @@ func openBrowser(t *testing.T) *browser {
 	if os.Getenv("MCPCONFORM_INTEROP") == "" {
 		t.Skip("left out: the HTML report in a browser; install Chromium and set MCPCONFORM_INTEROP=1")
 	}
+	if testing.Short() {
+		t.Skip("left out with -short: the HTML report in a browser")
+	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -141,6 +142,7 @@ func TestProtectedServerWithoutToken(t *testing.T) {
 
 // An open server is not judged by the page, unless it is said to be protected.
 func TestOpenServer(t *testing.T) {
+	brief.WholeRuns(t)
 	run := bare(t, serverOptions(), check.Authorization{})
 	for _, v := range []result.Verdict{result.Pass, result.Inconclusive, result.Fail, result.Warn} {
 		if ids := judgedOn(run, v); len(ids) > 0 {
@@ -169,6 +171,7 @@ func TestForeignGateway(t *testing.T) {
 // A server that wants a token for some methods only is judged where it is
 // open, and what needs the token is left open.
 func TestPartlyProtectedServer(t *testing.T) {
+	brief.WholeRuns(t)
 	o := serverOptions()
 	mockserver.Protected(&o)
 	o.Behaviour.HTTP.Reply = func(r *server.Reply) {
@@ -186,6 +189,7 @@ func TestPartlyProtectedServer(t *testing.T) {
 // With the token, only the methods that the user names are expected to need one, and they
 // are sent with params that fit.
 func TestPartlyProtectedServerWithToken(t *testing.T) {
+	brief.WholeRuns(t)
 	o := serverOptions()
 	mockserver.Protected(&o)
 	o.Behaviour.HTTP.Reply = func(r *server.Reply) {

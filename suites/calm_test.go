@@ -13,6 +13,7 @@ import (
 // TestCalmMatrix is the counterpart of the kill matrix: servers that are odd and legal
 // are not accused of anything.
 func TestCalmMatrix(t *testing.T) {
+	brief.WholeRuns(t)
 	oddities := mockserver.Oddities()
 	m := calmmatrix.Matrix{
 		File: "../docs/calm-matrix.md",

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -30,6 +31,7 @@ func (c counting) Dial(ctx context.Context, log *wire.Log) (transport.Conn, erro
 // sequence may show broken one more, and what needs sessions of its own costs these. Over HTTP
 // checks share a second one.
 func TestSelectionCostsWhatItSelects(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, tt := range []struct {
 		selected string
 		over     string // "": either
@@ -122,6 +124,7 @@ func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 // TestLatentServer bounds how often a run waits for a server that is far away: what needs no
 // order is sent side by side, and what takes many exchanges is begun early.
 func TestLatentServer(t *testing.T) {
+	brief.WholeRuns(t)
 	const latency, most = 200 * time.Millisecond, 200 // exchanges one after the other
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, inVirtualTime(func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -72,6 +73,7 @@ func TestCustomTransport(t *testing.T) {
 
 // Faults are found over a custom transport as over others.
 func TestFaultsOverCustomTransport(t *testing.T) {
+	brief.WholeRuns(t)
 	for i, id := range []string{
 		"ping.silent", "base.id-as-string", "lifecycle.any-version", "tools.change-unannounced", "base.batch-served", "base.log-trailing-comma",
 	} {

@@ -6,12 +6,14 @@ import (
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Each dispute is about a finding that a fault shows: the requirement keeps its verdict,
 // is marked, and does not count.
 func TestDisputed(t *testing.T) {
+	brief.WholeRuns(t)
 	disputes, err := schema.Disputes()
 	if err != nil {
 		t.Fatal(err)

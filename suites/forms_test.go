@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -49,6 +50,7 @@ func formsOfServers() (derived []killmatrix.Derived) {
 // TestForms wants each fault of servers to be found as well where the server misbehaves in all sessions but
 // the first, only beside other requests, or only from the second time on. It tries a part of them.
 func TestForms(t *testing.T) {
+	brief.WholeRuns(t)
 	exceptions, derived := killmatrix.ReadForms(t, "../fixtures/forms.yaml").Servers, formsOfServers()
 	killmatrix.CheckExceptions(t, exceptions, derived)
 	killmatrix.TryForms(t, exceptions, derived, false, func(t *testing.T, test func(*testing.T)) { virtual.Test(t, test) })

@@ -94,6 +94,7 @@ const oneMore = time.Second
 // An answer to initialize that does not say what it answers is one fault, and what both sides do
 // after it is none.
 func TestUnnamedHandshake(t *testing.T) {
+	brief.WholeRuns(t)
 	id := regexp.MustCompile(`"id": ?\d+,`)
 	forms := map[string]string{
 		"no id": "", "null": `"id":null,`, "a fraction": `"id":1.5,`, "an array": `"id":[1],`, "another case": `"ID":1,`,

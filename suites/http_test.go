@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -244,6 +245,7 @@ func TestMissingVersionHeader(t *testing.T) {
 
 // What a DELETE is answered with, or a POST of HTTP+SSE, may hold any document.
 func TestDocumentsInAnswers(t *testing.T) {
+	brief.WholeRuns(t)
 	for name, method := range map[string]string{transport.NameHTTP: http.MethodDelete, transport.NameSSE: http.MethodPost} {
 		run := conductBehind(t, name, serverOptions(), func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

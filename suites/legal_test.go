@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
 // wrap puts a middleware around a method of the server under test.
@@ -42,6 +43,7 @@ func declining(code int64, message string) func(*server.Options) {
 // Servers that the text allows, and that refuse something or leave something out. A
 // check that needs what they lack is inconclusive, and none finds anything.
 func TestLegalServers(t *testing.T) {
+	brief.WholeRuns(t)
 	named := func(name string) func(*server.Request) bool {
 		return func(r *server.Request) bool { return r.Params["uri"] == name }
 	}

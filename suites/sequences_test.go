@@ -75,6 +75,7 @@ func TestSequencesAccuseNobody(t *testing.T) {
 
 // TestSequencesRepeat wants runs with the same seed to find the same.
 func TestSequencesRepeat(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, id := range []string{"moments.cancel-takes-all", "moments.error-sticks", "moments.session-resurrected"} {
 		f, _ := mockserver.Find(id)
 		t.Run(id, func(t *testing.T) {

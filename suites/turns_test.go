@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -117,6 +118,7 @@ func TestToolThatGetsStuck(t *testing.T) {
 // A server that refuses one request in so many does not do so for the sake of
 // others.
 func TestRefusalsNowAndThen(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, over := range []string{transport.NameStdio, transport.NameHTTP} {
 		var n atomic.Int64
 		o := serverOptions()

@@ -14,7 +14,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := find("example.com/none\nexample.com/a " + path + "\n")
-	if diff := cmp.Diff([]target{{"example.com/a", "FuzzA"}, {"example.com/a", "FuzzC"}}, got, cmp.AllowUnexported(target{})); diff != "" || err != nil {
+	if diff := cmp.Diff([]target{{"example.com/a", filepath.Dir(path), "FuzzA"}, {"example.com/a", filepath.Dir(path), "FuzzC"}}, got, cmp.AllowUnexported(target{})); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

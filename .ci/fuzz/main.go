@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func main() {
 }
 
 // target is a function FuzzX of a package.
-type target struct{ pkg, name string }
+type target struct{ pkg, dir, name string }
 
 // run fuzzes all targets, also when one has failed.
 func run(w io.Writer, each time.Duration, only string) error {
@@ -45,6 +46,16 @@ func run(w io.Writer, each time.Duration, only string) error {
 	if err != nil {
 		return err
 	}
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("ask for the cache of Go: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "fuzz-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	binary, built := filepath.Join(dir, "fuzz.test"), "" // of one package at a time
 	var total int64
 	var failed []string
 	for _, t := range targets {
@@ -52,7 +63,15 @@ func run(w io.Writer, each time.Duration, only string) error {
 			continue
 		}
 		began := time.Now()
-		cmd := exec.Command("go", "test", t.pkg, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-fuzzminimizetime", "10x")
+		if built != t.pkg {
+			if out, err := exec.Command("go", "test", "-c", "-fuzz", ".", "-o", binary, t.pkg).CombinedOutput(); err != nil {
+				return fmt.Errorf("build %s: %w\n%s", t.pkg, err, out)
+			}
+			built = t.pkg
+		}
+		cmd := exec.Command(binary, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", each.String(), "-test.fuzzminimizetime", "10x",
+			"-test.fuzzcachedir", filepath.Join(strings.TrimSpace(string(cache)), "fuzz", t.pkg))
+		cmd.Dir = t.dir // where testdata is
 		out, err := cmd.CombinedOutput()
 		inputs := count(string(out))
 		total += inputs
@@ -92,7 +111,7 @@ func find(listed string) ([]target, error) {
 			}
 			for lines := bufio.NewScanner(file); lines.Scan(); {
 				if m := function.FindStringSubmatch(lines.Text()); m != nil {
-					found = append(found, target{words[0], m[1]})
+					found = append(found, target{words[0], filepath.Dir(path), m[1]})
 				}
 			}
 			if err := file.Close(); err != nil {

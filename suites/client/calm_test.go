@@ -26,6 +26,7 @@ const part = 24
 // TestCalmMatrix runs the scenarios with clients that are odd and legal: none of them
 // may be accused.
 func TestCalmMatrix(t *testing.T) {
+	brief.WholeRuns(t)
 	oddities := mockclient.Oddities()
 	over := []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
 	m := calmmatrix.Matrix{

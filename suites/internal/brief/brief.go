@@ -46,7 +46,8 @@ func Usual(n int) int {
 }
 
 // WholeRuns leaves out a test that makes many whole runs when the race detector is on, which
-// would find in them what it finds in those of other tests.
+// would find in them what it finds in those of other tests: one of each transport and mode, a few of
+// the kill matrix, and hostile peers.
 func WholeRuns(t *testing.T) {
 	t.Helper()
 	if Race {
