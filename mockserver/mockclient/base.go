@@ -106,7 +106,7 @@ var baseFaults = []Fault{
 		ID: "base.string-ids-as-zero", Requirement: "base.request.string-id-served", Scenario: requests,
 		Summary:    "A request whose id is a string is answered with the id 0.",
 		Apply:      editing(named, func(m object) { m["id"] = 0 }),
-		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once"},
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.once", "ping.response-prompt"},
 	},
 	{
 		ID: "base.stray-refused", Requirement: "base.response.only-to-requests", Scenario: "faults/responses",

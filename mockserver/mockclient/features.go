@@ -384,7 +384,7 @@ var featureFaults = []Fault{
 		Apply: sending(replies("sampling-none"), func(_ *wire.Message, out outgoing) []outgoing {
 			var all []outgoing
 			for i := range flood {
-				all = append(all, outgoing{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":%d}}`, 1000+i)})
+				all = append(all, outgoing{Raw: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":%d}}`, 1000+i)})
 			}
 			return append(all, out)
 		}),
@@ -392,7 +392,7 @@ var featureFaults = []Fault{
 	{
 		ID: "progress.message-empty", Requirement: "progress.message-readable", Scenario: sampling,
 		Summary: "The message of progress is a space.",
-		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1,"message":" "}}`),
+		Apply:   before(replies("sampling-none"), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":-1,"progress":1,"message":" "}}`),
 	},
 	{
 		ID: "sampling.waits-for-own-call", Requirement: "sampling.request.nested", Scenario: sampling, WarnOnly: true,

@@ -1362,17 +1362,20 @@ func (t *T) judgeLookedElsewhere(first *wire.Event) {
 func (t *T) judgeStays(get *wire.Event) {
 	const id = "sse.client.fallback-stays-legacy"
 	for _, c := range t.Conversations {
+		moved := false // a message was posted elsewhere
 		for _, x := range c.HTTP {
-			if m := x.Message(); m != nil && m.Msg.Method == "initialize" {
-				continue // a further session begins like the first one
+			if x.Method() != http.MethodPost || x.Request.At <= get.At {
+				continue
 			}
-			if m := x.Message(); m != nil && m.Msg.Method == "ping" && x.Request.At-get.At < judge.Crossing {
-				continue // pings may be sent beside initialize, before the client knows which transport it is
+			if x.Request.HTTP.URL != get.HTTP.URL {
+				moved = true
+				continue
 			}
-			if x.Method() == http.MethodPost && x.Request.At > get.At && x.Request.HTTP.URL == get.HTTP.URL {
-				t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of the server", get, x.Request)
-				return
+			if m := x.Message(); m != nil && (m.Msg.Method == "initialize" || m.Msg.Method == "ping" && !moved) {
+				continue // a further session begins like the first one, and a ping may be sent beside initialize
 			}
+			t.Violation(id, "the client has fallen back to the older transport, and posts a message to the URL of the server", get, x.Request)
+			return
 		}
 	}
 	t.Exercised(id)
