@@ -417,12 +417,12 @@ var pairFaults = []Fault{
 		Apply:      lastToken,
 	},
 	{
-		ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		ID: "sampling.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce, Collateral: []string{"cancellation.in-progress"},
 		Summary: "What the client answers is taken for the answer to the request that waits longest.",
 		Apply:   answersInOrder,
 	},
 	{
-		ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce,
+		ID: "elicitation.answers-in-order", Requirement: "base.response.correlated", Form: AtOnce, Collateral: []string{"cancellation.in-progress"},
 		Summary: "A server without sampling takes an answer for that to the request that waits longest.",
 		Apply:   all(withoutTool("test_sampling"), answersInOrder),
 	},

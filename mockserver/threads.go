@@ -926,7 +926,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/paiml/paiml-mcp-agent-toolkit/issues/648
 		ID: "stdio.unknown-method-kills", Requirement: "base.error.method-not-found", Transports: stdio,
-		Collateral: []string{"stdio.server.survives-non-message"},
+		Collateral: []string{"stdio.server.survives-non-message", "base.response.present"},
 		Summary:    "A request of an unknown method ends the process.",
 		Apply: dying(func(line []byte) bool {
 			m := wire.Parse(line)
