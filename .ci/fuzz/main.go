@@ -54,7 +54,7 @@ func run(w io.Writer, each time.Duration, only string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	binary, built := filepath.Join(dir, "fuzz.test"), "" // of one package at a time
 	var total int64
 	var failed []string

@@ -190,7 +190,7 @@ func changer(ctx context.Context, s *client.Session, calls []made) (Call, bool) 
 	suspects := suspected(s, calls)
 	for _, m := range suspects[:min(len(suspects), maxSuspected)] {
 		// Once may be due to a call from before.
-		if m.causes(ctx, s) && m.causes(ctx, s) {
+		if once := m.causes(ctx, s); once && m.causes(ctx, s) {
 			return m.call, true
 		}
 	}
