@@ -39,15 +39,15 @@ func TestContention(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := dial(t, client.Options{Timeout: limit}, func(p *peer) {
+				began := time.Now()
+				wrap := func(conn transport.Conn) transport.Conn { return contended{conn, began, c.share, !c.idle} }
+				s := dialThrough(t, wrap, client.Options{Timeout: limit}, func(p *peer) {
 					if p.next(); c.answerAfter > 0 {
 						time.Sleep(c.answerAfter) //nolint:forbidigo // in virtual time
 						p.say(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 					}
 					p.rest()
 				})
-				began := time.Now()
-				s.Conn = contended{s.Conn, began, c.share, !c.idle}
 				_, err := s.Call(t.Context(), "ping", nil)
 				if took := time.Since(began); took != c.want {
 					t.Errorf("the wait took %v, want %v", took, c.want)

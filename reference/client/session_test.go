@@ -50,6 +50,12 @@ func (p *peer) rest() {
 // dial starts a session with a peer that follows a script.
 func dial(t *testing.T, o client.Options, script func(p *peer)) *client.Session {
 	t.Helper()
+	return dialThrough(t, func(c transport.Conn) transport.Conn { return c }, o, script)
+}
+
+// dialThrough is dial with a connection that is wrapped.
+func dialThrough(t *testing.T, wrap func(transport.Conn) transport.Conn, o client.Options, script func(p *peer)) *client.Session {
+	t.Helper()
 	d := &transport.Stdio{Launcher: transport.Func{Name: "script", Run: func(_ context.Context, in io.Reader, out, _ io.Writer) error {
 		script(&peer{bufio.NewScanner(in), out})
 		return nil
@@ -61,7 +67,7 @@ func dial(t *testing.T, o client.Options, script func(p *peer)) *client.Session 
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute // no test waits for it
 	}
-	s := client.New(conn, o)
+	s := client.New(wrap(conn), o)
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
