@@ -51,36 +51,12 @@ var cancellationFaults = []Fault{
 	{
 		ID: "cancellation.partial-result", Requirement: "cancellation.no-response", Form: InSequence,
 		Summary: "A slow call that is cancelled is answered at once with what there is so far.",
-		Apply: all(
-			func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
-			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, problem := next(ctx, r)
-				switch {
-				case ctx.Err() == nil:
-					return result, problem
-				case r.Params["name"] == "slow":
-					return object{"content": textOf("Half of it is done.")}, nil
-				}
-				return server.NoAnswer, nil
-			}),
-		),
+		Apply:   endingCancelled("slow", object{"content": textOf("Half of it is done.")}, nil),
 	},
 	{
 		ID: "cancellation.asking-answered", Requirement: "cancellation.no-response", Form: InSequence,
 		Summary: "A call that is cancelled while the server waits for what the user enters is answered with an error of its own.",
-		Apply: all(
-			func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
-			wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				result, problem := next(ctx, r)
-				switch {
-				case ctx.Err() == nil:
-					return result, problem
-				case r.Params["name"] == "test_elicitation":
-					return nil, &wire.Error{Code: server.InternalError, Message: "The dialogue was closed"}
-				}
-				return server.NoAnswer, nil
-			}),
-		),
+		Apply:   endingCancelled("test_elicitation", nil, &wire.Error{Code: server.InternalError, Message: "The dialogue was closed"}),
 	},
 	{
 		ID: "cancellation.reason-required", Requirement: "cancellation.no-response",
@@ -319,4 +295,21 @@ func unheeded(o *server.Options) {
 			return []*server.Outgoing{out}
 		})),
 	)(o)
+}
+
+// endingCancelled answers calls of a tool that are cancelled, and no others that are.
+func endingCancelled(tool string, result any, problem *wire.Error) apply {
+	return all(
+		func(o *server.Options) { o.Behaviour.AnswerCancelled = true },
+		wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			served, refused := next(ctx, r)
+			switch {
+			case ctx.Err() == nil:
+				return served, refused
+			case r.Params["name"] == tool:
+				return result, problem
+			}
+			return server.NoAnswer, nil
+		}),
+	)
 }

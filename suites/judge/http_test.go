@@ -376,24 +376,8 @@ func TestHTTPRules(t *testing.T) {
 		},
 		{
 			"http.server.event-id-unique", wire.Server,
-			func(s *httpScript) { // the replay is read before the rest of the stream that it is of
-				s.handshake()
-				x := s.ask(http.MethodPost, mcp, callSix, later())
-				s.head(x, 200, headers("Content-Type", "text/event-stream"))
-				s.event(x, "1", progSix)
-				y := s.get(later(headerLast, "1"), 200, "text/event-stream")
-				s.event(y, "2", doneSix)
-				s.event(x, "2", doneSix)
-			},
-			func(s *httpScript) { // which says something else there
-				s.handshake()
-				x := s.ask(http.MethodPost, mcp, callSix, later())
-				s.head(x, 200, headers("Content-Type", "text/event-stream"))
-				s.event(x, "1", progSix)
-				y := s.get(later(headerLast, "1"), 200, "text/event-stream")
-				s.event(y, "2", doneSix)
-				s.event(x, "2", progSix)
-			},
+			func(s *httpScript) { overtaken(s, doneSix) },
+			func(s *httpScript) { overtaken(s, progSix) },
 		},
 		{
 			"http.server.replay-same-stream", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
@@ -623,6 +607,16 @@ func replay(s *httpScript, id, raw string) {
 	s.stream(callSix, false, "1", progSix)
 	x := s.get(later(headerLast, "1"), 200, "text/event-stream")
 	s.event(x, id, raw)
+}
+
+// overtaken replays an event before it is read, with what it says, from the stream that it is of.
+func overtaken(s *httpScript, raw string) {
+	s.handshake()
+	x := s.ask(http.MethodPost, mcp, callSix, later())
+	s.head(x, 200, headers("Content-Type", "text/event-stream"))
+	s.event(x, "1", progSix)
+	s.event(s.get(later(headerLast, "1"), 200, "text/event-stream"), "2", doneSix)
+	s.event(x, "2", raw)
 }
 
 // expectSeen wants a requirement to be met, or to be broken.

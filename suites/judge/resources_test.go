@@ -77,12 +77,7 @@ func TestUpdatesAfterUnsubscribe(t *testing.T) {
 		{"covered by another", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b/c") + updated("a:b/c"), false},
 		{"another resource", subscribe(1, "a:b") + unsubscribe(2, "a:b") + subscribe(3, "a:c") + updated("a:c"), false},
 	} {
-		found := false
-		synctest.Test(t, func(t *testing.T) {
-			seen := judge.Judge([]*wire.Log{conversation(t, c.lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
-			found = seen != nil && len(seen.Findings) > 0
-		})
-		if found != c.broken {
+		if found := foundOfServer(t, id, c.lines); found != c.broken {
 			t.Errorf("%s: broken is %v, want %v", c.name, found, c.broken)
 		}
 	}
@@ -103,13 +98,17 @@ func TestUpdatesOfParts(t *testing.T) {
 		{"below another that is subscribed to", subscribe(1, "a:b") + subscribe(2, "a:b/c") + unsubscribe(3, "a:b") + ping + updated("a:b/c/d"), false},
 		{"of another resource", subscribe(1, "a:b") + updated("a:c"), true},
 	} {
-		found := false
-		synctest.Test(t, func(t *testing.T) {
-			seen := judge.Judge([]*wire.Log{conversation(t, c.lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
-			found = seen != nil && len(seen.Findings) > 0
-		})
-		if found != c.noted {
+		if found := foundOfServer(t, id, c.lines); found != c.noted {
 			t.Errorf("%s: noted is %v, want %v", c.name, found, c.noted)
 		}
 	}
+}
+
+// foundOfServer reports whether a server is found to break a requirement in a conversation.
+func foundOfServer(t *testing.T, id, lines string) (found bool) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := judge.Judge([]*wire.Log{conversation(t, lines)}, judge.Options{})[judge.Key{Requirement: id, Party: wire.Server}]
+		found = seen != nil && len(seen.Findings) > 0
+	})
+	return found
 }
