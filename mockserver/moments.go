@@ -345,7 +345,7 @@ var momentFaults = []Fault{
 		Apply: robbing(func(take func(*server.Request)) apply {
 			return aware(func(s *server.Session, _ http.ResponseWriter, r *http.Request, next func()) {
 				next()
-				if r.Method == http.MethodGet && r.Context().Err() != nil {
+				if r.Method == http.MethodGet && left(r) {
 					for _, r := range s.Running() {
 						take(r)
 					}
@@ -368,6 +368,17 @@ var momentFaults = []Fault{
 			})
 		}),
 	},
+}
+
+// left reports whether a client has closed the stream of a response. An event that cannot be written any
+// more may end the response before net/http notices.
+func left(r *http.Request) bool {
+	select {
+	case <-r.Context().Done():
+		return true
+	case <-time.After(50 * time.Millisecond):
+		return false
+	}
 }
 
 // knows reports whether a set holds a key.

@@ -154,7 +154,7 @@ const (
 // sequences plays a sequence. What is wrong in it is played again in other sessions, from the
 // beginning and made smaller and smaller.
 func sequences(t *check.T) {
-	p := &player{T: t, words: vocabulary(t), patience: t.Session.Options.Timeout}
+	p := &player{T: t, words: vocabulary(t), patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
 	o := model.Options{
 		Finishes: 1, WorkTopic: "tools", Length: sequenceLength,
 		Streams: t.Target.Transport == transport.NameHTTP, Early: t.Target.Transport == transport.NameStdio,
@@ -181,7 +181,7 @@ func sequences(t *check.T) {
 			t.Inconclusive("no request was served")
 		}
 		p.fleeting = false
-		if w == nil || p.confirmed(w) || w.kind == noAnswer {
+		if w == nil || p.confirmed(w) || w.waited || w.gone {
 			return
 		}
 		if p.fleeting && session == t.Session {
@@ -214,7 +214,8 @@ type player struct {
 	deadline time.Time     // of replays
 	served   int
 	replays  int
-	fleeting bool // what was wrong was not when it was played again
+	fleeting bool         // what was wrong was not when it was played again
+	answered map[int]bool // by word: whether it is answered alone
 }
 
 // misstep is what went wrong in a sequence.
@@ -222,6 +223,7 @@ type misstep struct {
 	kind     fault
 	word     int  // see requested.word
 	early    bool // the id of the request was in a cancellation before
+	waited   bool // for the answer, in vain
 	message  string
 	events   []*wire.Event  // the last ones
 	sequence []model.Action // up to there
@@ -243,6 +245,26 @@ const (
 // same reports whether two plays show the same.
 func (w *misstep) same(other *misstep) bool {
 	return other != nil && w.kind == other.kind && w.word == other.word
+}
+
+// same reports whether a replay shows what was wrong. Which of several requests goes unanswered may be a matter
+// of the moment, so it can be another one, if that is answered alone.
+func (p *player) same(w, again *misstep) bool {
+	switch {
+	case w.same(again):
+		return true
+	case again == nil || w.kind != noAnswer || again.kind != noAnswer:
+		return false
+	}
+	answered, known := p.answered[again.word]
+	if !known {
+		hasty := p.hasty
+		p.hasty = false
+		answered = p.alone(again) == ""
+		p.hasty = hasty
+		p.answered[again.word] = answered
+	}
+	return answered
 }
 
 // requested is a request that was made.
@@ -419,7 +441,7 @@ func (p *player) judge(c *course, awaited []*requested) *misstep {
 		case errors.Is(err, errMissing) && slices.ContainsFunc(c.session.Log().Events()[r.Request.Seq:], unnamed):
 			continue // it may be the answer, and the rules judge that
 		case errors.Is(err, errMissing):
-			return &misstep{kind: noAnswer, word: r.word(), early: r.early, message: "gets no answer"}
+			return &misstep{kind: noAnswer, word: r.word(), early: r.early, waited: true, message: "gets no answer"}
 		case err != nil:
 			return p.ended(r.word(), err)
 		case x.Response == nil && wire.TooMany(x.Head):
@@ -568,12 +590,15 @@ func (p *player) confirmed(w *misstep) bool {
 	var found *misstep
 	for size := 8; found == nil; size *= 4 {
 		part := w.sequence[max(0, len(w.sequence)-size):]
-		if again, _ := p.replay(model.Valid(part, p.options)); w.same(again) {
+		if again, _ := p.replay(model.Valid(part, p.options)); p.same(w, again) {
 			found = again
 		}
 		if len(part) == len(w.sequence) {
 			break
 		}
+	}
+	if found == nil {
+		found = p.later(w)
 	}
 	if found == nil {
 		p.fleeting = true
@@ -582,23 +607,26 @@ func (p *player) confirmed(w *misstep) bool {
 	}
 	if w.kind == noAnswer {
 		p.hasty = false
-		if again, _ := p.replay(found.sequence); !w.same(again) {
-			p.Note("%s %s in a sequence, unless it is given more time", name, w.message)
-			return false
+		if again, _ := p.replay(found.sequence); !p.same(w, again) {
+			if found = p.later(w); found == nil {
+				p.Note("%s %s in a sequence, unless it is given more time", name, w.message)
+				return false
+			}
 		}
 		p.hasty = true
 	}
 	model.Shrink(found.sequence, p.options, func(part []model.Action) (failed, ok bool) {
 		again, ok := p.replay(part)
-		if failed = ok && w.same(again); failed {
+		if failed = ok && p.same(w, again); failed {
 			found = again
 		}
 		return failed, ok
 	})
+	w, name = found, p.subject(found)
 	if w.kind == unserved {
 		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
 		again, _ := p.replay(model.Serial(found.sequence))
-		if !w.same(again) {
+		if !p.same(w, again) {
 			p.Note("%s %s only beside other requests", name, w.message)
 			return false
 		}
@@ -642,6 +670,17 @@ func (p *player) confirmed(w *misstep) bool {
 		p.Violation(p.words[w.word].id, message, found.events...)
 	}
 	return true
+}
+
+// later plays all of what was wrong again and goes on until the calls that take their time are over: what
+// struck one request by chance may strike such a call each time, and its answer is awaited last.
+func (p *player) later(w *misstep) *misstep {
+	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
+	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
+	if !p.same(w, again) {
+		return nil
+	}
+	return again
 }
 
 // calls reports whether an action calls a tool.
