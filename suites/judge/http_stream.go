@@ -114,8 +114,8 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 }
 
 // notResumed reports whether the client could have resumed a stream that ended, or
-// the last stream that resumed it, and did not: then the response may still wait
-// for it (basic/transports#resumability-and-redelivery).
+// the last stream that resumed it, and did not, or has left that: then the response may
+// still wait for it (basic/transports#resumability-and-redelivery).
 func (c *Conversation) notResumed(x *wire.HTTPExchange) bool {
 	if c.unresumed == nil {
 		c.unresumed = make(map[*wire.HTTPExchange]bool)
@@ -129,7 +129,8 @@ func (c *Conversation) notResumed(x *wire.HTTPExchange) bool {
 					next = cmp.Or(resumes[e.SSE.ID], next)
 				}
 			}
-			c.unresumed[x] = resumable && x.Complete() && (next == nil || c.unresumed[next])
+			left := x.End != nil && x.End.From == wire.Client
+			c.unresumed[x] = (left || resumable && x.Complete()) && (next == nil || c.unresumed[next])
 			if after := x.Request.HTTP.Header.Get(headerLast); after != "" {
 				resumes[after] = x
 			}

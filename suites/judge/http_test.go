@@ -1432,6 +1432,11 @@ func TestStreamLeftIsNoMissingResponse(t *testing.T) {
 			s.event(x, "2", progSix)
 			s.end(x)
 		}, false},
+		{"hung up on the second time", func(s *httpScript) {
+			s.stream(callSix, false, "1", progSix)
+			x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+			s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Client, Stream: x})
+		}, false},
 		{"nothing more comes", func(s *httpScript) {
 			s.stream(callSix, false, "1", progSix)
 			x := s.get(later(headerLast, "1"), 200, "text/event-stream")
