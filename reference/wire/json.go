@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // MaxDepth is how deep arrays and objects may nest. RFC 8259 section 9 lets a
@@ -355,8 +356,12 @@ func (d *decoder) text(start, end int, ascii bool) string {
 
 // escaped reads on in a string whose first escape stands at d.pos.
 func (d *decoder) escaped(start int) (string, error) {
+	long := d.closing() - start // at least as long as what it spells
 	b := d.spelt[:0]
-	if b == nil {
+	switch {
+	case long > maxSpelling:
+		b = make([]byte, 0, long)
+	case b == nil:
 		b = *spelling.Get().(*[]byte)
 	}
 	for d.pos < len(d.raw) {
@@ -364,7 +369,13 @@ func (d *decoder) escaped(start int) (string, error) {
 		case c == '"':
 			b = append(b, d.text(start, d.pos, false)...)
 			d.pos++
-			d.spelt = b
+			if long > maxSpelling && cap(b)-len(b) < long/4 {
+				d.weight += cap(b)
+				return unsafe.String(unsafe.SliceData(b), len(b)), nil // it is not written to again
+			}
+			if long <= maxSpelling {
+				d.spelt = b
+			}
 			d.weight += len(b)
 			return string(b), nil
 		case c == '\\':
@@ -382,6 +393,19 @@ func (d *decoder) escaped(start int) (string, error) {
 		}
 	}
 	return "", d.fail("the text ends inside a string")
+}
+
+// closing returns where the string ends that is being read at d.pos.
+func (d *decoder) closing() int {
+	for at := d.pos; at < len(d.raw); at++ {
+		switch d.raw[at] {
+		case '"':
+			return at
+		case '\\':
+			at++
+		}
+	}
+	return len(d.raw)
 }
 
 var simpleEscapes = [256]rune{

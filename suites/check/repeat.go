@@ -20,6 +20,9 @@ func sharing(c *Check) bool {
 	return c.Needs.Session == Shared && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
 }
 
+// Plainly reports whether the check is run once more, and has to send only what is plain (see [T.Repeat]).
+func (t *T) Plainly() bool { return t.plainly }
+
 // Repeat runs the body of another check once more, in a session of this one in which it was not run before, and
 // with the plain members of families alone. It returns what that recorded.
 func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {

@@ -120,11 +120,14 @@ func givenBack(t *check.T, send func(text string) *client.Exchange) {
 }
 
 // longText is longer than the blocks and lines that programs read and write at once.
-var longText = strings.Repeat("0123456789abcde\n", 600<<10/16)
+var longText = strings.Repeat("0123456789abcde ", 600<<10/16)
 
 // longAnswered sends a long text to what gives back a plain one. It may be refused, but an
 // answer has to come where the server reads as long a request that it answers in short.
 func longAnswered(t *check.T, method string, params map[string]any) {
+	if t.Plainly() {
+		return
+	}
 	t.Clear()
 	if x, err := t.Session.Call(t.Context, t.NoOp(), meta("example.com/text", longText)); err != nil || x.Result() == nil {
 		return // other checks judge that
