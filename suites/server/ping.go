@@ -62,11 +62,12 @@ var pingChecks = []*check.Check{
 			call := toolFor(t, "slow")
 			var waited time.Duration
 			for i := range 3 { // what a busy machine brings about does not come every time
-				slow := t.Start("tools/call", withToken(call.Params(), fmt.Sprintf("mcpconform-busy-%d", i)))
+				token := fmt.Sprintf("mcpconform-busy-%d", i)
+				slow := t.Start("tools/call", withToken(call.Params(), token))
 				underWay(t, t.Session, slow)
 				ping := t.Call("ping", nil)
 				t.Assume(ping).To(BeAnswered(), "while a call is running")
-				if !endsBy(t, slow) {
+				if !endsBy(t, slow, token) {
 					cancel(t, slow.ID)
 					t.Fence()
 					return
@@ -83,13 +84,24 @@ var pingChecks = []*check.Check{
 	},
 }
 
-// endsBy reports whether a call has been answered by now. Over HTTP, two answers that were
-// given at the same time may arrive in either order.
-func endsBy(t *check.T, p *client.Pending) bool {
+// endsBy reports whether a call has been answered by now. Two answers that were given at the same time may
+// arrive in either order, so it is seen to go on: by its progress, of which a first notification may have crossed
+// what came before it, or by no answer for a while.
+func endsBy(t *check.T, p *client.Pending, token string) bool {
+	mark := t.Mark()
+	if finished(t, p) {
+		return true
+	}
 	limit, stop := context.WithTimeout(t.Context, judge.Crossing)
 	defer stop()
-	_, err := t.Session.Log().Await(limit, p.Request.Seq+1, p.Answers)
-	return err == nil
+	reports := 0
+	e, err := t.Session.Log().Await(limit, mark, func(e *wire.Event) bool {
+		if e.Kind == wire.KindMessage && e.From == wire.Server && at(e.Msg.Params, "progressToken") == token {
+			reports++
+		}
+		return p.Answers(e) || reports == 2
+	})
+	return err == nil && p.Answers(e)
 }
 
 // took is how long the answer to a request took.
