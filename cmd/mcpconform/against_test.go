@@ -57,6 +57,7 @@ func resultsFile(t *testing.T, dir, name string, run result.Run, verdicts map[st
 }
 
 func TestReportExitCodes(t *testing.T) {
+	manyRuns(t)
 	dir := t.TempDir()
 	offering := func(name string, tools ...result.OfferedTool) string {
 		return resultsFile(t, dir, name, result.Run{Verdict: result.Conformant, Offer: &result.Offer{Tools: tools}}, map[string]result.Verdict{"tools.name.unique": result.Pass})

@@ -27,6 +27,7 @@ func invoke(t *testing.T, env []string, args ...string) (string, int) {
 
 // From the flags to the verdict of verify, which is that on the class.
 func TestCertify(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

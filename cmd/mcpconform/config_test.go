@@ -48,6 +48,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// manyRuns leaves out a test that runs the command again and again with -short, which is with the race
+// detector, where each takes seconds: it would find in them what it finds in those of other tests.
+func manyRuns(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out with -short: many runs of the command")
+	}
+}
+
 func serveReference(args []string) error {
 	fmt.Fprintf(os.Stderr, "key %s, token %s, arguments %q\n", os.Getenv("SERVICE_API_KEY"), os.Getenv("OUR_TOKEN"), args)
 	s := server.New(server.Options{})

@@ -52,6 +52,7 @@ var standIns = []struct{ prefix, command string }{
 }
 
 func TestDocuments(t *testing.T) {
+	manyRuns(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("left out: the commands of the documents need a POSIX shell")
 	}

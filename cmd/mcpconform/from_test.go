@@ -54,6 +54,7 @@ func TestDisabledServer(t *testing.T) {
 
 // What of a client's file is not used is said, and how long the client waits counts.
 func TestNotesOnClientFiles(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // A site shows what bundles and results say, leaves out what cannot be shown, and says so.
 func TestMatrix(t *testing.T) {
+	manyRuns(t)
 	dir, site := t.TempDir(), filepath.Join(t.TempDir(), "site")
 	file := func(name string) string { return filepath.Join(dir, "below", name) }
 	for _, args := range [][]string{
