@@ -857,7 +857,8 @@ var httpFaults = []Fault{
 	},
 	{
 		ID: "http.replays-everything", Requirement: "http.server.replay-same-stream", Transports: overHTTP,
-		Summary: "A resumed stream begins with what came on the other streams.",
+		Summary:    "A resumed stream begins with what came on the other streams.",
+		Collateral: []string{"http.server.sse-no-early-close"}, // of a call whose response it brings
 		Apply: func(o *server.Options) {
 			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
 				return append(onOthers(last, all), proposal...)

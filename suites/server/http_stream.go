@@ -383,19 +383,22 @@ var httpStreamChecks = []*check.Check{
 			// The connection of a call breaks, and that of the stream that resumes it breaks as well. The rule compares.
 			call := toolFor(t, "slow", "progress")
 			_, last := drop(t, call, false)
+			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside-resumed"))
+			ended := func(ctx context.Context) bool {
+				_, err := t.Session.Log().Await(ctx, twin.Request.Seq+1, func(e *wire.Event) bool { return over(e, twin) })
+				return err == nil
+			}
 			resumed := resume(t, last)
-			next := firstID(t, resumed)
+			ctx, stop := expecting(t, ended)
+			next := firstID(ctx, resumed)
+			stop()
 			resumed.Close()
 			if next == "" {
 				t.Inconclusive("the resumed stream brought no event with an id before the response")
 			}
-			twin := t.Start("tools/call", withToken(call.Params(), "mcpconform-beside-resumed"))
 			again := resume(t, next)
 			defer again.Close()
-			if responseOn(t, again, func(ctx context.Context) bool {
-				_, err := t.Session.Log().Await(ctx, twin.Request.Seq+1, func(e *wire.Event) bool { return over(e, twin) })
-				return err == nil
-			}) == nil {
+			if responseOn(t, again, ended) == nil {
 				t.Inconclusive("the stream that was resumed twice did not bring a response: the server need not replay anything")
 			}
 		},
@@ -597,9 +600,7 @@ func readTo(t *check.T, s *transport.Stream) (answer *wire.Event, ended bool) {
 
 // firstID reads a stream until an event with an id has come that is no
 // response; it returns "" when the response or the end comes before.
-func firstID(t *check.T, s *transport.Stream) string {
-	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
-	defer cancel()
+func firstID(ctx context.Context, s *transport.Stream) string {
 	for {
 		e, err := s.Next(ctx)
 		if err != nil || e.Msg != nil && e.Msg.IsResponse() {
@@ -646,7 +647,9 @@ func dropOnce(t *check.T, call check.Call, token string, beside bool) (dropped *
 		t.Must(err)
 		defer kept.Close()
 	}
-	last = firstID(t, dropped)
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	last = firstID(limit, dropped)
 	dropped.Close()
 	if kept != nil {
 		_, _ = readTo(t, kept)
@@ -822,14 +825,19 @@ func responseIn(s *transport.Stream) *wire.Event {
 
 var cancels = regexp.MustCompile(`(?i)cancel|abort|disconnect`)
 
-// responseOn waits for a response on a stream. ended waits until the call that it belongs
-// to has ended, and reports whether that is certain: then what the server has kept comes
-// soon. It may be nil.
+// responseOn waits for a response on a stream (see [expecting]).
 func responseOn(t *check.T, s *transport.Stream, ended func(context.Context) bool) *wire.Event {
+	ctx, stop := expecting(t, ended)
+	defer stop()
+	return nextResponse(ctx, s)
+}
+
+// expecting is the context in which something is awaited that belongs to a call. ended waits until
+// the call has ended, and reports whether that is certain: then what the server has kept comes
+// soon. It may be nil.
+func expecting(t *check.T, ended func(context.Context) bool) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithTimeout(t.Context, t.Session.Options.Timeout)
 	var watch sync.WaitGroup
-	defer watch.Wait()
-	defer cancel()
 	watch.Go(func() {
 		if ended == nil || !ended(ctx) {
 			return
@@ -839,5 +847,8 @@ func responseOn(t *check.T, s *transport.Stream, ended func(context.Context) boo
 		<-soon.Done()
 		cancel()
 	})
-	return nextResponse(ctx, s)
+	return ctx, func() {
+		cancel()
+		watch.Wait()
+	}
 }
