@@ -771,4 +771,35 @@ var rootOddities = []Oddity{
 		Untried: []string{"roots.*", "sampling.*", "elicitation.*", "schema.list-roots-result"},
 		Apply:   delaying(30*time.Second, "roots/list"),
 	},
+	{
+		ID: "roots.polled", Summary: "The client looks for its folders every five seconds: until then it lists one that was removed, and announces nothing.",
+		Why: "Roots should be watched; no time is given.", Source: at("client/roots", "implementation-guidelines"), Scenarios: []string{"acts/root-folder"},
+		Apply: polled(5 * time.Second),
+	},
+	{
+		ID: "roots.polled-rarely", Summary: "The client looks for its folders every eight seconds, and once more before it leaves.",
+		Why: "Roots should be watched; no time is given.", Source: at("client/roots", "implementation-guidelines"), Scenarios: []string{"acts/root-folder"},
+		Untried: []string{"roots.client.validate-accessible"},
+		Apply:   polled(8 * time.Second),
+	},
+}
+
+// polled lists the roots that were found last for some time, and announces changes as late, if there is a folder that may
+// be removed.
+func polled(every time.Duration) apply {
+	return func(c *client.Standalone) {
+		if !strings.Contains(c.UserActions, "roots=/") {
+			return
+		}
+		c.Timeout = every + time.Second
+		var found any
+		var looked time.Time
+		pausing(calls("notifications/roots/list_changed"), every)(c)
+		amending("roots/list", func(r object) {
+			if found == nil || time.Since(looked) > every {
+				found, looked = r["roots"], time.Now()
+			}
+			r["roots"] = found
+		})(c)
+	}
 }

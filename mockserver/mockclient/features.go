@@ -368,6 +368,12 @@ var featureFaults = []Fault{
 		Apply:   remembering(),
 	},
 	{
+		ID: "roots.fixed-list", Requirement: "roots.client.validate-accessible", Scenario: "acts/root-folder",
+		Summary: "The client declares roots without listChanged, and lists a root whose folder does not exist any more.",
+		Apply: all(remembering(), dropping(calls("notifications/roots/list_changed")),
+			changing(func(o *client.Options) { o.Capabilities["roots"] = object{} })),
+	},
+	{
 		ID: "roots.unwatched", Requirement: "roots.client.monitor-changes", Scenario: "acts/root-folder",
 		Summary:    "The client never shows that the folder of a root is gone.",
 		Apply:      all(remembering(), dropping(calls("notifications/roots/list_changed"))),

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -291,14 +292,28 @@ func askFolder(a *Asker, dir string) {
 		return
 	}
 	_, _ = log.Append(wire.Event{Kind: wire.KindNote, From: wire.Server, Note: "the folder " + filepath.Base(dir) + " was removed"})
-	if a.Has("roots", "listChanged") {
-		// A client may look for changes only now and then.
-		ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/2)
-		_, _ = log.Await(ctx, from, isRootChange)
-		cancel()
+	announces := a.Has("roots", "listChanged")
+	for i := range folderLists {
+		if announces || i > 0 {
+			// A client may look for changes only now and then.
+			ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience/2)
+			if _, err := log.Await(ctx, from, isRootChange); err == nil {
+				from, announces = log.Len(), false
+			}
+			cancel()
+		}
+		list := a.AskUser(folderList(i), "roots/list", nil)
+		if list == nil || !announces && !lists(wire.At(list.Result, "roots"), filepath.Base(dir)) {
+			return
+		}
 	}
-	a.AskUser("root-gone", "roots/list", nil)
 }
+
+// folderLists is how often the roots are listed after the folder was removed: the last time after longer than the
+// five seconds after which a client may look that polls.
+const folderLists = 3
+
+func folderList(i int) string { return "root-gone-" + strconv.Itoa(i) }
 
 // lists reports whether roots contain a folder with a name, which is unique.
 func lists(roots any, name string) bool {
@@ -317,20 +332,47 @@ func judgeFolder(t *T) {
 		t.Inconclusive("the client does not declare roots", accessible, monitor)
 		return
 	}
-	if _, ok := t.Answered("root-there"); !ok {
+	there, ok := t.Answered("root-there")
+	if !ok {
 		return
 	}
-	gone, ok := t.Answered("root-gone")
-	if !ok || gone.Result() == nil {
+	var gone *judge.Exchange // the last list
+	looks := 0
+	for i := range folderLists {
+		if x, ok := t.Answered(folderList(i)); ok {
+			gone = x
+			looks++
+		}
+	}
+	if gone == nil || gone.Result() == nil {
 		t.Inconclusive(ignoresInstructions+": it does not offer the folder as a root", accessible, monitor)
 		return
 	}
-	name := filepath.Base(t.Folder)
-	still := lists(gone.Result()["roots"], name)
-	t.Check(!still, accessible, "roots/list names a folder that does not exist any more", gone.Events()...)
-	told := false
+	told, late := false, false // before and after the last list
 	for _, c := range t.Conversations {
-		told = told || slices.ContainsFunc(c.Events, isRootChange)
+		for _, e := range c.Events {
+			here := e.Conn == gone.Request.Conn
+			if isRootChange(e) && (!here || e.Seq > there.Response.Seq) {
+				before := here && e.Seq < gone.Request.Seq
+				told, late = told || before, late || !before
+			}
+		}
 	}
-	t.Check(!still || told, monitor, "the folder of a root was removed, but neither a notification nor a later roots/list shows it", gone.Events()...)
+	c := t.Handshake()
+	still := lists(gone.Result()["roots"], filepath.Base(t.Folder))
+	silent := still && !told && !late
+	switch { // the text says nothing of how often a client has to look
+	case silent && looks < folderLists:
+		t.Inconclusive("the client left before it had the time to notice that the folder was gone", accessible, monitor)
+		return
+	case still && !told && late:
+		t.Inconclusive("the client noticed only after its last roots/list that the folder was gone", accessible)
+	default:
+		t.Check(!still, accessible, "roots/list names a folder that does not exist any more", gone.Events()...)
+	}
+	if silent && c != nil && !c.Declared(wire.Client, "roots", "listChanged") {
+		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it watches them", monitor)
+		return
+	}
+	t.Check(!silent, monitor, "the folder of a root was removed, but neither a notification nor a later roots/list shows it", gone.Events()...)
 }
