@@ -321,6 +321,11 @@ var familyFaults = []Fault{
 		Apply:   resumingAs("resumed,once", "Last-Event-ID: listened+/=%20"),
 	},
 	{
+		ID: "http.get-empty-event-passed-over", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.ByValue,
+		Summary: "A listening stream on which an event with an id and empty data came last is resumed after the event before.",
+		Apply:   resumingAs("resumed,twice", "Last-Event-ID: resumed,once"),
+	},
+	{
 		ID: "http.get-event-encoded", Requirement: "http.client.last-event-id", Transports: overHTTP, Scenario: listeningStream, Form: mockserver.ByValue,
 		Summary: "The id by which a listening stream is resumed is percent-encoded.",
 		Apply:   resumingAs("listened+/=%20", "Last-Event-ID: listened%2B%2F%3D%2520"),

@@ -157,8 +157,11 @@ var httpScenarios = []*Scenario{
 				case t.lost(x) != "":
 					t.Violation("http.client.get-stream-messages", t.lost(x)+" after a ping on the listening stream", x.Request)
 				}
-				if _, next := t.brokenAt(resumedID); next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
-					// It went on to listen, and named an event that never was: what becomes of it may come of that.
+				_, next := t.brokenAt(resumedID)
+				emptied, again := t.brokenAt(emptiedID)
+				if emptied != nil && again == nil || next != nil && next.HTTP.Header.Get("Last-Event-Id") == unlistenedID {
+					// It went on to listen, and then left behind an event without text or named one that never was: what becomes of it
+					// may come of that.
 					t.Exercised("http.client.get-close-tolerated")
 				} else {
 					t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
@@ -463,17 +466,18 @@ func (t *T) head(method string) *wire.Event {
 }
 
 // The ids of the last events of the listening stream before it ends, of the one that comes when it is
-// resumed, and of the one that is not finished there.
+// resumed, of the one that is not finished there, and of the one with empty data that comes when it is resumed again.
 const (
 	listenedID    = "listened+/=%20"
 	resumedID     = "resumed,once"
 	unlistenedID  = "not-finished"
+	emptiedID     = "resumed,twice"
 	listeningTime = 20 // the part of the patience that the client has to resume it
 )
 
 // listening pings on the listening stream and then ends the stream, while a request
 // of the client waits. If the client resumes the stream, it gets one more event, and the connection
-// breaks within another.
+// breaks within another; if it resumes that, it gets one with empty data, behind which the stream ends.
 func listening(run *ScenarioRun) server.Options {
 	script := func(a *Asker) {
 		ctx := a.Request.Session.Context()
@@ -496,7 +500,7 @@ func listening(run *ScenarioRun) server.Options {
 		// A client that ends soon would not come to it.
 		resumed, cancel := context.WithTimeout(ctx, run.Patience/listeningTime)
 		defer cancel()
-		for range 2 {
+		for range 3 {
 			if e, err := log.Await(resumed, from, opens); err == nil {
 				from = e.Seq + 1
 			}
@@ -513,7 +517,11 @@ func listening(run *ScenarioRun) server.Options {
 				return []*server.Event{e}
 			},
 			Replay: func(s *server.Session, last string, proposal, _ []*server.Event) []*server.Event {
-				if last != listenedID {
+				switch last {
+				case listenedID:
+				case resumedID:
+					return []*server.Event{{Session: s, Name: "message", ID: emptiedID, Retry: "20", Data: []byte{}, Cut: true}}
+				default:
 					return proposal
 				}
 				next := nextEvent(s)
@@ -571,6 +579,7 @@ func (t *T) judgeListenedOn() {
 	switch named := second.HTTP.Header.Get("Last-Event-Id"); named {
 	case resumedID:
 		t.Exercised(id)
+		t.judgeEmptied()
 	case "":
 		t.Violation(id, "the client had resumed its listening stream, and when the connection broke it sent a GET without Last-Event-ID, so the server cannot send again what it missed",
 			broken, second)
@@ -579,6 +588,18 @@ func (t *T) judgeListenedOn() {
 	default:
 		t.Violation(id, "the client resumed its listening stream after another event than the last one that came on it", broken, second)
 	}
+}
+
+// judgeEmptied judges whether the client takes the id of an event with empty data for that of the last event. The SSE
+// standard, to which the text refers for ids, dispatches such an event like any other.
+func (t *T) judgeEmptied() {
+	ended, next := t.brokenAt(emptiedID)
+	if next == nil {
+		return
+	}
+	named := next.HTTP.Header.Get("Last-Event-Id")
+	t.Check(named == emptiedID, "http.client.last-event-id",
+		"the last event on the listening stream had an id and empty data, and the client did not name it when it asked for the stream again", ended, next)
 }
 
 // brokenAt returns the event with an id, after which a GET stream ended, and the first GET that followed on the
