@@ -39,7 +39,7 @@ func (f Fault) In(form mockserver.Form) (Fault, bool) {
 }
 
 // inCompany are the scenarios that send requests beside others which another scenario sends one after the other.
-var inCompany = map[string]string{requests: "exchange/beside"}
+var inCompany = map[string]string{requests: "exchange/beside", notifications: "exchange/beside"}
 
 // busily applies a change only to what the client sends while another request of the server is open.
 func busily(change apply) apply {

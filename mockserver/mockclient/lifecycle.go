@@ -325,7 +325,7 @@ var utilityFaults = []Fault{
 		ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: rootsSeen,
 		Summary:    "A cancellation by the server ends the client.",
 		Apply:      dyingOf("notifications/cancelled"),
-		Collateral: []string{"base.response.present", "cancellation.race"},
+		Collateral: append([]string{"base.response.present", "cancellation.race"}, fenced["after-cancelled"]...),
 	},
 	{
 		ID: "cancellation.pings-refused", Requirement: "cancellation.race", Scenario: rootsSeen,

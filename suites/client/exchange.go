@@ -34,15 +34,21 @@ var exchangeScenarios = []*Scenario{
 		Requirements: []string{
 			"ping.either-side", "ping.response-prompt", "base.request.string-id-served", "base.request.integer-id-served", "base.error.method-not-found",
 			"meta.attach.request", "base.params.open", "base.params.omitted", "base.request.id-space-per-side", "progress.request", "progress.token.any-means",
+			"base.notification.unknown-no-response", "meta.attach.notification",
+			"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed",
 		},
 		Shows: []string{"base.response.*", "base.error.*", "base.jsonrpc.member-case", "ping.response-empty"},
 		Needs: needsToAsk,
 		Options: Scripted(func(a *Asker) {
 			a.Greet("before-company")
 			a.company = a.responsive
+			_ = a.company && a.Fence("before") && notifyUnknown(a) && notifyCancelled(a)
 			askPings(a)
 		}),
-		Judge: judgePings,
+		Judge: func(t *T) {
+			judgeTold(t)
+			judgePings(t)
+		},
 	},
 	{
 		Name: framed, Transports: standardTransports(),
@@ -71,51 +77,56 @@ var exchangeScenarios = []*Scenario{
 		Needs:   needsToTell,
 		Options: Scripted(notifyEverything),
 		Judge: func(t *T) {
-			if _, ok := t.Answered("before"); !ok {
-				return // it does not even answer the first ping
-			}
-			fenced := map[string][]string{
-				"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
-				"after-malformed": {"base.notification.malformed-no-response"},
-				"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
-				"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
-			}
-			for _, fence := range []string{"after-unknown", "after-malformed", "after-cancelled", "after-changed"} {
-				x := t.Asked(fence)
-				if x == nil {
-					return
-				}
-				// No response is all that the text wants after malformed notifications; other requirements say that the
-				// client goes on.
-				mute := fence == "after-malformed"
-				if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil && !mute {
-					for _, id := range fenced[fence] {
-						t.Violation(id, "the client refuses pings after such notifications", x.Events()...)
-					}
-					continue
-				}
-				if e := t.answerWithoutID(x); e != nil && (fence == "after-unknown" || fence == "after-malformed") {
-					t.Violation(fenced[fence][0], "such a notification was answered; a notification gets no response", e)
-					continue
-				}
-				for _, id := range fenced[fence] {
-					switch {
-					case x.Response != nil:
-						t.Exercised(id)
-					case t.silentTo(x) && mute:
-						t.Inconclusive("the client answers nothing any more after malformed notifications", id)
-					case t.silentTo(x):
-						t.Violation(id, "the client does not answer pings any more after such notifications", x.Request)
-					case t.lost(x) != "" && mute:
-						t.Warning(id, t.lost(x)+" after malformed notifications", lastEvents(t.last(), 6)...)
-					case t.lost(x) != "":
-						t.Violation(id, t.lost(x)+" after such notifications", lastEvents(t.last(), 6)...)
-					}
-				}
-			}
+			judgeTold(t)
 			t.judgeVaried(loggedID, t.Choice.Draw("log-data", told), "behind a log message whose data is", "logging.message.any-data")
 		},
 	},
+}
+
+// judgeTold judges by the pings behind notifications what the client does with them.
+func judgeTold(t *T) {
+	if _, ok := t.Answered("before"); !ok {
+		return // it does not even answer the first ping
+	}
+	fenced := map[string][]string{
+		"after-unknown":   {"base.notification.unknown-no-response", "meta.attach.notification"},
+		"after-malformed": {"base.notification.malformed-no-response"},
+		"after-cancelled": {"cancellation.ignore-unknown", "cancellation.ignore-completed", "cancellation.ignore-malformed"},
+		"after-changed":   {"tools.list-changed.unsolicited", "prompts.list-changed.unsolicited", "resources.list-changed.unsolicited"},
+	}
+	for _, fence := range []string{"after-unknown", "after-malformed", "after-cancelled", "after-changed"} {
+		x := t.Asked(fence)
+		if x == nil {
+			continue
+		}
+		// No response is all that the text wants after malformed notifications; other requirements say that the
+		// client goes on.
+		mute := fence == "after-malformed"
+		if before, _ := t.Answered("before"); x.Result() == nil && x.Response != nil && before.Result() != nil && !mute {
+			for _, id := range fenced[fence] {
+				t.Violation(id, "the client refuses pings after such notifications", x.Events()...)
+			}
+			continue
+		}
+		if e := t.answerWithoutID(x); e != nil && (fence == "after-unknown" || fence == "after-malformed") {
+			t.Violation(fenced[fence][0], "such a notification was answered; a notification gets no response", e)
+			continue
+		}
+		for _, id := range fenced[fence] {
+			switch {
+			case x.Response != nil:
+				t.Exercised(id)
+			case t.silentTo(x) && mute:
+				t.Inconclusive("the client answers nothing any more after malformed notifications", id)
+			case t.silentTo(x):
+				t.Violation(id, "the client does not answer pings any more after such notifications", x.Request)
+			case t.lost(x) != "" && mute:
+				t.Warning(id, t.lost(x)+" after malformed notifications", lastEvents(t.last(), 6)...)
+			case t.lost(x) != "":
+				t.Violation(id, t.lost(x)+" after such notifications", lastEvents(t.last(), 6)...)
+			}
+		}
+	}
 }
 
 // answerWithoutID returns a response without a usable id that the client sent before
@@ -559,27 +570,14 @@ func (t *T) strayTo(id string) bool {
 }
 
 func notifyEverything(a *Asker) {
-	if !a.Fence("before") {
-		return
-	}
-	a.Notify("notifications/com.example/unknown", map[string]any{"_meta": map[string]any{"com.example/x": 1}})
-	a.Notify("com.example/unknown", nil)
-	if !a.Fence("after-unknown") {
+	if !a.Fence("before") || !notifyUnknown(a) {
 		return
 	}
 	for _, params := range []map[string]any{nil, {}, {"progressToken": map[string]any{}, "progress": "much"}, {"progressToken": "no-such-token", "progress": 1}} {
 		a.Notify("notifications/progress", params, "*")
 	}
 	a.Notify("notifications/message", map[string]any{"level": "loud"}, "*")
-	if !a.Fence("after-malformed") {
-		return
-	}
-	a.Notify("notifications/cancelled", map[string]any{"requestId": "never-used", "reason": "a test"}, "*")
-	a.Notify("notifications/cancelled", map[string]any{"requestId": "after-unknown"}, "*")
-	for _, params := range []map[string]any{nil, {}, {"requestId": []any{1}}} {
-		a.Notify("notifications/cancelled", params, "*")
-	}
-	if !a.Fence("after-cancelled") {
+	if !a.Fence("after-malformed") || !notifyCancelled(a) {
 		return
 	}
 	for _, list := range []string{"tools", "prompts", "resources"} {
@@ -592,6 +590,25 @@ func notifyEverything(a *Asker) {
 		a.Notify("notifications/message", map[string]any{"level": "emergency", "logger": "a logger", "data": json.RawMessage(jsonText(m))})
 		a.Fence(id)
 	})
+}
+
+// notifyUnknown sends notifications of unknown methods. In company, a ping is open meanwhile.
+func notifyUnknown(a *Asker) bool {
+	a.accompany("unknown")
+	a.Notify("notifications/com.example/unknown", map[string]any{"_meta": map[string]any{"com.example/x": 1}})
+	a.Notify("com.example/unknown", nil)
+	return a.Fence("after-unknown")
+}
+
+// notifyCancelled cancels what is not in progress. In company, a ping is open meanwhile.
+func notifyCancelled(a *Asker) bool {
+	a.accompany("cancelled")
+	a.Notify("notifications/cancelled", map[string]any{"requestId": "never-used", "reason": "a test"}, "*")
+	a.Notify("notifications/cancelled", map[string]any{"requestId": "after-unknown"}, "*")
+	for _, params := range []map[string]any{nil, {}, {"requestId": []any{1}}} {
+		a.Notify("notifications/cancelled", params, "*")
+	}
+	return a.Fence("after-cancelled")
 }
 
 const (
