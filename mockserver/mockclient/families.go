@@ -87,11 +87,8 @@ var familyFaults = []Fault{
 	},
 	{
 		ID: "progress.large-death", Requirement: "progress.notify", Scenario: "features/progress", Form: mockserver.ByValue,
-		Summary: "Progress beyond 64 bits ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			value, ok := number(wire.At(message(e).Params, "progress"))
-			return ok && value > 1e19
-		}),
+		Summary:    "Progress beyond 64 bits ends the client.",
+		Apply:      dyingOfProgress(func(value float64) bool { return value > 1e19 }),
 		Collateral: []string{"progress.frequency", "progress.omit-total", "progress.total-float", "progress.value-float"},
 	},
 	{
@@ -163,18 +160,11 @@ var familyFaults = []Fault{
 	{
 		ID: "http.second-session-unversioned", Requirement: "http.client.version-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack MCP-Protocol-Version.",
-		Apply: func(c *client.Standalone) {
-			var first atomic.Pointer[string]
-			heads(func(h *head) {
-				id := h.get("Mcp-Session-Id")
-				if id == "" {
-					return
-				}
-				if !first.CompareAndSwap(nil, &id) && *first.Load() != id {
-					h.set("Mcp-Protocol-Version")
-				}
-			})(c)
-		},
+		Apply: comparedToFirst("Mcp-Session-Id", func(h *head, first string) {
+			if id := h.get("Mcp-Session-Id"); id != "" && id != first {
+				h.set("Mcp-Protocol-Version")
+			}
+		}),
 	},
 	{
 		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
@@ -215,30 +205,16 @@ var familyFaults = []Fault{
 	{
 		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "The DELETE at the end names the session that was lost, not the one that followed it.",
-		Apply: func(c *client.Standalone) {
-			var first atomic.Pointer[string]
-			heads(func(h *head) {
-				if id := h.get("Mcp-Session-Id"); id != "" {
-					first.CompareAndSwap(nil, &id)
-				}
-				if h.method() == http.MethodDelete && first.Load() != nil {
-					h.set("Mcp-Session-Id", "Mcp-Session-Id: "+*first.Load())
-				}
-			})(c)
-		},
+		Apply:   inFirstSession(http.MethodDelete),
 	},
 	{
 		ID: "http.later-session-version", Requirement: "http.client.version-header-negotiated", Transports: overHTTP, Scenario: "http/lost-again", Form: mockserver.BySession,
 		Summary: "MCP-Protocol-Version is that of the first session in all that follow.",
 		Apply: func(c *client.Standalone) {
 			c.Omissions.Version = true // it supports the older version of that session
-			var first atomic.Pointer[string]
-			heads(func(h *head) {
-				if version := h.get("Mcp-Protocol-Version"); version != "" {
-					first.CompareAndSwap(nil, &version)
-				}
-				if first.Load() != nil && h.get("Mcp-Session-Id") != "" {
-					h.set("Mcp-Protocol-Version", "Mcp-Protocol-Version: "+*first.Load())
+			comparedToFirst("Mcp-Protocol-Version", func(h *head, first string) {
+				if h.get("Mcp-Session-Id") != "" {
+					h.set("Mcp-Protocol-Version", "Mcp-Protocol-Version: "+first)
 				}
 			})(c)
 		},
@@ -454,6 +430,30 @@ func resumingAs(last string, fields ...string) apply {
 	return heads(func(h *head) {
 		if h.method() == http.MethodGet && h.get("Last-Event-ID") == last {
 			h.set("Last-Event-ID", fields...)
+		}
+	})
+}
+
+// comparedToFirst changes the heads of requests as soon as one had a header field, the first value of which it gets.
+func comparedToFirst(field string, change func(h *head, first string)) apply {
+	return func(c *client.Standalone) {
+		var first atomic.Pointer[string]
+		heads(func(h *head) {
+			if value := h.get(field); value != "" {
+				first.CompareAndSwap(nil, &value)
+			}
+			if value := first.Load(); value != nil {
+				change(h, *value)
+			}
+		})(c)
+	}
+}
+
+// inFirstSession has requests with an HTTP method name the first session.
+func inFirstSession(method string) apply {
+	return comparedToFirst("Mcp-Session-Id", func(h *head, first string) {
+		if h.method() == method {
+			h.set("Mcp-Session-Id", "Mcp-Session-Id: "+first)
 		}
 	})
 }

@@ -206,9 +206,8 @@ var threadFaults = []Fault{
 		// https://github.com/modelcontextprotocol/rust-sdk/pull/361
 		ID: "progress.counts-only", Requirement: "progress.value-float", Scenario: "features/progress",
 		Summary: "Progress that is not a count ends the client.",
-		Apply: dying(func(e *wire.Event) bool {
-			value, ok := number(wire.At(message(e).Params, "progress"))
-			return ok && (value < 0 || value > math.MaxUint32 || value != math.Trunc(value))
+		Apply: dyingOfProgress(func(value float64) bool {
+			return value < 0 || value > math.MaxUint32 || value != math.Trunc(value)
 		}),
 		Collateral: []string{"progress.frequency", "progress.notify", "progress.omit-total", "progress.total-float"},
 	},
@@ -216,17 +215,7 @@ var threadFaults = []Fault{
 		// https://github.com/Kuadrant/mcp-gateway/issues/813
 		ID: "http.listens-in-lost-session", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "The GET in a new session names the session that was lost.",
-		Apply: func(c *client.Standalone) {
-			var first atomic.Pointer[string]
-			heads(func(h *head) {
-				if id := h.get("Mcp-Session-Id"); id != "" {
-					first.CompareAndSwap(nil, &id)
-				}
-				if h.method() == http.MethodGet && first.Load() != nil {
-					h.set("Mcp-Session-Id", "Mcp-Session-Id: "+*first.Load())
-				}
-			})(c)
-		},
+		Apply:   inFirstSession(http.MethodGet),
 	},
 	{
 		// https://github.com/google-antigravity/antigravity-cli/issues/510
@@ -441,6 +430,14 @@ func number(v any) (float64, bool) {
 	}
 	f, err := n.Float64()
 	return f, err == nil
+}
+
+// dyingOfProgress ends the client when a notification reports certain progress.
+func dyingOfProgress(of func(value float64) bool) apply {
+	return dying(func(e *wire.Event) bool {
+		value, ok := number(wire.At(message(e).Params, "progress"))
+		return ok && of(value)
+	})
 }
 
 // replying replaces the answers to requests of a method.
