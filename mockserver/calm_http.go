@@ -486,6 +486,27 @@ var httpOddities = []Oddity{
 		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
 		Apply: sessionsOf(30),
 	},
+	endingEach(3),
+	endingEach(7),
+	endingEach(20),
+	endingEach(50),
+	{
+		ID: "http.sessions-of-seven", Summary: "A session ends after seven of its requests, and is answered with 404 from then on.", Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: sessionsOf(7),
+	},
+	{
+		ID: "http.sessions-brief", Summary: "A session ends 100 milliseconds after its first request, and is answered with 404 from then on.", Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: func(o *server.Options) {
+			var begun sync.Map // by session id
+			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+				id := r.Header.Get(sessionHeader)
+				first, _ := begun.LoadOrStore(id, time.Now())
+				return id != "" && time.Since(first.(time.Time)) > 100*time.Millisecond
+			})(o)
+		},
+	},
 	{
 		ID: "http.busy", Summary: "Beyond eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
 		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
@@ -1001,5 +1022,25 @@ func sessionsOf(requests int64) apply {
 			n, _ := uses.LoadOrStore(id, new(atomic.Int64))
 			return id != "" && n.(*atomic.Int64).Add(1) > requests
 		})(o)
+	}
+}
+
+// endingEach ends the session of one request in so many, after that.
+func endingEach(many int64) Oddity {
+	return Oddity{
+		ID: fmt.Sprintf("http.sessions-end-of-%d", many), Summary: fmt.Sprintf("One request in %d is the last one of its session, which is answered with 404 from then on.", many), Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: func(o *server.Options) {
+			var served atomic.Int64
+			var ended sync.Map // by session id
+			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+				id := r.Header.Get(sessionHeader)
+				_, over := ended.Load(id)
+				if id != "" && !over && served.Add(1)%many == 0 {
+					ended.Store(id, true)
+				}
+				return over
+			})(o)
+		},
 	}
 }

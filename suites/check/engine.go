@@ -173,7 +173,15 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.explained(e.unauthorized(err))
 	}
-	if err := e.target.discover(ctx, s); err != nil {
+	err = e.target.discover(ctx, s)
+	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
+		e.close(ctx, s)
+		if s, err = e.openFirst(ctx); err == nil {
+			err = e.target.discover(ctx, s)
+		}
+		e.first, e.shared = s, s
+	}
+	if err != nil {
 		e.liveness.giveUp(err)
 		return e.target, ending.Longer(err)
 	}

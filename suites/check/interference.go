@@ -23,7 +23,9 @@ import (
 type interference struct {
 	limit *wire.Event // with which a request was refused because there were too many, or nil
 	lost  bool        // a session was ended, or not opened for want of room
-	posts int         // how many HTTP requests the busiest session of the check took, if one was lost
+	// How many HTTP requests the busiest session of the check took, and how long the longest one lasted, if one was lost.
+	posts int
+	age   time.Duration
 }
 
 // interference returns what disturbed the check, which began at a mark of its
@@ -35,7 +37,7 @@ func (t *T) interference(ctx context.Context, mark int) (i interference) {
 	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return full(s) || lost(ctx, s, t.noAnswer) })
 	if i.lost {
 		for _, s := range t.sessions() {
-			i.posts = max(i.posts, posts(s))
+			i.posts, i.age = max(i.posts, posts(s)), max(i.age, age(s))
 		}
 	}
 	return i
@@ -49,6 +51,15 @@ func posts(s *client.Session) (n int) {
 		}
 	}
 	return n
+}
+
+// age returns the time from the first event of a session to its last one.
+func age(s *client.Session) time.Duration {
+	events := s.Log().Events()
+	if len(events) == 0 {
+		return 0
+	}
+	return events[len(events)-1].At - events[0].At
 }
 
 // sessions returns the check's own session, if any, and those that it opened.
@@ -103,13 +114,20 @@ func full(s *client.Session) bool {
 	})
 }
 
+// LostSession reports whether the server last said that it does not know a session, which it may end at any time
+// (basic/transports#session-management).
+func LostSession(s *client.Session) bool {
+	conn, ok := s.Conn.(*transport.HTTPConn)
+	return ok && conn.Lost()
+}
+
 // lost reports whether the server no longer knows a session that the client has not
 // ended. In doubt, after no answer or a 404 that may have been for a request that was
 // wrong on purpose, a request that does nothing shows it, unless the client has
 // ended the session since.
 func lost(ctx context.Context, s *client.Session, doubt bool) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || conn.Lost() {
+	if !ok || LostSession(s) {
 		return ok
 	}
 	notFound := false
@@ -429,42 +447,48 @@ func (e *Engine) single(ctx context.Context) bool {
 	return single
 }
 
-// Bounds of the number of requests by which a server may end its sessions: fewer may be a
-// coincidence, more are not tried.
+// maxLost bounds how often a check is run whose session was lost each time, and the others how
+// many pings show that a server ends its sessions of its own accord.
 const (
-	fewestPings = 5
-	maxPosts    = 500
+	maxLost     = 3
+	fewestPings = 20
+	maxPings    = 500
 )
 
 // shortLived reports whether the server ends a session that does nothing but ping, within
-// the number of requests that a check sent, and another one as soon: what ends it has
-// nothing to do with other sessions.
-func (e *Engine) shortLived(ctx context.Context, requests int) bool {
-	lasted := e.pingsUntilLost(ctx, requests)
-	return lasted >= fewestPings && e.pingsUntilLost(ctx, requests) == lasted
+// the number of requests that a check sent and the time that it took, and another one as
+// well: what ends it has nothing to do with what the check is about.
+func (e *Engine) shortLived(ctx context.Context, i interference) bool {
+	first, ended := e.pingsUntilLost(ctx, i)
+	if !ended {
+		return false
+	}
+	second, ended := e.pingsUntilLost(ctx, i)
+	return ended && first+second > 0 // a server that serves no ping is not one that ends sessions
 }
 
-// pingsUntilLost returns how many pings are answered in a session before the server ends
-// it, or 0 if it lasts longer than that.
-func (e *Engine) pingsUntilLost(ctx context.Context, requests int) (answered int) {
+// pingsUntilLost returns how many pings are answered in a session, and whether the server ends
+// it within the number of them, and the time, that a check took.
+func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered int, ended bool) {
 	e.closing.Wait() // the end of another session must not end this one
-	ended := false
 	_ = e.open(ctx, "how many requests a session lasts", client.Options{}, func(s *client.Session) error {
 		limit, cancel := context.WithTimeout(ctx, s.Options.Timeout)
 		defer cancel()
-		for range min(requests, maxPosts) {
-			if x, err := s.Call(limit, s.NoOp(), nil); err != nil || x.Response == nil {
-				break
-			}
+		answers := func() bool {
+			x, err := s.Call(limit, s.NoOp(), nil)
+			return err == nil && x.Response != nil
+		}
+		most := min(max(i.posts, fewestPings), maxPings)
+		for answered < most && answers() {
 			answered++
+		}
+		if answered == most && pause(limit, i.age-age(s)) {
+			answers()
 		}
 		ended = lost(ctx, s, true)
 		return nil
 	})
-	if !ended {
-		return 0
-	}
-	return answered
+	return answered, ended
 }
 
 // maxRateTries bounds how many calls tell whether the server limits their rate, and ratePauses

@@ -470,6 +470,9 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		}
 		again()
 	}
+	for n := 1; n < maxLost && f.last.lost && f.last.outcome.Verdict == Failed && again != nil && ctx.Err() == nil; n++ {
+		again()
+	}
 	if f.last.outcome.Verdict != Failed || ctx.Err() != nil {
 		return
 	}
@@ -483,8 +486,8 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		}
 	case f.last.lost && f.last.several && e.single(ctx):
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
-	case f.last.lost && e.shortLived(ctx, f.last.posts):
-		f.last.tellsNothing("the server ends a session after a number of requests, and the check needs more")
+	case f.last.lost && e.shortLived(ctx, f.last.interference):
+		f.last.tellsNothing("the server ends sessions of its own accord, and ended that of the check before it came to a verdict")
 	case !f.last.unanswered && e.limitsRate(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses calls because there are too many: raise its limit for the test")
 	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):

@@ -47,6 +47,8 @@ type List struct {
 	Long bool
 	// Err is what kept the list from being read.
 	Err error
+	// Lost says that the server ended the session meanwhile.
+	Lost bool
 }
 
 // Served reports whether the first page came.
@@ -76,7 +78,7 @@ func (t *Target) discover(ctx context.Context, s *client.Session) error {
 		}
 		list := ReadList(ctx, s, l.method)
 		t.Lists[l.method] = list
-		if len(t.answered()) > 0 || !late(list.Err) {
+		if list.Lost || len(t.answered()) > 0 || !late(list.Err) {
 			continue
 		}
 		// The rest of the lists would cost a time limit each.
@@ -133,7 +135,9 @@ func (t *Target) askable(s *client.Session) []string {
 // ReadList reads a paginated list to its end. A cursor that comes again ends
 // it as endless.
 func ReadList(ctx context.Context, s *client.Session, method string) *List {
-	return readList(method, func(params any) (*client.Exchange, error) { return s.Call(ctx, method, params) })
+	list := readList(method, func(params any) (*client.Exchange, error) { return s.Call(ctx, method, params) })
+	list.Lost = LostSession(s)
+	return list
 }
 
 // readList reads a list by a call that asks for one page of it.

@@ -107,7 +107,7 @@ var cancellationChecks = []*check.Check{
 						cancel(t, p.ID, late)
 					}
 					answered := t.Call(method, params)
-					if lostSession(t.Session) {
+					if check.LostSession(t.Session) {
 						t.Inconclusive("the server has ended the session")
 					}
 					cancel(t, answered.Request.Msg.ID, late)

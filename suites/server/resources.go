@@ -629,6 +629,9 @@ const soonAgain = time.Second
 // requirement (server/utilities/pagination).
 func listed(t *check.T, method string) {
 	list := t.Target.List(method)
+	if list.Lost {
+		list = check.ReadList(t.Context, t.Session, method)
+	}
 	t.Must(list.Err)
 	for _, page := range list.Pages {
 		if page != refusedPage(list) {

@@ -446,7 +446,7 @@ func (p *player) judge(c *course, awaited []*requested) *misstep {
 			return p.ended(r.word(), err)
 		case x.Response == nil && wire.TooMany(x.Head):
 			p.Inconclusive("the server refuses requests because there are too many")
-		case lostSession(c.session):
+		case check.LostSession(c.session):
 			p.Inconclusive("the server has ended the session")
 		case r.action.Kind != model.Ask:
 			if x.Response != nil {
@@ -551,13 +551,6 @@ func (p *player) ended(word int, err error) *misstep {
 		}
 	}
 	return w
-}
-
-// lostSession reports whether the server no longer knows a session, which it may end at any time
-// (basic/transports#session-management).
-func lostSession(s *client.Session) bool {
-	conn, ok := s.Conn.(*transport.HTTPConn)
-	return ok && conn.Lost()
 }
 
 // ofOther reports whether the result of a list is that of another one.
