@@ -79,14 +79,31 @@ var lifecycleOddities = []Oddity{
 		}), peeking()),
 	},
 	{
-		ID: "lifecycle.ends-uninitialized", Summary: "The server ends after an initialize that it refused.", Transports: stdio,
+		ID: "lifecycle.ends-uninitialized", Summary: "The server ends after an initialize that it refused, or that has no id.", Transports: stdio,
 		Why: "The text does not say that a server stays which could not be initialised.", Source: at("basic/lifecycle#error-handling"),
 		Apply: func(o *server.Options) {
 			o.Behaviour.Stdio.Quit = func(n int, line []byte) bool {
 				m := wire.Parse(line)
 				_, named := wire.At(m.Params, "clientInfo", "version").(string)
-				return m.Method == "initialize" && !named
+				return m.Method == "initialize" && (!named || m.Kind == wire.Notification)
 			}
+		},
+	},
+	{
+		ID: "lifecycle.initialize-without-id-counts", Summary: "An initialize without an id gets no response, and one with an id after it is refused.",
+		Why: "The text does not say what comes of an initialize that is a notification.", Source: at("basic/lifecycle#initialization"),
+		Apply: func(o *server.Options) {
+			var begun sync.Map // by session
+			receiving(func(s *server.Session, m *wire.Message, next func()) {
+				if m.Method == "initialize" && m.Kind == wire.Notification {
+					begun.Store(s, true)
+				}
+				next()
+			})(o)
+			refusing("initialize", server.InvalidRequest, func(r *server.Request) bool {
+				_, already := begun.Load(r.Session)
+				return already
+			})(o)
 		},
 	},
 	{

@@ -107,6 +107,11 @@ func waitingForListening(o *server.Options) {
 	})(o)
 }
 
+// unasked is the answer to an initialize that asks for none.
+var unasked = object{"jsonrpc": "2.0", "id": nil, "result": object{
+	"protocolVersion": server.Version, "capabilities": object{}, "serverInfo": object{"name": "unasked", "version": "1"},
+}}
+
 // threadFaults were reported to the authors of real servers. Each names the thread.
 var threadFaults = []Fault{
 	{
@@ -666,6 +671,22 @@ var threadFaults = []Fault{
 		Apply: reacting(wire.Notification, "tools/call", func(*wire.Message) object {
 			return refusal(nil, server.InvalidParams, "Unknown tool")
 		}),
+	},
+	{
+		// https://github.com/paiml/aprender/pull/2090
+		ID: "base.initialize-without-id-answered", Requirement: "base.notification.no-response", Form: ByValue,
+		Collateral: []string{"base.response.id-echo"},
+		Summary:    "An initialize without an id is answered with the id null; over Streamable HTTP in place of the status 400.",
+		Apply: all(
+			reacting(wire.Notification, "initialize", func(*wire.Message) object { return copied(unasked) }),
+			replying(server.MissingSession, func(r *server.Reply) {
+				if posted(r.Request).Method == "initialize" {
+					r.Header.Set("Content-Type", "application/json")
+					r.Status, r.Body = http.StatusOK, []byte(text(unasked))
+				}
+			}),
+			peeking(),
+		),
 	},
 	{
 		// https://github.com/anthropics/claude-code/issues/45368

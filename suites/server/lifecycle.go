@@ -116,6 +116,34 @@ var lifecycleChecks = []*check.Check{
 		Body:         incompleteInitialize,
 	},
 	{
+		Name:         "lifecycle/initialize-without-id",
+		Requirements: []string{"base.notification.no-response"},
+		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Body: func(t *check.T) {
+			// What comes before the handshake goes another way through many servers than what comes after it.
+			params := t.Session.InitializeParams()
+			sent := t.Send(string(client.Marshal(map[string]any{"jsonrpc": "2.0", "method": "initialize", "params": params})), client.Deliberately("*"))
+			t.Settle()
+			x, err := t.Session.Call(t.Context, "initialize", params)
+			named := func(e *wire.Event) bool {
+				return x.Request != nil && e.Msg.IsResponse() && e.Msg.ID.Key() == x.Request.Msg.ID.Key()
+			}
+			if x.Response != nil && !named(x.Response) {
+				_ = t.Session.Fence(t.Context) // the answer that says what it answers may come as well
+			}
+			if slices.ContainsFunc(t.Since(0), named) { // otherwise what has no id may be the answer to this one
+				t.Expect(t.Since(0)).ToNot(Carry("an answer to an initialize without an id, which is a notification", func(e *wire.Event) bool {
+					return answersNothing(t, e) && !t.Refused(sent, e)
+				}))
+			}
+			if err != nil || x.Result() == nil {
+				t.Note("after an initialize without an id none is served on the same connection") // no sentence says that it has to be
+				return
+			}
+			t.Notify("notifications/initialized", nil)
+		},
+	},
+	{
 		Name:         "lifecycle/experimental-capabilities",
 		Requirements: []string{"lifecycle.capability.client-experimental"},
 		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
