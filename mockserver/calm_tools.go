@@ -127,6 +127,20 @@ var toolOddities = []Oddity{
 		Apply:   offering(func(c *server.Catalogue) { c.Tools = nil }),
 	},
 	{
+		ID: "tools.parameters-untold", Summary: "A tool with an inputSchema without properties works with one argument alone, and another one not at first.",
+		Why: "A tool decides what it does with arguments that fit its inputSchema, and may fail.", Source: at("server/tools#error-handling"),
+		Apply: all(
+			toolsNamed("untold", "not_at_first"), items("tools/list", "tools", func(tool object) {
+				if tool["name"] == "untold" || tool["name"] == "not_at_first" {
+					tool["inputSchema"] = object{"type": "object"}
+				}
+			}),
+			refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
+				return r.Params["name"] == "untold" && wire.At(r.Params, "arguments", "path") == nil || r.Params["name"] == "not_at_first" && once(r.Session, "not_at_first")
+			}),
+		),
+	},
+	{
 		ID: "tools.list-changes", Summary: "An item comes and goes from one reading of tools/list to the next, each time with an announcement.",
 		Why: "The list may change at any time, with a notification.", Source: at("server/tools#list-changed-notification"), Changes: "pages",
 		Untried: []string{"tools.output-schema.structured-present", "tools.output-schema.conforms"},

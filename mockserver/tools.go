@@ -26,6 +26,12 @@ func unknownTool(r *server.Request) bool {
 	return !slices.ContainsFunc(server.DefaultCatalogue().Tools, func(t *server.Tool) bool { return t.Name() == name })
 }
 
+// emptyArguments fits calls of tools that exist whose arguments are an empty object.
+func emptyArguments(r *server.Request) bool {
+	arguments, given := r.Params["arguments"].(object)
+	return given && len(arguments) == 0 && !unknownTool(r)
+}
+
 // failing fails a call if a result that the client gave in the course of it
 // fits. It needs overhearing.
 func failing(fits func(result object) bool) server.Middleware {
@@ -509,6 +515,31 @@ var toolFaults = []Fault{
 		Apply: refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
 			return r.Params["arguments"] == nil && !unknownTool(r)
 		}),
+	},
+	{
+		// https://github.com/use-novamira/novamira/issues/53
+		ID: "tools.empty-arguments-refused", Requirement: "tools.list.callable", WarnOnly: true,
+		Collateral: []string{"tools.error.execution-as-result"},
+		Summary:    "A call whose arguments are an empty object is refused, and one without the member arguments is served.",
+		Apply:      refusing("tools/call", server.InvalidParams, emptyArguments),
+	},
+	{
+		// https://github.com/php-mcp/server/issues/26
+		ID: "tools.empty-arguments-as-array", Requirement: "tools.list.callable", WarnOnly: true, Form: ByValue,
+		Collateral: []string{"tools.error.execution-as-result"},
+		Summary:    "Tools without parameters refuse a call without arguments, or with an empty object of them, as if they were an array; any arguments are served.",
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				for _, tool := range c.Tools {
+					if properties, _ := wire.At(tool.Definition["inputSchema"], "properties").(object); len(properties) == 0 {
+						tool.Definition["inputSchema"] = object{"type": "object"}
+					}
+				}
+			}),
+			refusing("tools/call", server.InvalidParams, func(r *server.Request) bool {
+				return emptyArguments(r) || r.Params["arguments"] == nil && !unknownTool(r)
+			}),
+		),
 	},
 	{
 		ID: "tools.failure-as-error", Requirement: "tools.error.execution-as-result",

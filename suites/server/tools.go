@@ -95,7 +95,7 @@ var toolChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A listed tool is known under its name. It may fail.
 			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
-			called, answered := 0, 0
+			called, answered, empty := 0, 0, 0
 			refused := make(map[string]*client.Exchange) // tools that require arguments, with nil for what took them
 			tools := callable(t)
 			// The rules judge a result by the output schema that is listed both before and after the call.
@@ -130,6 +130,10 @@ var toolChecks = []*check.Check{
 					if !worked(x) {
 						refused[name] = x
 					}
+				}
+				if !worked(x) && len(arguments) == 0 && empty < maxMutated {
+					empty++
+					refusesEmpty(t, tool, x)
 				}
 				// Other arguments that fit lead to other results, which the rules judge.
 				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
@@ -343,6 +347,37 @@ func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
 	}
 	if len(words) > 1 {
 		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+" tools that require arguments refuses those that fit its inputSchema as if there were none", proof...)
+	}
+}
+
+// refusesEmpty warns of a tool without parameters that refused an empty object of arguments, serves the
+// same call without arguments, or with any that its schema allows, and refuses the first one again.
+func refusesEmpty(t *check.T, tool map[string]any, refused *client.Exchange) {
+	input, err := schema.CompileTool(tool["inputSchema"])
+	properties, _ := at(tool, "inputSchema", "properties").(map[string]any)
+	if err != nil || len(properties) > 0 || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
+		return
+	}
+	name, surplus := tool["name"].(string), map[string]any{"mcpconform": true}
+	twins := []map[string]any{{"name": name}, {"name": name, "arguments": surplus}}
+	if len(input.Validate(surplus)) > 0 {
+		twins = twins[:1]
+	}
+	for _, twin := range twins {
+		served := t.Attempt(twin)
+		if served == nil || !worked(served) {
+			continue
+		}
+		how := "without the member arguments"
+		if twin["arguments"] != nil {
+			how = "with the arguments " + quote(surplus) + ", which its inputSchema allows"
+		}
+		again := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}})
+		if again != nil && !worked(again) {
+			t.Warning("tools.list.callable", "the tool "+quote(name)+", whose inputSchema has no properties, refuses an empty object of arguments, and serves the call "+how,
+				slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, refused.Events(), served.Events(), again.Events())...)
+		}
+		return
 	}
 }
 
