@@ -401,6 +401,13 @@ var familyFaults = []Fault{
 		}),
 	},
 	{
+		ID: "http.content-type-blank", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
+		Summary: "A Content-Type with a blank before the semicolon is refused with 415.",
+		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+			return strings.Contains(r.Header.Get("Content-Type"), " ;")
+		}),
+	},
+	{
 		ID: "http.content-type-case", Requirement: "http.server.content-type-forms", Transports: overBothHTTP, Form: ByValue,
 		Summary: "A Content-Type in another case is refused with 415.",
 		Apply: refusingHTTP(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
