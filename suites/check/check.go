@@ -65,6 +65,9 @@ type Needs struct {
 	// Concurrent says that the check is about several requests at the same time: a
 	// server that refuses one of them because of the others fails it.
 	Concurrent bool
+	// Beside says that the check can be run beside other requests in its session although it does
+	// not share one: it does what others would notice, and is not misled by what they do.
+	Beside bool
 	// Served says that the check is about a plain request being served: a server
 	// that refuses everything fails it.
 	Served bool

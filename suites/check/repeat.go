@@ -17,7 +17,7 @@ func (t *T) Sharing() []*Check {
 
 // sharing reports whether a check can be run beside other requests in its session.
 func sharing(c *Check) bool {
-	return c.Needs.Session == Shared && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
+	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
 }
 
 // Plainly reports whether the check is run once more, and has to send only what is plain (see [T.Repeat]).
@@ -34,9 +34,14 @@ func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 		return again.rec.Record
 	}
 	t.noAnswer, t.doubtful = true, again.doubtful
-	for _, f := range again.rec.Record.Findings() {
-		t.Show(f.Evidence...)
-		t.Fail("in the check %s: %s", c.Name, f.Message)
+	for _, k := range again.rec.Record.Keys() {
+		for _, f := range again.rec.Record[k].Findings {
+			if c.Needs.Beside {
+				t.About(k.Requirement) // it may be what the check is about that the server does not survive
+			}
+			t.Show(f.Evidence...)
+			t.Fail("in the check %s: %s", c.Name, f.Message)
+		}
 	}
 	t.end(Inconclusive, "in the check "+c.Name+": "+again.outcome.Reason)
 	return nil

@@ -180,7 +180,7 @@ var baseChecks = []*check.Check{
 		Name:         "base/stray-response",
 		Requirements: []string{"base.response.only-to-requests"},
 		Shows:        []string{"stdio.server.survives-non-message"},
-		Needs:        check.Needs{Session: check.Own},
+		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// Responses to no request, of either kind, with ids of either type.
 			for _, raw := range []string{
@@ -221,12 +221,12 @@ var baseChecks = []*check.Check{
 				silent(t, string(client.Marshal(message)))
 			}
 		},
-		Needs: check.Needs{Session: check.Own},
+		Needs: repeated(check.Needs{Session: check.Own}),
 	},
 	{
 		Name:         "base/known-notification",
 		Requirements: []string{"base.notification.no-response"},
-		Needs:        check.Needs{Session: check.Own, Options: capable},
+		Needs:        repeated(check.Needs{Session: check.Own, Options: capable}),
 		Body: func(t *check.T) {
 			// Servers know few of the notifications that a client may send, and answer the others as they would a request.
 			silent(t, `{"jsonrpc":"2.0","method":"`+rootsChanged+`"}`)
@@ -235,7 +235,7 @@ var baseChecks = []*check.Check{
 	{
 		Name:         "base/malformed-notification",
 		Requirements: []string{"base.notification.malformed-no-response"},
-		Needs:        check.Needs{Session: check.Own},
+		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"not":"an id"}}}`)
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)

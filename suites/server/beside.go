@@ -152,11 +152,11 @@ func accused(record ledger.Record) (ids []string) {
 }
 
 // declined reports whether the evidence of a finding holds a refusal of something that breaks no rule, or nothing
-// that was sent in answer.
+// that was sent in answer. An error without an id refuses no request.
 func declined(evidence []*wire.Event) bool {
 	return !slices.ContainsFunc(evidence, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage }) ||
 		slices.ContainsFunc(evidence, func(e *wire.Event) bool {
-			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse
+			return e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400 || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse && e.Msg.ID.Usable()
 		})
 }
 

@@ -33,7 +33,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/unknown",
 		Requirements: []string{"cancellation.ignore-unknown"},
-		Needs:        check.Needs{Session: check.Own},
+		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			// Ids that no request has had, of either type.
 			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"mcpconform-never-used","reason":"none"}}`)
@@ -56,7 +56,7 @@ var cancellationChecks = []*check.Check{
 	{
 		Name:         "cancellation/malformed",
 		Requirements: []string{"cancellation.ignore-malformed"},
-		Needs:        check.Needs{Session: check.Own},
+		Needs:        repeated(check.Needs{Session: check.Own}),
 		Body: func(t *check.T) {
 			for _, params := range []string{
 				``, `,"params":{}`, `,"params":{"reason":"no id"}`, `,"params":{"requestId":null}`, `,"params":{"requestId":true}`,

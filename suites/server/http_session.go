@@ -210,7 +210,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/version-invalid",
 		Requirements: []string{"http.server.version-header-invalid-400"},
-		Needs:        overHTTP,
+		Needs:        repeated(overHTTP),
 		Families:     []string{"versions-invalid"},
 		Body: func(t *check.T) {
 			var versions []string
@@ -223,7 +223,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/version-unsupported",
 		Requirements: []string{"http.server.version-header-unsupported-400"},
-		Needs:        overHTTP,
+		Needs:        repeated(overHTTP),
 		Body: func(t *check.T) {
 			wrongVersions(t, "http.server.version-header-unsupported-400", impossibleVersion, futureVersion)
 		},

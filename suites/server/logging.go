@@ -40,7 +40,7 @@ var loggingChecks = []*check.Check{
 	{
 		Name:         "logging/invalid-level",
 		Requirements: []string{"logging.error.invalid-level-code"},
-		Needs:        check.Needs{Session: check.Own, Server: "logging"},
+		Needs:        repeated(check.Needs{Session: check.Own, Server: "logging"}),
 		Families:     []string{"levels-unknown"},
 		Body: func(t *check.T) {
 			t.Vary(t.Draw("levels-unknown"), func(m family.Member) {

@@ -125,6 +125,12 @@ func aboutLiveness(n check.Needs) check.Needs {
 	return n
 }
 
+// repeated returns needs of a check that is run once more beside a call.
+func repeated(n check.Needs) check.Needs {
+	n.Beside = true
+	return n
+}
+
 // waiting returns needs of a check that waits for what may never come, or many times.
 func waiting(n check.Needs) check.Needs {
 	n.Long = true
