@@ -675,7 +675,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/paiml/aprender/pull/2090
 		ID: "base.initialize-without-id-answered", Requirement: "base.notification.no-response", Form: ByValue,
-		Collateral: []string{"base.response.id-echo"},
+		Collateral: []string{"base.response.id-echo", "base.response.once"},
 		Summary:    "An initialize without an id is answered with the id null; over Streamable HTTP in place of the status 400.",
 		Apply: all(
 			reacting(wire.Notification, "initialize", func(*wire.Message) object { return copied(unasked) }),
