@@ -179,6 +179,8 @@ type roundTrip struct {
 	headed    chan struct{} // closed when the head was recorded, or will not come
 	done      chan struct{} // closed when the end was recorded
 
+	ended string // how, or "" for a clean end; set before done is closed
+
 	// Set before headed is closed.
 	head *wire.Event // nil when none came
 	err  error       // why none came
@@ -307,6 +309,7 @@ func (x *roundTrip) trace() *httptrace.ClientTrace {
 func (x *roundTrip) run(req *http.Request) {
 	defer x.link.running.Done()
 	note := x.perform(req)
+	x.ended = note
 	dropped := errors.Is(context.Cause(x.ctx), errDropped)
 	x.cancel(nil)
 	x.link.release(x)

@@ -144,7 +144,11 @@ func (c *SSEConn) connect(ctx context.Context) error {
 		}
 	default:
 	}
-	return errors.New("the event stream ended before the endpoint event")
+	const ended = "the event stream ended before the endpoint event"
+	if x.ended != "" {
+		return errors.New(ended + ": " + x.ended)
+	}
+	return errors.New(ended)
 }
 
 // onEvent takes the endpoint event; only the first one counts.

@@ -190,6 +190,12 @@ func TestSSEDialFailures(t *testing.T) {
 		{"no URI", stream("event: endpoint\ndata:\n\n"), "is empty, not a URI"},
 		{"bad URI", stream("event: endpoint\ndata: http://[\n\n"), "is not a URI"},
 		{"ends", stream(": hello\n\n"), "ended before the endpoint event"},
+		{"floods", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, strings.Repeat(": still here\n\n", 100))
+			}
+		}, "ended before the endpoint event: reading was stopped"},
 		{"ends at once with its endpoint", stream("event: endpoint\ndata: /messages\n\n"), ""},
 		{"ends inside the endpoint", stream("event: endpoint\ndata: /messages\n"), "ended before the endpoint event"},
 	}
