@@ -561,7 +561,7 @@ var httpFaults = []Fault{
 	{
 		ID: "http.response-withheld", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
 		Summary:    "The stream of a request ends without the response.",
-		Collateral: []string{"http.server.sse-no-early-close", "base.response.present", "tools.list.callable", "logging.filter.all-above", "logging.set-level.replaces"},
+		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable", "logging.filter.all-above", "logging.set-level.replaces"},
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.Answers != nil && e.Out.Answers.Params["name"] == "test_tool_with_logging" {
 				return nil

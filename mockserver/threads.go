@@ -199,7 +199,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/mark3labs/mcp-go/issues/742
 		ID: "http.json-behind-events", Requirement: "http.server.sse-response-sent", Transports: overHTTP,
-		Collateral: []string{"http.server.sse-no-early-close", "base.response.present", "tools.list.callable"},
+		Collateral: []string{"http.server.sse-no-early-close", "tools.list.callable"},
 		Summary:    "Behind the events of its stream a call is answered with plain JSON.",
 		Apply: framing(func(out *server.Outgoing, frame []byte) []byte {
 			if out.Answers != nil && calling("test_tool_with_logging")(out.Answers) && !bytes.HasPrefix(frame, []byte("{")) {

@@ -24,14 +24,16 @@ func sharing(c *Check) bool {
 func (t *T) Plainly() bool { return t.plainly }
 
 // Repeat runs the body of another check once more, in a session of this one in which it was not run before, and
-// with the plain members of families alone. It returns what that recorded.
+// with the plain members of families alone. It returns what that recorded. If an answer is missing that comes where
+// nothing else runs, that is a finding of this check, and ends it.
 func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
-	again := newT(t.Context, t.engine, c, s)
-	again.plainly = true
-	again.body()
-	t.extra = append(t.extra, again.extra...)
+	again := t.repeat(c, s)
 	if !again.noAnswer {
 		return again.rec.Record
+	}
+	if t.repeat(c, t.Open(t.check.Needs.Options)).noAnswer { // the check itself finds that
+		t.noAnswer = true
+		t.end(Inconclusive, "in the check "+c.Name+", also where nothing else runs: "+again.outcome.Reason)
 	}
 	t.noAnswer, t.doubtful = true, again.doubtful
 	for _, k := range again.rec.Record.Keys() {
@@ -45,4 +47,12 @@ func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 	}
 	t.end(Inconclusive, "in the check "+c.Name+": "+again.outcome.Reason)
 	return nil
+}
+
+func (t *T) repeat(c *Check, s *client.Session) *T {
+	again := newT(t.Context, t.engine, c, s)
+	again.plainly = true
+	again.body()
+	t.extra = append(t.extra, again.extra...)
+	return again
 }
