@@ -805,7 +805,7 @@ var streamOddities = []Oddity{
 	},
 	{
 		ID: "stream.priming-event", Summary: "Streams begin with an event that has an id and empty data.", Transports: overHTTP,
-		Why: "The SSE standard does not dispatch an event with empty data.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "beginnings of streams",
+		Why: "An event with empty data carries no message, and its id is one to resume after.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "beginnings of streams",
 		Untried: []string{"http.server.json-one-object"},
 		Apply: func(o *server.Options) {
 			var n atomic.Int64
