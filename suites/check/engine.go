@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
 // Engine runs checks against one server, many at a time. Ginkgo runs specs one
@@ -45,6 +46,7 @@ type Engine struct {
 	pool        pool
 	launches    chan struct{} // holds an entry for each process that is starting
 	concurrency concurrency
+	found       sync.Map      // by check: the requirements of which its last execution found something
 	varied      sync.Map      // by check and number of the family: the first [variation]
 	tries       chan struct{} // holds an entry for each member of a family that is tried beside others
 	target      *Target
@@ -380,6 +382,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		mark = s.Log().Len()
 	}
 	t.body()
+	e.found.Store(c, found(t.rec.Record))
 	defer func() {
 		for _, extra := range t.extra {
 			e.close(ctx, extra)
@@ -398,6 +401,16 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		a.refusals = t.refusals()
 	}
 	return a
+}
+
+// found returns the requirements of which something was found on the server.
+func found(r ledger.Record) (ids []string) {
+	for _, k := range r.Keys() {
+		if k.Party == wire.Server && len(r[k].Findings) > 0 {
+			ids = append(ids, k.Requirement)
+		}
+	}
+	return ids
 }
 
 // Finish closes every session and waits until all processes and goroutines of

@@ -337,12 +337,13 @@ const (
 // beside others of its own, was refused only because of those.
 func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool {
 	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool { return !r.concurrent })
-	return e.limited(ctx, &e.concurrency.beside, refusals, e.tryBurst)
+	return e.limited(ctx, "whether requests are refused beside others", &e.concurrency.beside, refusals, e.tryBurst)
 }
 
-// limited reports whether one of the requests was refused only because of others, which try
-// finds out unless it is known. It begins with the last request: a check mostly ends on it.
-func (e *Engine) limited(ctx context.Context, known *experiment, refusals []refused, try func(context.Context, refused) bool) bool {
+// limited reports whether one of the requests was refused only because of others, which is
+// tried unless it is known. It begins with the last request: a check mostly ends on it. One that
+// is refused the first time leaves its session to the next.
+func (e *Engine) limited(ctx context.Context, label string, known *experiment, refusals []refused, try func(ctx context.Context, s *client.Session, again func() bool) bool) bool {
 	if len(refusals) == 0 {
 		return false
 	}
@@ -355,15 +356,35 @@ func (e *Engine) limited(ctx context.Context, known *experiment, refusals []refu
 	if slices.ContainsFunc(refusals, func(r refused) bool { return slices.Contains(known.limited, r.how) }) {
 		return true
 	}
-	for _, r := range slices.Backward(refusals) {
-		switch {
-		case slices.Contains(known.genuine, r.how), len(known.genuine) == maxGenuine:
-		case try(ctx, r):
-			known.limited = append(known.limited, r.how)
-			return true
-		default:
-			known.genuine = append(known.genuine, r.how)
+	var s *client.Session
+	leave := func() {
+		if s != nil {
+			e.close(ctx, s)
+			s = nil
 		}
+	}
+	defer leave()
+	for _, r := range slices.Backward(refusals) {
+		if slices.Contains(known.genuine, r.how) || len(known.genuine) == maxGenuine {
+			continue
+		}
+		if s == nil {
+			s, _ = e.initialized(ctx, label, Capable())
+		}
+		if s != nil {
+			again, stop := repeating(ctx, s, r)
+			first := again()
+			limited := !first && try(ctx, s, again)
+			stop()
+			if limited {
+				known.limited = append(known.limited, r.how)
+				return true
+			}
+			if !first {
+				leave()
+			}
+		}
+		known.genuine = append(known.genuine, r.how)
 	}
 	return false
 }
@@ -388,43 +409,37 @@ func repeating(ctx context.Context, s *client.Session, r refused) (refused func(
 	}, cancel
 }
 
-// tryBurst sends a request alone several times, and then many times at once, while a
+// tryBurst sends a request alone several times more, and then many times at once, while a
 // slow tool is running if there is one. It reports whether the request was refused as
 // before only when sent many times at once.
-func (e *Engine) tryBurst(ctx context.Context, r refused) bool {
-	limited := false
-	_ = e.open(ctx, "whether requests are refused beside others", Capable(), func(s *client.Session) error {
-		refused, stop := repeating(ctx, s, r)
-		defer stop()
-		for range aloneTries {
-			if refused() {
-				return nil
+func (e *Engine) tryBurst(ctx context.Context, s *client.Session, refused func() bool) bool {
+	for range aloneTries - 1 {
+		if refused() {
+			return false
+		}
+	}
+	slow, hasSlow := e.target.ToolFor("slow")
+	for range bursts {
+		if hasSlow {
+			if _, err := s.Start(ctx, "tools/call", slow.Params()); err != nil {
+				return false
 			}
 		}
-		slow, hasSlow := e.target.ToolFor("slow")
-		for range bursts {
-			if hasSlow {
-				if _, err := s.Start(ctx, "tools/call", slow.Params()); err != nil {
-					return nil
-				}
-			}
-			answers := make(chan bool, burst)
-			for range burst {
-				go func() { answers <- refused() }()
-			}
-			together := 0
-			for range burst {
-				if <-answers {
-					together++
-				}
-			}
-			if limited = together > 1; limited {
-				return nil
+		answers := make(chan bool, burst)
+		for range burst {
+			go func() { answers <- refused() }()
+		}
+		together := 0
+		for range burst {
+			if <-answers {
+				together++
 			}
 		}
-		return nil
-	})
-	return limited
+		if together > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // single reports whether the server ends a session when another is opened.
@@ -506,40 +521,36 @@ func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
 	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
 		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete"
 	})
-	return e.limited(ctx, &e.concurrency.rate, refusals, e.tryRate)
+	return e.limited(ctx, "whether requests are refused for their rate", &e.concurrency.rate, refusals, e.tryRate)
 }
 
-// tryRate makes the experiment of limitsRate with a request.
-func (e *Engine) tryRate(ctx context.Context, r refused) bool {
+// tryRate makes the experiment of limitsRate with a request that was served once.
+func (e *Engine) tryRate(ctx context.Context, _ *client.Session, refused func() bool) bool {
 	const inARow = 3
-	limited := false
-	_ = e.open(ctx, "whether requests are refused for their rate", Capable(), func(s *client.Session) error {
-		refused, stop := repeating(ctx, s, r)
-		defer stop()
-		row := 0
-		for n := 0; n < maxRateTries && row < inARow; n++ {
-			switch was := refused(); {
-			case was && n == 0, !was && row > 0:
-				return nil // it is refused in any case, or now and then
-			case was:
-				row++
-			}
+	row := 0
+	for n := 1; n < maxRateTries && row < inARow; n++ {
+		switch was := refused(); {
+		case !was && row > 0:
+			return false // it is refused now and then
+		case was:
+			row++
 		}
-		for n := 0; n < ratePauses && row == inARow && !limited && pause(ctx, time.Second); n++ {
-			limited = !refused()
+	}
+	for n := 0; n < ratePauses && row == inARow && pause(ctx, time.Second); n++ {
+		if !refused() {
+			return true
 		}
-		return nil
-	})
-	return limited
+	}
+	return false
 }
 
-// unopened reports whether the handshake was begun and got no result.
+// unopened reports whether the handshake was begun, as it should be, and got no result.
 func unopened(s *client.Session) bool {
 	begun := false
 	for _, e := range s.Log().Events() {
 		switch {
 		case e.Kind != wire.KindMessage:
-		case e.From == wire.Client && e.Msg.Method == "initialize":
+		case e.From == wire.Client && e.Msg.Method == "initialize" && len(e.Deliberate) == 0:
 			begun = true
 		case e.From == wire.Server && e.Msg.Kind == wire.Result:
 			return false

@@ -160,8 +160,9 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			if i >= fewAtOnce && !p.apart() && !p.latent() {
 				<-crowd
 			}
-			for f := queue.pop(); f != nil; f = queue.pop() {
+			for f := queue.pop(p.placeable); f != nil; f = queue.pop(p.placeable) {
 				p.place(ctx, f)
+				queue.changed.Broadcast() // it may have given a session back
 			}
 		})
 	}
@@ -201,19 +202,22 @@ func (q *queue) push(f *Future) {
 	q.changed.Signal()
 }
 
-// pop waits for a check. It returns nil when no more will come.
-func (q *queue) pop() *Future {
+// pop waits for a check that is ready. It returns nil when no more will come.
+func (q *queue) pop(ready func(*Check) bool) *Future {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.waiting) == 0 && !q.closed {
+	for {
+		i := slices.IndexFunc(q.waiting, func(f *Future) bool { return ready(f.Check) })
+		if i >= 0 {
+			f := q.waiting[i]
+			q.waiting = slices.Delete(q.waiting, i, i+1)
+			return f
+		}
+		if len(q.waiting) == 0 && q.closed {
+			return nil
+		}
 		q.changed.Wait()
 	}
-	if len(q.waiting) == 0 {
-		return nil
-	}
-	f := q.waiting[0]
-	q.waiting = q.waiting[1:]
-	return f
 }
 
 // close says that no more checks will come.
@@ -274,10 +278,16 @@ func (c *Check) order() int {
 	return 3
 }
 
+// placeable reports whether a check need not wait for a session to come back.
+func (p *phase) placeable(c *Check) bool {
+	return c.Needs.Session != Own || p.pool.has(c.key(), c.Needs.Late)
+}
+
 // place executes a check in a session that others have used before it, if that is what
-// it needs, or in one of its own.
+// it needs or the one that it would share has ended, or in one of its own.
 func (p *phase) place(ctx context.Context, f *Future) {
-	if f.Check.Needs.Session == Own && p.GivenUp() == nil {
+	homeless := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
+	if (f.Check.Needs.Session == Own || homeless) && p.GivenUp() == nil {
 		if s, key, err := p.turn(ctx, f.Check); err == nil {
 			done := p.try(ctx, f, s)
 			p.putBack(ctx, key, s, &f.last)
@@ -367,16 +377,12 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	w := worker{engine: e}
 	defer w.drop(ctx)
 	if e.apart() {
-		// In processes of their own, beside the checks that will ask for it.
-		var met [][]refused
+		// In a process of its own, beside the checks that will ask for it.
+		var met []refused
 		for _, f := range checks {
-			met = append(met, f.last.refusals)
+			met = append(met, f.last.refusals...)
 		}
-		e.closers.Go(func() {
-			for _, refusals := range met {
-				e.limitsRate(ctx, refusals)
-			}
-		})
+		e.closers.Go(func() { e.limitsRate(ctx, met) })
 	}
 	var unanswered []*Future // in a row
 	probed := false
@@ -517,12 +523,8 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 		w.drop(ctx)
 	}
 	if w.used == nil {
-		s, err := w.engine.connect(ctx, OwnLabel, c.options())
+		s, err := w.engine.initialized(ctx, OwnLabel, c.options())
 		if err != nil {
-			return nil
-		}
-		if _, err := s.Initialize(ctx); err != nil {
-			w.engine.close(ctx, s)
 			return nil
 		}
 		w.used, w.key = s, c.key()

@@ -203,15 +203,28 @@ func (e *Engine) ask(ctx context.Context) error {
 // open opens an initialised session, calls use with it unless that is nil, and closes
 // it again. The error is that of opening it, or of use.
 func (e *Engine) open(ctx context.Context, label string, o client.Options, use func(*client.Session) error) error {
-	s, err := e.connect(ctx, label, o)
+	s, err := e.initialized(ctx, label, o)
 	if err != nil {
 		return err
 	}
 	defer e.close(ctx, s)
-	if _, err := s.Initialize(ctx); err != nil || use == nil {
-		return err
+	if use == nil {
+		return nil
 	}
 	return use(s)
+}
+
+// initialized connects a session and initialises it. With an error, nothing is left of it.
+func (e *Engine) initialized(ctx context.Context, label string, o client.Options) (*client.Session, error) {
+	s, err := e.connect(ctx, label, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Initialize(ctx); err != nil {
+		e.close(ctx, s)
+		return nil, err
+	}
+	return s, nil
 }
 
 // revive makes sure that the target answers, and restarts it where that is

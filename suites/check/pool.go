@@ -72,6 +72,17 @@ func (p *pool) expect(key string) {
 	p.of(key).open++
 }
 
+// has reports whether take would return at once.
+func (p *pool) has(key string, old bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.of(key)
+	return len(s.idle) > 0 || p.opens(s, old)
+}
+
+// opens reports whether take lets a new session be opened when none is idle.
+func (p *pool) opens(s *sessions, old bool) bool { return s.open < p.most && !(old && s.open > 0) }
+
 // take returns an idle session or, if there are not too many yet, nil for a new one; if it
 // has to be old, only the first one is new, and of several the one that is idle longest is taken. It waits for a session to come back if there
 // is neither.
@@ -89,7 +100,7 @@ func (p *pool) take(ctx context.Context, key string, old bool) (*client.Session,
 			p.mu.Unlock()
 			return taken, nil
 		}
-		if s.open < p.most && !(old && s.open > 0) {
+		if p.opens(s, old) {
 			s.open++
 			p.mu.Unlock()
 			return nil, nil
@@ -154,9 +165,12 @@ func tidy(s *client.Session) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool {
-		return e.Kind == wire.KindExit || e.Kind == wire.KindClose || e.Kind == wire.KindTimeout
-	})
+	return !closed(s) && !slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindTimeout })
+}
+
+// closed reports whether the connection of a session has ended.
+func closed(s *client.Session) bool {
+	return slices.ContainsFunc(s.Log().Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
 }
 
 // putBack gives a session back after a check, or closes it if that may have left
@@ -182,12 +196,7 @@ func (e *Engine) turn(ctx context.Context, c *Check) (s *client.Session, key str
 		s.Answer(o.Answers)
 		return s, key, nil
 	}
-	if s, err = e.connect(ctx, OwnLabel, o); err == nil {
-		if _, err = s.Initialize(ctx); err != nil {
-			e.close(ctx, s)
-		}
-	}
-	if err != nil {
+	if s, err = e.initialized(ctx, OwnLabel, o); err != nil {
 		e.pool.give(key, nil)
 		return nil, key, err
 	}

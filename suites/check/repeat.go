@@ -20,6 +20,13 @@ func sharing(c *Check) bool {
 	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
 }
 
+// Found returns the requirements of which the last execution of another check found something, as far as that has ended.
+func (t *T) Found(c *Check) []string {
+	ids, _ := t.engine.found.Load(c)
+	found, _ := ids.([]string)
+	return found
+}
+
 // Plainly reports whether the check is run once more, and has to send only what is plain (see [T.Repeat]).
 func (t *T) Plainly() bool { return t.plainly }
 

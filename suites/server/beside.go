@@ -100,7 +100,11 @@ func checksBeside(t *check.T) {
 			break
 		}
 		var found []string
-		if w.do(func() { found = accused(t.Repeat(c, t.Session)) }) && len(found) > 0 {
+		if !w.do(func() { found = accused(t.Repeat(c, t.Session)) }) {
+			continue
+		}
+		known := t.Found(c)
+		if found = slices.DeleteFunc(found, func(id string) bool { return slices.Contains(known, id) }); len(found) > 0 {
 			suspects[c] = found
 		}
 	}

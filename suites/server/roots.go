@@ -142,7 +142,7 @@ func (r rooted) awaitAsked(ctx context.Context, n int, limit time.Duration) bool
 // use makes the server use the roots: it calls the tool that does, if there is
 // one, and reports whether the server has asked for them in this session.
 func (r rooted) use(t *check.T) bool {
-	wait := asksWithin(t) - r.quiet(t)
+	wait := asksWithin(t) - max(r.quiet(t), ignored(t))
 	if x := r.useTool(t); x != nil {
 		wait = t.Soon(check.Later)
 	}
@@ -179,6 +179,24 @@ func (r rooted) quiet(t *check.T) (ago time.Duration) {
 		}
 	}
 	return ago
+}
+
+// ignored is how long ago a session that goes on was first told of other roots, if the server never asked for any: it
+// will not in another session, either.
+func ignored(t *check.T) (longest time.Duration) {
+	for _, l := range t.Logs() {
+		if len(l.Requests(wire.Server, listRoots)) > 0 {
+			return 0
+		}
+		events := l.Events()
+		told := slices.IndexFunc(events, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == rootsChanged
+		})
+		if told >= 0 && !slices.ContainsFunc(events, func(e *wire.Event) bool { return e.Kind == wire.KindClose || e.Kind == wire.KindExit }) {
+			longest = max(longest, t.Ago(events[told]))
+		}
+	}
+	return longest
 }
 
 func root(uri string, more map[string]any) map[string]any {
