@@ -1,7 +1,9 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,6 +85,47 @@ func TestSelectionCostsWhatItSelects(t *testing.T) {
 			}))
 		}
 	}
+}
+
+// TestProcessThatDies: a process that ends at what one check sends takes with it the checks that share it. They take turns
+// in the processes that are there, and the findings are those of that check alone.
+func TestProcessThatDies(t *testing.T) {
+	brief.WholeRuns(t)
+	costs := func(t *testing.T, quit func(n int, line []byte) bool) (connections int, failed []string) {
+		t.Helper()
+		o := serverOptions()
+		o.Behaviour.Stdio.Quit = quit
+		dialer, stop, err := serve(t.Context(), transport.NameStdio, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		n := new(atomic.Int32)
+		run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: counting{dialer, n}, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range run.Requirements {
+			if q.Verdict == result.Fail || q.Verdict == result.Warn || q.Verdict == result.Error {
+				failed = append(failed, q.ID)
+			}
+		}
+		return int(n.Load()), failed
+	}
+	inVirtualTime(func(t *testing.T) {
+		whole, failed := costs(t, nil)
+		if len(failed) > 0 {
+			t.Errorf("%q are at fault", failed)
+		}
+		dying, failed := costs(t, func(_ int, line []byte) bool { return bytes.HasSuffix(line, []byte("} \t")) })
+		if want := []string{"base.json.any-spelling"}; !slices.Equal(failed, want) {
+			t.Errorf("%q are at fault, want %q", failed, want)
+		}
+		const more = 8
+		if dying > whole+more {
+			t.Errorf("it takes %d connections, and %d where the process goes on", dying, whole)
+		}
+	})(t)
 }
 
 // TestSelectionCostsWhatItSelectsOfClients: the same in launches of a client.
