@@ -939,13 +939,16 @@ func stillOpen(t *check.T, all []*client.Pending, wait time.Duration) (open []*c
 	limit, stop := context.WithTimeout(t.Context, wait)
 	defer stop()
 	for _, p := range all {
-		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
-			open = append(open, p)
-		} else if x, err := p.Await(t.Context); err != nil {
-			open = append(open, p)
-		} else {
-			t.Show(x.Response)
+		var x *client.Exchange
+		_, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) })
+		if err == nil {
+			x, err = p.Await(t.Context)
 		}
+		if err != nil {
+			open = append(open, p)
+			continue
+		}
+		t.Show(x.Response)
 	}
 	t.Must(context.Cause(t.Context))
 	return open
