@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -744,12 +745,23 @@ func stillAnnounced(t *check.T, call check.Call, feature, after string) {
 		if !whole(before) || !whole(list) || sameItems(before, list) {
 			return
 		}
-		_, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
-		if !timedOut(err) {
+		method := "notifications/" + feature + "/list_changed"
+		if !judged {
+			soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+			_, err := t.Session.Log().Await(soon, mark, func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
+			})
+			stop()
+			if err == nil {
+				return
+			}
+			continue
+		}
+		if _, err := t.Session.AwaitNotification(t.Context, mark, method); !timedOut(err) {
 			t.Must(err)
 			return
 		}
-		if judged && listensIn(t.Session) {
+		if listensIn(t.Session) {
 			t.Note("this came to light after %s", after)
 			unannounced(t, feature, list)
 		}
