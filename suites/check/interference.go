@@ -544,13 +544,13 @@ func (e *Engine) tryRate(ctx context.Context, _ *client.Session, refused func() 
 	return false
 }
 
-// unopened reports whether the handshake was begun, as it should be, and got no result.
+// unopened reports whether the handshake was begun and got no result.
 func unopened(s *client.Session) bool {
 	begun := false
 	for _, e := range s.Log().Events() {
 		switch {
 		case e.Kind != wire.KindMessage:
-		case e.From == wire.Client && e.Msg.Method == "initialize" && len(e.Deliberate) == 0:
+		case e.From == wire.Client && e.Msg.Method == "initialize":
 			begun = true
 		case e.From == wire.Server && e.Msg.Kind == wire.Result:
 			return false
