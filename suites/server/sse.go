@@ -87,8 +87,8 @@ var sseChecks = []*check.Check{
 }
 
 // refuseLegacyOrigin opens a stream and posts a message in the name of a
-// foreign page. The session of the check is the control: it has no Origin.
-// refuseLegacyOrigin expects that both the event stream and a message are refused, and reports whether they are.
+// foreign page, expects that both are refused, and reports whether they are. The session of
+// the check is the control: it has no Origin.
 func refuseLegacyOrigin(t *check.T, id, origin string) bool {
 	t.Clear()
 	header := http.Header{"Origin": {origin}}

@@ -748,9 +748,7 @@ func stillAnnounced(t *check.T, call check.Call, feature, after string) {
 		method := "notifications/" + feature + "/list_changed"
 		if !judged {
 			soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
-			_, err := t.Session.Log().Await(soon, mark, func(e *wire.Event) bool {
-				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
-			})
+			_, err := t.Session.AwaitNotification(soon, mark, method)
 			stop()
 			if err == nil {
 				return
