@@ -46,7 +46,7 @@ type Engine struct {
 	pool        pool
 	launches    chan struct{} // holds an entry for each process that is starting
 	concurrency concurrency
-	found       sync.Map      // by check: the requirements of which its last execution found something
+	found       sync.Map      // by check: the requirements of which its last execution alone found something
 	varied      sync.Map      // by check and number of the family: the first [variation]
 	tries       chan struct{} // holds an entry for each member of a family that is tried beside others
 	target      *Target
@@ -382,7 +382,9 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		mark = s.Log().Len()
 	}
 	t.body()
-	e.found.Store(c, found(t.rec.Record))
+	if !crowded {
+		e.found.Store(c, found(t.rec.Record))
+	}
 	defer func() {
 		for _, extra := range t.extra {
 			e.close(ctx, extra)

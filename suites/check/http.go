@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -197,16 +196,19 @@ func (t *T) DialSSE(more http.Header) (head *wire.Event) {
 func (t *T) HeadAt(url string) *wire.Event {
 	e, _ := t.Endpoint()
 	e.Redactor = t.redactor(e)
-	e.URL, e.Header, e.Timeout = url, nil, headTimeout
+	e.URL, e.Header = url, nil
+	limit, stop := context.WithTimeout(t.Context, t.engine.Timeout)
+	defer stop()
 	log := t.engine.Trace.Connect(t.Target.Transport, t.check.Name)
 	if t.Target.Transport == transport.NameSSE {
-		if conn, err := (&transport.SSE{Endpoint: e}).Dial(t.Context, log); err == nil {
+		if conn, err := (&transport.SSE{Endpoint: e}).Dial(limit, log); err == nil {
 			t.extra = append(t.extra, client.New(conn, client.Options{Timeout: t.engine.Timeout}))
 		}
-	} else if conn, err := (&transport.HTTP{Endpoint: e}).Dial(t.Context, log); err == nil {
-		s := client.New(conn, client.Options{Timeout: headTimeout})
+	} else if conn, err := (&transport.HTTP{Endpoint: e}).Dial(limit, log); err == nil {
+		// It need not be the server under test that is silent there: no rule judges that.
+		s := client.New(conn, client.Options{Timeout: 2 * t.engine.Timeout})
 		t.extra = append(t.extra, s)
-		_, _ = s.Initialize(t.Context)
+		_, _ = s.Initialize(limit)
 	}
 	var head *wire.Event
 	for _, event := range log.Events() {
@@ -219,9 +221,6 @@ func (t *T) HeadAt(url string) *wire.Event {
 	}
 	return head
 }
-
-// headTimeout is how long the answer of another address is awaited.
-const headTimeout = 2 * time.Second
 
 // redactor returns the redactor of an endpoint, which must not take what the
 // check adds for a secret.

@@ -20,7 +20,8 @@ func sharing(c *Check) bool {
 	return (c.Needs.Session == Shared || c.Needs.Beside) && !c.Needs.Concurrent && !c.Needs.Patient && !c.Needs.Late && !c.takesLong()
 }
 
-// Found returns the requirements of which the last execution of another check found something, as far as that has ended.
+// Found returns the requirements of which another check found something when it was run alone the last time, as far as that
+// has ended: what it finds beside others may owe itself to these.
 func (t *T) Found(c *Check) []string {
 	ids, _ := t.engine.found.Load(c)
 	found, _ := ids.([]string)
