@@ -240,7 +240,8 @@ func (f *Frames) Read() (raw []byte, dropped int64, err error) {
 		f.pings.Store(0)
 		raw, err = io.ReadAll(io.LimitReader(frame, int64(f.most)+1))
 	}
-	if f.reading.Err() != nil {
+	var closed websocket.CloseError
+	if f.reading.Err() != nil && !errors.As(err, &closed) { // what the peer said of its end counts, even if we stopped after that
 		err = context.Cause(f.reading)
 	}
 	if err != nil {
@@ -263,8 +264,11 @@ func (f *Frames) Close(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, closeFrameWait)
 	defer cancel()
 	defer context.AfterFunc(limited, func() { f.stop(errEnded) })()
-	// The reader gets the error, too.
-	_ = f.socket.Close(websocket.StatusNormalClosure, "")
+	// Either the reader meets the close frame of the peer, or this does.
+	closed := websocket.CloseError{Code: websocket.StatusNormalClosure}
+	if err := f.socket.Close(closed.Code, ""); err == nil || errors.As(err, &closed) {
+		f.stop(closed)
+	}
 	f.stop(errEnded)
 }
 
