@@ -22,8 +22,9 @@ func TestCalmMatrix(t *testing.T) {
 			"with it, and whatever passes on the reference server passes there, but for the requirements that cannot be tried.\n" +
 			"A finding fails the build. Written by `go test ./suites -run TestCalmMatrix -update`.\n\n" +
 			"In this test, oddities that do not hide each other share a run, and those that leave much untried are tried over one\n" +
-			"transport; unless `MCPCONFORM_WHOLE` is set, only a part of the runs is made. With `-whole`, each oddity is tried alone over each of its\n" +
-			"transports, with `-oddity PREFIX` those whose id begins with this. With `-seeds 20` each run is made with that many seeds.\n",
+			"transport. Only a part of the runs is made: all with `MCPCONFORM_WHOLE=1`, and one for each oddity, over any of its transports, with\n" +
+			"a larger number. With `-whole`, each oddity is tried alone over each of its transports, with `-oddity PREFIX` those whose id begins\n" +
+			"with this. With `-seeds 20` each run is made with that many seeds.\n",
 		OneOf: brief.Usual(4),
 		Run: func(ctx context.Context, seed uint64, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()

@@ -36,7 +36,7 @@ func TestRecheckedOffers(t *testing.T) {
 		case testing.Short():
 			over = over[:1]
 		default:
-			over = brief.Part(t, over, max(1, brief.Usual(2)))
+			over = brief.Part(t, over, max(1, brief.InTurn(2)))
 		}
 		for _, over := range over {
 			t.Run(over+"/"+tt.fault, inVirtualTime(func(t *testing.T) {

@@ -20,26 +20,45 @@ func OneOf() int {
 	return 0
 }
 
+// whole is what MCPCONFORM_WHOLE says, which .ci/run sets: one of so many long cases is tried, and
+// each of those that take less. It is 1 for all, and 0 where it is not set.
+func whole() int {
+	n, err := strconv.Atoi(os.Getenv("MCPCONFORM_WHOLE"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // Sample is [OneOf] for cases of which a cheaper test tries each: also without -short it chooses
-// a part, one of sixteen or of as many as MCPCONFORM_WHOLE says, which is 1 for all.
+// a part, one of sixteen or of as many as MCPCONFORM_WHOLE says.
 func Sample() int {
 	if n := OneOf(); n > 0 {
 		return n
 	}
-	switch n, err := strconv.Atoi(os.Getenv("MCPCONFORM_WHOLE")); {
-	case err != nil || n < 1:
+	switch n := whole(); n {
+	case 0:
 		return 16
-	case n == 1:
+	case 1:
 		return 0
 	default:
 		return n
 	}
 }
 
-// Usual is [OneOf] for cases that are all tried where MCPCONFORM_WHOLE is set, as in .ci/run:
-// elsewhere, it chooses one of n also without -short.
+// Usual is [OneOf] for cases that are all tried where MCPCONFORM_WHOLE is set: elsewhere, it
+// chooses one of n also without -short.
 func Usual(n int) int {
-	if of := OneOf(); of > 0 || os.Getenv("MCPCONFORM_WHOLE") != "" {
+	if of := OneOf(); of > 0 || whole() > 0 {
+		return of
+	}
+	return n
+}
+
+// InTurn is [Usual] for cases of which MCPCONFORM_WHOLE has all tried only if it is 1: a larger
+// number leaves it to MCPCONFORM_PART that each has its turn.
+func InTurn(n int) int {
+	if of := OneOf(); of > 0 || whole() == 1 {
 		return of
 	}
 	return n
@@ -63,17 +82,26 @@ type choice struct {
 
 var runs = make(map[choice]int)
 
-// Part returns one item out of n, spread over all. With -count, the next run of
-// the test gets the next ones, also where it chooses among other items one out of another number. Only tests at the top level that are not
-// parallel may call it.
+// Part returns one item out of n, spread over all, of which MCPCONFORM_PART says the first. With
+// -count, the next run of the test gets the next ones, also where it chooses among other items one
+// out of another number. Only tests at the top level that are not parallel may call it.
 func Part[E any](t *testing.T, items []E, n int) []E {
 	t.Helper()
 	at := choice{t.Name(), n}
-	run := runs[at]
+	run := runs[at] + first()
 	runs[at]++
 	var part []E
 	for i := run % n; i < len(items); i += n {
 		part = append(part, items[i])
 	}
 	return part
+}
+
+// first is the part with which a test begins: .ci/run takes another one for each commit.
+func first() int {
+	n, err := strconv.ParseUint(os.Getenv("MCPCONFORM_PART"), 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
 }

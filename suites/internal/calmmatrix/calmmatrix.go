@@ -59,8 +59,9 @@ type Matrix struct {
 	// the given positions, in virtual time. Without oddities it is the peer that the others
 	// are compared with.
 	Run func(ctx context.Context, seed uint64, over string, oddities ...int) (*result.Run, error)
-	// OneOf limits the test to one run out of so many. Zero tries all. It does not count
-	// with -oddity and -whole.
+	// OneOf limits the test to one run out of so many. Zero tries each oddity, over all of its
+	// transports only with MCPCONFORM_WHOLE=1: otherwise over one, which is another one with the next
+	// MCPCONFORM_PART. It does not count with -oddity and -whole.
 	OneOf int
 	// Partial says that Run makes only a part of a run, unless [Whole] says otherwise.
 	// Each oddity then has runs of its own over all of its transports, and what was not
@@ -91,6 +92,11 @@ func (m *Matrix) Test(t *testing.T) {
 	if len(attempts) == 0 {
 		t.Fatalf("no oddity begins with %q", *only)
 	}
+	if !separate() && m.OneOf == 0 && brief.Sample() > 0 {
+		first := brief.Part(t, m.transports(), len(m.transports()))[0]
+		attempts = once(attempts, first)
+	}
+	attempts = seeded(attempts)
 	if !separate() && m.OneOf > 0 {
 		attempts = brief.Part(t, attempts, m.OneOf)
 	}
@@ -203,7 +209,27 @@ func (m *Matrix) attempts() []attempt {
 		}
 		all = append(all, shared...)
 	}
-	return seeded(all)
+	return all
+}
+
+// once leaves out the runs of which others have each oddity: those over the given transport come first.
+func once(attempts []attempt, first string) []attempt {
+	rank := func(a attempt) int {
+		if a.over == first {
+			return 0
+		}
+		return 1
+	}
+	chosen := slices.Clone(attempts)
+	slices.SortStableFunc(chosen, func(a, b attempt) int { return rank(a) - rank(b) })
+	met := make(map[int]bool)
+	return slices.DeleteFunc(chosen, func(a attempt) bool {
+		before := len(met)
+		for _, i := range a.oddities {
+			met[i] = true
+		}
+		return len(met) == before
+	})
 }
 
 // seeded gives each run a seed, or makes it with as many as the flag says.
