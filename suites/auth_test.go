@@ -54,6 +54,7 @@ func judgedOn(run *result.Run, v result.Verdict) []string {
 // TestProtectedServer runs the suite against the reference server behind access
 // tokens, with a good one: nothing is found.
 func TestProtectedServer(t *testing.T) {
+	brief.WholeRuns(t)
 	for over, untried := range map[string][]string{
 		transport.NameHTTP: nil,
 		transport.NameSSE:  {"auth.server.insufficient-scope-403"},

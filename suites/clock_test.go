@@ -9,12 +9,14 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/hostile"
 )
 
 // A clock that was lost, or that somebody sets during a run, decides nothing: what is measured is
 // measured on a clock that nobody sets. The date of the run is told as far as it can be.
 func TestLostClock(t *testing.T) {
+	brief.WholeRuns(t)
 	dialer := &transport.Stdio{Launcher: transport.Func{Name: "reference", Run: server.New(server.Options{}).RunStdio}}
 	began := time.Now() // the clock of a synctest bubble can be set
 	run, trace, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer}, suites.Options{})

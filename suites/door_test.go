@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -152,6 +153,7 @@ func TestSuitesKeepSecrets(t *testing.T) {
 // found and exchanged, and where the specification says so. A test that fails on
 // purpose is run by this program again, to read what it prints.
 func TestServerSuiteFails(t *testing.T) {
+	brief.WholeRuns(t)
 	const inner = "MCPCONFORM_TEST_FAULT"
 	if id := os.Getenv(inner); id != "" {
 		o := server.Options{}

@@ -58,6 +58,9 @@ func TestForms(t *testing.T) {
 
 // TestFormsPage wants the page about forms to be up to date.
 func TestFormsPage(t *testing.T) {
+	if brief.Race {
+		t.Skip("there is nothing to race for")
+	}
 	const file = "../docs/kill-matrix-forms.md"
 	forms := killmatrix.ReadForms(t, "../fixtures/forms.yaml")
 	var clients []killmatrix.Derived

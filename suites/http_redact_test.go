@@ -14,12 +14,14 @@ import (
 	"github.com/mcpconform/mcpconform/reporters"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // TestSecretsStayOut repeats the user's secrets in everything that a server
 // can say, and wants none of them in any report or in the trace.
 func TestSecretsStayOut(t *testing.T) {
+	brief.WholeRuns(t)
 	const token, key = "s3cr3t-tok\u00e9n-value", "k3y-in-the-query"
 	o := serverOptions()
 	o.Info = map[string]any{"name": "server " + key, "title": token, "version": "1 " + token}

@@ -28,11 +28,12 @@ import (
 // server over both HTTP transports and in its ways to serve them: nothing is
 // found, neither in the server nor in what mcpconform itself sends.
 func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
-	for _, tt := range []struct {
+	type way struct {
 		name, transport string
 		options         server.HTTPOptions
 		want            []string // requirements that have to pass
-	}{
+	}
+	for _, tt := range brief.Part(t, []way{
 		{"http", transport.NameHTTP, server.HTTPOptions{}, []string{
 			"http.server.endpoint-post", "http.server.origin-foreign", "http.server.origin-null",
 			"http.server.origin-every-request", "http.server.accept-forms", "http.server.notification-202",
@@ -58,7 +59,7 @@ func TestReferenceServerIsCleanOverHTTP(t *testing.T) {
 			"sse.server.endpoint-event-uri", "sse.server.message-events", "sse.server.message-json",
 			"sse.server.responses-on-stream", "sse.server.session-isolation", "sse.server.origin-foreign", "sse.server.origin-null",
 		}},
-	} {
+	}, max(1, brief.OneOf()/8)) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			run := conductHTTP(t, tt.transport, func(o *server.Options) { o.HTTP = tt.options })
@@ -108,6 +109,7 @@ func below(at transport.Endpoint, path string) transport.Endpoint {
 // One log level for all clients of a server gives none of them too much, but may give one too
 // little (docs/positions.md, shared-log-level).
 func TestSharedLogLevel(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -302,6 +304,7 @@ func TestMethodMissingAtTheClient(t *testing.T) {
 // too much, and to end a session because another begins or because it is full.
 // None of that is a finding, nor what mcpconform does about it.
 func TestLimitedServers(t *testing.T) {
+	brief.WholeRuns(t)
 	isInitialize := func(r *http.Request) bool {
 		body, err := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
@@ -41,6 +42,9 @@ var recorded = sync.OnceValues(func() ([]*wire.Log, error) {
 // connection in which something was changed, left out, repeated or moved. Any
 // peer can send that, and whoever wrote a trace by hand; no rule may fail on it.
 func FuzzJudge(f *testing.F) {
+	if brief.Race {
+		f.Skip("a judge is alone with its log, so that there is nothing to race for")
+	}
 	logs, err := recorded()
 	if err != nil {
 		f.Fatal(err)

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	suiteclient "github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
 	"github.com/mcpconform/mcpconform/suites/judge"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -329,6 +330,9 @@ func (r recording) client(m mutator, changes uint8) func(suiteclient.Endpoint) (
 // in which something was changed, left out, repeated or moved, in both roles: a run ends,
 // and no check breaks down.
 func FuzzRecorded(f *testing.F) {
+	if brief.Race {
+		f.Skip("a recording is judged by what judges other runs, so that there is nothing else to race for")
+	}
 	// Before the first input, which must not take long.
 	logs, err := recorded()
 	if err != nil {

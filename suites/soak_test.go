@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	suiteclient "github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
 var soak = flag.Int("soak", 0, "how many runs TestSoak makes in this process, and how many thousand messages TestSoakProxy passes on (default: a few)")
@@ -58,6 +59,7 @@ func flat(t *testing.T, before, after footprint) {
 // TestSoak makes many runs in one process: of servers over each transport, of clients, and by
 // the door for Go tests. What the process holds does not grow.
 func TestSoak(t *testing.T) {
+	brief.WholeRuns(t)
 	rounds := max(*soak, 24)
 	if testing.Short() && *soak == 0 {
 		rounds = 12

@@ -20,6 +20,7 @@ import (
 // A server may refuse requests while it serves others: no check is to blame it
 // for what another one does, but for the one that tries just that.
 func TestServersThatTakeTurns(t *testing.T) {
+	brief.WholeRuns(t)
 	// busy refuses what comes while a request of the same kind is being served.
 	busy := func(kind func(*server.Request) any) server.Middleware {
 		var mu sync.Mutex

@@ -105,6 +105,7 @@ func TestTransportCommand(t *testing.T) {
 
 // A client over TCP is served through a command; it may connect more than once.
 func TestTransportCommandOfClients(t *testing.T) {
+	manyRuns(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

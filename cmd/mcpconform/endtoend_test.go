@@ -134,6 +134,7 @@ func (o outcome) wantCode(t *testing.T, code int, says string) {
 const few = "--select=base.batch.not-served,base.error.method-not-found,http.server.version-header-missing"
 
 func TestTLSFlags(t *testing.T) {
+	manyRuns(t)
 	s := httptest.NewUnstartedServer(served(t, nil))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -248,6 +249,7 @@ func (o outcome) wantWithout(t *testing.T, secrets ...string) {
 // Every way to hand over a secret, to a server that repeats all of them
 // wherever it can.
 func TestSecretsOfTheCommand(t *testing.T) {
+	manyRuns(t)
 	const (
 		header, bearer, query    = "header-s3cret", "bearer-s3cret", "query-s3cret"
 		password, path           = "user-s3cret", "9f86d081884c7d659a2feaa0c55ad015"
@@ -321,6 +323,7 @@ func TestSecretsOfTheCommand(t *testing.T) {
 // The environment and the arguments of a target hold secrets as well, which it
 // may log.
 func TestSecretsOfTheTarget(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

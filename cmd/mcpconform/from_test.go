@@ -22,6 +22,7 @@ func clientConfig(t *testing.T, text string) string {
 // What comes from a file, or would be asked for, is shown nowhere, under whatever name the
 // server gets it.
 func TestSecretsOfClientFiles(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

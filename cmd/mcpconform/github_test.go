@@ -15,6 +15,7 @@ var foreignCommand = regexp.MustCompile(`(?m)^\s*::(?:error|warning|notice) titl
 
 // A target cannot give commands to GitHub Actions, wherever the command prints what it said.
 func TestTargetsGiveNoCommands(t *testing.T) {
+	manyRuns(t)
 	dir := t.TempDir()
 	const wild = "::add-mask::x\n::error::owned ##[error]owned"
 	run := result.Run{

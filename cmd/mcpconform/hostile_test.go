@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -143,15 +144,16 @@ func bomb(t *testing.T) string {
 var runs = make(map[string]int) // by the name of the test
 
 // thinned returns a function that says of each case whether to leave it out. Under the
-// race detector, with which each run of the command takes seconds, that is two
-// of three; with -count, the next run of the test tries others.
+// race detector, with which each run of the command takes seconds, that is five
+// of six; with -count, and with the next MCPCONFORM_PART, the test tries others.
 func thinned(t *testing.T) (leaveOut func() bool) {
 	t.Helper()
-	n := runs[t.Name()]
+	n, _ := strconv.Atoi(os.Getenv("MCPCONFORM_PART")) // 0 unless it is set
+	n += runs[t.Name()]
 	runs[t.Name()]++
 	return func() bool {
 		n++
-		return raceDetector && n%3 != 0
+		return raceDetector && n%6 != 0
 	}
 }
 

@@ -27,18 +27,18 @@ func whole() int {
 	if err != nil {
 		return 0
 	}
-	return n
+	return max(n, 0)
 }
 
 // Sample is [OneOf] for cases of which a cheaper test tries each: also without -short it chooses
-// a part, one of sixteen or of as many as MCPCONFORM_WHOLE says.
+// a part, one of 32 or of as many as MCPCONFORM_WHOLE says.
 func Sample() int {
 	if n := OneOf(); n > 0 {
 		return n
 	}
 	switch n := whole(); n {
 	case 0:
-		return 16
+		return 32
 	case 1:
 		return 0
 	default:
