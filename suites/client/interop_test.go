@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/interop"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -34,17 +35,24 @@ const (
 //
 //	go run ./.ci/targets install
 //
-// and compares what they find with what was confirmed by reading.
+// and compares what they find with what was confirmed by reading. What a launch takes is the
+// start of the client: unless all is to be tried, each plays all scenarios over one of its
+// transports and a part of them over the others, where it may show nothing new.
 func TestInterop(t *testing.T) {
 	targets := interop.Open(t, "../..")
 	known := interop.Load(t, findingsFile, *updateFindings)
 	bridge := filepath.Join(t.TempDir(), "mcpconform")
 	interop.Build(t, bridge, "../../cmd/mcpconform")
 	rows := &table{rows: make(map[string]*result.Run)}
-	targets.Each(t, "client", clientsAtATime, []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE, webSocket}, func(t *testing.T, name, over string) {
+	transports := []string{transport.NameHTTP, transport.NameStdio, transport.NameSSE, webSocket}
+	whole, some := inWhole(t, targets, transports), someScenarios(t)
+	targets.Each(t, "client", clientsAtATime, transports, func(t *testing.T, name, over string) {
 		key := name + " " + over
-		rows.add(key, known.Try(t, key, func() *result.Run {
+		rows.add(key, known.Try(t, key, !whole[key], func() *result.Run {
 			scenarios, options := launching(t, targets, bridge, name, over)
+			if !whole[key] {
+				scenarios.Scenarios = some
+			}
 			run := conduct(t, scenarios, options)
 			t.Log(interop.Summary(run))
 			if *interopReports != "" {
@@ -57,6 +65,48 @@ func TestInterop(t *testing.T) {
 	if *updateFindings {
 		rows.write(t, tableFile)
 	}
+}
+
+// inWhole says which clients play all scenarios over which transports, by the keys of the findings:
+// over one each, or over all.
+func inWhole(t *testing.T, targets *interop.Targets, transports []string) map[string]bool {
+	t.Helper()
+	keys := make(map[string][]string)
+	for _, over := range transports {
+		for _, name := range targets.List(t, "client", over) {
+			keys[name] = append(keys[name], name+" "+over)
+		}
+	}
+	whole := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		all := keys[name]
+		if brief.InTurn(2) > 0 && !*updateFindings {
+			all = brief.Part(t, all, len(all))
+		}
+		for _, key := range all {
+			whole[key] = true
+		}
+	}
+	return whole
+}
+
+// someScenarios returns one in four of those that are launched together, or alone, and the one
+// with which others are compared.
+func someScenarios(t *testing.T) []string {
+	t.Helper()
+	var launches [][]string
+	joint := make(map[string]bool)
+	for _, s := range client.Scenarios() {
+		if joint[s.Name] {
+			continue
+		}
+		together := client.Together(s.Name)
+		for _, name := range together {
+			joint[name] = true
+		}
+		launches = append(launches, together)
+	}
+	return append(slices.Concat(brief.Part(t, launches, 4)...), client.AuthorizationBaseline)
 }
 
 // webSocket names WebSocket among the transports of targets.

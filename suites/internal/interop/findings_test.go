@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // Whoever reads a finding learns why the text bears it out, and what speaks against it.
@@ -46,5 +48,34 @@ func TestUpdateKeepsWhatIsWrittenByHand(t *testing.T) {
 	again := Load(t, path, false)
 	if !maps.Equal(again.Reasons, k.Reasons) || !maps.Equal(again.Objections, k.Objections) || !maps.Equal(again.Timing, k.Timing) {
 		t.Errorf("got %+v, want %+v", again, k)
+	}
+}
+
+// A run in which a part was tried need not find what is known, and may find nothing new.
+func TestPartOfWhatIsKnown(t *testing.T) {
+	argued := map[string]string{"a": "why", "b": "why", "c": "why"}
+	k := &Findings{
+		Reasons: argued, Objections: argued, Targets: map[string]map[string]result.Verdict{"x http": {"a": result.Fail, "b": result.Warn}},
+	}
+	run := func(verdicts map[string]result.Verdict) *result.Run {
+		r := &result.Run{Verdict: result.NotConformant}
+		for id, v := range verdicts {
+			r.Requirements = append(r.Requirements, result.Requirement{ID: id, Verdict: v})
+		}
+		return r
+	}
+	for _, tt := range []struct {
+		run         *result.Run
+		whole, part int // how much is odd
+	}{
+		{run(map[string]result.Verdict{"a": result.Fail, "b": result.Warn}), 0, 0},
+		{run(map[string]result.Verdict{"a": result.Warn}), 2, 0},
+		{run(map[string]result.Verdict{"b": result.Warn, "c": result.Fail}), 2, 1},
+	} {
+		_, whole := k.compare("x http", false, tt.run)
+		_, part := k.compare("x http", true, tt.run)
+		if len(whole) != tt.whole || len(part) != tt.part {
+			t.Errorf("%v: odd are %v, and of a part %v", tt.run.Requirements, whole, part)
+		}
 	}
 }
