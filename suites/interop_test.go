@@ -29,7 +29,7 @@ func TestInterop(t *testing.T) {
 	targets := interop.Open(t, "..")
 	known := interop.Load(t, findingsFile, *updateFindings)
 	targets.Each(t, "server", serversAtATime, []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}, func(t *testing.T, name, over string) {
-		known.Try(t, name+" "+over, false, func() *result.Run { return runTarget(t, targets, name, over) })
+		known.Check(t, name+" "+over, false, runTarget(t, targets, name, over))
 	})
 	known.Save(t)
 }

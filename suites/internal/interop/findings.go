@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,30 +54,20 @@ func Load(t *testing.T, path string, update bool) *Findings {
 	return k
 }
 
-// Try compares what a run finds on a target with what is known, and runs again
-// when they differ: what a busy machine brings about does not come twice. A run in
-// which only a part was tried need not find all that is known.
-func (k *Findings) Try(t *testing.T, key string, part bool, run func() *result.Run) *result.Run {
+// Check wants a run to find on a target what is known of it, and notes what it finds where the
+// file is to be updated. A run in which only a part was tried need not find all.
+func (k *Findings) Check(t *testing.T, key string, part bool, run *result.Run) {
 	t.Helper()
-	last := run()
-	found, odd := k.compare(key, part, last)
-	if len(odd) > 0 && !k.update {
-		last = run()
-		_, again := k.compare(key, part, last)
-		for what, detail := range odd {
-			if _, still := again[what]; still {
-				t.Errorf("%s%s", what, detail)
-			} else {
-				t.Logf("only in the first run: %s%s", what, detail)
-			}
-		}
-	}
+	found, odd := k.compare(key, part, run)
 	if k.update {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.Targets[key] = found
+		return
 	}
-	return last
+	for _, what := range slices.Sorted(maps.Keys(odd)) {
+		t.Errorf("%s%s", what, odd[what])
+	}
 }
 
 // Save writes the file when it is to be updated. New requirements lack reason and
