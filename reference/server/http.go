@@ -779,11 +779,6 @@ func (x *httpCall) event(e *Event) bool {
 	if len(text) == 0 && e.Out == nil {
 		return true // it only cuts the stream
 	}
-	if hook := x.http.server.behaviour.Frame; hook != nil && e.Out != nil {
-		if text = hook(e.Out, text); text == nil {
-			return true
-		}
-	}
 	record := wire.Event{
 		Kind: wire.KindMessage, From: wire.Server, Raw: e.Data,
 		SSE: &wire.SSE{Event: e.Name, ID: e.ID, HasID: e.ID != "", Retry: e.Retry, Comment: e.Comment},
@@ -795,6 +790,15 @@ func (x *httpCall) event(e *Event) bool {
 		}
 	} else {
 		record.Deliberate = e.Out.Deliberate
+	}
+	if hook := x.http.server.behaviour.Frame; hook != nil && e.Out != nil {
+		meant := bytes.Clone(text)
+		if text = hook(e.Out, text); text == nil {
+			return true
+		}
+		if !bytes.Equal(text, meant) {
+			asRead(&record, text)
+		}
 	}
 	x.record(record)
 	done := 0
@@ -808,6 +812,24 @@ func (x *httpCall) event(e *Event) bool {
 		done = at
 	}
 	return x.send(text[done:]) == nil
+}
+
+// asRead gives the record of an event what a reader takes from a text that is written in its place.
+func asRead(record *wire.Event, text []byte) {
+	r := wire.NewSSEReader(bytes.NewReader(text), len(text))
+	item, err := r.Next()
+	for item.IsComment {
+		item, err = r.Next()
+	}
+	if err != nil || item.Incomplete {
+		record.Kind, record.Raw, record.SSE = wire.KindSSE, text, new(wire.SSE) // which no reader dispatches
+		return
+	}
+	if len(item.Data) == 0 {
+		record.Kind = wire.KindSSE
+	}
+	item.SSE.Comment = record.SSE.Comment
+	record.Raw, record.SSE = item.Data, &item.SSE
 }
 
 // pieceTime is how long a client has to read a piece of an event by itself.

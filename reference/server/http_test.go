@@ -505,6 +505,48 @@ func TestDriver(t *testing.T) {
 	}
 }
 
+// TestRecordOfWhatIsWritten wants the record to hold what stands on a stream, also where the behaviour has changed the text of
+// an event.
+func TestRecordOfWhatIsWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string // of the event of a response
+		want string // kind, id and text of its record
+	}{
+		"another name":  {"event: other\nid: 1-1\ndata: {}\n\n", "message 1-1 {}"},
+		"other data":    {"id: 1-1\ndata: {}\ndata:\n\n", "message 1-1 {}\n"},
+		"other id":      {": a comment\nid: x\ndata: {}\n\n", "message x {}"},
+		"no id":         {"data: {}\n\n", "message  {}"},
+		"nothing said":  {"id: x\ndata:\n\n", "sse x "},
+		"unfinished":    {"id: x\ndata: {}\n", "sse  id: x\ndata: {}\n"},
+		"no event":      {"{}\n", "sse  {}\n"},
+		"comment alone": {":\n", "sse  :\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trace := wire.NewTrace(wire.DefaultLimits)
+			b := server.Behaviour{Frame: func(out *server.Outgoing, frame []byte) []byte {
+				if out.Answers == nil || out.Answers.Method != "ping" {
+					return frame
+				}
+				return append(frame[:0], test.text...)
+			}}
+			s := serve(t, server.Options{Behaviour: b, Trace: trace, HTTP: server.HTTPOptions{AlwaysSSE: true}}).begin()
+			if got := s.read(s.post(pingBody)); got != test.text {
+				t.Errorf("%q was written", got)
+			}
+			for _, e := range trace.Logs()[0].Events() {
+				if e.SSE == nil || e.Stream != "post:3" {
+					continue
+				}
+				if got := string(e.Kind) + " " + e.SSE.ID + " " + string(e.Raw); got != test.want {
+					t.Errorf("recorded is %q, not %q", got, test.want)
+				}
+				return
+			}
+			t.Error("nothing is recorded")
+		})
+	}
+}
+
 func orEmpty(o object) object {
 	if o == nil {
 		return object{}
