@@ -167,7 +167,7 @@ var clientFaults = []Fault{
 		Summary:    "After an error of the client whose data is a text nothing is answered any more.",
 		Collateral: []string{"base.response.present"},
 		Apply: unresponsiveAfter(func(_ *server.Session, m *wire.Message) bool {
-			data, _ := wire.At(m.Value, "error", "data").(string)
+			data, _ := wire.At(m.Value(), "error", "data").(string)
 			return m.Kind == wire.ErrorResponse && data != ""
 		}),
 	},

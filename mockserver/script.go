@@ -203,7 +203,7 @@ func (a *sessionRun) take(m *wire.Message, r *server.Request) bool {
 	if r != nil {
 		a.latest = &openRequest{request: r, answered: make(chan struct{})}
 		a.taken[r] = a.latest
-		a.bound["id"] = wire.At(m.Value, "id")
+		a.bound["id"] = wire.At(m.Value(), "id")
 	}
 	a.steps, a.nearest, a.mismatch = rest, nil, ""
 	a.begun = a.begun || m.Method != "initialize" && m.Method != "notifications/initialized"
@@ -255,7 +255,7 @@ func (a *sessionRun) fits(pattern any, of string, m *wire.Message, line int) boo
 	} else if m.Kind != wire.Request && m.Kind != wire.Notification {
 		return false
 	}
-	mismatch := a.bound.Match(pattern, m.Value)
+	mismatch := a.bound.Match(pattern, m.Value())
 	if mismatch != nil && (m.IsResponse() || wire.At(pattern, "method") == m.Method) {
 		a.nearest, a.mismatch = m, mismatch.String()
 		a.run.say(line, "the message that came is not the expected one: %s", mismatch)
@@ -269,7 +269,7 @@ func (a *sessionRun) choose(step script.Step, m *wire.Message) *script.Arm {
 		arm := &step.Arms[i]
 		switch {
 		case arm.Pattern != nil:
-			if a.bound.Match(arm.Pattern, m.Value) == nil && a.fits(arm.Pattern, arm.Of, m, arm.Line) {
+			if a.bound.Match(arm.Pattern, m.Value()) == nil && a.fits(arm.Pattern, arm.Of, m, arm.Line) {
 				return arm
 			}
 		case m.IsResponse() && m.ID.Resembles(a.ours), m.Kind == wire.Request && m.Method != "initialize" && m.Method != "ping":
@@ -318,7 +318,7 @@ func (a *sessionRun) advance() {
 func (a *sessionRun) abandon() {
 	for r, o := range a.taken {
 		if o.answer == nil {
-			o.answer = refusal(wire.At(r.Message.Value, "id"), server.InternalError, "The script has ended")
+			o.answer = refusal(wire.At(r.Message.Value(), "id"), server.InternalError, "The script has ended")
 			close(o.answered)
 		}
 	}
@@ -335,7 +335,7 @@ func (a *sessionRun) send(step script.Step) error {
 		return nil
 	}
 	if _, given := message["id"]; !given && script.IsResponse(message) && a.latest != nil {
-		message["id"] = wire.At(a.latest.request.Message.Value, "id")
+		message["id"] = wire.At(a.latest.request.Message.Value(), "id")
 	}
 	message, request := script.Complete(message, func() any {
 		a.sent++

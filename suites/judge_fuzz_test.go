@@ -125,8 +125,8 @@ func (m mutator) event(e wire.Event) *wire.Event {
 		fields := *e.SSE
 		fields.ID, fields.HasID, fields.Event = "1", !fields.HasID, []string{"", "endpoint", "message"}[m.IntN(3)]
 		e.SSE = &fields
-	case e.Msg != nil && e.Msg.Value != nil:
-		e.Raw = client.Marshal(m.value(e.Msg.Value))
+	case e.Msg != nil && e.Msg.Value() != nil:
+		e.Raw = client.Marshal(m.value(e.Msg.Value()))
 	}
 	return &e
 }

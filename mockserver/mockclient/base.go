@@ -415,7 +415,7 @@ var baseFaults = []Fault{
 		ID: "base.error-data-death", Requirement: "base.error.data-free", Scenario: "features/errors",
 		Summary: "An error with data ends the client.",
 		Apply: dying(func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && wire.At(e.Msg.Value, "error", "data") != nil
+			return e.Kind == wire.KindMessage && e.Msg.Kind == wire.ErrorResponse && wire.At(e.Msg.Value(), "error", "data") != nil
 		}),
 	},
 	{

@@ -510,7 +510,7 @@ func naming(change func(last string) string) apply {
 func typeOfPage(log *wire.Log, cursor string) string {
 	events := log.Events()
 	for _, page := range events {
-		if page.Kind != wire.KindMessage || page.From != wire.Server || wire.At(page.Msg.Value, "result", "nextCursor") != any(cursor) {
+		if page.Kind != wire.KindMessage || page.From != wire.Server || wire.At(page.Msg.Value(), "result", "nextCursor") != any(cursor) {
 			continue
 		}
 		for _, e := range events {

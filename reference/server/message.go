@@ -80,10 +80,10 @@ func (o *Outgoing) Params() map[string]any {
 	return params
 }
 
-// text returns the JSON text of the message.
+// text returns the JSON text of the message, to which the caller may append.
 func (o *Outgoing) text() ([]byte, error) {
 	if o.Raw != nil {
-		return o.Raw, nil
+		return slices.Clip(o.Raw), nil
 	}
 	return marshal(o.Message)
 }
@@ -197,7 +197,7 @@ func (b *Behaviour) refuse(m *wire.Message) *refusal {
 			}
 		}
 		f := &refusal{rpcErr: wire.Error{Code: InvalidRequest, Message: "Invalid request: " + issue.Detail}, id: m.ID}
-		_, hasMethod := wire.At(m.Value, "method").(string)
+		_, hasMethod := wire.At(m.Value(), "method").(string)
 		f.unanswered = m.Kind == wire.Notification || m.IsResponse() && !hasMethod || hasMethod && !m.ID.Present()
 		return f
 	}

@@ -125,7 +125,7 @@ func (l *streamLink) deliver(out *Outgoing) {
 	if err != nil {
 		return // it cannot be written as JSON; only a behaviour makes such a message
 	}
-	line := append(text[:len(text):len(text)], '\n')
+	line := append(text, '\n')
 	if hook := l.server.behaviour.Frame; hook != nil {
 		if line = hook(out, line); line == nil {
 			return
@@ -233,20 +233,17 @@ type line struct {
 // closes the channel.
 func readLines(stdin io.Reader, max int, lines chan<- line, gone <-chan struct{}) {
 	defer close(lines)
-	r := bufio.NewReaderSize(stdin, 64<<10)
+	r := bufio.NewReaderSize(stdin, 16<<10)
 	for {
-		var in line
-		var err error
-		for {
-			var chunk []byte
-			chunk, err = r.ReadSlice('\n')
-			chunk = bytes.TrimSuffix(chunk, []byte{'\n'})
-			keep := min(len(chunk), max-len(in.text))
-			in.text = append(in.text, chunk[:keep]...)
-			in.dropped += int64(len(chunk) - keep)
-			if !errors.Is(err, bufio.ErrBufferFull) {
+		text, surplus, err := transport.ReadLine(r, max)
+		in := line{text: text}
+		for len(surplus) > 0 {
+			end := bytes.TrimSuffix(surplus, []byte{'\n'})
+			in.dropped += int64(len(end))
+			if len(end) < len(surplus) {
 				break
 			}
+			surplus, err = r.ReadSlice('\n')
 		}
 		if err == nil || len(in.text) > 0 {
 			select {

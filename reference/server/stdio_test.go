@@ -241,7 +241,7 @@ func TestRawLines(t *testing.T) {
 			got := "silent"
 			for _, e := range s.Log().Events()[from:] {
 				if e.From == wire.Server && e.Kind == wire.KindMessage && e.Msg.ID.Key() != ping.ID.Key() {
-					code, _ := wire.At(e.Msg.Value, "error", "code").(json.Number)
+					code, _ := wire.At(e.Msg.Value(), "error", "code").(json.Number)
 					got = code.String() + " " + e.Msg.ID.String()
 				}
 			}
@@ -432,7 +432,7 @@ func followsTheSchema(t *testing.T, log *wire.Log) {
 			t.Errorf("%s: %s", e.Raw, issue.Detail)
 		}
 		var definition string
-		value := e.Msg.Value
+		value := e.Msg.Value()
 		known := true
 		switch e.Msg.Kind {
 		case wire.Request:

@@ -173,7 +173,7 @@ func override(h, over http.Header) {
 // event, not an error. After an initialized notification that the server
 // accepted, the connection opens its GET stream.
 func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
-	msg := wire.Parse(m.Raw)
+	msg := c.log.Parse(m.Raw)
 	o := &outbound{
 		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
 		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg) && c.listens(),
@@ -525,7 +525,7 @@ func (c *HTTPConn) Open(ctx context.Context, r Request) (*Stream, error) {
 		c.leaving.Store(true)
 	}
 	if o.message && r.Defaults {
-		o.parsed = wire.Parse(r.Body)
+		o.parsed = c.log.Parse(r.Body)
 		if o.parsed.Kind == wire.Request && o.parsed.Method == "initialize" {
 			c.learn(o, o.parsed)
 		}

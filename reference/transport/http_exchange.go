@@ -481,7 +481,7 @@ func (x *roundTrip) readBody(resp *http.Response, mediaType, encoding string) st
 		// No message, whatever it holds.
 	} else if !unencoded(encoding) {
 		e.Note = "the body is encoded as " + wire.Quote(encoding, 40) + ", which the request did not ask for"
-	} else if msg := wire.Parse(e.Raw); speaksRPC(msg) || x.dueMessage() && mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
+	} else if msg := x.link.log.Parse(e.Raw); speaksRPC(msg) || x.dueMessage() && mediaType == typeJSON && resp.StatusCode/100 == 2 && (end == "" || e.Dropped > 0) {
 		e.Kind, e.Msg = wire.KindMessage, msg
 	}
 	if x.emit(e) != nil {
@@ -580,7 +580,7 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 	case item.Dropped > 0:
 		// It is too long: what is kept is judged as on stdio.
 		if item.Data != nil {
-			e.Kind, e.Msg = wire.KindMessage, wire.Parse(item.Data)
+			e.Kind, e.Msg = wire.KindMessage, x.link.log.Parse(item.Data)
 		}
 	case item.Incomplete:
 		e.Note = join(e.Note, "the stream ended inside this event")
@@ -592,7 +592,7 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 		e.Note = join(e.Note, "the event's data is empty")
 	case item.Data != nil:
 		// A stream may also carry events of other types.
-		msg := wire.Parse(item.Data)
+		msg := x.link.log.Parse(item.Data)
 		if name := item.SSE.Event; name == "" || name == "message" || speaksRPC(msg) {
 			e.Kind, e.Msg = wire.KindMessage, msg
 		}

@@ -110,7 +110,7 @@ func (o *outlet) run(to io.Writer) {
 func (c *StdioConn) passIn(in io.Reader) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
-		raw, surplus, err := readLine(lines, c.log.Limits().Message)
+		raw, surplus, err := ReadLine(lines, c.log.Limits().Message)
 		if len(surplus) > 0 {
 			c.log.Stop(stopReason(nil, c.log.Limits()))
 			begun := bytes.NewReader(append(raw, surplus...))

@@ -55,7 +55,7 @@ func (d *WebSocket) RelayStdio(ctx context.Context, log *wire.Log, in io.Reader,
 func (c *WebSocketConn) passIn(ctx context.Context, in io.Reader) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
-		raw, surplus, err := readLine(lines, c.log.Limits().Message)
+		raw, surplus, err := ReadLine(lines, c.log.Limits().Message)
 		if len(surplus) > 0 {
 			_, _ = c.log.Append(wire.Event{Kind: wire.KindNote, Note: fmt.Sprintf("the relay was ended: a message of the client is longer than %d bytes", c.log.Limits().Message)})
 			return

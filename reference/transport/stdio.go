@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -273,7 +274,7 @@ func (c *StdioConn) readStdout() {
 	stdout := c.proc.Stdout()
 	lines := bufio.NewReaderSize(stdout, 16<<10)
 	for {
-		raw, surplus, err := readLine(lines, c.log.Limits().Message)
+		raw, surplus, err := ReadLine(lines, c.log.Limits().Message)
 		ended, dropped := err != nil, int64(len(surplus))
 		if len(raw) > 0 || dropped > 0 || !ended {
 			e := wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: Stdout, Raw: raw, Dropped: dropped}
@@ -317,25 +318,35 @@ func stopReason(err error, limits wire.Limits) string {
 	return fmt.Sprintf("a line is longer than %d bytes", limits.Message)
 }
 
-// readLine returns the next line without its newline. If the line is longer than
+// ReadLine returns the next line without its newline. If the line is longer than
 // max, it returns the first max bytes and, until the next read, the further bytes
 // that it has seen; the rest of the line stays unread. err is set with the last,
 // unterminated line.
-func readLine(r *bufio.Reader, max int) (line, surplus []byte, err error) {
+func ReadLine(r *bufio.Reader, max int) (line, surplus []byte, err error) {
+	var parts [][]byte // of a line that the buffer does not hold
+	length := 0
 	for {
-		chunk, err := r.ReadSlice('\n')
-		room := max - len(line)
-		if len(chunk) > room+1 || len(chunk) > room && !bytes.HasSuffix(chunk, []byte{'\n'}) {
-			return append(line, chunk[:room]...), chunk[room:], nil
-		}
-		line = append(line, chunk...)
+		part, err := r.ReadSlice('\n')
+		room := max - length
 		switch {
+		case len(part) > room+1 || len(part) > room && !bytes.HasSuffix(part, []byte{'\n'}):
+			return joined(parts, part[:room]), part[room:], nil
 		case err == nil:
-			return line[:len(line)-1], nil, nil
+			return joined(parts, part[:len(part)-1]), nil, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, nil, err
+			return joined(parts, part), nil, err
 		}
+		parts = append(parts, bytes.Clone(part))
+		length += len(part)
 	}
+}
+
+// joined returns the parts of a line as one, which takes no more memory than it needs: it is kept.
+func joined(parts [][]byte, last []byte) []byte {
+	if len(parts) == 0 {
+		return bytes.Clone(last)
+	}
+	return slices.Concat(append(parts, last)...)
 }
 
 // Bounds of what is kept of stderr: the beginning, and the end, which may tell why

@@ -586,7 +586,7 @@ func TestReadLine(t *testing.T) {
 		r := bufio.NewReaderSize(strings.NewReader(c.text), 16)
 		var got []string
 		for {
-			line, surplus, err := readLine(r, 5)
+			line, surplus, err := ReadLine(r, 5)
 			text := string(line)
 			if len(surplus) > 0 {
 				got = append(got, fmt.Sprintf("%s+%d", text, len(surplus)))

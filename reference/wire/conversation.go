@@ -546,6 +546,21 @@ func (l *Log) Requests(p Party, method string) []*Exchange {
 	return all
 }
 
+// Unanswered returns, as they are now, the requests that have no response.
+func (l *Log) Unanswered() []*Exchange {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	var all []*Exchange
+	for _, x := range l.conversation.Exchanges {
+		if x.Response == nil {
+			now := *x
+			all = append(all, &now)
+		}
+	}
+	return all
+}
+
 // Asked reports whether a party has made a request whose id differs from this at
 // most in its JSON type.
 func (l *Log) Asked(p Party, id ID) bool {

@@ -101,8 +101,13 @@ type decoder struct {
 	weight int       // of them in memory, beside the text
 	spelt  []byte    // room for a string with escapes
 	path   []segment // down to the value being read
-	result string    // the spelling of the member result of the whole text
 	issues []Issue
+
+	// Of a message:
+	members map[string]any // room for the members of the whole text; nil makes it
+	said    *said          // what was decoded before; nil for nothing
+	payload string         // the spelling of its params or result, if that is an object without a fault
+	again   bool           // the payload was decoded before
 }
 
 // What decoded values take in memory beside the text, of which strings and numbers are
@@ -214,7 +219,10 @@ func (d *decoder) object(depth int) (any, error) {
 		return nil, ErrDepth
 	}
 	d.pos++
-	members := make(map[string]any)
+	members := d.members
+	if depth > 1 || members == nil {
+		members = make(map[string]any)
+	}
 	defer func() { d.weight += mapWeight + (len(members)+groupFill-1)/groupFill*groupWeight }()
 	d.space()
 	if d.eat('}') {
@@ -238,12 +246,13 @@ func (d *decoder) object(depth int) (any, error) {
 			d.issue(DuplicateMember, fmt.Sprintf("member %s occurs more than once", Quote(name, 60)))
 		}
 		d.space()
-		from := d.pos
-		if members[name], err = d.value(depth); err != nil {
-			return nil, err
+		if depth == 1 && (name == "params" || name == "result") {
+			members[name], err = d.content()
+		} else {
+			members[name], err = d.value(depth)
 		}
-		if depth == 1 && name == "result" {
-			d.result = d.raw[from:d.pos]
+		if err != nil {
+			return nil, err
 		}
 		d.path = d.path[:len(d.path)-1]
 		d.space()
@@ -254,6 +263,44 @@ func (d *decoder) object(depth int) (any, error) {
 			return nil, d.fail("a comma or } is due")
 		}
 	}
+}
+
+// content reads the params or the result of a message. What was said before is not decoded again.
+func (d *decoder) content() (any, error) {
+	if d.said == nil || d.pos == len(d.raw) || d.raw[d.pos] != '{' {
+		return d.value(1)
+	}
+	from, faults := d.pos, len(d.issues)
+	if end := d.objectEnd(); d.said.fits(end - from) {
+		if v := d.said.find(d.raw[from:end]); v != nil {
+			d.pos, d.payload, d.again = end, d.raw[from:end], true
+			return v, nil
+		}
+	}
+	v, err := d.value(1)
+	if err == nil && len(d.issues) == faults {
+		d.payload, d.again = d.raw[from:d.pos], false
+	}
+	return v, err
+}
+
+// objectEnd returns where the object ends that begins at d.pos, as far as its brackets tell.
+func (d *decoder) objectEnd() int {
+	open := 0
+	for at := d.pos; at < len(d.raw); at++ {
+		switch d.raw[at] {
+		case '{':
+			open++
+		case '}':
+			open--
+		case '"':
+			at = d.closing(at + 1)
+		}
+		if open == 0 {
+			return at + 1
+		}
+	}
+	return len(d.raw)
 }
 
 func (d *decoder) array(depth int) (any, error) {
@@ -356,7 +403,7 @@ func (d *decoder) text(start, end int, ascii bool) string {
 
 // escaped reads on in a string whose first escape stands at d.pos.
 func (d *decoder) escaped(start int) (string, error) {
-	long := d.closing() - start // at least as long as what it spells
+	long := d.closing(d.pos) - start // at least as long as what it spells
 	b := d.spelt[:0]
 	switch {
 	case long > maxSpelling:
@@ -395,9 +442,9 @@ func (d *decoder) escaped(start int) (string, error) {
 	return "", d.fail("the text ends inside a string")
 }
 
-// closing returns where the string ends that is being read at d.pos.
-func (d *decoder) closing() int {
-	for at := d.pos; at < len(d.raw); at++ {
+// closing returns where a string ends of which the rest begins at a position.
+func (d *decoder) closing(at int) int {
+	for ; at < len(d.raw); at++ {
 		switch d.raw[at] {
 		case '"':
 			return at

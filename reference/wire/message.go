@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -100,7 +101,25 @@ type ID struct {
 }
 
 // StringID returns an id that is a string.
-func StringID(s string) ID { return ID{raw: string(RawSeparators([]byte(jsonText(s)))), str: true} }
+func StringID(s string) ID {
+	if strings.ContainsFunc(s, escapes) {
+		return ID{raw: string(RawSeparators([]byte(jsonText(s)))), str: true}
+	}
+	return ID{raw: `"` + s + `"`, str: true}
+}
+
+// escapes reports whether a character may be spelled otherwise in a string of JSON.
+func escapes(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= utf8.RuneSelf }
+
+// value returns the id as it is decoded.
+func (id ID) value() any {
+	if !id.str {
+		return json.Number(id.raw)
+	}
+	d := decoder{raw: id.raw}
+	s, _ := d.str() // which it was
+	return s
+}
 
 // IntID returns an id that is an integer.
 func IntID(n int64) ID { return ID{raw: strconv.FormatInt(n, 10), number: true} }
@@ -198,17 +217,19 @@ type Error struct {
 type Message struct {
 	Raw    []byte
 	Kind   Kind
+	plain  bool // what Value returns follows from the other members
+	again  bool // the payload is shared with an earlier message
 	ID     ID
 	Method string
 	Params any // decoded; nil when absent
 	Result any
 	Error  *Error
-	Value  any // the whole text, decoded; nil when it is not JSON
 	Issues []Issue
 	Batch  []*Message // the members of a batch
 
-	weight int    // of what is decoded, in memory
-	result string // as it is spelled
+	whole   any    // see Value
+	weight  int    // of what is decoded, in memory
+	payload string // the spelling of params or result, if it may be shared with other messages
 }
 
 // decoding is held for texts from largeText on: decoded they take up to forty times their
@@ -217,19 +238,25 @@ var decoding sync.Mutex
 
 const largeText = 64 << 10
 
+// envelopes is room for the members of messages while they are read.
+var envelopes = sync.Pool{New: func() any { return make(map[string]any) }}
+
 // Parse reads one message. It never fails: Issues holds what is wrong, and the
 // other members what can be understood. The bytes belong to the message from then
 // on and must not be changed: its strings are parts of them.
-func Parse(raw []byte) *Message {
+func Parse(raw []byte) *Message { return parse(raw, nil) }
+
+// parse is Parse, which takes from earlier messages what they said as well.
+func parse(raw []byte, said *said) *Message {
 	m := &Message{Raw: raw}
 	if len(raw) >= largeText {
 		decoding.Lock() // what is thrown away of one is there for the next
 		defer decoding.Unlock()
 	}
 	// A copy would double what a trace holds.
-	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw))}
+	d := decoder{raw: unsafe.String(unsafe.SliceData(raw), len(raw)), said: said, members: envelopes.Get().(map[string]any)}
 	v, err := d.decode()
-	m.Issues, m.weight, m.result = d.issues, d.weight, d.result
+	m.Issues, m.weight = d.issues, d.weight
 	switch {
 	case errors.Is(err, ErrDepth):
 		m.issue(TooDeep, "", err.Error())
@@ -242,10 +269,63 @@ func Parse(raw []byte) *Message {
 		return m
 	}
 	m.read(v)
+	if m.plain = m.followsFrom(d.members); m.plain {
+		m.whole, m.payload, m.again = nil, d.payload, d.again
+		m.weight -= mapWeight + groupWeight
+		clear(d.members)
+		envelopes.Put(d.members)
+	}
 	if m.ID.str {
 		m.weight += len(m.ID.raw)
 	}
 	return m
+}
+
+// followsFrom reports whether the message has just these members, without a fault, so that they need not be kept.
+func (m *Message) followsFrom(members map[string]any) bool {
+	if len(m.Issues) > 0 {
+		return false
+	}
+	switch m.Kind {
+	case Request, Notification:
+		n := 2
+		if m.Kind == Request {
+			n++
+		}
+		if m.Params != nil {
+			n++
+		}
+		return len(members) == n
+	case Result:
+		return len(members) == 3
+	}
+	return false
+}
+
+// Value returns the whole text, decoded; nil when it is not JSON. It must not be changed.
+func (m *Message) Value() any {
+	if !m.plain {
+		return m.whole
+	}
+	members := map[string]any{"jsonrpc": "2.0"}
+	if m.Kind != Notification {
+		members["id"] = m.ID.value()
+	}
+	if m.Kind == Result {
+		members["result"] = m.Result
+		return members
+	}
+	members["method"] = m.Method
+	if m.Params != nil {
+		members["params"] = m.Params
+	}
+	return members
+}
+
+// Payload returns how the params or the result of a message are spelled, "" if it has none. It is not known of a message that
+// was not parsed for a trace, has a fault or holds more than a message does.
+func (m *Message) Payload() (text string, known bool) {
+	return m.payload, m.plain && (m.payload != "" || m.Params == nil && m.Result == nil)
 }
 
 func (m *Message) issue(code IssueCode, ptr, detail string) {
@@ -271,7 +351,7 @@ func (m *Message) IsResponse() bool { return m.Kind == Result || m.Kind == Error
 const maxBatch = 1000
 
 func (m *Message) read(v any) {
-	m.Value = v
+	m.whole = v
 	switch v := v.(type) {
 	case map[string]any:
 		m.readObject(v)
@@ -281,7 +361,7 @@ func (m *Message) read(v any) {
 		for _, item := range v[:min(len(v), maxBatch)] {
 			b := &Message{Raw: []byte(jsonText(item))} // the members' own spelling is lost
 			if _, nested := item.([]any); nested {
-				b.Value = item
+				b.whole = item
 				b.issue(NotObject, "", "the message is an array, not an object")
 			} else {
 				b.read(item)

@@ -330,3 +330,47 @@ func BenchmarkStandardLibrary(b *testing.B) {
 		}
 	}
 }
+
+// Value is the whole text, although most of it is not kept.
+func TestValue(t *testing.T) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1.0,"method":"ping","params":{}}`,
+		`{"method":"a \"b\"","params":{"x":[1,{"y":null}]},"id":"\u00e9\n\u2028\\","jsonrpc":"2.0"}`,
+		`{"jsonrpc":"2.0","method":"notifications/x"}`,
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"b"}}`,
+		`{"jsonrpc":"2.0","id":"","result":{}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{"text":"` + strings.Repeat("x", 100) + `"}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{},"params":{"text":"` + strings.Repeat("x", 100) + `"}}`,
+		`{"jsonrpc":"2.0","id":7,"result":{},"more":1}`,
+		`{"jsonrpc":"2.0","id":7,"result":[]}`,
+		`{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":-1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":-32601.0,"message":"m","data":null,"more":1}}`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}`,
+		`{"id":1,"method":"ping"}`,
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
+		`{}`, `"text"`, `null`, ``, `{"jsonrpc":"2.0","id":1,"method":"ping"`,
+	} {
+		want, _, _ := wire.Decode([]byte(text))
+		trace := wire.NewTrace(wire.DefaultLimits)
+		for range 2 { // the second may share with the first
+			e, err := trace.Connect("stdio", "").Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Raw: []byte(text)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, e.Msg.Value()); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", text, diff)
+			}
+			payload, known := e.Msg.Payload()
+			if known && payload != "" && !strings.Contains(text, `:`+payload) {
+				t.Errorf("%s says %s", text, payload)
+			}
+		}
+		if diff := cmp.Diff(want, wire.Parse([]byte(text)).Value()); diff != "" {
+			t.Errorf("%s without a trace (-want +got)\n%s", text, diff)
+		}
+	}
+}

@@ -127,7 +127,7 @@ type Trace struct {
 	rest    *Log         // see Connect
 	bytes   atomic.Int64 // what all connections weigh
 	unasked atomic.Int64 // what that answers no request weighs
-	results sync.Map     // by spelling: results that came before, decoded
+	said    said         // what messages say
 }
 
 // NewTrace returns an empty trace that begins now.
@@ -146,7 +146,7 @@ func (t *Trace) Connect(transport, label string) *Log {
 	}
 	l := &Log{
 		ID: "c" + strconv.Itoa(len(t.logs)+1), Transport: transport, Label: label,
-		trace: t, limits: t.Limits, changed: make(chan struct{}),
+		trace: t, limits: t.Limits,
 	}
 	t.logs = append(t.logs, l)
 	if run := t.bytes.Add(connectionWeight); t.Lossy && t.Limits.Run > 0 && run > t.Limits.Run {
@@ -181,7 +181,7 @@ type Log struct {
 	cut     bool // see Cut
 	ended   bool
 	due     map[Party]int // answers, by who owes them
-	changed chan struct{} // closed and replaced at each change
+	changed chan struct{} // closed at the next change; nil if nobody awaits it
 
 	reading      sync.Mutex    // taken before mu
 	conversation *Conversation // as far as it was read
@@ -198,9 +198,8 @@ func (l *Log) Append(e Event) (*Event, error) {
 		if l.refuses() {
 			return nil, ErrFlood // unread
 		}
-		e.Msg = Parse(e.Raw)
+		e.Msg = l.Parse(e.Raw)
 	}
-	l.trace.share(e.Msg)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
@@ -232,6 +231,7 @@ func (l *Log) Append(e Event) (*Event, error) {
 	if l.flooded && e.Kind == KindStreamEnd && e.Note == "" {
 		e.Note = unrecorded
 	}
+	l.trace.said.keep(e.Msg)
 	l.cut = l.cut || e.Dropped > 0 && e.Kind != KindStderr || e.Kind == KindNote && strings.HasPrefix(e.Note, cutNote)
 	l.add(&e)
 	if e.Msg != nil {
@@ -246,26 +246,52 @@ func (l *Log) Append(e Event) (*Event, error) {
 	return &e, nil
 }
 
-// A server answers the same to many, and HTTP says the same of many messages: a trace
-// holds that once. These are the bounds of what is looked at for that.
-const (
-	leastShared = 256      // bytes of a result
-	mostShared  = 16 << 20 // bytes of a result
-	headsKept   = 6
-)
+// headsKept is how many heads are looked at for one that says the same: HTTP says the same of many messages.
+const headsKept = 6
 
-// share gives a message the decoded result of an earlier one that spelled it alike. The
-// message must not be known to others yet.
-func (t *Trace) share(m *Message) {
-	if m == nil || m.Kind != Result || len(m.result) < leastShared || len(m.result) > mostShared {
+// said holds the params and results of a trace, decoded, by their spelling: much is said again, to many.
+// It is safe for concurrent use.
+type said struct {
+	mu     sync.Mutex
+	values map[string]any
+}
+
+// leastSaid is how many bytes of spelling are worth an entry.
+const leastSaid = 32
+
+func (s *said) fits(n int) bool { return n >= leastSaid }
+
+// find returns what has this spelling, or nil.
+func (s *said) find(text string) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.values[text]
+}
+
+// keep makes known what a message says. The message must not be known to others yet.
+func (s *said) keep(m *Message) {
+	if m == nil || m.again || !s.fits(len(m.payload)) {
 		return
 	}
-	known, seen := t.results.LoadOrStore(m.result, m.Result)
-	if whole, ok := m.Value.(map[string]any); ok && seen {
-		m.Result, whole["result"] = known, known
-		m.weight = mapWeight + groupWeight
+	of := &m.Params
+	if m.Kind == Result {
+		of = &m.Result
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.values[m.payload]; known != nil {
+		*of = known
+		return
+	}
+	if s.values == nil {
+		s.values = make(map[string]any)
+	}
+	s.values[m.payload] = *of
 }
+
+// Parse reads a message that is to be appended, as [Parse] does. What it shares with messages of the trace is
+// held once.
+func (l *Log) Parse(raw []byte) *Message { return parse(raw, &l.trace.said) }
 
 // shared returns the header of an earlier head of the connection that is equal, or the
 // header itself.
@@ -393,8 +419,10 @@ func (l *Log) End() {
 }
 
 func (l *Log) wake() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
 }
 
 // Len returns the number of events so far.
@@ -416,16 +444,18 @@ func (l *Log) Events() []*Event {
 // context's error or ErrEnded.
 func (l *Log) Await(ctx context.Context, from int, match func(*Event) bool) (*Event, error) {
 	for {
-		l.mu.Lock()
-		events, ended, changed := l.events[:len(l.events):len(l.events)], l.ended, l.changed
-		l.mu.Unlock()
-		for ; from < len(events); from++ {
-			if match(events[from]) {
-				return events[from], nil
+		events, ended, changed := l.since(from)
+		for _, e := range events {
+			if match(e) {
+				return e, nil
 			}
 		}
-		if ended {
+		from += len(events)
+		switch {
+		case ended:
 			return nil, ErrEnded
+		case len(events) > 0 && ctx.Err() == nil:
+			continue
 		}
 		select {
 		case <-changed:
@@ -433,4 +463,18 @@ func (l *Log) Await(ctx context.Context, from int, match func(*Event) bool) (*Ev
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// since returns the events from a position on and whether the log has ended. If there is nothing new, it returns as well what
+// is closed when there is.
+func (l *Log) since(from int) (events []*Event, ended bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if from < len(l.events) {
+		return l.events[from:len(l.events):len(l.events)], false, nil
+	}
+	if l.changed == nil && !l.ended {
+		l.changed = make(chan struct{})
+	}
+	return nil, l.ended, l.changed
 }

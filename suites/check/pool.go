@@ -160,8 +160,8 @@ func reusable(s *client.Session) (key string, ok bool) {
 
 // tidy reports whether a session goes on, and neither a tool nor this side owes an answer.
 func tidy(s *client.Session) bool {
-	for _, x := range s.Log().Conversation().Exchanges {
-		if x.Response == nil && x.Cancelled == nil && (x.Method() == "tools/call" || x.From() == wire.Server) {
+	for _, x := range s.Log().Unanswered() {
+		if x.Cancelled == nil && (x.Method() == "tools/call" || x.From() == wire.Server) {
 			return false
 		}
 	}

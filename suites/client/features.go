@@ -160,7 +160,7 @@ var featureScenarios = []*Scenario{
 					if r == nil || r.Msg.Kind != wire.ErrorResponse {
 						continue
 					}
-					_, data := wire.At(r.Msg.Value, "error").(map[string]any)["data"]
+					_, data := wire.At(r.Msg.Value(), "error").(map[string]any)["data"]
 					switch on := t.goesOn(c, r); {
 					case !data:
 						copes = copes || on // with errors as such

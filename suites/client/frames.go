@@ -69,7 +69,7 @@ func writeEvent(e *server.Event) []*server.Event {
 	if e.Out == nil || e.Out.Kind != wire.Request {
 		return []*server.Event{e}
 	}
-	id, _ := wire.At(wire.Parse(e.Data).Value, "id").(string)
+	id, _ := wire.At(wire.Parse(e.Data).Value(), "id").(string)
 	form, ok := strings.CutPrefix(id, eventID)
 	text := "id: primed\nevent: message\ndata:\n\nevent: message\ndata: {data}\n\n"
 	for _, m := range eventForms() {

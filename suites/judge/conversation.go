@@ -140,7 +140,7 @@ func (f *messageFaults) add(e *wire.Event) {
 		remember(f.otherIDs, id, e)
 	}
 	if !id.Usable() {
-		id = misspelledID(e.Msg.Value)
+		id = misspelledID(e.Msg.Value())
 	}
 	if id.Usable() {
 		remember(f.invalid, id, e)

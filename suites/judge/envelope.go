@@ -266,7 +266,7 @@ func judgeErrorCode(e *wire.Event, quotable int, rec *Recorder) {
 	reserved := code >= -32768 && code <= -32000
 	implementation := code >= -32099 && code <= -32000
 	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
-		"the error's code "+wire.Show(wire.At(e.Msg.Value, "error", "code"))+" is reserved and not assigned", e)
+		"the error's code "+wire.Show(wire.At(e.Msg.Value(), "error", "code"))+" is reserved and not assigned", e)
 	rec.Check(len(e.Msg.Error.Message) <= conciseMessage+2*quotable, "base.error.message-concise", e.From,
 		"the error's message is far longer than one concise sentence", e)
 }

@@ -50,7 +50,7 @@ func judgeNoRoots(c *Conversation, x *Exchange, rec *Recorder) {
 		rec.Fail("roots.list.answered", wire.Client, "the result has no list of roots", x.Events()...)
 	case answer.Kind == wire.ErrorResponse && answer.Error != nil && answer.Error.HasCode && !c.Declared(wire.Client, "roots"):
 		rec.Check(answer.Error.Code == -32601, "roots.error.unsupported", wire.Client,
-			"a client that does not declare roots answers with error "+wire.Show(wire.At(answer.Value, "error", "code"))+", not -32601", declaring(c, wire.Client, x.Events()...)...)
+			"a client that does not declare roots answers with error "+wire.Show(wire.At(answer.Value(), "error", "code"))+", not -32601", declaring(c, wire.Client, x.Events()...)...)
 	}
 }
 

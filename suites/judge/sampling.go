@@ -99,7 +99,7 @@ func (c *Conversation) judgeOffer(f feature, declared bool, x *Exchange, rec *Re
 		case answer.Kind == wire.ErrorResponse:
 			// basic/lifecycle#operation names no code.
 			rec.Warn(f.refused, wire.Client, "the client has not declared "+f.capability+" and answers "+x.Method()+" with the error "+
-				wire.Show(wire.At(answer.Value, "error", "code"))+"; -32601, for a method that is not available, was expected", proof...)
+				wire.Show(wire.At(answer.Value(), "error", "code"))+"; -32601, for a method that is not available, was expected", proof...)
 		default:
 			rec.Warn(f.refused, wire.Client, "the client has not declared "+f.capability+" and answers "+x.Method()+" with a result; the error -32601 was expected", proof...)
 		}

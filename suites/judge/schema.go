@@ -202,16 +202,20 @@ func judgeResult(revision *schema.Revision, x *Exchange, e *wire.Event, rec *Rec
 		// The answer to a broken request may repeat what was broken.
 		return
 	}
-	report(revision, def, schema.ResultRequirementID(x.Method()), e.Msg.Result, e, []*wire.Event{x.Request, e}, rec)
+	value := func() any { return e.Msg.Result }
+	report(revision, def, schema.ResultRequirementID(x.Method()), value, e, []*wire.Event{x.Request, e}, rec)
 	if x.Method() == "ping" {
 		result, _ := e.Msg.Result.(map[string]any)
 		rec.Check(only(result, "_meta"), "ping.response-empty", e.From, "the result of ping is not empty", x.Request, e)
 	}
 }
 
-// validated keeps what was found in messages, by their definition and exact text:
-// each session begins with the same ones.
-type validated map[string][]schema.Violation
+// validated keeps what was found in messages, by their definition and what they say: each session begins
+// with the same ones.
+type validated map[said][]schema.Violation
+
+// said is a message by its definition and its text: that of its params or result, if it has nothing else that is judged.
+type said struct{ definition, text string }
 
 // Bounds of the messages that are kept: in number, and the bytes of one.
 const (
@@ -219,14 +223,23 @@ const (
 	maxValidatedText = 4 << 10
 )
 
-func (known validated) judge(revision *schema.Revision, def string, value any, e *wire.Event) []schema.Violation {
-	if known == nil || e.Member || e.Dropped > 0 || len(e.Raw) > maxValidatedText {
-		return revision.Validate(def, value)
+// saying returns what a message says as one of a definition, if that is short.
+func saying(def string, e *wire.Event) (said, bool) {
+	text, known := e.Msg.Payload()
+	if !known {
+		text = string(e.Raw)
 	}
-	key := def + " " + string(e.Raw)
+	return said{def, text}, !e.Member && e.Dropped == 0 && len(text) <= maxValidatedText
+}
+
+func (known validated) judge(revision *schema.Revision, def string, value func() any, e *wire.Event) []schema.Violation {
+	key, short := saying(def, e)
+	if known == nil || !short {
+		return revision.Validate(def, value())
+	}
 	found, ok := known[key]
 	if !ok {
-		found = revision.Validate(def, value)
+		found = revision.Validate(def, value())
 		if len(known) < maxValidated {
 			known[key] = found
 		}
@@ -234,8 +247,8 @@ func (known validated) judge(revision *schema.Revision, def string, value any, e
 	return found
 }
 
-// report judges one value by a definition and attributes what is wrong with it.
-func report(revision *schema.Revision, def, id string, value any, e *wire.Event, evidence []*wire.Event, rec *Recorder) {
+// report judges the value of a message by a definition and attributes what is wrong with it.
+func report(revision *schema.Revision, def, id string, value func() any, e *wire.Event, evidence []*wire.Event, rec *Recorder) {
 	clean := true
 	for _, v := range rec.trace.validated.judge(revision, def, value, e) {
 		broken := refine(def, id, v)
@@ -246,21 +259,23 @@ func report(revision *schema.Revision, def, id string, value any, e *wire.Event,
 			continue // judged with progress: not every definition has _meta
 		}
 		clean = clean && broken != id
-		if fractionalCount(v, value) {
+		if fractionalCount(v, value()) {
 			rec.Warn(broken, e.From, v.String(), evidence...)
 			continue
 		}
 		rec.Fail(broken, e.From, v.String(), evidence...)
 	}
-	if object, ok := value.(map[string]any); ok && def == "EmptyResult" && id != schema.ResultRequirementID("ping") && !only(object, "_meta") {
-		clean = false
-		rec.Warn(id, e.From, "the result has members, but should be empty", evidence...)
+	if def == "EmptyResult" && id != schema.ResultRequirementID("ping") {
+		if object, ok := value().(map[string]any); ok && !only(object, "_meta") {
+			clean = false
+			rec.Warn(id, e.From, "the result has members, but should be empty", evidence...)
+		}
 	}
 	if clean {
 		rec.Pass(id, e.From)
 	}
 	for _, part := range parts[def] {
-		if wire.At(value, part.path...) != nil {
+		if wire.At(value(), part.path...) != nil {
 			rec.Pass(part.id, e.From)
 		}
 	}

@@ -18,7 +18,7 @@ func UndefinedMembers(logs []*wire.Log, party wire.Party) []string {
 	if err != nil {
 		panic(err) // the schema is part of this program
 	}
-	u := undefined{revision: revision, party: party, seen: make(map[string]bool), told: make(map[string]bool)}
+	u := undefined{revision: revision, party: party, seen: make(map[said]bool), told: make(map[string]bool)}
 	for _, l := range logs {
 		if l.Transport == transport.NameOAuth || otherVersion(l) {
 			continue
@@ -35,7 +35,7 @@ func UndefinedMembers(logs []*wire.Log, party wire.Party) []string {
 type undefined struct {
 	revision *schema.Revision
 	party    wire.Party
-	seen     map[string]bool // texts of messages
+	seen     map[said]bool
 	told     map[string]bool // members, by kind of object
 	slips    []string        // members that resemble a defined one
 	others   []string
@@ -54,25 +54,26 @@ func (u *undefined) look(l *wire.Log, e *wire.Event) {
 		if x == nil || x.Response != e || brokenOnPurpose(x) {
 			return
 		}
-		method, value = x.Method(), e.Msg.Result
+		method, value = x.Method(), func() any { return e.Msg.Result }
 		def, known = schema.Result(method)
 	}
-	if !known || def == "EmptyResult" || u.again(e) {
+	if !known || def == "EmptyResult" || u.again(def, e) {
 		return
 	}
-	for _, m := range u.revision.Undefined(def, value) {
+	for _, m := range u.revision.Undefined(def, value()) {
 		u.tell(method, m)
 	}
 }
 
 // again reports whether a message was seen before, in these words.
-func (u *undefined) again(e *wire.Event) bool {
-	if len(e.Raw) > maxValidatedText {
+func (u *undefined) again(def string, e *wire.Event) bool {
+	key, short := saying(def, e)
+	if !short {
 		return false
 	}
-	again := u.seen[string(e.Raw)]
+	again := u.seen[key]
 	if len(u.seen) < maxValidated {
-		u.seen[string(e.Raw)] = true
+		u.seen[key] = true
 	}
 	return again
 }

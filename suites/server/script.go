@@ -206,7 +206,7 @@ func (p *scriptPlayer) expect(step script.Step) {
 		// Other messages may come in between; the finding shows the one that nearly fits.
 		nearest := ""
 		e, err := p.await("message "+wire.Show(pattern["method"]), nil, func(e *wire.Event) bool {
-			m := p.bound.Match(pattern, e.Msg.Value)
+			m := p.bound.Match(pattern, e.Msg.Value())
 			if m != nil && e.Msg.Method == pattern["method"] {
 				nearest = "; one came whose " + m.String()
 				p.t.Show(e)
@@ -228,12 +228,12 @@ func (p *scriptPlayer) expect(step script.Step) {
 	}
 	e := p.response(step.Line, r, func(e *wire.Event) bool {
 		if ownID {
-			return e.Msg.IsResponse() && p.bound.Match(map[string]any{"id": id}, e.Msg.Value) == nil
+			return e.Msg.IsResponse() && p.bound.Match(map[string]any{"id": id}, e.Msg.Value()) == nil
 		}
 		return r.answers(e)
 	})
 	p.bind(pattern, e)
-	if m := p.bound.Match(pattern, e.Msg.Value); m != nil {
+	if m := p.bound.Match(pattern, e.Msg.Value()); m != nil {
 		p.fail(step.Line, "%s", m)
 	}
 }
@@ -243,7 +243,7 @@ var errNoRequest = errors.New("a response is expected, but no request was sent")
 // bind makes the id of a request of the server known, for the response.
 func (p *scriptPlayer) bind(pattern map[string]any, e *wire.Event) {
 	if _, named := pattern["id"]; !named && e.Msg.Kind == wire.Request {
-		p.bound["id"] = wire.At(e.Msg.Value, "id")
+		p.bound["id"] = wire.At(e.Msg.Value(), "id")
 	}
 }
 
@@ -271,7 +271,7 @@ func (p *scriptPlayer) never(step script.Step) {
 		if p.taken[e] || e.Msg.IsResponse() && pings[e.Msg.ID.Key()] {
 			continue
 		}
-		if p.bound.Match(step.Value, e.Msg.Value) == nil {
+		if p.bound.Match(step.Value, e.Msg.Value()) == nil {
 			p.t.Show(e)
 			p.fail(step.Line, "a message came that must not come: %s", wire.Quote(string(e.Msg.Raw), 200))
 		}
@@ -290,7 +290,7 @@ func (p *scriptPlayer) branch(step script.Step) {
 			if arm.Pattern == nil || script.IsResponse(arm.Pattern) && !p.request(arm.Of).answers(e) {
 				continue
 			}
-			m := p.bound.Match(arm.Pattern, e.Msg.Value)
+			m := p.bound.Match(arm.Pattern, e.Msg.Value())
 			if m == nil {
 				chosen = arm
 				return true

@@ -145,7 +145,7 @@ func (a *answer) error() *wire.Error {
 }
 
 // code returns the code of the error as it was sent.
-func (a *answer) code() string { return wire.Show(wire.At(a.response.Msg.Value, "error", "code")) }
+func (a *answer) code() string { return wire.Show(wire.At(a.response.Msg.Value(), "error", "code")) }
 
 // Evidence returns the events that show a value: those of what answered a request,
 // or an event itself.
