@@ -349,7 +349,9 @@ var messageOddities = []Oddity{
 	{
 		ID: "message.large", Summary: "The result of tools/list has 300,000 characters of metadata.",
 		Why: "The length of a message has no limit.", Source: at("basic/index#messages"),
-		Apply: results("tools/list", metaWith(object{"com.example/padding": strings.Repeat("padding ", 40_000)})),
+		Apply: results("tools/list", func(result object) {
+			metaWith(object{"com.example/padding": strings.Repeat("padding ", 40_000)})(result)
+		}),
 	},
 	{
 		ID: "message.deep", Summary: "The result of prompts/list has metadata that is nested 100 deep.",

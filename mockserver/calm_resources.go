@@ -150,7 +150,9 @@ var resourceOddities = []Oddity{
 	{
 		ID: "resources.contents-many", Summary: "Reading a resource gives 100 contents, text and binary by turns.",
 		Why: "Contents are a list of either kind.", Source: at("schema#readresourceresult"),
-		Apply: servingResource(object{"uri": "memo://many/", "name": "many"}, manyContents()...),
+		Apply: func(o *server.Options) {
+			servingResource(object{"uri": "memo://many/", "name": "many"}, manyContents()...)(o)
+		},
 	},
 	{
 		ID: "resources.contents-of-others", Summary: "Reading a resource gives the contents of resources below it, of other types than its own.",

@@ -563,7 +563,7 @@ var schemaOddities = []Oddity{
 	{
 		ID: "schemas.large", Summary: "An input schema has 300 properties, and objects nested 25 deep.",
 		Why: "The size of a schema has no limit.", Source: at("schema#tool"),
-		Apply: taking("large", largeSchema()),
+		Apply: func(o *server.Options) { taking("large", largeSchema())(o) },
 	},
 	{
 		ID: "schemas.identified", Summary: "An input schema has an $id, and refers to a part of itself by it.",
@@ -632,7 +632,7 @@ var contentOddities = []Oddity{
 	{
 		ID: "content.many", Summary: "One result has 200 blocks.",
 		Why: "The number of blocks has no limit.", Source: at("server/tools#tool-result"),
-		Apply: showing("many-blocks", slices.Repeat(list{textBlock("again")}, 200)...),
+		Apply: func(o *server.Options) { showing("many-blocks", slices.Repeat(list{textBlock("again")}, 200)...)(o) },
 	},
 	{
 		ID: "content.text-odd", Summary: "Blocks of text are empty, have U+0000, U+FFFE, surrogate pairs, right-to-left marks and line ends of all kinds.",
@@ -656,7 +656,9 @@ var contentOddities = []Oddity{
 	{
 		ID: "content.image-large", Summary: "An image has 300,000 bytes.",
 		Why: "The size of content has no limit.", Source: at("server/tools#image-content"),
-		Apply: serving("large-image", returning(object{"content": list{object{"type": "image", "data": binary(100_000), "mimeType": "image/bmp"}}})),
+		Apply: serving("large-image", func(context.Context, *server.Request) (any, *wire.Error) {
+			return object{"content": list{object{"type": "image", "data": binary(100_000), "mimeType": "image/bmp"}}}, nil
+		}),
 	},
 	{
 		ID: "content.base64-padding", Summary: "Data of images ends in one, two or no padding characters, and uses + and /.",

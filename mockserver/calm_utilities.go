@@ -340,7 +340,7 @@ var loggingOddities = []Oddity{
 	{
 		ID: "logging.data-lines", Summary: "The data of log messages has several lines and 20,000 characters.",
 		Why: "The data is arbitrary.", Source: at("schema#loggingmessagenotification"), Changes: "log messages",
-		Apply: logging(strings.Repeat("a line\r\n\tand another\n", 1000)),
+		Apply: func(o *server.Options) { logging(strings.Repeat("a line\r\n\tand another\n", 1000))(o) },
 	},
 	{
 		ID: "logging.now-and-then", Summary: "A log message that belongs to no request comes every second.",

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -24,7 +25,7 @@ var (
 	//go:embed report.js
 	htmlScript string
 
-	htmlTemplate = template.Must(template.New("report").Parse(htmlSource))
+	htmlTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(htmlSource)) })
 
 	// htmlPolicy lets the page run its own style and script, by their digests,
 	// and load or send nothing at all.
@@ -185,7 +186,7 @@ func HTML(w io.Writer, run *result.Run) error {
 		return err
 	}
 	b := bufio.NewWriter(w)
-	if err := htmlTemplate.Execute(b, v.html()); err != nil {
+	if err := htmlTemplate().Execute(b, v.html()); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	if err := b.Flush(); err != nil {

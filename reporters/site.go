@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/suites/result"
 )
@@ -17,7 +18,7 @@ var (
 	//go:embed site.html.tmpl
 	siteSource string
 
-	siteTemplate = template.Must(template.New("site").Parse(siteSource))
+	siteTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("site").Parse(siteSource)) })
 
 	//go:embed site.css
 	siteOwnStyle string
@@ -325,7 +326,7 @@ func (m *matrix) table(title string, names []string, show func(matrixRow) bool) 
 func (p sitePage) add(files []SiteFile, name, file string) ([]SiteFile, error) {
 	p.Policy, p.Style = sitePolicy, template.CSS(siteStyle)
 	var b bytes.Buffer
-	if err := siteTemplate.ExecuteTemplate(&b, name, p); err != nil {
+	if err := siteTemplate().ExecuteTemplate(&b, name, p); err != nil {
 		return nil, fmt.Errorf("write %s: %w", path.Base(file), err)
 	}
 	return append(files, SiteFile{file, b.Bytes()}), nil

@@ -158,7 +158,9 @@ var messageOddities = []Oddity{
 	{
 		ID: "messages.large", Summary: "A request has a quarter of a mebibyte.",
 		Why: "No page bounds the size of a message.", Source: ofMessages,
-		Apply: calling("ping", object{"_meta": object{"com.example/ballast": strings.Repeat("ballast ", 32<<10)}}),
+		Apply: func(c *client.Standalone) {
+			calling("ping", object{"_meta": object{"com.example/ballast": strings.Repeat("ballast ", 32<<10)}})(c)
+		},
 	},
 	{
 		ID: "messages.deep", Summary: "A value is nested a hundred levels deep.",
