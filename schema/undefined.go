@@ -133,8 +133,10 @@ func meant(name string, defined map[string][]*jsonschema.Schema, value map[strin
 
 // fold makes names alike that differ in the way in which words are joined.
 func fold(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(cut(name, 200)))
+	return strings.ToLower(joints.Replace(cut(name, 200)))
 }
+
+var joints = strings.NewReplacer("_", "", "-", "")
 
 // alternatives returns the schemas that stand behind references and unions, and the name
 // of the last definition on the way to a single one.

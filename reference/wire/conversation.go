@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"weak"
 )
 
 // Conversation is a connection as its two sides see it: its events, with requests
@@ -483,7 +484,7 @@ func (c *Conversation) Declared(p Party, path ...string) bool {
 }
 
 // Conversation returns the conversation so far. If the log has ended it is read
-// once, for all callers. If not it is read again for each caller, so that it does
+// once, for all callers. If not it is read again when there is more of it, so that it does
 // not change under a reader.
 func (l *Log) Conversation() *Conversation {
 	l.reading.Lock()
@@ -492,7 +493,12 @@ func (l *Log) Conversation() *Conversation {
 	events, ended := l.events[:len(l.events):len(l.events)], l.ended
 	l.mu.Unlock()
 	if !ended {
-		return Converse(l.Transport, events, nil, nil)
+		if c := l.latest.Value(); c != nil && len(c.Events) == len(events) {
+			return c
+		}
+		c := Converse(l.Transport, events, nil, nil)
+		l.latest = weak.Make(c)
+		return c
 	}
 	l.readOn(events)
 	if !l.given {

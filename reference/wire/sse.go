@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 )
 
 // ErrSSETooLong reports an event, or a run of lines without one, that is longer
@@ -36,6 +37,7 @@ type SSEItem struct {
 // they are.
 type SSEReader struct {
 	r       *bufio.Reader
+	long    []byte // room for a line that r does not hold
 	max     int
 	used    int  // bytes read since the last event
 	skipLF  bool // the line before ended with CR: an LF belongs to it
@@ -53,7 +55,30 @@ const maxSSEFaults = 8
 
 // NewSSEReader returns a reader that accepts events of up to max bytes.
 func NewSSEReader(r io.Reader, max int) *SSEReader {
-	return &SSEReader{r: bufio.NewReader(r), max: max + sseOverhead}
+	in := sseInput.Get().(*bufio.Reader)
+	in.Reset(r)
+	return &SSEReader{r: in, max: max + sseOverhead}
+}
+
+// Room for the next stream: a run reads thousands, most of which hold one line.
+var (
+	sseInput = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+	sseLines sync.Pool // *[]byte
+)
+
+// mostSSELine is how much room for a line is kept.
+const mostSSELine = 1 << 20
+
+// end notes why nothing more is read, and gives back the room.
+func (r *SSEReader) end(err error) {
+	r.err = err
+	r.r.Reset(nil)
+	sseInput.Put(r.r)
+	r.r = nil
+	if room := r.long; room != nil && cap(room) <= mostSSELine {
+		sseLines.Put(&room)
+	}
+	r.long = nil
 }
 
 // Next returns the next event or comment as soon as the stream holds all of
@@ -69,12 +94,12 @@ func (r *SSEReader) Next() (SSEItem, error) {
 			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
 		}
 		if err != nil {
-			r.err = err
 			if len(line) > 0 && line[0] != ':' {
 				r.field(line)
 			}
 			r.pending.Incomplete = true
 			r.pending.Dropped = dropped
+			r.end(err)
 			break
 		}
 		switch {
@@ -99,10 +124,11 @@ func (r *SSEReader) take() SSEItem {
 	return item
 }
 
-// line returns the next line without its end. If the line is beyond the limit, it
-// returns the part that fits and how many more bytes it has seen. The last,
-// unterminated line comes with the error that ended the stream.
+// line returns the next line without its end, which is valid until the next is read. If the
+// line is beyond the limit, it returns the part that fits and how many more bytes it has seen.
+// The last, unterminated line comes with the error that ended the stream.
 func (r *SSEReader) line() (line []byte, dropped int64, err error) {
+	line = r.long[:0]
 	for {
 		first, err := r.r.Peek(1)
 		if len(first) == 0 {
@@ -124,17 +150,31 @@ func (r *SSEReader) line() (line []byte, dropped int64, err error) {
 		if room := r.max - r.used; n >= room {
 			return append(line, buffered[:room]...), int64(max(1, n-room)), ErrSSETooLong
 		}
-		line = append(line, buffered[:n]...)
 		r.used += n
 		if end < 0 {
+			line = r.lengthen(line, buffered)
 			_, _ = r.r.Discard(n)
 			continue
 		}
 		r.used++
 		r.skipLF = buffered[end] == '\r'
 		_, _ = r.r.Discard(end + 1)
-		return line, 0, nil
+		if len(line) == 0 {
+			return buffered[:n], 0, nil
+		}
+		return r.lengthen(line, buffered[:n]), 0, nil
 	}
+}
+
+// lengthen appends to a line in the room for it.
+func (r *SSEReader) lengthen(line, more []byte) []byte {
+	if r.long == nil {
+		if room, ok := sseLines.Get().(*[]byte); ok {
+			line = (*room)[:0]
+		}
+	}
+	r.long = append(line, more...)
+	return r.long
 }
 
 func fieldValue(line []byte) []byte {

@@ -3,7 +3,9 @@ package wire
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"maps"
+	"math/bits"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 // EventKind says what happened.
@@ -128,6 +131,7 @@ type Trace struct {
 	bytes   atomic.Int64 // what all connections weigh
 	unasked atomic.Int64 // what that answers no request weighs
 	said    said         // what messages say
+	heads   heads
 }
 
 // NewTrace returns an empty trace that begins now.
@@ -173,7 +177,6 @@ type Log struct {
 	limits Limits
 
 	mu      sync.Mutex
-	heads   []http.Header // newest last, of which several requests or responses may be
 	events  []*Event
 	bytes   int64
 	flooded bool
@@ -183,9 +186,10 @@ type Log struct {
 	due     map[Party]int // answers, by who owes them
 	changed chan struct{} // closed at the next change; nil if nobody awaits it
 
-	reading      sync.Mutex    // taken before mu
-	conversation *Conversation // as far as it was read
-	given        bool          // to somebody who reads it without a lock: it stays as it is
+	reading      sync.Mutex                 // taken before mu
+	conversation *Conversation              // as far as it was read
+	given        bool                       // to somebody who reads it without a lock: it stays as it is
+	latest       weak.Pointer[Conversation] // of the log while it goes on; see Conversation
 }
 
 // Limits returns the limits of the connection.
@@ -204,9 +208,6 @@ func (l *Log) Append(e Event) (*Event, error) {
 	defer l.mu.Unlock()
 	if l.stopped {
 		return &e, nil
-	}
-	if e.HTTP != nil {
-		e.HTTP.Header = l.shared(e.HTTP.Header)
 	}
 	vital := e.Kind == KindExit || e.Kind == KindNote || e.Kind == KindClose || e.Kind == KindSignal ||
 		e.Kind == KindTimeout || e.Kind == KindStreamEnd
@@ -232,6 +233,9 @@ func (l *Log) Append(e Event) (*Event, error) {
 		e.Note = unrecorded
 	}
 	l.trace.said.keep(e.Msg)
+	if e.HTTP != nil {
+		e.HTTP.Header = l.trace.heads.shared(e.HTTP.Header)
+	}
 	l.cut = l.cut || e.Dropped > 0 && e.Kind != KindStderr || e.Kind == KindNote && strings.HasPrefix(e.Note, cutNote)
 	l.add(&e)
 	if e.Msg != nil {
@@ -245,9 +249,6 @@ func (l *Log) Append(e Event) (*Event, error) {
 	l.wake()
 	return &e, nil
 }
-
-// headsKept is how many heads are looked at for one that says the same: HTTP says the same of many messages.
-const headsKept = 6
 
 // said holds the params and results of a trace, decoded, by their spelling: much is said again, to many.
 // It is safe for concurrent use.
@@ -293,18 +294,33 @@ func (s *said) keep(m *Message) {
 // held once.
 func (l *Log) Parse(raw []byte) *Message { return parse(raw, &l.trace.said) }
 
-// shared returns the header of an earlier head of the connection that is equal, or the
-// header itself.
-func (l *Log) shared(h http.Header) http.Header {
-	for _, known := range l.heads {
-		if maps.EqualFunc(h, known, slices.Equal) {
-			return known
+// heads holds the headers of a trace by their hash: HTTP says the same of many messages. It is safe for
+// concurrent use.
+type heads struct {
+	mu   sync.Mutex
+	seed maphash.Seed
+	seen map[uint64]http.Header
+}
+
+// shared returns the header of an earlier head that is equal, or the header itself.
+func (s *heads) shared(h http.Header) http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seed, s.seen = maphash.MakeSeed(), make(map[uint64]http.Header)
+	}
+	var sum uint64 // in any order
+	for name, values := range h {
+		field := maphash.String(s.seed, name)
+		for _, v := range values {
+			field = bits.RotateLeft64(field, 1) ^ maphash.String(s.seed, v)
 		}
+		sum += field
 	}
-	if len(l.heads) == headsKept {
-		l.heads = slices.Delete(l.heads, 0, 1)
+	if known, ok := s.seen[sum]; ok && maps.EqualFunc(h, known, slices.Equal) {
+		return known
 	}
-	l.heads = append(l.heads, h)
+	s.seen[sum] = h
 	return h
 }
 
