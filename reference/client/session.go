@@ -328,7 +328,7 @@ func (s *Session) Start(ctx context.Context, method string, params any, opts ...
 // StartID is Start with an id of the caller's choice.
 func (s *Session) StartID(ctx context.Context, id wire.ID, method string, params any, opts ...Option) (*Pending, error) {
 	body := call(method, params)
-	body["id"] = json.RawMessage(id.String())
+	body.ID = json.RawMessage(id.String())
 	return s.StartRaw(ctx, id, method, Marshal(body), opts...)
 }
 
@@ -679,12 +679,20 @@ func (s *Session) refusal(sent *wire.Event) *wire.Event {
 	return nil
 }
 
+// envelope is a request, or without an id a notification.
+type envelope struct {
+	ID      json.RawMessage `json:"id,omitempty"`
+	Version string          `json:"jsonrpc"`
+	Method  string          `json:"method"`
+	Params  any             `json:"params,omitempty"`
+}
+
 // call returns a request without its id, or a notification. It leaves out params
 // that are nil, also a nil map: null is not a valid value.
-func call(method string, params any) map[string]any {
-	body := map[string]any{"jsonrpc": "2.0", "method": method}
-	if object, ok := params.(map[string]any); params != nil && (!ok || object != nil) {
-		body["params"] = params
+func call(method string, params any) envelope {
+	body := envelope{Version: "2.0", Method: method}
+	if object, ok := params.(map[string]any); !ok || object != nil {
+		body.Params = params
 	}
 	return body
 }

@@ -108,8 +108,8 @@ func StringID(s string) ID {
 	return ID{raw: `"` + s + `"`, str: true}
 }
 
-// escapes reports whether a character may be spelled otherwise in a string of JSON.
-func escapes(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= utf8.RuneSelf }
+// escapes reports whether a character is not spelled as it is in a string of JSON; it may not be UTF-8.
+func escapes(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == utf8.RuneError }
 
 // value returns the id as it is decoded.
 func (id ID) value() any {

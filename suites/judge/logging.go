@@ -176,6 +176,9 @@ func mentions(v any, texts []string) bool {
 // maxLoggers bounds how many names are remembered.
 const maxLoggers = 10_000
 
+// joints are the marks between words.
+var joints = strings.NewReplacer("-", "", "_", "", " ", "")
+
 // judgeLoggers judges that a logger does not go by two spellings
 // (server/utilities/logging#implementation-considerations): names that differ in case and
 // in the marks between words alone are taken for one.
@@ -188,7 +191,7 @@ func judgeLoggers(c *Conversation, rec *Recorder) {
 		if !ok {
 			continue
 		}
-		same := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
+		same := joints.Replace(strings.ToLower(name))
 		before := first[same]
 		switch {
 		case before == nil && len(first) < maxLoggers:
