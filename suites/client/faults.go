@@ -38,7 +38,7 @@ var faultScenarios = []*Scenario{
 		"progress.not-growing", "cancellation.unknown-answered"),
 	faulty("faults/ids", "base.id-as-string", "base.request-id-reused"),
 	faulty("faults/results", "tools.content-block", "tools.structured-wrong-type", "resources.text-and-blob", "prompts.role-system",
-		"completion.too-many-values", "logging.message-for-data", "meta.not-an-object"),
+		"completion.too-many-values", "logging.message-for-data"),
 	faulty("faults/lists", "tools.duplicate-over-pages", "tools.name-missing", "resources.name-missing", "prompts.name-missing",
 		"resources.uri-relative", "pagination.next-cursor-number"),
 	faulty("faults/endless-list", "pagination.cursor-never-ends"),

@@ -101,7 +101,8 @@ var hostileScenarios = []*Scenario{
 			"schema.call-tool-request", "schema.read-resource-request", "schema.get-prompt-request", "schema.list-tools-request",
 			"schema.list-resources-request", "schema.list-prompts-request",
 		},
-		Needs: needsList,
+		Needs:  needsList,
+		Faults: []string{"meta.not-an-object"},
 		Options: func(*ScenarioRun) server.Options {
 			methods := make(map[string]server.Middleware)
 			for method, member := range listed {

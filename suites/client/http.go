@@ -195,7 +195,7 @@ var httpScenarios = []*Scenario{
 		Judge:   judgeLostAnswer,
 	},
 	{
-		Name: "http/lost-again", Transports: overHTTP(), Requirements: []string{"http.client.reinitialize-on-404"},
+		Name: "http/lost-again", Transports: overHTTP(), After: "http/lost-session", Requirements: []string{"http.client.reinitialize-on-404"},
 		Shows:   []string{"http.client.version-header-negotiated"},
 		Needs:   "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
 		Options: losingTwice,

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,12 +44,15 @@ var joints = []joint{
 	{"endless", []string{"lists/endless", "time/slow"}},
 	// What cannot be read excuses errors without an id, which nothing in responses does.
 	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/answers", "faults/streams", "faults/events"}},
-	{"responses", []string{"faults/responses", "faults/ids", "faults/endless-list"}},
+	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
+	{"prompts", []string{"capabilities/only-prompts", "http/refused-message"}},
+	{"process", []string{"stdio/framing", "stdio/stderr", "stdio/shutdown"}},
 	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.
 	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
 	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
-	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers"}},
+	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect"}},
+	{"root", []string{"auth/odd-url", "auth/root"}},
 }
 
 // Unit names the launch that the scenario needs: its own, or that of a joint.
@@ -75,7 +79,7 @@ type jointRun struct {
 	t       *T
 	members []*T
 	through bool          // the client came through all of them
-	rest    *jointRun     // of those members that have not kept the client from coming through, if it was tried
+	parts   []*jointRun   // of those members that may not have kept the client from coming through, if they were tried
 	done    chan struct{} // closed when that is known
 }
 
@@ -137,9 +141,9 @@ func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 // fewest is the number of scenarios from which on a further joint is worth its launch.
 const fewest = 3
 
-// without returns a joint of the members in which nothing was found, where others may have
-// kept the client from coming through, or nil.
-func (e *Engine) without(j *jointRun) *jointRun {
+// parts returns what is left to play of a joint where something kept the client from coming through: the members
+// in which nothing was found or, if nothing was found at all, either half of them, if they are many.
+func (e *Engine) parts(j *jointRun) []*jointRun {
 	if j.through || j.t.Ending.Skipped != "" {
 		return nil
 	}
@@ -149,10 +153,16 @@ func (e *Engine) without(j *jointRun) *jointRun {
 			innocent = append(innocent, t.Scenario)
 		}
 	}
-	if len(innocent) < fewest || len(innocent) == len(j.members) {
+	name, half := j.t.Scenario.Name, (len(innocent)+1)/2
+	switch {
+	case len(innocent) < fewest:
+		return nil
+	case len(innocent) < len(j.members):
+		return []*jointRun{e.jointRun(name+"/rest", innocent)}
+	case half < fewest:
 		return nil
 	}
-	return e.jointRun(j.t.Scenario.Name+"/rest", innocent)
+	return []*jointRun{e.jointRun(name+"/first", innocent[:half]), e.jointRun(name+"/second", innocent[half:])}
 }
 
 // protectedLike returns a set-up that has what is peculiar to each of others.
@@ -180,13 +190,18 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 		return
 	}
 	r.t.Baseline = baseline
-	ok, decided, _ := r.t.Continued()
-	r.through = ok && decided && !r.t.leftUnanswered() && r.t.usesAll()
+	r.through = r.came()
 	for _, t := range r.members {
 		t.Conversations, t.Ending, t.Baseline, t.Folder, t.played = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.played
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
 	}
+}
+
+// came reports whether the client came through all of the scenarios. Where it obtains a token, it came through the flow.
+func (r *jointRun) came() bool {
+	ok, decided, _ := r.t.Continued()
+	return ok && decided && !r.t.leftUnanswered() && !r.t.left.Load() && r.t.usesAll() || r.t.ObtainedToken()
 }
 
 // usesAll reports whether the client used each feature of the server that it uses with an
@@ -226,8 +241,13 @@ func (r *jointRun) of(s *Scenario) *T {
 	switch {
 	case i < 0:
 		return nil
-	case r.rest != nil:
-		return r.rest.of(s)
+	case r.parts != nil:
+		for _, part := range r.parts {
+			if t := part.of(s); t != nil {
+				return t
+			}
+		}
+		return nil
 	case !r.through, !r.members[i].cleared():
 		return nil
 	}
@@ -256,6 +276,12 @@ func merge(into, more reflect.Value) {
 				all = append(all, second(e)...)
 			}
 			return all
+		}))
+	case into.Type() == reflect.TypeFor[func(*url.URL)]() && !into.IsZero():
+		first, second := into.Interface().(func(*url.URL)), more.Interface().(func(*url.URL))
+		into.Set(reflect.ValueOf(func(u *url.URL) {
+			first(u)
+			second(u)
 		}))
 	case into.Kind() == reflect.Struct:
 		for i := range into.NumField() {

@@ -92,7 +92,8 @@ type Engine struct {
 	bridges          *bridgeListener
 	launches         *launchLimiter
 	outcomes         []*T
-	baselineDone     chan struct{} // closed when the baseline has been run
+	baselineDone     chan struct{}     // closed when the baseline has been run
+	firsts           map[string]*first // by the names of the scenarios that others follow on
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -173,8 +174,12 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.baselineDone = make(chan struct{})
 	e.outcomes = make([]*T, len(scenarios))
 	e.authBaselineDone = make(chan struct{})
+	e.firsts = make(map[string]*first)
 	for i, s := range scenarios {
 		e.outcomes[i] = e.unplayed(s)
+		if slices.ContainsFunc(scenarios, func(other *Scenario) bool { return other.After == s.Name }) {
+			e.firsts[s.Name] = &first{ended: make(chan struct{})}
+		}
 		if s.Name == AuthorizationBaseline {
 			e.authBaseline = e.outcomes[i]
 		}
@@ -205,7 +210,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 }
 
 // together plays a joint and judges its scenarios. If the client does not come through,
-// those that are not the reason are played together once more.
+// those that may not be the reason are played together once more.
 func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
 	defer close(j.done)
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
@@ -215,10 +220,12 @@ func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
 	j.t.gather(e.Trace)
 	e.awaitBaselines(j.t.Scenario)
 	j.judge(e.outcomes[0], e.authBaseline)
-	if rest := e.without(j); rest != nil {
-		e.together(rest, nil, play)
-		j.rest = rest
+	j.parts = e.parts(j)
+	var played sync.WaitGroup
+	for _, part := range j.parts {
+		played.Go(func() { e.together(part, nil, play) })
 	}
+	played.Wait()
 }
 
 // alone plays a scenario, unless the client did well in the launch for several, and
@@ -355,13 +362,17 @@ func (e *Engine) depends(u unit) bool {
 	_, asks := e.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
-	return unlimited(s) || asks || !unlocked || u.alone != nil && u.joint != nil
+	return unlimited(s) || asks || !unlocked || e.firsts[s.After] != nil || u.alone != nil && u.joint != nil
 }
 
 // ended takes the outcome of a scenario.
 func (e *Engine) ended(i int, t *T) {
 	if e.outcomes[i] != t { // the baseline, which others read, stays
 		e.outcomes[i] = t
+	}
+	if first := e.firsts[t.Scenario.Name]; first != nil {
+		first.t = t
+		close(first.ended)
 	}
 	if e.Done != nil {
 		e.Done(t)
@@ -501,10 +512,35 @@ func (e *Engine) unauthorized(ctx context.Context, s *Scenario) string {
 	return ""
 }
 
+// first is a scenario on which others follow.
+type first struct {
+	ended chan struct{} // closed when t, the outcome, is known
+	t     *T
+}
+
+// unrenewed says why a client is not launched for what it does in further sessions: the scenario that tells whether it
+// begins any has shown that it does not.
+func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
+	first := e.firsts[s.After]
+	if first == nil {
+		return ""
+	}
+	select {
+	case <-first.ended:
+	case <-ctx.Done():
+		return cutShort(ctx)
+	}
+	lost := first.t.losses()
+	if len(lost) == 0 || len(first.t.begunSince(lost[0].session, lost[0].head)) > 0 {
+		return ""
+	}
+	return "the client began no new session when it lost the first in scenario " + s.After
+}
+
 // runScenario launches the client against one server and waits for its end. It gives up
 // its place in the line, if it has one.
 func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
-	why := e.unauthorized(ctx, t.Scenario)
+	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.unrenewed(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped = why
 		return nil
@@ -540,7 +576,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
 	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, played: new(courses), part: t.part}
-	t.played = run.played
+	t.played, t.left = run.played, &run.left
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}

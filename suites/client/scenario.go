@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -52,6 +53,9 @@ type Scenario struct {
 	// Long says that many clients wait in the scenario for what does not come: it is
 	// begun before others, which use the time.
 	Long bool
+	// After names the scenario that tells whether the client begins a new session in place of a lost one, without
+	// which this one shows nothing.
+	After string
 	// Path replaces the path of the URL that the client is given.
 	Path string
 	// Options returns the options of the server; nil is the ordinary server.
@@ -108,6 +112,7 @@ type ScenarioRun struct {
 	// remove.
 	Folder string
 
+	left   atomic.Bool // the client ended a session in the middle of a script
 	played *courses
 	part   []model.Action // of the sequence that is played; nil for all
 }
@@ -191,6 +196,7 @@ type T struct {
 	// Choice is that of the [ScenarioRun].
 	Choice family.Choice
 
+	left   *atomic.Bool   // of the ScenarioRun; nil if the client was not launched
 	played *courses       // of the ScenarioRun
 	part   []model.Action // of the sequence that is played; nil for all
 

@@ -50,6 +50,9 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 			r.Detach()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
 			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began})
+			if r.Session.Context().Err() != nil {
+				run.left.Store(true)
+			}
 		}
 		return next(ctx, r)
 	}
