@@ -79,6 +79,13 @@ func (l *launchLimiter) advance() {
 	}
 }
 
+// inTurn lets one client work at a time from now on. None is there.
+func (l *launchLimiter) inTurn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = 1
+}
+
 // unlimited reports whether a client may be launched at any time: without the baseline
 // nothing can be judged, and clients that are kept waiting do nothing.
 func unlimited(s *Scenario) bool { return s.Name == Baseline || s.Patient }

@@ -94,6 +94,9 @@ type Engine struct {
 	outcomes         []*T
 	baselineDone     chan struct{}     // closed when the baseline has been run
 	firsts           map[string]*first // by the names of the scenarios that others follow on
+
+	mu     sync.Mutex
+	doubts []doubt // that are left
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -206,6 +209,14 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 		})
 	}
 	all.Wait()
+	// What the client does that is launched beside others may come of that.
+	if e.launches != nil {
+		e.launches.inTurn()
+	}
+	for _, d := range e.doubts {
+		all.Go(func() { e.settled(ctx, d.index, e.repeat(ctx, d.t)) })
+	}
+	all.Wait()
 	return e.outcomes, failed
 }
 
@@ -232,6 +243,12 @@ func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
 // judges it.
 func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	t := e.outcomes[u.index]
+	if first := e.firsts[u.alone.Name]; first != nil {
+		defer func() {
+			first.t = t
+			close(first.ended)
+		}()
+	}
 	if u.index > 0 && !e.needed(u.alone) {
 		t.Ending.Skipped = "the scenario was not needed"
 		if t == e.authBaseline {
@@ -258,32 +275,38 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	e.awaitBaselines(u.alone)
 	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
 	t.judge()
-	for range maxRepeats {
-		again := e.repeat(ctx, t)
-		if again == t {
-			break
-		}
-		t = again
+	switch {
+	case !t.doubtful():
+	case t.Ending.Silent:
+		t = e.repeat(ctx, t) // with the whole time limit
+	default:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.doubts = append(e.doubts, doubt{u.index, t})
+		return
 	}
-	e.ended(u.index, e.shortened(ctx, e.narrowed(ctx, t)))
+	e.settled(ctx, u.index, t)
 }
 
-// lasting runs the baseline again if the client has given up an ordinary server before it used it: on
-// a busy machine it may, and everything else is compared with the baseline.
+// settled takes the outcome of a scenario that is not played again, but for parts of it.
+func (e *Engine) settled(ctx context.Context, i int, t *T) {
+	e.ended(i, e.shortened(ctx, e.narrowed(ctx, t)))
+}
+
+// lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
+// compared with the baseline.
 func (e *Engine) lasting(ctx context.Context, t *T) *T {
-	for range maxRepeats {
-		gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
-		if !gaveUp || t.Ending.Attended {
-			break
-		}
-		again := e.fresh(t)
-		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-			break
-		}
-		again.gather(e.Trace)
-		e.outcomes[0], t = again, again
+	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
+	if !gaveUp || t.Ending.Attended {
+		return t
 	}
-	return t
+	again := e.fresh(t)
+	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+		return t
+	}
+	again.gather(e.Trace)
+	e.outcomes[0] = again
+	return again
 }
 
 // unplayed returns the run of a scenario before it begins.
@@ -370,29 +393,27 @@ func (e *Engine) ended(i int, t *T) {
 	if e.outcomes[i] != t { // the baseline, which others read, stays
 		e.outcomes[i] = t
 	}
-	if first := e.firsts[t.Scenario.Name]; first != nil {
-		first.t = t
-		close(first.ended)
-	}
 	if e.Done != nil {
 		e.Done(t)
 	}
 }
 
-// maxRepeats is how often a scenario is run again.
-const maxRepeats = 2
+// doubt is a finding that may come of what ran at the same time.
+type doubt struct {
+	index int // of the scenario
+	t     *T
+}
 
-// repeat runs a scenario again that the client has broken off or was stopped in, or in
-// which it did not answer in time, and returns the outcome that counts: on a busy
-// machine a client may give up on any server, or be slow, so what the server did is to
-// blame only if that happens again. A client that was stopped because it was silent
-// gets the whole time limit.
-func (e *Engine) repeat(ctx context.Context, t *T) *T {
+// doubtful reports whether something was found, and the client has broken the scenario off, was stopped, or did not
+// answer in time.
+func (t *T) doubtful() bool {
 	ok, decided, _ := t.Continued()
 	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
-	if !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.accused() {
-		return t
-	}
+	return (brokenOff || t.leftUnanswered()) && !t.Ending.Attended && t.accused()
+}
+
+// repeat runs a scenario again and returns the outcome that counts.
+func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	again := e.fresh(t)
 	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
 		return t
