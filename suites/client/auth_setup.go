@@ -142,6 +142,9 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		f.logs = append(f.logs, log)
 		stops = append(stops, serveHandler(ctx, listener, f.elsewhere(log)))
 	}
+	if protection.MetadataPath != "" && e.Transport == transport.NameSSE {
+		protection.Resource = endpoint.URL // the path of the metadata does not tell of which endpoint they are
+	}
 	if setup.Client != nil {
 		endpoint.ClientID, endpoint.ClientSecret = setup.Client.ID, setup.Client.Secret
 	}

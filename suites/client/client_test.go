@@ -84,28 +84,31 @@ func conducted(t *testing.T, s suites.ClientScenarios, o suites.Options) (run *r
 // TestJointsSpareLaunches: a client that does well is not launched for the scenarios
 // of a joint one by one.
 func TestJointsSpareLaunches(t *testing.T) {
-	var mu sync.Mutex
-	launched := make(map[string]int)
-	run := conducted(t, suites.ClientScenarios{Launch: func(p client.Endpoint) (transport.Process, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		launched[p.Scenario]++
-		return suites.ReferenceClient(p, answerTime).Launch()
-	}}, suites.Options{Timeout: 20 * time.Second})
-	if run.Verdict != result.Conformant {
-		t.Errorf("the run is %s: %s", run.Verdict, run.Reason)
-	}
-	for _, s := range client.Scenarios() {
-		if !s.Applies(transport.NameHTTP) {
-			continue
-		}
-		want := 1
-		if len(client.Together(s.Name)) > 1 {
-			want = 0
-		}
-		if launched[s.Name] != want {
-			t.Errorf("the client was launched %d times for %s alone, not %d times", launched[s.Name], s.Name, want)
-		}
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
+		t.Run(over, func(t *testing.T) {
+			var mu sync.Mutex
+			launched := make(map[string]int)
+			run := conducted(t, suites.ClientScenarios{Transport: over, Launch: func(p client.Endpoint) (transport.Process, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				launched[p.Scenario]++
+				return suites.ReferenceClient(p, answerTime).Launch()
+			}}, suites.Options{Timeout: 20 * time.Second})
+			if run.Verdict != result.Conformant {
+				t.Errorf("the run is %s: %s", run.Verdict, run.Reason)
+			}
+			for _, s := range client.Scenarios() {
+				if !s.Applies(over) {
+					continue
+				}
+				alone := !slices.ContainsFunc(client.Together(s.Name), func(other string) bool {
+					return other != s.Name && slices.ContainsFunc(client.Scenarios(), func(o *client.Scenario) bool { return o.Name == other && o.Applies(over) })
+				})
+				if got := launched[s.Name]; (got == 1) != alone || got > 1 {
+					t.Errorf("the client was launched %d times for %s alone", got, s.Name)
+				}
+			}
+		})
 	}
 }
 
