@@ -112,6 +112,22 @@ func TestJointsSpareLaunches(t *testing.T) {
 	}
 }
 
+// lister lists tools and, but for the scenarios in which it forgets them, prompts.
+func lister(forgets func(scenario string) bool) func(ctx context.Context, p client.Endpoint) error {
+	return func(ctx context.Context, p client.Endpoint) error {
+		s, err := begin(ctx, p, answerTime)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
+		if _, err := s.Call(ctx, "tools/list", nil); err != nil || forgets(p.Scenario) {
+			return err
+		}
+		_, err = s.Call(ctx, "prompts/list", nil)
+		return err
+	}
+}
+
 // TestJointsHideNothing: a client that does without a feature in a joint, although it ends
 // well, plays its scenarios one by one.
 func TestJointsHideNothing(t *testing.T) {
@@ -122,23 +138,51 @@ func TestJointsHideNothing(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		launched[p.Scenario]++
-		return inProcess(func(ctx context.Context, p client.Endpoint) error {
-			s, err := begin(ctx, p, answerTime)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = s.Close(context.WithoutCancel(ctx)) }()
-			if _, err := s.Call(ctx, "tools/list", nil); err != nil || strings.HasPrefix(p.Scenario, "together/") {
-				return err
-			}
-			_, err = s.Call(ctx, "prompts/list", nil)
-			return err
-		})(p)
+		return inProcess(lister(func(scenario string) bool { return strings.HasPrefix(scenario, "together/") }))(p)
 	}}, suites.Options{Timeout: 20 * time.Second})
 	for _, name := range append(scenarios, "together/responses") {
 		if launched[name] != 1 {
 			t.Errorf("the client was launched %d times for %s", launched[name], name)
 		}
+	}
+}
+
+// TestJointInHalves: where a client does not come through a joint, and nothing is found, it is launched for either half.
+func TestJointInHalves(t *testing.T) {
+	var mu sync.Mutex
+	launched := make(map[string]int)
+	conducted(t, suites.ClientScenarios{Scenarios: client.Together("lists/pages"), Launch: func(p client.Endpoint) (transport.Process, error) {
+		mu.Lock()
+		launched[p.Scenario]++
+		mu.Unlock()
+		return inProcess(lister(func(scenario string) bool {
+			return scenario == "together/pages" || strings.HasPrefix(scenario, "together/pages/first")
+		}))(p)
+	}}, suites.Options{Timeout: 20 * time.Second})
+	for name, want := range map[string]int{"together/pages/first": 1, "together/pages/second": 1, "lists/pages": 1, "http/sse-marked": 0} {
+		if launched[name] != want {
+			t.Errorf("the client was launched %d times for %s, not %d times", launched[name], name, want)
+		}
+	}
+}
+
+// TestOneSessionIsEnough: a client that goes on in a lost session is not launched to lose another one.
+func TestOneSessionIsEnough(t *testing.T) {
+	fault, ok := mockclient.Find("http.lost-session-used")
+	if !ok {
+		t.Fatal("the fault is gone")
+	}
+	var again atomic.Bool
+	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"http/lost-session", "http/lost-again"}, Launch: func(p client.Endpoint) (transport.Process, error) {
+		if p.Scenario == "http/lost-again" {
+			again.Store(true)
+		}
+		return inProcess(func(ctx context.Context, p client.Endpoint) error {
+			return standalone(p, func(c *reference.Standalone) { fault.Apply(c) }).Run(ctx)
+		})(p)
+	}}, suites.Options{Timeout: 20 * time.Second})
+	if again.Load() || verdicts(run)[fault.Requirement] == "" {
+		t.Errorf("the client was launched for the second loss: %v; found: %v", again.Load(), verdicts(run))
 	}
 }
 

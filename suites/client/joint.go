@@ -38,14 +38,14 @@ var joints = []joint{
 		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
 	}},
 	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
-	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field"}},
+	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field", "sse/session"}},
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
 	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field"}},
 	{"endless", []string{"lists/endless", "time/slow"}},
 	// What cannot be read excuses errors without an id, which nothing in responses does.
-	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/answers", "faults/streams", "faults/events"}},
+	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams", "faults/events"}},
 	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
-	{"prompts", []string{"capabilities/only-prompts", "http/refused-message"}},
+	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
 	{"process", []string{"stdio/framing", "stdio/stderr", "stdio/shutdown"}},
 	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.

@@ -552,10 +552,10 @@ func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
 		return cutShort(ctx)
 	}
 	lost := first.t.losses()
-	if len(lost) == 0 || len(first.t.begunSince(lost[0].session, lost[0].head)) > 0 {
+	if len(lost) == 0 || len(first.t.begunSince(lost[0].session, lost[0].head)) > 0 || !first.t.goesOn(lost[0].session, lost[0].head) {
 		return ""
 	}
-	return "the client began no new session when it lost the first in scenario " + s.After
+	return "the client goes on to send requests in a lost session, in scenario " + s.After
 }
 
 // runScenario launches the client against one server and waits for its end. It gives up
