@@ -555,7 +555,7 @@ var baseFaults = []Fault{
 		ID: "base.error-stack-trace", Requirement: "base.error.message-concise",
 		Summary: "The message of errors is a stack trace.",
 		Apply: problems("*", func(_ *server.Outgoing, problem object) {
-			problem["message"] = "Error: refused" + strings.Repeat("\n    at Object.handle (/srv/app/node_modules/server/index.js:1:1)", 30)
+			problem["message"] = "Error: refused" + strings.Repeat("\n    at Object.handle (/srv/app/node_modules/server/index.js:1:1)", 3)
 		}),
 	},
 	{

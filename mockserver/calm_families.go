@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -77,32 +78,15 @@ var familyOddities = []Oddity{
 	{
 		ID: "families.offsets-everywhere", Summary: "Cursors are offsets in digits, which mean the same in every list and every session; behind the end a page is empty.", Changes: "pages",
 		Why: "The form of cursors belongs to the server.", Source: at("server/utilities/pagination#pagination-model"),
-		Apply: all(paged(1000), onLists(func(method, member string) apply {
-			return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-				const page = 4
-				start := 0
-				if value, there := r.Params["cursor"]; there {
-					cursor, _ := value.(string)
-					n, err := strconv.ParseUint(cursor, 10, 31)
-					if err != nil {
-						return nil, &wire.Error{Code: server.InvalidParams, Message: "The cursor is not an offset"}
-					}
-					start = int(n)
-					delete(r.Params, "cursor")
-					defer func() { r.Params["cursor"] = value }()
-				}
-				result, problem := next(ctx, r)
-				if o, ok := result.(object); ok {
-					items, _ := o[member].(list)
-					end := min(start+page, len(items))
-					o[member] = items[min(start, end):end:end]
-					if end < len(items) {
-						o["nextCursor"] = strconv.Itoa(end)
-					}
-				}
-				return result, problem
-			})
-		})),
+		Apply: offsets(func() int { return 4 }),
+	},
+	{
+		ID: "families.page-sizes", Summary: "A page has three or four items, in turn, also when its cursor is used again.", Changes: "pages",
+		Why: "Page size is determined by the server.", Source: at("server/utilities/pagination#pagination-model"),
+		Apply: func(o *server.Options) {
+			var pages atomic.Int32
+			offsets(func() int { return 3 + int(pages.Add(1)%2) })(o)
+		},
 	},
 	{
 		ID: "families.fragments-ignored", Summary: "A fragment behind the URI of a resource is ignored.",
@@ -248,4 +232,33 @@ func emptyForNone(method string) apply {
 		}
 		return next(ctx, r)
 	})
+}
+
+// offsets has cursors be offsets in digits, and pages of some size, which is asked for each.
+func offsets(size func() int) apply {
+	return all(paged(1000), onLists(func(method, member string) apply {
+		return wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			start := 0
+			if value, there := r.Params["cursor"]; there {
+				cursor, _ := value.(string)
+				n, err := strconv.ParseUint(cursor, 10, 31)
+				if err != nil {
+					return nil, &wire.Error{Code: server.InvalidParams, Message: "The cursor is not an offset"}
+				}
+				start = int(n)
+				delete(r.Params, "cursor")
+				defer func() { r.Params["cursor"] = value }()
+			}
+			result, problem := next(ctx, r)
+			if o, ok := result.(object); ok {
+				items, _ := o[member].(list)
+				end := min(start+size(), len(items))
+				o[member] = items[min(start, end):end:end]
+				if end < len(items) {
+					o["nextCursor"] = strconv.Itoa(end)
+				}
+			}
+			return result, problem
+		})
+	}))
 }

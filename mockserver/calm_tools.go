@@ -245,6 +245,16 @@ var toolOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "tools.rate-limited-alone", Summary: "The tool that logs at each level serves two calls of a session in a minute, and more get a result with isError.",
+		Why: "Servers MUST rate limit tool invocations; the example of a tool execution error is a rate limit.", Source: at("server/tools#security-considerations"), Untried: []string{"logging.set-level.replaces", "logging.filter.all-above"},
+		Apply: wrapping("tools/call", server.Named("log_levels", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if count(r.Session, fmt.Sprint("logging calls at ", time.Now().Unix()/60)) > 2 {
+				return object{"content": list{textBlock("Rate limit exceeded")}, "isError": true}, nil
+			}
+			return next(ctx, r)
+		})),
+	},
+	{
 		ID: "tools.rate-limited-low", Summary: "More than four calls of one session in a second are refused with -32000.",
 		Why: "Servers MUST rate limit tool invocations.", Source: at("server/tools#security-considerations"), Changes: "calls", Untried: []string{"*"},
 		Apply: rateLimited(4, func() (any, *wire.Error) { return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"} }),

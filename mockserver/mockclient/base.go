@@ -170,9 +170,9 @@ var baseFaults = []Fault{
 	},
 	{
 		ID: "base.error-message-dump", Requirement: "base.error.message-concise", Scenario: requests,
-		Summary: "The message of an error is a dump of the stack.",
+		Summary: "The message of an error is a dump of all that the client knows.",
 		Apply: editingError(func(e object) {
-			e["message"] = "Method not found\n" + strings.Repeat("    at dispatch (client.js:10:20)\n", 40)
+			e["message"] = "Method not found\n" + strings.Repeat("handlers[sampling/createMessage] = function\n", 40)
 		}),
 	},
 	{

@@ -356,6 +356,11 @@ var useOddities = []Oddity{
 		Apply:     leafing(func(_, items int) bool { return items > 0 }),
 	},
 	{
+		ID: "pages.back", Summary: "When the client has read a list to its end, it asks for a page before the last one again.",
+		Why: "A cursor is a position in the result set; nothing says how often a client goes there.", Source: ofPagination, Scenarios: []string{"lists/pages"},
+		Apply: calling("resources/templates/list", object{"cursor": "page=3&of=resources/templates/list"}),
+	},
+	{
 		ID: "pages.few", Summary: "The client reads at most three pages of each list, and uses the first item alone.",
 		Why: "After receiving a cursor, the client can continue; nothing says that it has to, or how far.", Source: ofPagination,
 		Scenarios: []string{"lists/pages", "lists/whole", "lists/endless", "hostile/large", "lists/lost-session", "lists/cut-characters"},
@@ -759,6 +764,12 @@ var rootOddities = []Oddity{
 				}
 			}
 		}),
+	},
+	{
+		ID: "roots.announced-with-list", Summary: "The client looks at its folders when it is asked for roots, and announces a change before it answers; later the list is the same.",
+		Why: "The answer holds what was announced before it.", Source: at("client/roots", "root-list-changes"),
+		Scenarios: []string{rootsSeen, "acts/roots"}, Untried: unchanged,
+		Apply: all(untold("roots"), before(replies("roots-0", "roots-1", "roots-2", "roots-3"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)),
 	},
 	{
 		ID: "roots.failing", Summary: "roots/list is answered with -32603.", Why: "Internal errors are one of the listed failures.", Source: at("client/roots", "error-handling"),

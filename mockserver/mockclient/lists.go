@@ -129,8 +129,8 @@ var listFaults = []Fault{
 	},
 	{
 		ID: "pagination.goes-on", Requirement: "pagination.client.missing-cursor-ends", Scenario: pages,
-		Summary: "A list is read on after its last page, with a cursor from before.",
-		Apply:   calling("resources/templates/list", object{"cursor": "page=3&of=resources/templates/list"}),
+		Summary: "A list is read on after its last page, with the cursor of that page.",
+		Apply:   calling("resources/templates/list", object{"cursor": "last of resources/templates/list"}),
 	},
 	{
 		ID: "completion.ref-name", Requirement: "completion.ref.kinds",

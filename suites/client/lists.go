@@ -810,10 +810,11 @@ func (t *T) judgeNumbered(c *judge.Conversation, method string) {
 }
 
 // judgeEnd judges whether the client reads a list on after its last page. If it reads
-// a list several times at once, its requests cannot be told apart.
+// a list several times at once, its requests cannot be told apart. A page before the last one may be read again.
 func (t *T) judgeEnd(c *judge.Conversation, method string) {
 	readings := 0
 	var last *judge.Exchange
+	before := make(map[string]bool) // the cursors of pages before the last one
 	for _, x := range requests(c) {
 		if x.Method() != method {
 			continue
@@ -823,9 +824,15 @@ func (t *T) judgeEnd(c *judge.Conversation, method string) {
 			readings++
 		}
 		if last != nil && cursor != nil && readings == 1 && last.Response != nil && last.Response.Seq < x.Request.Seq && last.Result() != nil {
-			if _, more := last.Result()["nextCursor"]; !more {
+			again, _ := cursor.(string)
+			if _, more := last.Result()["nextCursor"]; !more && !before[again] {
 				t.Violation("pagination.client.missing-cursor-ends", "the client requests a further page of "+method+" after a page without nextCursor", last.Response, x.Request)
 				return
+			}
+		}
+		if last != nil {
+			if c, ok := wire.At(last.Request.Msg.Params, "cursor").(string); ok {
+				before[c] = true
 			}
 		}
 		last = x

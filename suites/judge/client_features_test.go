@@ -167,13 +167,19 @@ func TestSampling(t *testing.T) {
 	}
 	call, done, _ := strings.Cut(within(""), "\n")
 	request, answer, _ := strings.Cut(nested, "\n")
-	for held, lines := range map[bool]string{
-		true:  call + "\n" + request + "\n" + strings.Repeat(fence(70), 6) + done + answer,
-		false: call + "\n" + request + "\n" + strings.Repeat(fence(70), 6) + done + strings.Repeat(fence(70), 6) + answer,
+	asked, while := call+"\n"+request+"\n", strings.Repeat(fence(70), 6)
+	const cancelled = `< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n"
+	for _, tt := range []struct {
+		name, lines string
+		held        bool
+	}{
+		{"answered when the call ends", asked + while + done + answer, true},
+		{"answered long after it", asked + while + done + while + answer, false},
+		{"cancelled, and answered when the call ends", asked + cancelled + while + done + answer, false},
 	} {
-		seen := talk(t, "2025-06-18", allOfClient, lines)[key]
-		if found := seen != nil && len(seen.Findings) == 1 && seen.Findings[0].WarnOnly; found != held {
-			t.Errorf("a nested request that waits for the end of the call is seen: %t, not %t", found, held)
+		seen := talk(t, "2025-06-18", allOfClient, tt.lines)[key]
+		if held := seen != nil && len(seen.Findings) == 1 && seen.Findings[0].WarnOnly; held != tt.held {
+			t.Errorf("%s: a nested request waits for the end of the call: %t", tt.name, held)
 		}
 	}
 	if seen := talk(t, "2025-06-18", allOfClient, within("")+nested)[key]; seen != nil {

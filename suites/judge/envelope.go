@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -267,6 +268,16 @@ func judgeErrorCode(e *wire.Event, quotable int, rec *Recorder) {
 	implementation := code >= -32099 && code <= -32000
 	rec.Check(!reserved || implementation || specified[code], "base.error.reserved-codes", e.From,
 		"the error's code "+wire.Show(wire.At(e.Msg.Value(), "error", "code"))+" is reserved and not assigned", e)
+	if len(stackFrame.FindAllString(e.Msg.Error.Message, fewFrames)) == fewFrames {
+		rec.Fail("base.error.message-concise", e.From, "the error's message is a stack trace in place of one concise sentence", e)
+		return
+	}
 	rec.Check(len(e.Msg.Error.Message) <= conciseMessage+2*quotable, "base.error.message-concise", e.From,
 		"the error's message is far longer than one concise sentence", e)
 }
+
+// stackFrame is a line of a stack trace, as JavaScript, Java and C#, Python, and Go print it, and
+// fewFrames how many of them make one.
+var stackFrame = regexp.MustCompile(`(?m)^\s+at \S.*[(:]|^\s*File ".+", line \d+|^\s+\S+\.go:\d+`)
+
+const fewFrames = 3

@@ -63,7 +63,7 @@ func judgeFeature(c *Conversation, f feature, rec *Recorder, visit func(x *Excha
 				waiting = nil
 			}
 		case x.Method() == f.method:
-			if end := held[x]; end != nil && f.nested != "" && declared && e.At-end.At < Crossing {
+			if end := held[x]; end != nil && x.Cancelled == nil && f.nested != "" && declared && e.At-end.At < Crossing {
 				rec.Warn(f.nested, wire.Client, x.Method()+" was answered only when the client's own request had ended", x.Request, end, e)
 			}
 			c.judgeOffer(f, declared, x, rec)

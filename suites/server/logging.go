@@ -157,7 +157,9 @@ func raisedElsewhere(t *check.T, call check.Call, seen []string) {
 			return
 		}
 		mark := t.Mark()
-		perform(t, call)
+		if x := perform(t, call); x.Result()["isError"] == true {
+			return
+		}
 		if _, err := t.Session.AwaitEvent(t.Context, mark, "log messages of level "+wanted[0], func(e *wire.Event) bool { return levelOf(e) == wanted[0] }); !timedOut(err) {
 			t.Must(err)
 			return
@@ -313,7 +315,7 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 		}
 	}
 	mark := t.Mark()
-	perform(t, call)
+	answer := perform(t, call)
 	t.Fence()
 	var seen []string
 	note := func(e *wire.Event) {
@@ -334,6 +336,9 @@ func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered [
 		if !timedOut(err) {
 			t.Must(err)
 		}
+	}
+	if answer.Result()["isError"] == true && (len(seen) == 0 || absent(wanted, seen) != "") {
+		t.Disturbed("the tool %q failed, and logged less than it may: %s", call.Tool, Describe(answer))
 	}
 	for _, level := range judge.LogLevels {
 		if slices.Contains(seen, level) {

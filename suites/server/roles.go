@@ -84,8 +84,10 @@ func callFor(target *check.Target, role string) (check.Call, bool) {
 
 // perform makes a call that a check needs only to be made. It ends the body if the
 // tool refuses, as it may.
-func perform(t *check.T, call check.Call) {
-	t.Assume(t.Call("tools/call", call.Params())).To(HaveResult(), "for the tool %q", call.Tool)
+func perform(t *check.T, call check.Call) *client.Exchange {
+	x := t.Call("tools/call", call.Params())
+	t.Assume(x).To(HaveResult(), "for the tool %q", call.Tool)
+	return x
 }
 
 func plainness(name string) int {
