@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -191,6 +192,24 @@ func firstOnly(method string) apply {
 		}
 		return nil
 	}))
+}
+
+// tellingEarly has a tool tell of the change that it makes some time before it makes it, and not when it has.
+func tellingEarly(tool, method string, tell func(s *server.Session)) apply {
+	return all(
+		wrapping("tools/call", server.Named(tool, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			tell(r.Session)
+			r.Detach()
+			<-time.After(100 * time.Millisecond)
+			return next(ctx, r)
+		})),
+		sending(server.OnMessage(method, func(out *server.Outgoing) []*server.Outgoing {
+			if count(out.Session, method)%2 == 0 {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	)
 }
 
 // receiving hooks into what is received.

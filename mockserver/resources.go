@@ -157,6 +157,23 @@ var resourceFaults = []Fault{
 		Apply:   firstOnly("notifications/resources/updated"),
 	},
 	{
+		ID: "resources.updated-early", Requirement: "resources.updated.sent", Form: InSequence,
+		Summary: "A change of a resource under subscription is announced before it is made.",
+		Apply:   tellingEarly("update_resource", "notifications/resources/updated", func(s *server.Session) { s.Updated("test://watched-resource") }),
+	},
+	{
+		ID: "resources.update-misnamed", Requirement: "resources.updated.sent",
+		Summary: "Where several resources are subscribed to, an update names another one than has changed.",
+		Apply: messages("notifications/resources/updated", func(out *server.Outgoing) {
+			for _, uri := range out.Session.Subscriptions() {
+				if uri != out.Params()["uri"] {
+					out.Params()["uri"] = uri
+					return
+				}
+			}
+		}),
+	},
+	{
 		ID: "resources.unsubscribe-all", Requirement: "resources.updated.sent",
 		Summary: "resources/unsubscribe ends the subscriptions to other resources, too.",
 		Apply: wrapping("resources/unsubscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {

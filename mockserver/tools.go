@@ -251,6 +251,13 @@ var toolFaults = []Fault{
 		Apply:   firstOnly("notifications/tools/list_changed"),
 	},
 	{
+		ID: "tools.announced-early", Requirement: "tools.list-changed.sent", Form: InSequence,
+		Summary: "A change of the list is announced before it is made.",
+		Apply: tellingEarly("toggle_tool", "notifications/tools/list_changed", func(s *server.Session) {
+			s.Notify("notifications/tools/list_changed", nil)
+		}),
+	},
+	{
 		ID: "tools.removal-unannounced", Requirement: "tools.list-changed.sent",
 		Summary: "The addition of a tool is announced, its removal is not.",
 		Apply: sending(server.OnMessage("notifications/tools/list_changed", func(out *server.Outgoing) []*server.Outgoing {

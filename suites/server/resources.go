@@ -304,7 +304,7 @@ func resourceUpdates(t *check.T) {
 	read := func() map[string]any {
 		all := make(map[string]any)
 		for _, uri := range uris {
-			all[uri] = t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"]
+			all[uri] = contents(t, uri)
 		}
 		return all
 	}
@@ -371,8 +371,12 @@ func resourceUpdates(t *check.T) {
 	changed := ""
 	if uri, ok := at(e.Msg.Params, "uri").(string); ok && slices.Contains(subscribed, uri) {
 		changed = uri
+		misnamed(t, e, before, subscribed)
 		t.Clear()
 		updatedAgain(t, call, uri, "")
+		t.Clear()
+		updatedAtNotice(t, call, uri)
+		t.Clear()
 		subscribed = updatedBeside(t, call, uri, subscribed)
 		updatedElsewhere(t, call, uri)
 		subscribedTwice(t, call, uri)
@@ -393,6 +397,52 @@ func resourceUpdates(t *check.T) {
 	}
 }
 
+// misnamed ends the body if an update that came for a change names a resource that is as before, while another one under
+// subscription has changed, and no update of that comes.
+func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed []string) {
+	named, _ := at(update.Msg.Params, "uri").(string)
+	if before[named] == nil || !reflect.DeepEqual(before[named], contents(t, named)) {
+		return
+	}
+	for _, uri := range subscribed {
+		after := contents(t, uri)
+		if uri == named || before[uri] == nil || after == nil || reflect.DeepEqual(before[uri], after) {
+			continue
+		}
+		e, err := t.Session.AwaitEvent(t.Context, update.Seq, "an update of "+wire.Quote(uri, 60), func(e *wire.Event) bool { return updates(e, uri) })
+		t.Show(e)
+		switch {
+		case !timedOut(err):
+			t.Must(err)
+			return
+		case !listensIn(t.Session), !reflect.DeepEqual(after, contents(t, uri)): // it changes by itself
+			continue
+		}
+		t.Fail("the resource %s changed while the client was subscribed to it, and the notifications/resources/updated that came names %s, which has not changed",
+			wire.Quote(uri, 60), wire.Quote(named, 60))
+	}
+}
+
+// updatedAtNotice wants a client that reads a resource as soon as it is told of a change to read what is new.
+func updatedAtNotice(t *check.T, call check.Call, uri string) {
+	if staleAtNotice(t, call, func(e *wire.Event) bool { return updates(e, uri) }, func() any { return contents(t, uri) }) {
+		t.Fail("the resource %s was as before when it was read at once after notifications/resources/updated, it changed with the rest of the call, and no further notification came",
+			wire.Quote(uri, 60))
+	}
+}
+
+// updates reports whether an event tells of a change of a resource, or of a part of it.
+func updates(e *wire.Event, uri string) bool {
+	if !tells(e, "notifications/resources/updated") {
+		return false
+	}
+	named, _ := at(e.Msg.Params, "uri").(string)
+	return named == uri || within(named, uri)
+}
+
+// within reports whether a resource is a part of another one, by their URIs.
+func within(part, uri string) bool { return strings.HasPrefix(part, strings.TrimSuffix(uri, "/")+"/") }
+
 // updatedSince judges the updates of resources, and of their parts, that came for a change which was made after the client
 // had unsubscribed from them. It reports whether any came.
 func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[string]bool) bool {
@@ -401,7 +451,7 @@ func updatedSince(t *check.T, since []*wire.Event, changed string, ended map[str
 		i := slices.IndexFunc(since, func(e *wire.Event) bool { return uri == changed && updateOf(e, uri) }) // others may change by themselves
 		j := slices.IndexFunc(since, func(e *wire.Event) bool {
 			part, _ := at(e.Msg.Params, "uri").(string)
-			return e.Msg.Method == "notifications/resources/updated" && strings.HasPrefix(part, strings.TrimSuffix(uri, "/")+"/") && !ended[part]
+			return e.Msg.Method == "notifications/resources/updated" && within(part, uri) && !ended[part]
 		})
 		switch {
 		case !ended[uri]:
@@ -434,10 +484,14 @@ func subscribedAnew(t *check.T, call check.Call, uri string) {
 	t.Call("resources/unsubscribe", params)
 }
 
+// contents reads a resource. Without a result, it returns nil.
+func contents(t *check.T, uri string) any {
+	return t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"]
+}
+
 // changesItself reports whether a resource differs when it is read twice.
 func changesItself(t *check.T, uri string) bool {
-	contents := func() any { return t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"] }
-	return !reflect.DeepEqual(contents(), contents())
+	return !reflect.DeepEqual(contents(t, uri), contents(t, uri))
 }
 
 // updateOf reports whether a message says that a resource has changed.
@@ -477,16 +531,15 @@ func updatedBesides(t *check.T, changed string, change func()) {
 // the server has to announce like the first change. It does nothing if the resource
 // differs at each reading, or if the call does not change it.
 func updatedAgain(t *check.T, call check.Call, uri, when string) {
-	contents := func() any { return t.Call("resources/read", map[string]any{"uri": uri}).Result()["contents"] }
-	before := contents()
-	if before == nil || !reflect.DeepEqual(before, contents()) {
+	before := contents(t, uri)
+	if before == nil || !reflect.DeepEqual(before, contents(t, uri)) {
 		return
 	}
 	mark := t.Mark()
 	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
 		return
 	}
-	after := contents()
+	after := contents(t, uri)
 	if after == nil || reflect.DeepEqual(before, after) {
 		return
 	}
@@ -494,7 +547,7 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 	t.Show(e)
 	if timedOut(err) {
 		needsListening(t)
-		if !reflect.DeepEqual(after, contents()) {
+		if !reflect.DeepEqual(after, contents(t, uri)) {
 			return
 		}
 		t.Fail("the resource %s changed again%s while the client was subscribed to it, but notifications/resources/updated did not come", wire.Quote(uri, 60), when)

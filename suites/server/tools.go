@@ -704,8 +704,61 @@ func listChanged(t *check.T, feature string) {
 		}
 		t.Must(err)
 	}
+	changedAtNotice(t, call, feature)
 	changedElsewhere(t, call, feature)
 	changedAfterListening(t, call, feature)
+}
+
+// changedAtNotice wants a client that reads a list as soon as it is told of a change to read what is new.
+func changedAtNotice(t *check.T, call check.Call, feature string) {
+	t.Clear()
+	method := "notifications/" + feature + "/list_changed"
+	if staleAtNotice(t, call, func(e *wire.Event) bool { return tells(e, method) }, func() any {
+		if list := check.ReadList(t.Context, t.Session, feature+"/list"); whole(list) {
+			return items(list)
+		}
+		return nil
+	}) {
+		t.Fail("the list was as before when it was read at once after %s, it changed with the rest of the call, and no further notification came", method)
+	}
+}
+
+// tells reports whether an event is a notification of the server.
+func tells(e *wire.Event, method string) bool {
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
+}
+
+// staleAtNotice makes a call that changes something, and reads that when it is told of the change while the call goes on, and
+// once more when the call is over. It reports whether only what was read last is new, and nothing tells of that:
+// a client that reads when it is told keeps what is old. What cannot be read is nil.
+func staleAtNotice(t *check.T, call check.Call, told func(*wire.Event) bool, read func() any) bool {
+	before := read()
+	mark := t.Mark()
+	p := t.Start("tools/call", call.Params())
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	notice, err := t.Session.Log().Await(limit, mark, func(e *wire.Event) bool { return told(e) || over(e, p) })
+	if err != nil {
+		cancel(t, p.ID)
+		return false
+	}
+	var early any
+	if told(notice) {
+		early = read()
+	}
+	if _, err := p.Await(t.Context); err != nil || early == nil || !reflect.DeepEqual(before, early) {
+		return false
+	}
+	late := read()
+	if late == nil || reflect.DeepEqual(early, late) {
+		return false
+	}
+	if _, err := t.Session.AwaitEvent(t.Context, notice.Seq+1, "a further notification", told); !timedOut(err) {
+		t.Must(err)
+		return false
+	}
+	t.Show(notice)
+	return reflect.DeepEqual(late, read()) // it need not change by itself
 }
 
 // changedAfterListening makes a call that changes a list after a second listening stream was
@@ -814,15 +867,17 @@ func whole(l *check.List) bool {
 // sameItems reports whether two readings of a list hold the same items; no order is
 // promised.
 func sameItems(a, b *check.List) bool {
-	texts := func(l *check.List) []string {
-		var texts []string
-		for _, item := range l.Items {
-			texts = append(texts, string(client.Marshal(item)))
-		}
-		slices.Sort(texts)
-		return texts
+	return slices.Equal(items(a), items(b))
+}
+
+// items returns the items of a list as text, sorted.
+func items(l *check.List) []string {
+	var texts []string
+	for _, item := range l.Items {
+		texts = append(texts, string(client.Marshal(item)))
 	}
-	return slices.Equal(texts(a), texts(b))
+	slices.Sort(texts)
+	return texts
 }
 
 // changedByOther calls, one after the other, the tools beside one that may be
