@@ -1137,7 +1137,7 @@ var httpFaults = []Fault{
 		Apply:      greeting(),
 	},
 	{
-		ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: overSSE,
+		ID: "sse.speaks-first", Requirement: "lifecycle.init.first", Transports: overSSE, WarnOnly: true,
 		Summary:    "A log message is sent before the client can send anything.",
 		Collateral: []string{"sse.server.endpoint-event-first"},
 		Apply:      greeting(),

@@ -94,7 +94,13 @@ func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder
 		if e.Seq >= c.Init.Request.Seq {
 			break
 		}
-		if e.Msg.Method != "ping" && !e.Msg.IsResponse() {
+		switch {
+		case e.Msg.Method == "ping", e.Msg.IsResponse():
+		case p == wire.Server && e.Msg.Method == "notifications/message":
+			// Logging is excepted from what a server leaves until notifications/initialized, on the same page.
+			rec.Warn("lifecycle.init.first", p, "a log message came before initialize", e)
+			return
+		default:
 			rec.Fail("lifecycle.init.first", p, "the first message is not initialize", e)
 			return
 		}
