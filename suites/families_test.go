@@ -249,6 +249,7 @@ func TestSeed(t *testing.T) {
 
 // TestThorough wants a run with all members to find nothing on the reference server either.
 func TestThorough(t *testing.T) {
+	brief.WholeRuns(t)
 	inVirtualTime(func(t *testing.T) {
 		dialer, stop, err := serve(t.Context(), transport.NameStdio, serverOptions())
 		if err != nil {

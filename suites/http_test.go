@@ -147,6 +147,7 @@ func TestSharedLogLevel(t *testing.T) {
 // suffer from that lose it, and no others; what mcpconform does in it, it does
 // on purpose.
 func TestLostSessions(t *testing.T) {
+	brief.WholeRuns(t)
 	const deadly = `"params":{"argument":` // of completion/complete
 	run := conductBehind(t, transport.NameHTTP, serverOptions(), func(h http.Handler) http.Handler {
 		var gone sync.Map // by session id
@@ -189,6 +190,7 @@ func TestLostSessions(t *testing.T) {
 // A server may let its clients come back for the answer: that it ends the stream
 // before is one recommendation not followed, and no request stays without response.
 func TestResumedResponses(t *testing.T) {
+	brief.WholeRuns(t)
 	run := conductHTTP(t, transport.NameHTTP, func(o *server.Options) {
 		o.Behaviour.HTTP.Event = func(e *server.Event) []*server.Event {
 			if e.Out != nil && e.Out.To != nil {
@@ -407,6 +409,7 @@ func TestStreamOfSessionsAlone(t *testing.T) {
 // The URL of a server may lead to another path of it, as that of many does where
 // the slash at the end is missing.
 func TestMovedEndpoint(t *testing.T) {
+	brief.WholeRuns(t)
 	const id = "lifecycle.init.answered"
 	for _, target := range []string{server.PathMCP, server.PathMCP + "/../../", "http://elsewhere.example/"} {
 		run := conductBehind(t, transport.NameHTTP, serverOptions(), func(h http.Handler) http.Handler {

@@ -71,6 +71,7 @@ func whole(t *testing.T, over string, o server.Options, mode check.CallMode) (ru
 // Tools that may do harm are not called unless the user says so, whatever they
 // are named and however they are annotated.
 func TestNothingIsDeleted(t *testing.T) {
+	brief.WholeRuns(t)
 	calls := new(callsOf)
 	annotated := func(annotations any) map[string]any { return map[string]any{"annotations": annotations} }
 	catalogue := &server.Catalogue{Tools: []*server.Tool{
@@ -332,6 +333,7 @@ func hardSchemas(t *testing.T, id string, tried []hardSchema) {
 // Results that are legal and fill what may be kept end the run without a verdict: the server is
 // blamed for nothing, and the reason names the limits.
 func TestRoomIsFull(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, over := range transports {
 		t.Run(over, inVirtualTime(func(t *testing.T) {
 			o := serverOptions()

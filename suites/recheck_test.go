@@ -16,6 +16,7 @@ import (
 // TestRecheckedOffers: however a server gives its lists, the trace shows the same offer as
 // the run saw.
 func TestRecheckedOffers(t *testing.T) {
+	brief.WholeRuns(t)
 	all := []string{result.OfferPrompts, result.OfferTemplates, result.OfferResources, result.OfferTools}
 	for i, tt := range []struct {
 		fault      string

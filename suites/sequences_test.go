@@ -48,6 +48,7 @@ func ordered(t *testing.T, over string, seed uint64, o server.Options) (findings
 
 // TestSequencesAccuseNobody plays the sequences of many seeds with servers that are odd and legal.
 func TestSequencesAccuseNobody(t *testing.T) {
+	brief.WholeRuns(t)
 	oddities := slices.DeleteFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool {
 		topic, _, _ := strings.Cut(o.ID, ".")
 		return !slices.Contains([]string{"moments", "message", "cancellation", "ping"}, topic)
@@ -97,6 +98,7 @@ func TestSequencesRepeat(t *testing.T) {
 
 // TestSequencesAtEverySeed wants the faults that show at one moment caught whatever the seed is.
 func TestSequencesAtEverySeed(t *testing.T) {
+	brief.WholeRuns(t)
 	type try struct {
 		fault mockserver.Fault
 		seed  uint64

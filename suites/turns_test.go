@@ -138,6 +138,7 @@ func TestRefusalsNowAndThen(t *testing.T) {
 
 // A server may serve a few requests at a time and tell the others when to come back.
 func TestBusyServer(t *testing.T) {
+	brief.WholeRuns(t)
 	const most = 4
 	var mu sync.Mutex
 	open := 0

@@ -28,6 +28,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -84,6 +85,7 @@ func conducted(t *testing.T, s suites.ClientScenarios, o suites.Options) (run *r
 // TestJointsSpareLaunches: a client that does well is not launched for the scenarios
 // of a joint one by one.
 func TestJointsSpareLaunches(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
 		t.Run(over, func(t *testing.T) {
 			var mu sync.Mutex
@@ -1039,6 +1041,7 @@ func simple(ctx context.Context, p client.Endpoint) error {
 // TestClientThatLooksFirst runs a client that looks whether the server is there,
 // in a session of its own, before it does anything.
 func TestClientThatLooksFirst(t *testing.T) {
+	brief.WholeRuns(t)
 	looks := func(ctx context.Context, p client.Endpoint) {
 		var d transport.Dialer
 		switch p.Transport {

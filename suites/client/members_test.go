@@ -6,12 +6,14 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/virtual"
 	"github.com/mcpconform/mcpconform/mockserver/mockclient"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // A finding names the member of a family that shows it, and says whether the plain one is as it
 // should be, also where all members come at once.
 func TestFindingsNameMembers(t *testing.T) {
+	brief.WholeRuns(t)
 	for fault, want := range map[string]string{
 		"tools.recursive-schema-death": "(a reference to itself), without which the client goes on",
 		"progress.large-death":         "18446744073709551616 (beyond 64 bits), without which the client goes on",

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
@@ -28,6 +29,7 @@ func standalone(p client.Endpoint, change func(*reference.Standalone)) *referenc
 
 // A client that does nothing wrong because it does next to nothing is not conformant.
 func TestIncompleteClients(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, tt := range []struct {
 		name       string
 		authorizes bool
