@@ -251,7 +251,7 @@ func shows(t *check.T, s *client.Session, p *client.Pending, most time.Duration)
 	limit, stop := context.WithTimeout(t.Context, most)
 	defer stop()
 	_, _ = s.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool {
-		return p.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/progress"
+		return p.Answers(e) || tells(e, "notifications/progress")
 	})
 }
 
@@ -345,7 +345,7 @@ func abandoned(t *check.T, call check.Call, method string) (asked, answer *wire.
 	waiting, stop := context.WithTimeout(t.Context, t.Soon(check.AtOnce))
 	defer stop()
 	_, err = t.Session.Log().Await(waiting, request.Seq+1, func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/cancelled" &&
+		return tells(e, "notifications/cancelled") &&
 			wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
 	})
 	if err == nil {

@@ -635,9 +635,7 @@ func updatedElsewhere(t *check.T, call check.Call, uri string) {
 func selfChanging(t *check.T) {
 	const unknown = "no known tool changes a resource: name one for the tool role resource-update in the configuration"
 	mark := t.Mark()
-	update := func(e *wire.Event) bool {
-		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/resources/updated"
-	}
+	update := func(e *wire.Event) bool { return tells(e, "notifications/resources/updated") }
 	var subscribed []string
 	for _, uri := range resourceURIs(t, maxRead) {
 		if t.Call("resources/subscribe", map[string]any{"uri": uri}).Result() != nil {

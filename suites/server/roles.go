@@ -189,6 +189,11 @@ func over(e *wire.Event, p *client.Pending) bool {
 	return p.Answers(e) || e.Kind == wire.KindStreamEnd && e.Stream == p.Request.Stream
 }
 
+// tells reports whether an event is a notification of the server.
+func tells(e *wire.Event, method string) bool {
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
+}
+
 // asks reports whether an event is a request of the server.
 func asks(e *wire.Event, method string) bool {
 	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.Request && e.Msg.Method == method && e.Msg.ID.Usable()

@@ -171,7 +171,7 @@ func (u *unanswered) await(from int, d time.Duration, fits func(*wire.Event) boo
 
 // cancels reports whether an event is the cancellation of the open request.
 func (u *unanswered) cancels(e *wire.Event) bool {
-	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == "notifications/cancelled" &&
+	return tells(e, "notifications/cancelled") &&
 		wire.ReadID(at(e.Msg.Params, "requestId")).Key() == u.request.Msg.ID.Key()
 }
 

@@ -723,11 +723,6 @@ func changedAtNotice(t *check.T, call check.Call, feature string) {
 	}
 }
 
-// tells reports whether an event is a notification of the server.
-func tells(e *wire.Event, method string) bool {
-	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Method == method
-}
-
 // staleAtNotice makes a call that changes something, and reads that when it is told of the change while the call goes on, and
 // once more when the call is over. It reports whether only what was read last is new, and nothing tells of that:
 // a client that reads when it is told keeps what is old. What cannot be read is nil.

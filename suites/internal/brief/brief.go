@@ -97,7 +97,7 @@ func Part[E any](t *testing.T, items []E, n int) []E {
 	return part
 }
 
-// first is the part with which a test begins: .ci/run takes another one for each commit.
+// first is the part with which a test begins.
 func first() int {
 	n, err := strconv.ParseUint(os.Getenv("MCPCONFORM_PART"), 10, 31)
 	if err != nil {
