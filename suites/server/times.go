@@ -59,7 +59,7 @@ func givesUp(role string) *check.Check {
 func givesUpProgressing(role string) *check.Check {
 	return &check.Check{
 		Name:         "lifecycle/gives-up-progressing-" + role,
-		Requirements: []string{timeoutMaximum},
+		Requirements: []string{timeoutMaximum, timeoutCoping},
 		Needs:        leavingOpen(role),
 		Body:         func(t *check.T) { leaveOpen(t, role).judgeProgressing() },
 	}
@@ -149,6 +149,8 @@ func (u *unanswered) judgeProgressing() {
 		u.waited(sign)
 		u.Exercised(timeoutMaximum)
 	}
+	u.About(timeoutCoping)
+	u.Fence()
 }
 
 // givenUp reports whether an event shows that the server no longer waits.
