@@ -387,6 +387,9 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	var late *TimeoutError
 	if errors.As(err, &late) {
 		late.Start = p.starts()
+		if pace := p.session.Options.Pace; pace != nil && p.plain() && !late.Start && late.Slowest == 0 {
+			pace.missed()
+		}
 		p.giveUp(ctx)
 	}
 	if err != nil {
@@ -461,7 +464,13 @@ func (s *Session) Hurry(times int) { s.hurry.Store(int64(times)) }
 // learned from it.
 func (s *Session) hurried(limit time.Duration, p *Pending) (learned, slowest time.Duration) {
 	times := time.Duration(s.hurry.Load())
-	if times == 0 || s.Options.Pace == nil || !p.plain() {
+	if s.Options.Pace == nil || !p.plain() {
+		return limit, 0
+	}
+	if times == 0 && s.Options.Pace.silent() {
+		times = silentTimes
+	}
+	if times == 0 {
 		return limit, 0
 	}
 	learned, slowest, known := s.Options.Pace.limit(p.Method)
@@ -480,7 +489,7 @@ func (p *Pending) giveUp(ctx context.Context) {
 	// The peer does not answer anyway, so an error changes nothing.
 	_ = p.session.Notify(ctx, "notifications/cancelled", map[string]any{
 		"requestId": json.RawMessage(p.ID.String()), "reason": "no answer in time",
-	})
+	}, func(m *transport.Outgoing) { m.Unawaited = true })
 }
 
 // exchange returns what the log has of the request by now. The log may not take the

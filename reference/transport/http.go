@@ -186,7 +186,7 @@ func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !acknowledged(msg) {
+	if !acknowledged(msg) || m.Unawaited {
 		return x.sent, x.awaitWritten(ctx)
 	}
 	if err := x.awaitHead(ctx); err != nil {

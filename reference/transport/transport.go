@@ -50,6 +50,9 @@ type Outgoing struct {
 	// Header adds to or, with an empty value list, removes from the header of
 	// the POST that carries the message. It has no effect on stdio.
 	Header http.Header
+	// Unawaited says that nobody wants to know how the message is taken: over HTTP, the head of the response
+	// comes while the sender goes on.
+	Unawaited bool
 }
 
 // ordinary reports whether a message, parsed, is sent as any client would send it.

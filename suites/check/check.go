@@ -51,6 +51,12 @@ type Needs struct {
 	ToolRoles []string
 	// Options of the session, when it is not the shared one.
 	Options client.Options
+	// Among names checks that use [Own] sessions in turn which no others use: what they do would
+	// mislead those.
+	Among string
+	// Turn names checks that are run one after the other, as each makes use of what the one before it has
+	// shown.
+	Turn string
 	// Brief says that what the check sends gives the server nothing to do: its plain
 	// requests are answered as quickly as before, or not at all.
 	Brief bool
@@ -178,7 +184,7 @@ func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Need
 
 // key names the handshake of the check's session for a pool.
 func (c *Check) key() string {
-	return keyOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities)
+	return keyOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities) + c.Needs.Among
 }
 
 // leaves reports whether the check may leave a session that others can use.

@@ -52,6 +52,7 @@ type Engine struct {
 	target      *Target
 	first       *client.Session
 	shared      *client.Session // the first one, or a second one
+	stuck       atomic.Bool     // the shared session answers no request any more
 	left        atomic.Bool     // the shared session was closed before the end
 	closers     sync.WaitGroup
 	closing     sync.WaitGroup // of sessions
@@ -225,16 +226,12 @@ func (e *Engine) moved(ctx context.Context, s *client.Session, err error) (trans
 // cause, nothing is run: every check is inconclusive because of it.
 func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Future {
 	futures := make([]*Future, len(checks))
-	inTurn := 0
 	for _, c := range checks {
-		if c.Needs.Session == Own {
-			inTurn++
-		}
 		if sharing(c) {
 			e.sharing = append(e.sharing, c)
 		}
 	}
-	e.pool.plan(inTurn)
+	e.pool.plan(checks, e.apart(), e.apart() && e.pace.Start() > latency)
 	var now, later []*Future // those that call tools are begun when the tools are known
 	for i, c := range checks {
 		f := &Future{Check: c, done: make(chan struct{})}
@@ -371,6 +368,9 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	defer cancel()
 	limit, abort := context.WithCancelCause(limit)
 	defer context.AfterFunc(e.liveness.gone, func() { abort(e.GivenUp()) })()
+	if time == first {
+		defer context.AfterFunc(e.liveness.fallen, func() { abort(errDown) })()
+	}
 	t := newT(limit, e, c, s)
 	t.crowded = crowded
 	if s != nil && c.Needs.Brief {
@@ -394,6 +394,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()}}
 	}
 	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
+	a.unanswered = a.unanswered || errors.Is(context.Cause(limit), errDown)
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {
@@ -444,7 +445,7 @@ func (e *Engine) Alive(ctx context.Context) error {
 			return known
 		}
 	}
-	if !e.hasDied() && !e.left.Load() && e.shared.Fence(ctx) == nil {
+	if !e.hasDied() && !e.left.Load() && !e.stuck.Load() && e.shared.Fence(ctx) == nil {
 		return nil
 	}
 	return e.probe(ctx)

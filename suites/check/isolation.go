@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -96,17 +95,16 @@ func (f *Future) giveUp(cause error) {
 // phase is the first execution of all checks.
 type phase struct {
 	*Engine
-	stuck atomic.Bool // the shared session answers no request any more
-
 	mu    sync.Mutex
-	held  []*Future // had a process to themselves and got no answer: they stand unless the target has fallen silent
-	again []*Future // to be run again, alone
+	turns map[string]bool // by name: whether one of the checks is being run
+	held  []*Future       // had a process to themselves and got no answer: they stand unless the target has fallen silent
+	again []*Future       // to be run again, alone
 }
 
 // together runs checks at the same time, and then again alone those that may owe
 // their outcome to others.
 func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Future) {
-	p := &phase{Engine: e}
+	p := &phase{Engine: e, turns: make(map[string]bool)}
 	wait := p.start(ctx, now, later)
 	e.closers.Go(func() {
 		wait()
@@ -146,9 +144,15 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 		}
 	}
 	p.closers.Go(func() {
+		var late []*Future
+		now = slices.DeleteFunc(now, func(f *Future) bool {
+			if f.Check.Needs.Late {
+				late = append(late, f)
+			}
+			return f.Check.Needs.Late
+		})
 		feed(now)
-		more := later()
-		feed(more)
+		feed(append(later(), late...))
 		close(crowd)
 		release()
 		sharing.Wait()
@@ -162,7 +166,8 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			}
 			for f := queue.pop(p.placeable); f != nil; f = queue.pop(p.placeable) {
 				p.place(ctx, f)
-				queue.changed.Broadcast() // it may have given a session back
+				p.over(f.Check)
+				queue.changed.Broadcast() // it may have given a session back, or end a turn
 			}
 		})
 	}
@@ -278,16 +283,32 @@ func (c *Check) order() int {
 	return 3
 }
 
-// placeable reports whether a check need not wait for a session to come back.
+// placeable reports whether a check need wait neither for a session to come back nor for its turn, which it then has.
 func (p *phase) placeable(c *Check) bool {
-	return c.Needs.Session != Own || p.pool.has(c.key(), c.Needs.Late)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turns[c.Needs.Turn] || c.Needs.Session == Own && !p.pool.has(c.key(), c.Needs.Late) {
+		return false
+	}
+	if c.Needs.Turn != "" {
+		p.turns[c.Needs.Turn] = true
+	}
+	return true
+}
+
+// over ends the turn of a check.
+func (p *phase) over(c *Check) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.turns, c.Needs.Turn)
 }
 
 // place executes a check in a session that others have used before it, if that is what
 // it needs or the one that it would share has ended, or in one of its own.
 func (p *phase) place(ctx context.Context, f *Future) {
+	p.settleDoubt()
 	homeless := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
-	if (f.Check.Needs.Session == Own || homeless) && p.GivenUp() == nil {
+	if (f.Check.Needs.Session == Own || homeless) && p.GivenUp() == nil && (p.apart() || !p.isDown()) {
 		if s, key, err := p.turn(ctx, f.Check); err == nil {
 			done := p.try(ctx, f, s)
 			p.putBack(ctx, key, s, &f.last)
@@ -336,10 +357,12 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case !p.apart():
 		p.later(&p.again, f)
 		if f.last.unanswered {
-			if s != nil && s == p.shared && p.shared.Fence(ctx) != nil {
-				p.stuck.Store(true)
+			var fenced sync.WaitGroup
+			if s != nil && s == p.shared && !p.isDown() {
+				fenced.Go(func() { p.fenceShared(ctx) })
 			}
 			_ = p.doubt(ctx, f.Check) // the check runs again in any case
+			fenced.Wait()
 		}
 	case !f.last.unanswered && s != nil:
 		p.later(&p.again, f)
@@ -351,12 +374,19 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 		_ = p.doubt(ctx, f.Check) // the check runs again in any case
 	default:
 		// Another process is at hand.
-		if s == p.shared && p.shared.Fence(ctx) != nil {
-			p.stuck.Store(true)
+		if s == p.shared {
+			p.fenceShared(ctx)
 		}
 		return false
 	}
 	return true
+}
+
+// fenceShared finds out whether the shared session still answers.
+func (e *Engine) fenceShared(ctx context.Context) {
+	if e.shared.Fence(ctx) != nil {
+		e.stuck.Store(true)
+	}
 }
 
 func (p *phase) later(list *[]*Future, f *Future) {

@@ -34,15 +34,19 @@ func (e *UnresponsiveError) Error() string {
 type liveness struct {
 	gone   context.Context // ended, with the cause, once nothing is tried any more
 	giveUp context.CancelCauseFunc
+	fallen context.Context // ended once the target went down, where all connections share it
+	fall   context.CancelFunc
 
 	mu           sync.Mutex
-	asking       bool     // a check is finding out whether the target answers
-	down         bool     // it did not answer when it was last tried
-	died         bool     // that was so at some time
-	unresponsive bool     // it answered the handshake and nothing else then
-	dead         error    // it cannot be brought back
-	restarts     int      // how often it was brought back
-	suspects     []string // checks that may have brought it down
+	asking       chan struct{} // open while a check is finding out whether the target answers, or nil
+	down         bool          // it did not answer when it was last tried
+	why          error         // of down
+	downSince    time.Duration // in the time of the trace
+	died         bool          // that was so at some time
+	unresponsive bool          // it answered the handshake and nothing else then
+	dead         error         // it cannot be brought back
+	restarts     int           // how often it was brought back
+	suspects     []string      // checks that may have brought it down
 
 	row   int           // checks without an answer since the target was last heard
 	since time.Duration // end of the first of them, in the time of the trace
@@ -58,7 +62,10 @@ const (
 	maxSuspects = 5
 )
 
-func (l *liveness) begin() { l.gone, l.giveUp = context.WithCancelCause(context.Background()) }
+func (l *liveness) begin() {
+	l.gone, l.giveUp = context.WithCancelCause(context.Background())
+	l.fallen, l.fall = context.WithCancel(context.Background())
+}
 
 // GivenUp returns why nothing more is tried, or nil.
 func (e *Engine) GivenUp() error {
@@ -105,11 +112,12 @@ func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
 	}
 	l.row++
 	silent, since := l.row >= maxUnanswered, l.since
-	if l.asking || l.down {
+	if l.asking != nil || l.down {
 		l.mu.Unlock()
+		e.settleDoubt()
 		return nil
 	}
-	l.asking = true
+	l.asking = make(chan struct{})
 	l.suspects = append(l.suspects, c.Name)
 	l.mu.Unlock()
 
@@ -122,17 +130,33 @@ func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asking = false
+	close(l.asking)
+	l.asking = nil
 	if silent && !unresponsive {
 		l.row = 0
 	}
 	if died || unresponsive {
 		l.down, l.died, l.unresponsive = true, true, l.unresponsive || unresponsive
+		l.why, l.downSince = down, time.Since(e.Trace.Start)
+		if !e.apart() {
+			l.fall()
+		}
 	}
 	if !died || late(down) {
 		return nil // a busy machine is slow, too
 	}
 	return down
+}
+
+// settleDoubt waits while another check finds out whether the target answers: what is begun meanwhile would wait for the
+// target as well.
+func (e *Engine) settleDoubt() {
+	e.liveness.mu.Lock()
+	asking := e.liveness.asking
+	e.liveness.mu.Unlock()
+	if asking != nil {
+		<-asking
+	}
 }
 
 func (e *Engine) rowSince() time.Duration {
@@ -235,13 +259,16 @@ func (e *Engine) revive(ctx context.Context) error {
 	}
 	l := &e.liveness
 	l.mu.Lock()
-	unresponsive, restarts := l.unresponsive, l.restarts
+	unresponsive, restarts, err, since := l.unresponsive, l.restarts, l.why, l.downSince
+	l.why = nil // which counts once
 	l.mu.Unlock()
 	alive := e.probe
 	if unresponsive {
 		alive = e.ask
 	}
-	err := alive(ctx)
+	if err == nil || e.heard(since) {
+		err = alive(ctx)
+	}
 	if err == nil || ctx.Err() != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

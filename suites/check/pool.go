@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -13,7 +14,8 @@ import (
 // of the time would go into a new session for each, over stdio into a process. A server
 // cannot tell the clients of sessions with the same key apart.
 type pool struct {
-	most int // sessions of a key that are used in turn
+	most    int            // sessions of a key that are used in turn
+	planned map[string]int // the same for keys of which fewer are worth what they cost
 
 	mu    sync.Mutex
 	keyed map[string]*sessions
@@ -21,6 +23,7 @@ type pool struct {
 
 // sessions are those of one key.
 type sessions struct {
+	most     int // that are used in turn
 	idle     []*client.Session
 	open     int           // idle or in use, or about to be
 	returned chan struct{} // closed and replaced when one comes back or is lost
@@ -31,13 +34,42 @@ type sessions struct {
 const (
 	mostProcesses = 3
 	mostRemote    = 8
-	// perSession is how many checks make one more of them worth what it costs.
-	perSession = 6
+	// perSession is how many checks make one more of them worth what it costs, and perSlowStart how many do where it is a
+	// process that takes its time to start.
+	perSession   = 6
+	perSlowStart = 8 * perSession
 )
 
-// plan says how many checks will take a session.
-func (p *pool) plan(checks int) {
-	p.most = max(1, min(p.most, (checks+perSession-1)/perSession))
+// plan says which checks will take a session, whether each is a process, and whether that takes long to start.
+func (p *pool) plan(checks []*Check, apart, slow bool) {
+	per := perSession
+	if slow {
+		per = perSlowStart
+	}
+	most := func(checks int) int { return max(1, min(p.most, (checks+per-1)/per)) }
+	p.planned = make(map[string]int)
+	all := 0
+	for _, c := range checks {
+		if c.Needs.Session == Own {
+			all++
+			p.planned[c.key()]++
+		}
+	}
+	p.most = most(all)
+	for key, n := range p.planned {
+		switch {
+		case !apart:
+			delete(p.planned, key)
+		case slow || !waitsApart(checks, key):
+			p.planned[key] = most(n)
+		}
+	}
+}
+
+// waitsApart reports whether checks of a key may wait long, and no others use what they leave: one of their sessions
+// after the other would make the run longer.
+func waitsApart(checks []*Check, key string) bool {
+	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Among != "" && c.takesLong() && c.key() == key })
 }
 
 // keyOf names the handshakes after which a server sees the same client: what a server
@@ -60,7 +92,7 @@ func (p *pool) of(key string) *sessions {
 		p.keyed = make(map[string]*sessions)
 	}
 	if p.keyed[key] == nil {
-		p.keyed[key] = &sessions{returned: make(chan struct{})}
+		p.keyed[key] = &sessions{most: cmp.Or(p.planned[key], p.most), returned: make(chan struct{})}
 	}
 	return p.keyed[key]
 }
@@ -81,7 +113,7 @@ func (p *pool) has(key string, old bool) bool {
 }
 
 // opens reports whether take lets a new session be opened when none is idle.
-func (p *pool) opens(s *sessions, old bool) bool { return s.open < p.most && !(old && s.open > 0) }
+func (p *pool) opens(s *sessions, old bool) bool { return s.open < s.most && !(old && s.open > 0) }
 
 // take returns an idle session or, if there are not too many yet, nil for a new one; if it
 // has to be old, only the first one is new, and of several the one that is idle longest is taken. It waits for a session to come back if there
@@ -177,7 +209,7 @@ func closed(s *client.Session) bool {
 // something behind.
 func (e *Engine) putBack(ctx context.Context, key string, s *client.Session, a *attempt) {
 	// What the server asked last is being answered.
-	if ctx.Err() != nil || a.outcome.Verdict > Inconclusive || a.unanswered || a.lost || !tidy(s) && (s.Fence(ctx) != nil || !tidy(s)) {
+	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !tidy(s) && (s.Fence(ctx) != nil || !tidy(s)) {
 		e.close(ctx, s)
 		s = nil
 	}

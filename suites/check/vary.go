@@ -143,13 +143,18 @@ func (t *T) aside(wait func()) {
 		wait()
 		return
 	}
-	member, evidence, unawaited, about := v.member, t.evidence, t.unawaited, t.about
-	<-v.turn
-	defer func() {
-		v.turn <- struct{}{}
-		v.member, t.evidence, t.unawaited, t.about = member, evidence, unawaited, about
+	func() {
+		member, evidence, unawaited, about := v.member, t.evidence, t.unawaited, t.about
+		<-v.turn
+		defer func() {
+			v.turn <- struct{}{}
+			v.member, t.evidence, t.unawaited, t.about = member, evidence, unawaited, about
+		}()
+		wait()
 	}()
-	wait()
+	if v.stopped != nil {
+		panic(v.stopped) // the check has ended meanwhile
+	}
 }
 
 // variation is what was found while the members of a family are tried.

@@ -112,14 +112,11 @@ func checksBeside(t *check.T) {
 		t.Inconclusive("no check was done while a call of %q was in progress", w.call.Tool)
 	}
 	w.stop()
+	unsuspect(w, suspects)
 	if len(suspects) == 0 {
 		return
 	}
-	again, before := &work{t: t, session: t.Open(capable), call: w.call}, &work{t: t, session: t.Open(capable), call: w.call}
-	if before.goesOn() { // what shows from the second call on is no matter of what else runs
-		before.stop()
-		t.FenceOn(before.session)
-	}
+	again := &work{t: t, session: t.Open(capable), call: w.call}
 	for _, c := range t.Sharing() {
 		if len(suspects[c]) == 0 || !again.goesOn() {
 			continue
@@ -128,12 +125,11 @@ func checksBeside(t *check.T) {
 		if !again.do(func() { record = t.Repeat(c, again.session) }) {
 			continue
 		}
-		known := accused(t.Repeat(c, before.session)) // the check itself finds that
 		for _, id := range suspects[c] {
 			for _, f := range record.At(id, wire.Server).Findings {
 				message := "while a call of " + quote(w.call.Tool) + " was in progress: " + f.Message
 				switch {
-				case slices.Contains(known, id), declined(f.Evidence):
+				case declined(f.Evidence):
 				case f.WarnOnly:
 					t.Warning(id, message, f.Evidence...)
 				default:
@@ -143,6 +139,29 @@ func checksBeside(t *check.T) {
 		}
 	}
 	again.stop()
+}
+
+// unsuspect takes away what a check finds by itself, in a session in which a call was made before and nothing else runs:
+// what shows from the second call on is no matter of what else runs.
+func unsuspect(w *work, suspects map[*check.Check][]string) {
+	if len(suspects) == 0 {
+		return
+	}
+	before := &work{t: w.t, session: w.t.Open(capable), call: w.call}
+	if before.goesOn() {
+		before.stop()
+		w.t.FenceOn(before.session)
+	}
+	for _, c := range w.t.Sharing() {
+		if len(suspects[c]) == 0 {
+			continue
+		}
+		known := accused(w.t.Repeat(c, before.session))
+		suspects[c] = slices.DeleteFunc(suspects[c], func(id string) bool { return slices.Contains(known, id) })
+		if len(suspects[c]) == 0 {
+			delete(suspects, c)
+		}
+	}
 }
 
 // accused returns the requirements that a server was found to break otherwise than by refusing something.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -217,7 +218,7 @@ func lateResponse(role string) *check.Check {
 			var answers []*wire.Event
 			given := 0 // too late
 			for try := 0; try < 2 || try == 2 && len(answers) == 1; try++ {
-				request, answer := abandoned(t, call, method)
+				request, answer := abandoned(t, call, method, len(answers) == 0)
 				if answer != nil {
 					// The call was waiting for our answer: one that comes now, and once more, did not cross the cancellation.
 					if answers = append(answers, answer); len(answers) == 2 {
@@ -327,8 +328,9 @@ func awaitSlow(t *check.T, call check.Call, p *client.Pending, cancelled ...*cli
 
 // abandoned makes a call, waits until the server asks something because of it,
 // and cancels the call. It returns the server's request if the server cancels
-// that in turn, or nil, and the answer to the call if one came on a stream nevertheless, or nil.
-func abandoned(t *check.T, call check.Call, method string) (asked, answer *wire.Event) {
+// that in turn, or nil, and the answer to the call if one came on a stream nevertheless, or nil. What comes after
+// such an answer is awaited a little if the caller is patient.
+func abandoned(t *check.T, call check.Call, method string, patient bool) (asked, answer *wire.Event) {
 	p := t.Start("tools/call", call.Params())
 	request, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
 		return asks(e, method) || over(e, p)
@@ -342,17 +344,24 @@ func abandoned(t *check.T, call check.Call, method string) (asked, answer *wire.
 		return nil, nil
 	}
 	cancel(t, p.ID)
-	waiting, stop := context.WithTimeout(t.Context, t.Soon(check.AtOnce))
-	defer stop()
-	_, err = t.Session.Log().Await(waiting, request.Seq+1, func(e *wire.Event) bool {
-		return tells(e, "notifications/cancelled") &&
-			wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
-	})
-	if err == nil {
-		t.Fence() // a ping could wait behind a call that goes on
+	withdrawn := func(e *wire.Event) bool {
+		return tells(e, "notifications/cancelled") && wire.ReadID(at(e.Msg.Params, "requestId")).Key() == request.Msg.ID.Key()
 	}
+	within := func(d time.Duration, fits func(*wire.Event) bool) bool {
+		limit, stop := context.WithTimeout(t.Context, d)
+		defer stop()
+		_, err := t.Session.Log().Await(limit, request.Seq+1, fits)
+		return err == nil
+	}
+	if within(t.Soon(check.AtOnce), func(e *wire.Event) bool { return withdrawn(e) || over(e, p) }) {
+		t.Fence() // a ping could wait behind a call that goes on
+		if patient {
+			within(judge.Crossing, withdrawn)
+		}
+	}
+	gone := slices.ContainsFunc(t.Since(request.Seq), withdrawn)
 	answer = answeredNevertheless(t, p)
-	if err != nil {
+	if !gone {
 		// It still waits: let it go on.
 		respond(t, request, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})
 		t.Fence()

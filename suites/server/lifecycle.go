@@ -24,6 +24,9 @@ const (
 	futureVersion     = "2099-02-30"
 )
 
+// unsupportedVersions is the turn of the checks that ask for them: whether what the server offers is supported is tried once.
+const unsupportedVersions = "unsupported versions"
+
 // basic/lifecycle
 var lifecycleChecks = []*check.Check{
 	{
@@ -66,7 +69,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/version-latest-offered",
 		Requirements: []string{"lifecycle.version.offer-latest"},
-		Needs:        check.Needs{Session: check.None, Late: true},
+		Needs:        check.Needs{Session: check.None, Late: true, Turn: unsupportedVersions},
 		Body: func(t *check.T) {
 			// What it offers instead is the latest that it supports: not older than the one under test. Another check may have
 			// asked already.
@@ -88,7 +91,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/ping-before-initialize",
 		Requirements: []string{"lifecycle.init.client-early-ping"},
-		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Needs:        check.Needs{Session: check.Raw, Options: offering("roots")},
 		Body: func(t *check.T) {
 			// Pings are allowed before initialize is answered.
 			if t.NoOp() != "ping" {
@@ -148,7 +151,8 @@ var lifecycleChecks = []*check.Check{
 		Requirements: []string{"lifecycle.capability.client-experimental"},
 		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
 			"experimental": map[string]any{"com.example/feature": map[string]any{"level": 1}},
-		}}},
+			"sampling":     map[string]any{},
+		}, Answers: answersFor("sampling")}},
 		Body: handshake,
 	},
 	{
@@ -163,6 +167,11 @@ var lifecycleChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// The set of capabilities is open, and so is what each of them holds: nothing unknown is a reason to refuse.
 			handshake(t)
+			if t.Target.Transport == transport.NameStdio {
+				// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
+				t.Must(t.Session.Conn.Close(t.Context))
+				t.Exercised("lifecycle.shutdown.stdio-server-exits")
+			}
 		},
 	},
 	{
@@ -239,17 +248,9 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Own, Transports: []string{"stdio"}, Late: true},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
-			t.Must(t.Session.Conn.Close(t.Context))
-		},
-	},
-	{
-		Name:         "lifecycle/exit-used",
-		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
-		Body: func(t *check.T) {
 			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
 			// requests do not matter here.
 			var left []check.RPC
@@ -338,7 +339,9 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 		Name:         name,
 		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
 		// The first one shows whether the version is supported that the server offers to all of them.
-		Needs: check.Needs{Session: check.Raw, Options: ofVersion(version), Transports: transports, Late: version != impossibleVersion},
+		Needs: check.Needs{
+			Session: check.Raw, Options: ofVersion(version), Transports: transports, Late: version != impossibleVersion, Turn: unsupportedVersions,
+		},
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
 			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
@@ -479,6 +482,12 @@ var declaredBy = map[string]string{
 // offers are the capabilities of a client that a server may make use of.
 var offers = []string{"sampling", "roots", "elicitation"}
 
+// offering is a client that offers one of them. The check of the name, such as lifecycle/roots-alone, goes on in the
+// session that another one leaves.
+func offering(offer string) client.Options {
+	return client.Options{Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer)}
+}
+
 // answersFor returns the standard answers of some of them.
 func answersFor(offers ...string) map[string]client.Answer {
 	answers := check.StandardAnswers()
@@ -553,9 +562,7 @@ func init() {
 		lifecycleChecks = append(lifecycleChecks, &check.Check{
 			Name:         "lifecycle/" + offer + "-alone",
 			Requirements: undeclared,
-			Needs: check.Needs{Session: check.Fresh, Liveness: true, Options: client.Options{
-				Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer),
-			}},
+			Needs:        check.Needs{Session: check.Own, Liveness: true, Options: offering(offer)},
 			Body: func(t *check.T) {
 				// A capability of a client says nothing about its other capabilities.
 				t.About("lifecycle.error.missing-capability")

@@ -13,7 +13,7 @@ var metaChecks = []*check.Check{
 	{
 		Name:         "meta/notification",
 		Requirements: []string{"meta.attach.notification"},
-		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Needs:        check.Needs{Session: check.Raw, Options: offering("elicitation")},
 		Body: func(t *check.T) {
 			// Notifications may carry metadata, the one that ends the handshake too.
 			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())

@@ -651,11 +651,11 @@ func linked(t *check.T) []string {
 	return uris
 }
 
-// changing is a session in which nothing has changed the list of a feature yet. Without a
-// tool that does, the check cannot be tried.
+// changing is a session in which nothing has changed the list of a feature yet, unless what changes that of
+// another one does. Without a tool that does, the check cannot be tried.
 func changing(feature string) check.Needs {
 	role := feature + "-change"
-	return check.Needs{Session: check.Fresh, Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
+	return check.Needs{Session: check.Own, Among: "changes of lists", Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
 		if _, ok := target.ToolFor(role); ok {
 			return ""
 		}
