@@ -3,11 +3,13 @@ package suites_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -193,5 +195,43 @@ func TestLatentServer(t *testing.T) {
 				t.Errorf("%s: %s", run.Verdict, run.Reason)
 			}
 		}))
+	}
+}
+
+// TestHangingServer bounds what a server costs that from some message on answers nothing but initialize, in any session.
+func TestHangingServer(t *testing.T) {
+	brief.WholeRuns(t)
+	const timeout, most = reference.DefaultTimeout, 5 * reference.DefaultTimeout / 2
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
+		for _, served := range []int32{5, 60, 300} {
+			t.Run(fmt.Sprintf("%s after %d", over, served), inVirtualTime(func(t *testing.T) {
+				o := serverOptions()
+				var received atomic.Int32
+				ended := make(chan struct{})
+				o.Behaviour.Inbound = func(raw []byte) []byte {
+					if !bytes.Contains(raw, []byte(`"initialize"`)) && received.Add(1) > served {
+						<-ended
+					}
+					return raw
+				}
+				dialer, stop, err := serve(t.Context(), over, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer stop()
+				defer close(ended)
+				began := time.Now()
+				run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer}, suites.Options{Timeout: timeout})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > most {
+					t.Errorf("it takes %v, %.1f time limits", took, float64(took)/float64(timeout))
+				}
+				if run.Verdict == result.Conformant {
+					t.Errorf("%s: %s", run.Verdict, run.Reason)
+				}
+			}))
+		}
 	}
 }

@@ -240,7 +240,7 @@ func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 		return nil, err
 	}
 	// Some servers accept a request only once they have answered it.
-	if acknowledged(msg) {
+	if acknowledged(msg) && !m.Unawaited {
 		return x.sent, x.awaitHead(ctx)
 	}
 	return x.sent, x.awaitWritten(ctx)

@@ -176,11 +176,11 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.explained(e.unauthorized(err))
 	}
-	err = e.target.discover(ctx, s)
+	err = e.target.discover(ctx, s, e.ask)
 	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
 		e.close(ctx, s)
 		if s, err = e.openFirst(ctx); err == nil {
-			err = e.target.discover(ctx, s)
+			err = e.target.discover(ctx, s, e.ask)
 		}
 		e.first, e.shared = s, s
 	}

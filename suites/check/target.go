@@ -69,24 +69,47 @@ const (
 )
 
 // discover reads the lists of the declared capabilities. The error is a
-// *UnresponsiveError: the target answers none of them, nor a ping.
-func (t *Target) discover(ctx context.Context, s *client.Session) error {
+// *UnresponsiveError: the target answers none of them, nor a ping; or no more of them, nor in
+// another session, which ask finds out.
+func (t *Target) discover(ctx context.Context, s *client.Session, ask func(context.Context) error) error {
 	t.Lists = make(map[string]*List)
+	var methods []string
 	for _, l := range listMembers {
-		if !s.Capability(l.capability) {
-			continue
+		if s.Capability(l.capability) {
+			methods = append(methods, l.method)
 		}
-		list := ReadList(ctx, s, l.method)
-		t.Lists[l.method] = list
-		if list.Lost || len(t.answered()) > 0 || !late(list.Err) {
+	}
+	for i, method := range methods {
+		list := ReadList(ctx, s, method)
+		t.Lists[method] = list
+		if list.Lost || !late(list.Err) {
 			continue
 		}
 		// The rest of the lists would cost a time limit each.
-		err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
-		if silent := (*UnresponsiveError)(nil); errors.As(err, &silent) {
-			silent.Unanswered = append([]string{l.method}, silent.Unanswered...)
+		if len(t.answered()) == 0 {
+			err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
+			if silent := (*UnresponsiveError)(nil); errors.As(err, &silent) {
+				silent.Unanswered = append([]string{method}, silent.Unanswered...)
+				return silent
+			}
+			continue
+		}
+		rest := make([]*List, len(methods[i+1:]))
+		var silent *UnresponsiveError
+		beside(len(rest)+1, func(j int) {
+			if j == len(rest) {
+				errors.As(ask(ctx), &silent)
+			} else {
+				rest[j] = ReadList(ctx, s, methods[i+1+j])
+			}
+		})
+		for _, list := range rest {
+			t.Lists[list.Method] = list
+		}
+		if silent != nil {
 			return silent
 		}
+		break
 	}
 	return nil
 }
