@@ -88,6 +88,15 @@ func (s *httpScript) event(stream, id, raw string) {
 	s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(raw), SSE: &wire.SSE{ID: id, HasID: id != ""}})
 }
 
+// cursor is the field id by itself, and empty an event whose data is empty.
+func (s *httpScript) cursor(stream, id string) {
+	s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: stream, SSE: &wire.SSE{ID: id, HasID: true}})
+}
+
+func (s *httpScript) empty(stream, id string) {
+	s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: stream, Raw: []byte{}, SSE: &wire.SSE{ID: id, HasID: true}})
+}
+
 func (s *httpScript) end(stream string) {
 	s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
 }
@@ -376,6 +385,37 @@ func TestHTTPRules(t *testing.T) {
 		},
 		{
 			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { // the id of a stream, again without data
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.cursor(x, "1")
+				s.event(x, "1", hasNews)
+				s.event(x, "2", hasNews)
+				s.cursor(x, "2")
+				s.end(x)
+				y := s.get(later(headerLast, "2"), 200, "text/event-stream")
+				s.cursor(y, "2")
+				s.event(y, "3", hasNews)
+			},
+			func(s *httpScript) { // and that of another one
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				s.cursor(s.get(later(), 200, "text/event-stream"), "2")
+			},
+		},
+		{
+			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { // events with data that is empty
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.empty(x, "0")
+				s.event(x, "1", hasNews)
+			},
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.empty(x, "0")
+				s.empty(x, "0")
+			},
+		},
+		{
+			"http.server.event-id-unique", wire.Server,
 			func(s *httpScript) { overtaken(s, doneSix) },
 			func(s *httpScript) { overtaken(s, progSix) },
 		},
@@ -404,6 +444,21 @@ func TestHTTPRules(t *testing.T) {
 		{
 			"http.server.event-id-cursor", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
 			func(s *httpScript) { replay(s, "1", progSix) },
+		},
+		{
+			"http.server.event-id-cursor", wire.Server,
+			func(s *httpScript) { // what is new may come without what was missed
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(x, "3", hasNews)
+				s.event(x, "2", doneSix)
+			},
+			func(s *httpScript) { // but what is replayed has no gap
+				s.handshake().stream(callSix, false, "1", progSix, "2", progSix, "3", doneSix)
+				x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(x, "4", hasNews)
+				s.event(x, "3", doneSix)
+			},
 		},
 		{
 			"http.client.last-event-id", wire.Client, func(s *httpScript) { replay(s, "2", doneSix) },
