@@ -1597,6 +1597,45 @@ func TestProgressOnAnotherStream(t *testing.T) {
 	}
 }
 
+// Where POSTs may overtake each other, a request precedes notifications/initialized for certain if that comes
+// long after it, and after its answer.
+func TestInitializedAfterRequest(t *testing.T) {
+	for _, v := range []struct {
+		name             string
+		held, since      time.Duration // before the answer, and between it and the notification
+		answered, broken bool
+	}{
+		{"at once", 0, 0, true, false},
+		{"answered late", Apart, 0, true, true},
+		{"long after", 0, Apart, true, true},
+		{"not answered yet", Apart, Apart, false, false},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http").initialize(headers("Accept", both), "abc")
+			x := s.ask(http.MethodPost, mcp, callSix, later())
+			answer := func() {
+				s.wait(v.held).head(x, 200, headers("Content-Type", "application/json"))
+				s.body(x, doneSix)
+				s.end(x)
+			}
+			if v.answered {
+				answer()
+			}
+			s.wait(v.since).post(ready, later(), 202, "", "")
+			if !v.answered {
+				answer()
+			}
+			seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "lifecycle.init.initialized-before-operation", Party: wire.Client}]
+			if found := seen != nil && len(seen.Findings) > 0; found != v.broken {
+				t.Errorf("broken is %t, not %t", found, v.broken)
+			}
+			if !v.broken && seen != nil && seen.Exercised > 0 {
+				t.Error("the order is taken for certain")
+			}
+		})
+	}
+}
+
 // A client that gives one token to two requests gets the same progress twice, each time on the
 // stream of a request of its own.
 func TestOneTokenForTwoRequests(t *testing.T) {
