@@ -476,6 +476,17 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "http.listening-announces", Summary: "A listening stream begins with a notice that each of the lists has changed.", Transports: overHTTP,
+		Why: "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
+			if r.Session.Initialized() {
+				for _, list := range []string{"tools", "prompts", "resources"} {
+					r.Session.Notify("notifications/"+list+"/list_changed", nil)
+				}
+			}
+		}),
+	},
+	{
 		ID: "http.one-listening-stream", Summary: "A second listening stream of a session is refused with 409.", Transports: overHTTP,
 		Why: "It is the client that MAY remain connected to several; the server offers what it can.", Source: at("basic/transports#multiple-connections"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel", "http.server.event-id-cursor"},
