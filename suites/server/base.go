@@ -56,7 +56,8 @@ var baseChecks = []*check.Check{
 				return !metadata && strings.Contains(m.Raw(), "_meta")
 			})
 			for i, m := range members {
-				members[i] = m.With(map[string]string{"id": spellingID + m.Is, "method": t.NoOp()})
+				id := spellingID + m.Is
+				members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": t.NoOp(), "escaped-method": family.Escaped(t.NoOp())})
 			}
 			t.Vary(members, func(m family.Member) {
 				id := wire.StringID(spellingID + m.Is)
