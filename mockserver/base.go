@@ -302,6 +302,21 @@ var baseFaults = []Fault{
 		Apply:   refusing("completion/complete", server.InvalidParams, hasUndefined),
 	},
 	{
+		ID: "base.params-strict-initialize", Requirement: "base.params.open",
+		Summary: "An initialize with a member that the revision does not define is refused.",
+		Apply:   refusing("initialize", server.InvalidParams, hasUndefined),
+	},
+	{
+		ID: "base.params-strict-set-level", Requirement: "base.params.open",
+		Summary: "A logging/setLevel with a member that the revision does not define is refused.",
+		Apply:   refusing("logging/setLevel", server.InvalidParams, hasUndefined),
+	},
+	{
+		ID: "base.params-strict-subscribe", Requirement: "base.params.open",
+		Summary: "A resources/subscribe with a member that the revision does not define is refused.",
+		Apply:   refusing("resources/subscribe", server.InvalidParams, hasUndefined),
+	},
+	{
 		ID: "base.params-required", Requirement: "base.params.omitted",
 		Summary: "A list request with empty params is refused.",
 		Apply: refusing("resources/list", server.InvalidParams, func(r *server.Request) bool {

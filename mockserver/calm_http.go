@@ -110,6 +110,9 @@ var refusals = []server.Situation{
 	server.ForeignOrigin, server.ForeignHost,
 }
 
+// resumesHeader keeps what a GET had as Last-Event-ID.
+const resumesHeader = "X-Resumes"
+
 // serve sets options of the transport.
 func serve(change func(o *server.HTTPOptions)) apply {
 	return func(o *server.Options) { change(&o.HTTP) }
@@ -418,6 +421,26 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
+		ID: "http.resume-listens", Summary: "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.", Transports: overHTTP,
+		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		Untried: []string{"http.server.disconnect-not-cancel"},
+		Apply: all(
+			replying(server.ListeningSSE, func(r *server.Reply) {
+				if r.Request.Header.Get(resumesHeader) != "" {
+					go func() { _, _ = r.Session.Call(r.Request.Context(), "ping", nil) }()
+				}
+			}),
+			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				r.Header.Del(resumesHeader)
+				if last := r.Header.Get(lastEventHeader); last != "" {
+					r.Header.Del(lastEventHeader)
+					r.Header.Set(resumesHeader, last)
+				}
+				next.ServeHTTP(w, r)
+			}),
+		),
+	},
+	{
 		ID: "http.resumed-once", Summary: "What a stream has brought is sent again to the first that resumes it, and to nobody afterwards.", Transports: overHTTP,
 		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
 		Apply: func(o *server.Options) {
@@ -450,6 +473,17 @@ var httpOddities = []Oddity{
 		Apply: streaming(func(e *server.Event) []*server.Event {
 			e.Cut = strings.HasPrefix(e.Stream, "get:")
 			return []*server.Event{e}
+		}),
+	},
+	{
+		ID: "http.listening-announces", Summary: "A listening stream begins with a notice that each of the lists has changed.", Transports: overHTTP,
+		Why: "A client that has just begun to listen may have missed a change; the server MAY send notifications on the stream.", Source: at("basic/transports#listening-for-messages-from-the-server"), Changes: "listening",
+		Apply: replying(server.ListeningSSE, func(r *server.Reply) {
+			if r.Session.Initialized() {
+				for _, list := range []string{"tools", "prompts", "resources"} {
+					r.Session.Notify("notifications/"+list+"/list_changed", nil)
+				}
+			}
 		}),
 	},
 	{
@@ -821,6 +855,22 @@ var streamOddities = []Oddity{
 				next.ServeHTTP(a, r)
 			})(o)
 		},
+	},
+	{
+		ID: "stream.ids-alone", Summary: "The id of an event stands alone, without data, before the event and after it.", Transports: overHTTP,
+		Why: "The SSE standard dispatches nothing without data: the field says where the stream is.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "lines of streams",
+		Untried: []string{"http.server.json-one-object"},
+		Apply: all(alwaysStreams, written(func(e *server.Event) string {
+			var b strings.Builder
+			alone := ""
+			for _, field := range eventOf(e) {
+				b.WriteString(field[0] + ": " + field[1] + "\n")
+				if field[0] == "id" {
+					alone = "id: " + field[1] + "\n\n"
+				}
+			}
+			return alone + b.String() + "\n" + alone
+		})),
 	},
 	{
 		ID: "stream.other-types", Summary: "Events of types of the server's own, with data that is not JSON, stand between those of messages.", Transports: overBothHTTP,

@@ -258,6 +258,27 @@ var clientFaults = []Fault{
 		Apply:   params("roots/list", having("_meta", list{})),
 	},
 	{
+		ID: "roots.of-the-first-client", Requirement: "http.server.session-isolation", Transports: overHTTP, Form: BySession,
+		Summary: "The roots of the first client are kept, and hold for all others, which are not asked for theirs.",
+		Apply: func(o *server.Options) {
+			type kept struct {
+				session *server.Session
+				result  any
+			}
+			var first atomic.Pointer[kept]
+			wrapping("tools/call", server.Named("test_roots", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if k := first.Load(); k != nil && k.session != r.Session {
+					return copied(k.result.(object)), nil
+				}
+				result, problem := next(ctx, r)
+				if o, ok := result.(object); ok && problem == nil && o["isError"] != true {
+					first.CompareAndSwap(nil, &kept{r.Session, copied(o)})
+				}
+				return result, problem
+			}))(o)
+		},
+	},
+	{
 		ID: "roots.not-refetched", Requirement: "roots.list-changed.refetch",
 		Summary: "The roots are fetched once, and never again.",
 		Apply: all(

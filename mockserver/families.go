@@ -195,6 +195,25 @@ var familyFaults = []Fault{
 		Apply:   respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`\u0069d":`)) }),
 	},
 	{
+		ID: "base.surrogates-apart", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary:    "Each half of an escaped surrogate pair is read as a character of its own.",
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Apply: inbound(func(raw []byte) []byte {
+			return bytes.ReplaceAll(raw, []byte(`\ud83c\udf89`), []byte(`\ufffd\ufffd`))
+		}),
+	},
+	{
+		ID: "base.escaped-slash-kept", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary:    "The backslash of an escaped slash is taken for a part of the text.",
+		Collateral: []string{"base.response.present", "base.response.only-to-requests", "base.response.id-echo"},
+		Apply:      inbound(func(raw []byte) []byte { return bytes.ReplaceAll(raw, []byte(`\/`), []byte(`\\/`)) }),
+	},
+	{
+		ID: "base.escaped-method-unknown", Requirement: "base.json.any-spelling", Form: ByValue,
+		Summary: "A method is compared as it is spelled, with its escapes.",
+		Apply:   respelled(func(raw []byte) bool { return bytes.Contains(raw, []byte(`"method":"\u00`)) }),
+	},
+	{
 		ID: "base.null-for-name", Requirement: "base.error.invalid-params", Form: ByValue,
 		Summary: "The call of a tool whose name is null is refused with -32603.",
 		Apply:   refusing("tools/call", server.InternalError, ofType("null", "name")),

@@ -212,6 +212,32 @@ func onOthers(last string, all []*server.Event) []*server.Event {
 	return others
 }
 
+// historyOnGet has a listening stream begin with messages that came on others.
+func historyOnGet(of func(e *server.Event) bool) apply {
+	return all(
+		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
+				r.Header.Set(lastEventHeader, fromTheBeginning)
+			}
+			next.ServeHTTP(w, r)
+		}),
+		func(o *server.Options) {
+			o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
+				if last != fromTheBeginning {
+					return proposal
+				}
+				var again []*server.Event
+				for _, e := range all {
+					if e.Out != nil && of(e) {
+						again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: e.Name, Data: e.Data})
+					}
+				}
+				return again
+			}
+		},
+	)
+}
+
 // replayingAll keeps one list of events for all sessions, whose ids no two of
 // them share.
 func replayingAll() apply {
@@ -804,28 +830,21 @@ var httpFaults = []Fault{
 		ID: "http.history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP,
 		Summary:    "A listening stream begins with the progress that came on the streams of requests.",
 		Collateral: []string{"progress.value-increases", "progress.stop", "progress.in-progress", "http.server.get-unrelated", "cancellation.stop-processing"},
-		Apply: all(
-			between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				if r.Method == http.MethodGet && r.Header.Get(lastEventHeader) == "" {
-					r.Header.Set(lastEventHeader, fromTheBeginning)
-				}
-				next.ServeHTTP(w, r)
-			}),
-			func(o *server.Options) {
-				o.Behaviour.HTTP.Replay = func(_ *server.Session, last string, proposal, all []*server.Event) []*server.Event {
-					if last != fromTheBeginning {
-						return proposal
-					}
-					var again []*server.Event
-					for _, e := range all {
-						if e.Out != nil && e.Out.Method == progressed {
-							again = append(again, &server.Event{Session: e.Session, Out: e.Out, Stream: e.Stream, Name: e.Name, Data: e.Data})
-						}
-					}
-					return again
-				}
-			},
-		),
+		Apply:      historyOnGet(func(e *server.Event) bool { return e.Out.Method == progressed }),
+	},
+	{
+		ID: "http.listening-history", Requirement: "http.server.no-broadcast", Transports: overHTTP,
+		Summary: "A listening stream begins with the notifications that came on earlier listening streams.",
+		Apply: historyOnGet(func(e *server.Event) bool {
+			return e.Out.Kind == wire.Notification && strings.HasPrefix(e.Stream, "get:")
+		}),
+	},
+	{
+		ID: "http.log-history-on-get", Requirement: "http.server.no-broadcast", Transports: overHTTP, Form: ByValue,
+		Summary: "A listening stream begins with the log messages that came on the streams of requests.",
+		Apply: historyOnGet(func(e *server.Event) bool {
+			return e.Out.Method == "notifications/message" && strings.HasPrefix(e.Stream, "post:")
+		}),
 	},
 	{
 		ID: "http.event-ids-per-stream", Requirement: "http.server.event-id-unique", Transports: overHTTP,
@@ -848,6 +867,16 @@ var httpFaults = []Fault{
 			}
 			return []*server.Event{e}
 		}),
+	},
+	{
+		ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP,
+		Summary: "Each stream begins with an event that has the id 0 and empty data.",
+		Apply:   all(alwaysStreams, beginning("id: 0\ndata:\n\n")),
+	},
+	{
+		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP, Form: ByValue,
+		Summary: "Each stream begins with the id 0, without data.",
+		Apply:   all(alwaysStreams, beginning("id: 0\n\n")),
 	},
 	{
 		ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: overHTTP,

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"bytes"
+	"context"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -108,6 +109,29 @@ var metaFaults = []Fault{
 		Apply: refusing("*", server.InvalidParams, anyKey(func(key string) bool {
 			return key == "example.com/mcpconform"
 		})),
+	},
+	{
+		ID: "meta.initialize-refused", Requirement: "meta.attach.request",
+		Summary:    "An initialize with _meta is refused.",
+		Collateral: []string{"progress.request"},
+		Apply:      refusing("initialize", server.InvalidParams, func(r *server.Request) bool { return r.Params["_meta"] != nil }),
+	},
+	{
+		ID: "meta.unsubscribe-refused", Requirement: "meta.attach.request",
+		Summary:    "A resources/unsubscribe with _meta is refused.",
+		Collateral: []string{"progress.request"},
+		Apply:      refusing("resources/unsubscribe", server.InvalidParams, func(r *server.Request) bool { return r.Params["_meta"] != nil }),
+	},
+	{
+		ID: "meta.cursor-forgotten", Requirement: "meta.attach.request",
+		Summary:    "A list request with _meta gets the first page, whatever its cursor is.",
+		Collateral: []string{"progress.request"},
+		Apply: wrapping("tools/list", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if r.Params["_meta"] != nil {
+				delete(r.Params, "cursor")
+			}
+			return next(ctx, r)
+		}),
 	},
 	{
 		ID: "meta.notification-answered", Requirement: "meta.attach.notification",

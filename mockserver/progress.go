@@ -114,6 +114,14 @@ var progressFaults = []Fault{
 		Collateral: []string{"progress.in-progress", "progress.token.active-request"},
 	},
 	{
+		ID: "progress.token-refused-completing", Requirement: "progress.request",
+		Summary: "A completion/complete with a progress token is refused.",
+		Apply: refusing("completion/complete", server.InvalidParams, func(r *server.Request) bool {
+			_, ok := r.Token()
+			return ok
+		}),
+	},
+	{
 		ID: "progress.token-refused", Requirement: "progress.request",
 		Summary:    "Requests with a progress token are refused.",
 		Collateral: []string{"progress.token.any-means"},

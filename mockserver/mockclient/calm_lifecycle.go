@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
@@ -43,6 +44,11 @@ var handshakeOddities = []Oddity{
 		ID: "handshake.ping-between", Summary: "A ping stands between the answer to initialize and notifications/initialized.",
 		Why: "The restriction on requests ends with the answer to initialize, and never holds for pings.", Source: ofInitialization,
 		Apply: before(calls("notifications/initialized"), ping("between")),
+	},
+	{
+		ID: "handshake.initialized-overtaken", Summary: "notifications/initialized is on its way for 300 ms, and the first request arrives before it.", Transports: overHTTP,
+		Why: "Each message is a POST of its own, and one may overtake another.", Source: at("basic/transports", "sending-messages-to-the-server"),
+		Apply: wrapping(func(conn transport.Conn) transport.Conn { return &overtaken{Conn: conn} }),
 	},
 	{
 		ID: "handshake.initialized-late", Summary: "notifications/initialized comes a second after the answer to initialize.",
@@ -387,4 +393,18 @@ var sessionOddities = []Oddity{
 			_, _ = s.Start(ctx, "tools/call", object{"name": "slow", "arguments": object{"seconds": 5}})
 		}),
 	},
+}
+
+// overtaken is a connection on which notifications/initialized is on its way for some time.
+type overtaken struct{ transport.Conn }
+
+func (c *overtaken) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if wire.Parse(out.Raw).Method != "notifications/initialized" {
+		return c.Conn.Send(ctx, out)
+	}
+	go func() {
+		<-time.After(300 * time.Millisecond)
+		_, _ = c.Conn.Send(context.WithoutCancel(ctx), out)
+	}()
+	return &wire.Event{Kind: wire.KindNote}, nil
 }

@@ -131,6 +131,34 @@ func heldBack(which match) apply {
 	return wrapping(func(conn transport.Conn) transport.Conn { return &held{conn, which} })
 }
 
+// askingFirst is a connection on which a request is made, and answered, before messages.
+type askingFirst struct {
+	transport.Conn
+	which   match
+	request string
+}
+
+func (c *askingFirst) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if c.which(wire.Parse(out.Raw)) {
+		id := wire.Parse([]byte(c.request)).ID
+		sent, err := c.Conn.Send(ctx, transport.Outgoing{Raw: []byte(c.request)})
+		if err != nil {
+			return sent, err
+		}
+		if _, err := c.Log().Await(ctx, sent.Seq, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key()
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return c.Conn.Send(ctx, out)
+}
+
+// afterAnswer makes a request, and awaits its answer, before it sends messages.
+func afterAnswer(which match, request string) apply {
+	return wrapping(func(conn transport.Conn) transport.Conn { return &askingFirst{conn, which, request} })
+}
+
 // dropping drops messages.
 func dropping(which match) apply {
 	return sending(which, func(*wire.Message, transport.Outgoing) []transport.Outgoing { return nil })

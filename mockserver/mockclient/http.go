@@ -24,6 +24,7 @@ type outgoing = transport.Outgoing
 var (
 	overHTTP  = []string{transport.NameHTTP}
 	overStdio = []string{transport.NameStdio}
+	overSSE   = []string{transport.NameSSE}
 )
 
 var httpFaults = []Fault{
@@ -172,6 +173,13 @@ var httpFaults = []Fault{
 		Apply: func(c *client.Standalone) {
 			doing(posting(c, func(u *url.URL) {}))(c)
 		},
+	},
+	{
+		ID: "http.absolute-endpoint-death", Requirement: "sse.client.post-to-endpoint", Transports: overSSE, Scenario: "sse/absolute-endpoint", Form: mockserver.ByValue,
+		Summary: "An absolute URI in the endpoint event ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			return e.SSE != nil && e.SSE.Event == "endpoint" && bytes.HasPrefix(e.Raw, []byte("http://"))
+		}),
 	},
 	{
 		ID: "http.posts-without-query", Requirement: "sse.client.post-to-endpoint", Transports: []string{transport.NameSSE}, Scenario: "sse/session",

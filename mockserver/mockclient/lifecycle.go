@@ -94,6 +94,16 @@ var lifecycleFaults = []Fault{
 		}),
 	},
 	{
+		ID: "lifecycle.initialized-after-operation", Requirement: "lifecycle.init.initialized-before-operation", Transports: overHTTP,
+		Summary: "notifications/initialized is sent once a first request was answered.",
+		Apply:   afterAnswer(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+	},
+	{
+		ID: "lifecycle.initialized-after-operation-older", Requirement: "lifecycle.init.initialized-before-operation", Transports: overSSE,
+		Summary: "Over HTTP+SSE, notifications/initialized is sent once a first request was answered.",
+		Apply:   afterAnswer(calls("notifications/initialized"), `{"jsonrpc":"2.0","id":"early","method":"tools/list"}`),
+	},
+	{
 		ID: "lifecycle.made-up-version", Requirement: "lifecycle.version.client-supported", Scenario: "lifecycle/additions",
 		Summary: "initialize names a version that the client does not support itself.",
 		Apply:   params("initialize", func(p object) { p["protocolVersion"] = "1.0" }),

@@ -264,7 +264,8 @@ func familyPings(c family.Choice) []pinged {
 func spelled(c family.Choice) []family.Member {
 	members := c.Draw("spellings", "exchange/requests")
 	for i, m := range members {
-		members[i] = m.With(map[string]string{"id": spelledID + m.Is, "method": "ping"})
+		id := spelledID + m.Is
+		members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": "ping", "escaped-method": family.Escaped("ping")})
 	}
 	return members
 }

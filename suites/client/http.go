@@ -246,6 +246,15 @@ var httpScenarios = []*Scenario{
 		},
 	},
 	{
+		// A client that puts what is announced behind the address of the server comes through with a path alone.
+		Name: "sse/absolute-endpoint", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.post-to-endpoint"},
+		Needs:   "the client did not connect",
+		Options: announcing,
+		Judge: func(t *T) {
+			t.JudgeContinued("the endpoint event names an absolute URI", "sse.client.post-to-endpoint")
+		},
+	},
+	{
 		Name: "sse/spelling", Transports: []string{transport.NameSSE}, Requirements: []string{"sse.client.message-events"},
 		Needs: "the client did not get through the handshake",
 		Options: func(*ScenarioRun) server.Options {
@@ -745,6 +754,20 @@ func refusing(run *ScenarioRun) server.Options {
 		})
 	}
 	return o
+}
+
+// announcing names the endpoint for messages by an absolute URI, at the address that the client uses.
+func announcing(*ScenarioRun) server.Options {
+	var address atomic.Value
+	return server.Options{Behaviour: server.Behaviour{HTTP: server.HTTP{
+		Middleware: func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				address.Store("http://" + r.Host)
+				next.ServeHTTP(w, r)
+			})
+		},
+		Endpoint: func(uri string) string { return address.Load().(string) + uri },
+	}}}
 }
 
 const stray = "stray-"

@@ -37,7 +37,7 @@ var joints = []joint{
 		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
 		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
 	}},
-	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain"}},
+	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain", "sse/absolute-endpoint"}},
 	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field", "sse/session"}},
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
 	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field"}},

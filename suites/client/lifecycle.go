@@ -302,6 +302,26 @@ var lifecycleScenarios = []*Scenario{
 	alone("completions", "tools", "resources", "prompts", "logging"),
 }
 
+// awaitingInitialized holds the answers to a client's requests back until notifications/initialized is there, or has had the
+// time to come. It may travel beside the first request; that it comes only after the answer shows a client which
+// awaits that (basic/lifecycle#initialization).
+func awaitingInitialized(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	if !operation(r.Method) || r.Session.Version() == "" || r.Session.Initialized() {
+		return next(ctx, r)
+	}
+	r.Detach()
+	until := r.Session.Value(initializedDue{}, func() any { return time.Now().Add(judge.Apart) }).(time.Time)
+	due, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_, _ = r.Session.Log().Await(due, 0, func(e *wire.Event) bool {
+		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
+	})
+	return next(ctx, r)
+}
+
+// initializedDue is the key of the time until which a session is given to become operational.
+type initializedDue struct{}
+
 // laterVersion is the last revision that was published.
 var laterVersion = schema.Published[len(schema.Published)-1]
 

@@ -88,6 +88,15 @@ func (s *httpScript) event(stream, id, raw string) {
 	s.add(wire.Event{Kind: wire.KindMessage, From: wire.Server, Stream: stream, Raw: []byte(raw), SSE: &wire.SSE{ID: id, HasID: id != ""}})
 }
 
+// cursor is the field id by itself, and empty an event whose data is empty.
+func (s *httpScript) cursor(stream, id string) {
+	s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: stream, SSE: &wire.SSE{ID: id, HasID: true}})
+}
+
+func (s *httpScript) empty(stream, id string) {
+	s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: stream, Raw: []byte{}, SSE: &wire.SSE{ID: id, HasID: true}})
+}
+
 func (s *httpScript) end(stream string) {
 	s.add(wire.Event{Kind: wire.KindStreamEnd, From: wire.Server, Stream: stream})
 }
@@ -376,6 +385,37 @@ func TestHTTPRules(t *testing.T) {
 		},
 		{
 			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { // the id of a stream, again without data
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.cursor(x, "1")
+				s.event(x, "1", hasNews)
+				s.event(x, "2", hasNews)
+				s.cursor(x, "2")
+				s.end(x)
+				y := s.get(later(headerLast, "2"), 200, "text/event-stream")
+				s.cursor(y, "2")
+				s.event(y, "3", hasNews)
+			},
+			func(s *httpScript) { // and that of another one
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				s.cursor(s.get(later(), 200, "text/event-stream"), "2")
+			},
+		},
+		{
+			"http.server.event-id-unique", wire.Server,
+			func(s *httpScript) { // events with data that is empty
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.empty(x, "0")
+				s.event(x, "1", hasNews)
+			},
+			func(s *httpScript) {
+				x := s.handshake().get(later(), 200, "text/event-stream")
+				s.empty(x, "0")
+				s.empty(x, "0")
+			},
+		},
+		{
+			"http.server.event-id-unique", wire.Server,
 			func(s *httpScript) { overtaken(s, doneSix) },
 			func(s *httpScript) { overtaken(s, progSix) },
 		},
@@ -404,6 +444,21 @@ func TestHTTPRules(t *testing.T) {
 		{
 			"http.server.event-id-cursor", wire.Server, func(s *httpScript) { replay(s, "2", doneSix) },
 			func(s *httpScript) { replay(s, "1", progSix) },
+		},
+		{
+			"http.server.event-id-cursor", wire.Server,
+			func(s *httpScript) { // what is new may come without what was missed
+				s.handshake().stream(callSix, false, "1", progSix, "2", doneSix)
+				x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(x, "3", hasNews)
+				s.event(x, "2", doneSix)
+			},
+			func(s *httpScript) { // but what is replayed has no gap
+				s.handshake().stream(callSix, false, "1", progSix, "2", progSix, "3", doneSix)
+				x := s.get(later(headerLast, "1"), 200, "text/event-stream")
+				s.event(x, "4", hasNews)
+				s.event(x, "3", doneSix)
+			},
 		},
 		{
 			"http.client.last-event-id", wire.Client, func(s *httpScript) { replay(s, "2", doneSix) },
@@ -1539,6 +1594,45 @@ func TestProgressOnAnotherStream(t *testing.T) {
 		s.stream(callSix, false, "", progSix, "", doneSix).ping().wait(gap)
 		s.event(x, "", strings.Replace(progSix, `"progress":1`, `"progress":2`, 1))
 		expectSeen(t, s.log, "progress.stop", wire.Server, broken)
+	}
+}
+
+// Where POSTs may overtake each other, a request precedes notifications/initialized for certain if that comes
+// long after it, and after its answer.
+func TestInitializedAfterRequest(t *testing.T) {
+	for _, v := range []struct {
+		name             string
+		held, since      time.Duration // before the answer, and between it and the notification
+		answered, broken bool
+	}{
+		{"at once", 0, 0, true, false},
+		{"answered late", Apart, 0, true, true},
+		{"long after", 0, Apart, true, true},
+		{"not answered yet", Apart, Apart, false, false},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			s := newHTTPScript(t, "http").initialize(headers("Accept", both), "abc")
+			x := s.ask(http.MethodPost, mcp, callSix, later())
+			answer := func() {
+				s.wait(v.held).head(x, 200, headers("Content-Type", "application/json"))
+				s.body(x, doneSix)
+				s.end(x)
+			}
+			if v.answered {
+				answer()
+			}
+			s.wait(v.since).post(ready, later(), 202, "", "")
+			if !v.answered {
+				answer()
+			}
+			seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: "lifecycle.init.initialized-before-operation", Party: wire.Client}]
+			if found := seen != nil && len(seen.Findings) > 0; found != v.broken {
+				t.Errorf("broken is %t, not %t", found, v.broken)
+			}
+			if !v.broken && seen != nil && seen.Exercised > 0 {
+				t.Error("the order is taken for certain")
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -175,9 +176,8 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 	rec.Pass("lifecycle.init.initialized-sent", wire.Client)
 	rec.Check(c.Initialized.Seq > answer.Seq, "lifecycle.init.initialized-after-result", wire.Client,
 		"notifications/initialized came before the answer to initialize", c.Initialized, answer)
-	// Over HTTP each message travels by itself, so that the order in which
-	// they arrive says little.
-	if c.Transport != "stdio" {
+	if c.Transport != transport.NameStdio {
+		c.judgeInitializedApart(answer, rec)
 		return
 	}
 	for _, x := range c.Exchanges {
@@ -198,6 +198,27 @@ func (c *Conversation) judgeInitialized(answer *wire.Event, rec *Recorder) {
 		rec.Pass("lifecycle.init.server-waits", wire.Server) // it had time to ask, and did not
 	}
 	rec.Pass("lifecycle.init.client-waits", wire.Client)
+}
+
+// judgeInitializedApart judges the order where each message travels by itself, so that those which come close
+// to each other may have been sent in another order: only what comes long after a request, which was answered in the
+// meantime, was sent after that.
+func (c *Conversation) judgeInitializedApart(answer *wire.Event, rec *Recorder) {
+	const id = "lifecycle.init.initialized-before-operation"
+	ordered := true
+	for _, x := range c.Exchanges {
+		if x.From() != wire.Client || x.Method() == "initialize" || x.Method() == "ping" || x.Request.Seq > c.Initialized.Seq || x.Request.Seq < answer.Seq {
+			continue
+		}
+		ordered = false
+		if x.Response != nil && x.Response.Seq < c.Initialized.Seq && c.Initialized.At-x.Request.At >= overtaking {
+			rec.Fail(id, wire.Client, x.Method()+" was sent before notifications/initialized, which came after it was answered", x.Request, x.Response, c.Initialized)
+			return
+		}
+	}
+	if ordered {
+		rec.Pass(id, wire.Client)
+	}
 }
 
 // judgeVersions judges the versions that both sides name (basic/lifecycle#version-negotiation).

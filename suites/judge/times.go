@@ -16,6 +16,8 @@ const (
 	// overtaking is how much later one may arrive than others that were sent after
 	// it: over HTTP, and where a peer has each answer written when it can.
 	overtaking = time.Second
+	// Apart is how long a response is held back to see whether what is missing was sent only after it.
+	Apart = overtaking + Crossing
 	// unread is how long a busy peer may leave one unread while it goes on with
 	// other work.
 	unread = 10 * time.Second

@@ -56,7 +56,8 @@ var baseChecks = []*check.Check{
 				return !metadata && strings.Contains(m.Raw(), "_meta")
 			})
 			for i, m := range members {
-				members[i] = m.With(map[string]string{"id": spellingID + m.Is, "method": t.NoOp()})
+				id := spellingID + m.Is
+				members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": t.NoOp(), "escaped-method": family.Escaped(t.NoOp())})
 			}
 			t.Vary(members, func(m family.Member) {
 				id := wire.StringID(spellingID + m.Is)
@@ -313,6 +314,38 @@ var baseChecks = []*check.Check{
 					t.Must(err)
 					if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
 						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.member)
+					}
+				}
+			}
+		},
+	},
+	{
+		Name:         "base/members-beside",
+		Requirements: []string{"base.params.open", "meta.attach.request", "progress.request"},
+		Needs:        check.Needs{Session: check.Own, Beside: true},
+		Body: func(t *check.T) {
+			// Each method has a reader of its own for its params. What any request may hold is sent with those of which the
+			// answer is known.
+			for _, known := range slices.Concat(furtherPages(t), settings(t), workingCalls(t)) {
+				control := t.Call(known.Method, known.Params)
+				if !worked(control) {
+					continue
+				}
+				for _, more := range anyMembers {
+					t.Clear()
+					t.About(more.id)
+					with, err := t.Session.Call(t.Context, known.Method, more.add(known.Params, known.Method))
+					t.Show(with.Events()...)
+					if timedOut(err) && known.Method == "tools/call" {
+						continue // a tool may take its time
+					}
+					t.Must(err)
+					if alike(with, control) {
+						continue
+					}
+					if again := t.Call(known.Method, known.Params); worked(again) && alike(again, control) {
+						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.name)
+						t.Fail("with the member %s beside the cursor, %s gives another page than without", more.name, known.Method)
 					}
 				}
 			}
@@ -812,6 +845,66 @@ func usedByUs(t *check.T, id wire.ID) bool {
 func worksApart(t *check.T, call check.Call) bool {
 	x, err := t.Open(check.Capable()).Call(t.Context, "tools/call", call.Params())
 	return err == nil && worked(x)
+}
+
+// anyMember is what the params of any request may hold beside what its method defines.
+type anyMember struct {
+	id, name string
+	value    func(of string) any
+}
+
+var anyMembers = []anyMember{
+	{"base.params.open", "mcpconform", func(string) any { return true }},
+	{"meta.attach.request", "_meta", func(string) any { return map[string]any{"example.com/mcpconform": "any"} }},
+	{"progress.request", "_meta.progressToken", func(of string) any { return "mcpconform-beside-" + of }},
+}
+
+// add returns the params with the member.
+func (m anyMember) add(params map[string]any, method string) map[string]any {
+	with := maps.Clone(params)
+	if m.name == "_meta.progressToken" {
+		return withToken(params, m.value(method))
+	}
+	with[m.name] = m.value(method)
+	return with
+}
+
+// alike reports whether a request was served like another one. Of lists the items are compared.
+func alike(x, control *client.Exchange) bool {
+	if !worked(x) {
+		return false
+	}
+	for name, v := range control.Result() {
+		if _, list := v.([]any); list && strings.HasSuffix(x.Method(), "/list") && string(client.Marshal(v)) != string(client.Marshal(x.Result()[name])) {
+			return false
+		}
+	}
+	return true
+}
+
+// furtherPages returns requests for the second page of the lists that have one.
+func furtherPages(t *check.T) (all []check.RPC) {
+	for _, method := range t.Target.Served() {
+		if x := t.Call(method, nil); x.Result() != nil {
+			if cursor, more := nextCursor(x); more {
+				all = append(all, check.RPC{Method: method, Params: map[string]any{"cursor": cursor}})
+			}
+		}
+	}
+	return all
+}
+
+// settings returns requests that set something in a session, and may be sent again.
+func settings(t *check.T) (all []check.RPC) {
+	if t.Session.Capability("logging") {
+		all = append(all, check.RPC{Method: "logging/setLevel", Params: map[string]any{"level": "debug"}})
+	}
+	if uris := resourceURIs(t, 1); len(uris) > 0 && t.Session.Capability("resources.subscribe") {
+		for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
+			all = append(all, check.RPC{Method: method, Params: map[string]any{"uri": uris[0]}})
+		}
+	}
+	return all
 }
 
 // workingCalls returns requests whose params have members and which work, one of a

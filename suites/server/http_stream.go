@@ -182,6 +182,47 @@ var httpStreamChecks = []*check.Check{
 		},
 	},
 	{
+		Name:         "http/listening-history",
+		Requirements: []string{"http.server.no-broadcast"},
+		Needs:        overHTTPCalling(noticed...),
+		Body: func(t *check.T) {
+			// Notifications that read the same may be others, but not a whole sequence that comes again whenever a listening
+			// stream is opened, while the one that brought it is connected.
+			if !listens(t) {
+				t.Skip("the server does not offer a listening stream")
+			}
+			first := listenToo(t)
+			defer first.Close()
+			mark := t.Mark()
+			for _, role := range noticed {
+				if call, ok := t.Target.ToolFor(role); ok {
+					_, _ = t.Session.Call(t.Context, "tools/call", call.Params())
+				}
+			}
+			t.Fence()
+			t.Fence() // other streams may lag behind
+			told := toldOn(sentOnce(t, mark))
+			if len(told) == 0 {
+				t.Inconclusive("no tool made the server send two different notifications: name one for the tool role log-levels, log or tools-change in the configuration")
+			}
+			// What the first stream began with is sent anew whenever one is opened.
+			began := t.Session.Log().Carrier(first.Request()).Messages
+			began = slices.DeleteFunc(slices.Clone(began), func(e *wire.Event) bool { return e.Seq >= mark })
+			told = slices.DeleteFunc(told, func(one []*wire.Event) bool { return brought(began, one) })
+			for range 2 {
+				further := listenToo(t)
+				defer further.Close()
+				came := t.Session.Log().Carrier(further.Request()).Messages
+				told = slices.DeleteFunc(told, func(one []*wire.Event) bool { return !brought(came, one) })
+				t.Show(further.Request())
+			}
+			if len(told) > 0 && t.Session.Log().Carrier(first.Request()).End == nil {
+				t.Show(told[0]...)
+				t.Fail("each listening stream that is opened beside another brings again the notifications that had come on a stream before")
+			}
+		},
+	},
+	{
 		Name:         "http/disconnect",
 		Requirements: []string{"http.disconnect.survived"},
 		Needs:        overHTTP,
@@ -550,6 +591,47 @@ func notifications(events []*wire.Event) []map[string][]*wire.Event {
 		}
 	}
 	return []map[string][]*wire.Event{logs, updates, lists}
+}
+
+// listenToo opens a further listening stream and waits for what it begins with.
+func listenToo(t *check.T) *transport.Stream {
+	s, err := t.OpenStream(transport.Request{Method: http.MethodGet})
+	if err != nil {
+		t.Inconclusive("a GET is not answered before there is something to send: %v", err)
+	}
+	t.Assume(s.Head).To(HaveHTTPStatus(http.StatusOK), "for a further listening stream")
+	t.Fence()
+	t.Fence() // other streams may lag behind
+	return s
+}
+
+// toldOn returns the notifications of each stream that brought two which differ.
+func toldOn(events []*wire.Event) [][]*wire.Event {
+	told := make(map[string][]*wire.Event)
+	for _, kind := range notifications(events) {
+		for stream, some := range kind {
+			told[stream] = append(told[stream], some...)
+		}
+	}
+	var all [][]*wire.Event
+	for _, stream := range slices.Sorted(maps.Keys(told)) {
+		one := told[stream]
+		slices.SortFunc(one, func(a, b *wire.Event) int { return a.Seq - b.Seq })
+		if slices.ContainsFunc(one, func(e *wire.Event) bool { return !wire.Same(e, one[0]) }) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// brought reports whether messages hold others in their order.
+func brought(messages, others []*wire.Event) bool {
+	for _, e := range messages {
+		if len(others) > 0 && wire.Same(e, others[0]) {
+			others = others[1:]
+		}
+	}
+	return len(others) == 0
 }
 
 // broadcast returns the first message and its copy if one stream brought, at the

@@ -161,6 +161,22 @@ func (r rooted) useTool(t *check.T) *client.Exchange {
 	return x
 }
 
+// rootIn returns a root that a text names, of those that the server was told of in any session, or "".
+func rootIn(t *check.T, text string) string {
+	for _, l := range t.Logs() {
+		for _, x := range l.Requests(wire.Server, listRoots) {
+			roots, _ := at(x.Result(), "roots").([]any)
+			for _, root := range roots {
+				if uri, _ := at(root, "uri").(string); uri != "" && strings.Contains(text, uri) {
+					t.Show(x.Events()...)
+					return uri
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // asksWithin is how long to wait for a request that a server sends of its own accord. One that
 // is slow to begin a session is slow to ask in it.
 func asksWithin(t *check.T) time.Duration {
@@ -334,9 +350,16 @@ var rootChecks = []*check.Check{
 			defer own.restore(t)
 			both := []rooted{own, rootsOf(t, t.Open(capable), root(second, nil))}
 			for _, r := range both {
-				if !r.use(t) {
-					t.Inconclusive(noRootsAsked)
+				if r.use(t) {
+					continue
 				}
+				if x := r.useTool(t); x != nil && r.asked() == 0 {
+					if others := rootIn(t, texts(x)); others != "" {
+						t.Show(x.Events()...)
+						t.Violation("http.server.session-isolation", "what a tool tells a client that was never asked for its roots holds those of another one: "+quote(others))
+					}
+				}
+				t.Inconclusive(noRootsAsked)
 			}
 			var before []int
 			for _, r := range both {

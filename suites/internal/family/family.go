@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf16"
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/yamlfile"
@@ -93,6 +94,20 @@ func (m Member) With(placeholders map[string]string) Member {
 		m.value = m.text
 	}
 	return m
+}
+
+// Escaped writes a text for a JSON string with an escape for each unit of UTF-16 (RFC 8259, section 7). A slash
+// has one of its own.
+func Escaped(s string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(s)) {
+		if unit == '/' {
+			b.WriteString(`\/`)
+			continue
+		}
+		fmt.Fprintf(&b, `\u%04x`, unit)
+	}
+	return b.String()
 }
 
 // String shows the value in a finding, and what is special about it.
