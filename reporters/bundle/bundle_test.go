@@ -74,7 +74,12 @@ func pack(t *testing.T, s suites.Stimulus, role, name, extent string, o suites.O
 
 func faulty(t *testing.T, faults ...string) *server.Server {
 	t.Helper()
-	var o server.Options
+	return misbehaving(t, server.Options{}, faults...)
+}
+
+// misbehaving returns a server with faults.
+func misbehaving(t *testing.T, o server.Options, faults ...string) *server.Server {
+	t.Helper()
 	for _, id := range faults {
 		f, ok := mockserver.Find(id)
 		if !ok {
@@ -318,11 +323,15 @@ func requirement(r *result.Run, id string) *result.Requirement {
 	return &r.Requirements[slices.IndexFunc(r.Requirements, func(q result.Requirement) bool { return q.ID == id })]
 }
 
+// brokenBundle is the bundle of a server that breaks two requirements, and offers a few tools alone: it is verified
+// again and again, which takes as long as its trace.
 var brokenBundle = sync.OnceValue(func() func(t *testing.T) []byte {
 	var raw []byte
 	return func(t *testing.T) []byte {
 		if raw == nil {
-			raw = pack(t, overStdio(faulty(t, "tools.duplicate-name", "tools.unknown-code-method")), "server", "stdio", "core", suites.Options{})
+			few := server.Options{Catalogue: server.DefaultCatalogue(), Without: []string{"completions", "logging", "prompts", "resources"}}
+			few.Catalogue.Tools = few.Catalogue.Tools[:3]
+			raw = pack(t, overStdio(misbehaving(t, few, "tools.duplicate-name", "tools.unknown-code-method")), "server", "stdio", "core", suites.Options{})
 		}
 		return raw
 	}
