@@ -399,7 +399,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			o := conduct(t, nil, "--timeout=2s", "--", "sh", "-c", shake+endless)
+			o := conduct(t, []string{gogc + "="}, "--timeout=2s", "--", "sh", "-c", shake+endless)
 			if o.code != exitNotConformant && o.code != exitIncomplete {
 				t.Errorf("exit code %d:\n%.2000s", o.code, o.files["stdout"])
 			}
