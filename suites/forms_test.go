@@ -34,13 +34,15 @@ func formsOfServers() (derived []killmatrix.Derived) {
 			if !ok || over == transport.NameStdio && form == mockserver.BySession {
 				continue
 			}
+			try := func(ctx context.Context, selected ...string) (*result.Run, error) {
+				o := serverOptions()
+				f.Apply(&o)
+				return conduct(ctx, killmatrix.Seed(), over, o, selected...)
+			}
 			derived = append(derived, killmatrix.Derived{
 				ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary,
-				Run: func(ctx context.Context, _ string) (*result.Run, error) {
-					o := serverOptions()
-					f.Apply(&o)
-					return conduct(ctx, killmatrix.Seed(), over, o)
-				},
+				Run:      func(ctx context.Context, _ string) (*result.Run, error) { return try(ctx) },
+				Selected: func(ctx context.Context, requirement string) (*result.Run, error) { return try(ctx, requirement) },
 			})
 		}
 	}
