@@ -228,21 +228,26 @@ func faultyRun(ctx context.Context, f mockserver.Fault, selected ...string) (*re
 
 var transports = []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
 
-// referenceRuns are runs on the reference server that several tests look at.
-var referenceRuns = map[string]*struct {
-	made sync.Once
+// shared is a run that several tests look at, each once: with -count, they look at another one.
+type shared struct {
+	mu   sync.Mutex
 	run  *result.Run
-}{transport.NameStdio: {}, transport.NameHTTP: {}, transport.NameSSE: {}}
+	seen map[string]bool
+}
+
+var referenceRuns = map[string]*shared{transport.NameStdio: {}, transport.NameHTTP: {}, transport.NameSSE: {}}
 
 // referenceRun returns the run on the reference server over a transport, which the first test makes that wants it.
 func referenceRun(t *testing.T, over string) *result.Run {
 	t.Helper()
-	reference := referenceRuns[over]
-	reference.made.Do(func() { reference.run = conducted(t, over, serverOptions()) })
-	if reference.run == nil {
-		t.Fatal("there is no run on the reference server, as the first test that wanted it says")
+	s := referenceRuns[over]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil || s.seen[t.Name()] {
+		s.run, s.seen = conducted(t, over, serverOptions()), make(map[string]bool)
 	}
-	return reference.run
+	s.seen[t.Name()] = true
+	return s.run
 }
 
 // TestReferenceServerIsClean is the control of the kill matrix: without a

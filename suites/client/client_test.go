@@ -309,25 +309,28 @@ func clean(t *testing.T, run *result.Run) {
 	}
 }
 
-// once is a run that several tests look at.
-type once struct {
-	made sync.Once
+// shared is a run that several tests look at, each once: with -count, they look at another one.
+type shared struct {
+	mu   sync.Mutex
 	run  *result.Run
+	seen map[string]bool
 }
 
 // get returns the run, which the first test makes that wants it.
-func (o *once) get(t *testing.T, conduct func() *result.Run) *result.Run {
+func (s *shared) get(t *testing.T, conduct func() *result.Run) *result.Run {
 	t.Helper()
-	o.made.Do(func() { o.run = conduct() })
-	if o.run == nil {
-		t.Fatal("there is no run, as the first test that wanted it says")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil || s.seen[t.Name()] {
+		s.run, s.seen = conduct(), make(map[string]bool)
 	}
-	return o.run
+	s.seen[t.Name()] = true
+	return s.run
 }
 
 var (
-	referenceRuns = map[string]*once{transport.NameHTTP: {}, transport.NameSSE: {}, transport.NameStdio: {}, transport.NameCustom: {}}
-	processRun    once
+	referenceRuns = map[string]*shared{transport.NameHTTP: {}, transport.NameSSE: {}, transport.NameStdio: {}, transport.NameCustom: {}}
+	processRun    shared
 )
 
 // referenceRun returns a run of the reference client over a transport in virtual time.
