@@ -175,6 +175,9 @@ func TestWriteErrors(t *testing.T) {
 
 // A target can send megabytes; a report for people stays readable.
 func TestLongTextIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: long reports")
+	}
 	long := strings.Repeat("<\x1b|\u202e`", 1<<18)
 	for name, report := range reports {
 		if name == "results.json" {

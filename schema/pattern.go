@@ -37,7 +37,7 @@ func below(name, segments string, separator byte) bool {
 
 // IsLevel reports whether a pattern is a level.
 func IsLevel(pattern string) bool {
-	return slices.ContainsFunc(levels, func(level string) bool { return strings.EqualFold(level, pattern) })
+	return slices.ContainsFunc(levels, func(level string) bool { return len(level) == len(pattern) && strings.EqualFold(level, pattern) })
 }
 
 // CheckPattern returns an error unless the pattern names some requirement of

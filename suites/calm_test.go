@@ -33,6 +33,7 @@ func TestCalmMatrix(t *testing.T) {
 			}
 			return conduct(ctx, seed, over, o)
 		},
+		Reference: referenceRun,
 	}
 	for _, o := range oddities {
 		over := o.Transports

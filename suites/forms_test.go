@@ -34,13 +34,15 @@ func formsOfServers() (derived []killmatrix.Derived) {
 			if !ok || over == transport.NameStdio && form == mockserver.BySession {
 				continue
 			}
+			try := func(ctx context.Context, selected ...string) (*result.Run, error) {
+				o := serverOptions()
+				f.Apply(&o)
+				return conduct(ctx, killmatrix.Seed(), over, o, selected...)
+			}
 			derived = append(derived, killmatrix.Derived{
 				ID: plain.ID, Form: string(form), Requirement: f.Requirement, Summary: f.Summary,
-				Run: func(ctx context.Context, _ string) (*result.Run, error) {
-					o := serverOptions()
-					f.Apply(&o)
-					return conduct(ctx, killmatrix.Seed(), over, o)
-				},
+				Run:      func(ctx context.Context, _ string) (*result.Run, error) { return try(ctx) },
+				Selected: func(ctx context.Context, requirement string) (*result.Run, error) { return try(ctx, requirement) },
 			})
 		}
 	}
@@ -104,7 +106,7 @@ second time. So most plain faults of the kill matrices are tried in further form
 | sequence | only from the second message of a method on | only from the second message of a kind on |
 
 Faults of what is offered, of the transport as a whole and of what is done once in any case have no such forms. Each form has to be found under
-the requirement that the fault breaks; the exceptions are in ` + "`fixtures/forms.yaml`" + `, each with its reason, and a form that is neither found nor
+the requirement that the fault breaks, where that alone is selected or else in a whole run; the exceptions are in ` + "`fixtures/forms.yaml`" + `, each with its reason, and a form that is neither found nor
 excused fails the build. The tests try a part of them, another one with each ` + "`-count`" + `; ` + "`go test ./suites ./suites/client -run TestForms -form session`" + `
 tries all of one form, ` + "`-fault PREFIX`" + ` all forms of some faults, and both also say which exceptions are needed no longer. This page is written by
 ` + "`go test ./suites -run TestFormsPage -update`" + `.

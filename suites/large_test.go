@@ -50,7 +50,13 @@ func said(text string) map[string]any {
 }
 
 // whole runs all suites with defaults, but for what may be called.
-func whole(t *testing.T, over string, o server.Options, mode check.CallMode) (run *result.Run) {
+func whole(t *testing.T, over string, o server.Options, mode check.CallMode) *result.Run {
+	t.Helper()
+	return selecting(t, over, o, mode)
+}
+
+// selecting is whole with nothing but what is needed for some requirements, unless there are none.
+func selecting(t *testing.T, over string, o server.Options, mode check.CallMode, requirements ...string) (run *result.Run) {
 	t.Helper()
 	virtual.Test(t, func(t *testing.T) {
 		dialer, stop, err := serve(t.Context(), over, o)
@@ -58,7 +64,7 @@ func whole(t *testing.T, over string, o server.Options, mode check.CallMode) (ru
 			t.Fatal(err)
 		}
 		defer stop()
-		if run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: mode}}, suites.Options{}); err != nil {
+		if run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: mode}}, suites.Options{Selection: suites.Selection{Select: requirements}}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -171,8 +177,12 @@ func TestTenThousandTools(t *testing.T) {
 	if kept := used() - before; kept > 256<<20 {
 		t.Errorf("%d MB are in use after the run", kept>>20)
 	}
-	bad := whole(t, transport.NameStdio, server.Options{Catalogue: build("tool_00000"), PageSize: tools / pages}, check.CallSafe)
-	if q := verdictOn(t, bad, "tools.name.unique"); q.Verdict != result.Fail {
+	const unique = "tools.name.unique"
+	if q := verdictOn(t, good, unique); q.Verdict != result.Pass {
+		t.Errorf("%s is %s: %s", unique, q.Verdict, q.Reason)
+	}
+	bad := selecting(t, transport.NameStdio, server.Options{Catalogue: build("tool_00000"), PageSize: tools / pages}, check.CallSafe, unique)
+	if q := verdictOn(t, bad, unique); q.Verdict != result.Fail {
 		t.Errorf("a name of the first page that comes again on the last is not found: %+v", q)
 	}
 }

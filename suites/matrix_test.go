@@ -228,13 +228,35 @@ func faultyRun(ctx context.Context, f mockserver.Fault, selected ...string) (*re
 
 var transports = []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
 
+// shared is a run that several tests look at, each once: with -count, they look at another one.
+type shared struct {
+	mu   sync.Mutex
+	run  *result.Run
+	seen map[string]bool
+}
+
+var referenceRuns = map[string]*shared{transport.NameStdio: {}, transport.NameHTTP: {}, transport.NameSSE: {}}
+
+// referenceRun returns the run on the reference server over a transport, which the first test makes that wants it.
+func referenceRun(t *testing.T, over string) *result.Run {
+	t.Helper()
+	s := referenceRuns[over]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil || s.seen[t.Name()] {
+		s.run, s.seen = conducted(t, over, serverOptions()), make(map[string]bool)
+	}
+	s.seen[t.Name()] = true
+	return s.run
+}
+
 // TestReferenceServerIsClean is the control of the kill matrix: without a
 // fault nothing is found, and nothing that can be observed is left out.
 func TestReferenceServerIsClean(t *testing.T) {
 	for _, over := range transports {
 		t.Run(over, func(t *testing.T) {
 			t.Parallel()
-			run := conducted(t, over, serverOptions())
+			run := referenceRun(t, over)
 			for _, q := range run.Requirements {
 				if q.Verdict == result.Inconclusive {
 					t.Errorf("%s is inconclusive: %s", q.ID, killmatrix.Why(q))
@@ -255,7 +277,7 @@ func TestEveryRequirementIsProved(t *testing.T) {
 	}
 	passed := make(map[string][]string)
 	for _, over := range transports {
-		for _, q := range conducted(t, over, serverOptions()).Requirements {
+		for _, q := range referenceRun(t, over).Requirements {
 			if q.Verdict == result.Pass {
 				passed[q.ID] = q.Checks
 			}

@@ -100,6 +100,7 @@ type run struct {
 	stimulus  stimulus
 	catalogue []schema.Requirement
 	byID      map[string]int // positions in the catalogue
+	byPattern map[string][]int
 	ledger    *ledger.Ledger
 	judging   judge.Options // what is known of the target
 	part      *result.Shard // nil for all
@@ -207,13 +208,36 @@ func (r *run) shows(s *tree.Spec, patterns []string) {
 	if len(patterns) == 0 {
 		return
 	}
+	matching := make([]bool, len(r.catalogue))
+	for _, pattern := range patterns {
+		for _, i := range r.named(pattern) {
+			matching[i] = true
+		}
+	}
 	for i := range r.catalogue {
 		q := &r.catalogue[i]
-		if ledger.Binds(*q, r.stimulus.party()) && slices.ContainsFunc(patterns, q.Matches) {
+		if matching[i] && ledger.Binds(*q, r.stimulus.party()) {
 			s.Shows = append(s.Shows, q.ID)
 			s.Labels = append(s.Labels, tree.Label(tree.KeyID, q.ID))
 		}
 	}
+}
+
+// named returns the positions of the requirements that a pattern names.
+func (r *run) named(pattern string) []int {
+	if r.byPattern == nil {
+		r.byPattern = make(map[string][]int)
+	}
+	positions, ok := r.byPattern[pattern]
+	if !ok {
+		for i, q := range r.catalogue {
+			if q.Matches(pattern) {
+				positions = append(positions, i)
+			}
+		}
+		r.byPattern[pattern] = positions
+	}
+	return positions
 }
 
 // find returns a requirement, or one without an id.

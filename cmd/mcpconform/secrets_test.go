@@ -456,6 +456,7 @@ func TestServeShowsNoSecret(t *testing.T) {
 // TestInitWritesNoSecret reads what init writes, fills in what it leaves open, and
 // gets the same target.
 func TestInitWritesNoSecret(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -542,6 +543,7 @@ func TestMockShowsNoSecret(t *testing.T) {
 
 // TestErrorsShowNoSecret gives secrets together with what cannot be done.
 func TestErrorsShowNoSecret(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 // TestShardsAreMerged goes from the flag to the merged reports.
 func TestShardsAreMerged(t *testing.T) {
+	manyRuns(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 // A run that is incomplete says why in one line, even where nothing else is printed,
 // and first in its summary.
 func TestIncompleteSaysWhy(t *testing.T) {
+	manyRuns(t)
 	const why = "the server speaks another revision, \"2024-11-05\""
 	old := `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'; cat >/dev/null`
 	command := []string{"--", "/bin/sh", "-c", old}

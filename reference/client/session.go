@@ -81,6 +81,7 @@ type Session struct {
 	answers []serving // what serves requests of the server, and from where in the log
 	nextID  atomic.Int64
 	hurry   atomic.Int64 // see Hurry
+	open    atomic.Int64 // so many events of the log are known to be before its end
 	usedIDs sync.Map     // by key: the ids of the requests that were sent
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
@@ -536,7 +537,11 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 	most, slowest := limit()
 	before := s.Log().Events()
 	before = before[:min(from, len(before))]
-	if i := slices.IndexFunc(before, ends); i >= 0 {
+	open := min(int(s.open.Load()), len(before)) // which an earlier wait has seen
+	if i := slices.IndexFunc(before[open:], ends); i < 0 {
+		s.open.Store(int64(max(open, len(before))))
+	} else {
+		i += open
 		waiting, cancel := context.WithTimeout(ctx, most)
 		defer cancel()
 		// No further event comes, although the process may still run.

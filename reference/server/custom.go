@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
@@ -55,16 +53,12 @@ func (s *Server) ServeWebSocket(ctx context.Context, l net.Listener) error {
 // lastWrite is how long a client may take to read what was sent before its session ended.
 const lastWrite = 2 * time.Second
 
-// webSocket serves one client. Pages of other origins are refused.
+// webSocket serves one client.
 func (s *Server) webSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	frames := transport.NewFrames(s.options.MaxMessage)
-	socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols: []string{transport.Subprotocol}, OnPingReceived: frames.Pinged,
-	})
+	frames, err := transport.AcceptFrames(w, r, s.options.MaxMessage)
 	if err != nil {
-		return // Accept has answered
+		return // it was answered
 	}
-	frames.Use(socket)
 	var running sync.WaitGroup
 	running.Add(1) // for the reader
 	defer running.Wait()

@@ -89,6 +89,12 @@ func TestWebSocketOfHostileClients(t *testing.T) {
 		"long": {func(t *testing.T, c *websocket.Conn) {
 			_ = c.Write(t.Context(), websocket.MessageText, make([]byte, 2000))
 		}, "longer than 1000 bytes"},
+		"empty": {func(t *testing.T, c *websocket.Conn) {
+			w, err := c.Writer(t.Context(), websocket.MessageText)
+			for err == nil {
+				_, err = w.Write(nil)
+			}
+		}, ""},
 		"gone": {func(_ *testing.T, c *websocket.Conn) { _ = c.CloseNow() }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

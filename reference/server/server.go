@@ -31,7 +31,7 @@ type Options struct {
 	Instructions string
 	// PageSize is the number of items on a page of a list; 0 is 4.
 	PageSize int
-	// MaxMessage bounds an incoming message, in bytes; 0 is 16 MiB.
+	// MaxMessage bounds an incoming message, in bytes; 0 is what the trace keeps of one or, without a trace, 16 MiB.
 	MaxMessage int
 	// CallTimeout is how long an answer of the client is awaited; 0 is a minute.
 	CallTimeout time.Duration
@@ -105,6 +105,9 @@ func New(o Options) *Server {
 	}
 	if o.PageSize <= 0 {
 		o.PageSize = defaultPageSize
+	}
+	if o.MaxMessage <= 0 && o.Trace != nil {
+		o.MaxMessage = o.Trace.Limits.Message
 	}
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = defaultMaxMessage

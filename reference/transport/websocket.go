@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,6 +44,12 @@ const (
 	closeFrameWait = 2 * time.Second
 	// mostPings is how many ping frames may come between two messages.
 	mostPings = 1000
+	// mostOfFrames is how many bytes of a message each byte that arrived pays for: the longest head of a
+	// frame that brings one byte, and that byte.
+	mostOfFrames = 15
+	// mostIdle is how many bytes may come that bring nothing of a message: pings, pongs and empty fragments,
+	// which are legal as long as they are not all there is. What is read at once is shorter.
+	mostIdle, readAtOnce = 256 << 10, 32 << 10
 )
 
 // WebSocket dials a server over a WebSocket (RFC 6455), a custom transport: each text
@@ -67,10 +76,10 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, &TimeoutError{Missed: "the handshake of the WebSocket was not answered", After: s.timeout})
 	defer cancel()
-	frames := NewFrames(log.Limits().Message)
-	handshake := http.Client{Transport: s.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	frames := newFrames(log.Limits().Message)
+	handshake := http.Client{Transport: framed{s.transport, frames}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	socket, answer, err := websocket.Dial(ctx, s.url.String(), &websocket.DialOptions{ //nolint:bodyclose // Dial has closed it
-		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"), Subprotocols: []string{Subprotocol}, OnPingReceived: frames.Pinged,
+		HTTPClient: &handshake, HTTPHeader: s.header, Host: s.header.Get("Host"), Subprotocols: []string{Subprotocol}, OnPingReceived: frames.pinged,
 	})
 	if err != nil {
 		if err = s.refusal(answer, err); ctx.Err() != nil {
@@ -83,7 +92,7 @@ func (d *WebSocket) dial(ctx context.Context, log *wire.Log, pass func(raw []byt
 	if socket.Subprotocol() != Subprotocol {
 		_, _ = log.Append(wire.Event{Kind: wire.KindNote, Note: "the server did not choose the WebSocket subprotocol " + Subprotocol})
 	}
-	frames.Use(socket)
+	frames.use(socket)
 	c := &WebSocketConn{frames: frames, log: log, pass: pass, sending: make(chan struct{}, 1), done: make(chan struct{})}
 	go c.run()
 	return c, nil
@@ -198,27 +207,121 @@ func (c *WebSocketConn) Close(ctx context.Context) error {
 type Frames struct {
 	most    int // bytes of a message
 	socket  *websocket.Conn
+	conn    io.Closer       // below the socket
 	pings   atomic.Int64    // since the last message
 	reading context.Context // its end is that of the connection
 	stop    context.CancelCauseFunc
+
+	mu   sync.Mutex
+	idle int // bytes that came and brought nothing of a message
 }
 
-// NewFrames returns the messages of a WebSocket, the longest of which has so many bytes. The
-// socket is still to be set with Use; Pinged has to be told of its pings.
-func NewFrames(most int) *Frames {
+// newFrames returns the messages of a WebSocket, the longest of which has so many bytes. The
+// socket is still to be set with use; pinged has to be told of its pings, and count of its bytes.
+func newFrames(most int) *Frames {
 	f := &Frames{most: most}
 	f.reading, f.stop = context.WithCancelCause(context.Background())
 	return f
 }
 
-// Use sets the socket.
-func (f *Frames) Use(socket *websocket.Conn) {
+// use sets the socket.
+func (f *Frames) use(socket *websocket.Conn) {
 	socket.SetReadLimit(-1) // Read has the limit, and keeps what came before it
 	f.socket = socket
+	context.AfterFunc(f.reading, func() { _ = f.conn.Close() })
 }
 
-// Pinged counts a ping frame, and ends the connection with a peer that only pings.
-func (f *Frames) Pinged(context.Context, []byte) bool {
+// AcceptFrames answers the handshake of a WebSocket, with an error as well, and returns its messages, the longest
+// of which has so many bytes. Pages of other origins are refused.
+func AcceptFrames(w http.ResponseWriter, r *http.Request, most int) (*Frames, error) {
+	f := newFrames(most)
+	socket, err := websocket.Accept(hijacked{w, f}, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OnPingReceived: f.pinged})
+	if err != nil {
+		return nil, err
+	}
+	f.use(socket)
+	return f, nil
+}
+
+// framed tells the messages of a WebSocket of the bytes that the server sends after the handshake.
+type framed struct {
+	http.RoundTripper
+	frames *Frames
+}
+
+func (t framed) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if conn, ok := answer.Body.(io.ReadWriteCloser); ok {
+		t.frames.conn = conn
+		answer.Body = counted{conn, t.frames}
+	}
+	return answer, nil
+}
+
+// hijacked tells the messages of a WebSocket of the bytes that the client sends after the handshake.
+type hijacked struct {
+	http.ResponseWriter
+	frames *Frames
+}
+
+func (w hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.frames.conn = conn
+	return countedConn{conn, w.frames}, buffered, nil
+}
+
+type counted struct {
+	io.ReadWriteCloser
+	frames *Frames
+}
+
+func (c counted) Read(p []byte) (int, error) { return c.frames.count(c.ReadWriteCloser.Read(p)) }
+
+type countedConn struct {
+	net.Conn
+	frames *Frames
+}
+
+func (c countedConn) Read(p []byte) (int, error) { return c.frames.count(c.Conn.Read(p)) }
+
+// count counts what was read from the connection, and ends it with a peer that sends frames which bring nothing.
+func (f *Frames) count(n int, err error) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle += n; f.idle > mostIdle {
+		f.stop(fmt.Errorf("more than %d bytes of frames came that bring nothing of a message", mostIdle))
+		return n, cmp.Or(err, net.ErrClosed)
+	}
+	return n, err
+}
+
+// brought takes from the count what a part of a message may have needed.
+func (f *Frames) brought(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle = max(0, f.idle-mostOfFrames*n)
+}
+
+// payload is what the frames of a message bring.
+type payload struct {
+	from   io.Reader
+	frames *Frames
+}
+
+func (p payload) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b[:min(len(b), readAtOnce)])
+	p.frames.brought(n)
+	return n, err
+}
+
+// pinged counts a ping frame, and ends the connection with a peer that only pings.
+func (f *Frames) pinged(context.Context, []byte) bool {
 	if f.pings.Add(1) <= mostPings {
 		return true
 	}
@@ -232,13 +335,14 @@ var errBinary = errors.New("a binary frame came; each message has to be a text f
 // Read returns the next message. If that is too long, it returns the first bytes and how many
 // more it has seen; no further message can be read then.
 func (f *Frames) Read() (raw []byte, dropped int64, err error) {
-	kind, frame, err := f.socket.Reader(f.reading)
+	// A context that can end would be watched anew for each part of each frame.
+	kind, frame, err := f.socket.Reader(context.Background())
 	if err == nil && kind != websocket.MessageText {
 		err = errBinary
 	}
 	if err == nil {
 		f.pings.Store(0)
-		raw, err = io.ReadAll(io.LimitReader(frame, int64(f.most)+1))
+		raw, err = io.ReadAll(io.LimitReader(payload{frame, f}, int64(f.most)+1))
 	}
 	var closed websocket.CloseError
 	if f.reading.Err() != nil && !errors.As(err, &closed) { // what the peer said of its end counts, even if we stopped after that

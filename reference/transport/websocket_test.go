@@ -94,6 +94,12 @@ func TestWebSocketOfHostileServers(t *testing.T) {
 				_, err = w.Write(flood)
 			}
 		}, "reading was stopped: "},
+		"empty frames": {func(ctx context.Context, c *websocket.Conn) {
+			w, err := c.Writer(ctx, websocket.MessageText)
+			for err == nil {
+				_, err = w.Write(nil)
+			}
+		}, "more than 262144 bytes of frames came that bring nothing of a message"},
 		"endless messages": {func(ctx context.Context, c *websocket.Conn) {
 			for c.Write(ctx, websocket.MessageText, flood) == nil {
 			}
@@ -124,6 +130,33 @@ func TestWebSocketOfHostileServers(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A message may come byte by byte: that is legal, however long it is.
+func TestWebSocketInFragments(t *testing.T) {
+	noLeaks(t)
+	long := `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", mostIdle/2) + `"}` // each byte has a head of two
+	e := webSocket(t, func(ctx context.Context, c *websocket.Conn) {
+		w, err := c.Writer(ctx, websocket.MessageText)
+		for i := 0; i < len(long) && err == nil; i++ {
+			_, err = w.Write([]byte{long[i]})
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		_, _, _ = c.Read(ctx) // the close frame
+	})
+	conn, log := dialed(t, e, wire.DefaultLimits)
+	got, err := log.Await(t.Context(), 0, func(e *wire.Event) bool { return e.From == wire.Server })
+	if err != nil || string(got.Raw) != long {
+		t.Errorf("got %.100q: %v", got.Raw, err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

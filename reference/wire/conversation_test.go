@@ -434,6 +434,9 @@ func TestExchangesAreConcurrent(t *testing.T) {
 
 // Each event costs a fixed amount of work, whatever came before.
 func TestConversationIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: long conversations")
+	}
 	for name, lines := range map[string]func(i int) (asked, answered string){
 		"one id":     func(int) (string, string) { return request("1", "ping"), result("1") },
 		"other type": func(int) (string, string) { return request("1", "ping"), result(`"1"`) },

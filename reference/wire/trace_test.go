@@ -458,6 +458,9 @@ func TestTraceSharesWhatIsSaidAgain(t *testing.T) {
 
 // What is decoded counts, not what it takes on the wire.
 func TestDecodedIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out with -short: a large message")
+	}
 	m := wire.Parse([]byte(`{"jsonrpc":"2.0","method":"m","params":{"a":[` + strings.Repeat(`{"a":0},`, 500_000) + `0]}}`))
 	if !m.Has(wire.TooLarge) || m.Value() != nil {
 		t.Errorf("half a million objects are read: %v", m.Issues)

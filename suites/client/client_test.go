@@ -309,15 +309,62 @@ func clean(t *testing.T, run *result.Run) {
 	}
 }
 
+// shared is a run that several tests look at, each once: with -count, they look at another one.
+type shared struct {
+	mu   sync.Mutex
+	run  *result.Run
+	seen map[string]bool
+}
+
+// get returns the run, which the first test makes that wants it.
+func (s *shared) get(t *testing.T, conduct func() *result.Run) *result.Run {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil || s.seen[t.Name()] {
+		s.run, s.seen = conduct(), make(map[string]bool)
+	}
+	s.seen[t.Name()] = true
+	return s.run
+}
+
+var (
+	referenceRuns = map[string]*shared{transport.NameHTTP: {}, transport.NameSSE: {}, transport.NameStdio: {}, transport.NameCustom: {}}
+	processRun    shared
+)
+
+// referenceRun returns a run of the reference client over a transport in virtual time.
+func referenceRun(t *testing.T, over string) *result.Run {
+	t.Helper()
+	return referenceRuns[over].get(t, func() *result.Run {
+		return conducted(t, suites.ClientScenarios{Transport: over, Launch: func(p client.Endpoint) (transport.Process, error) {
+			return suites.ReferenceClient(p, answerTime).Launch()
+		}}, suites.Options{Timeout: 20 * time.Second})
+	})
+}
+
+// referenceAsProcess returns a run of the reference client with what can be tried only with processes.
+func referenceAsProcess(t *testing.T) *result.Run {
+	t.Helper()
+	return processRun.get(t, func() *result.Run {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conduct(t, suites.ClientScenarios{
+			Transport: transport.NameStdio, Bridge: []string{self}, Scenarios: []string{"stdio/stubborn", "stdio/shutdown", "stdio/stderr", "stdio/exits-early", "stdio/framing"},
+			Launch: client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch,
+		}, suites.Options{Timeout: 30 * time.Second})
+	})
+}
+
 // serves reports whether every requirement of the scenarios that is about
 // what the reference client does got a verdict.
 func TestReferenceClient(t *testing.T) {
 	for _, name := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := conducted(t, suites.ClientScenarios{Transport: name, Launch: func(p client.Endpoint) (transport.Process, error) {
-				return suites.ReferenceClient(p, answerTime).Launch()
-			}}, suites.Options{Timeout: 20 * time.Second})
+			run := referenceRun(t, name)
 			clean(t, run)
 			if run.Target.Name != "mcpconform" {
 				t.Errorf("the target is %+v", run.Target)
@@ -336,11 +383,7 @@ func TestReferenceClient(t *testing.T) {
 
 func TestReferenceClientAsProcess(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := conduct(t, suites.ClientScenarios{Transport: transport.NameStdio, Bridge: []string{self}, Scenarios: []string{"stdio/stubborn", "stdio/shutdown", "stdio/stderr", "stdio/exits-early", "stdio/framing"}, Launch: client.Command{Args: []string{self}, Env: append(os.Environ(), role+"=client")}.Launch}, suites.Options{Timeout: 30 * time.Second})
+	run := referenceAsProcess(t)
 	clean(t, run)
 	for _, q := range run.Requirements {
 		if strings.HasPrefix(q.ID, "lifecycle.shutdown.stdio-") && q.Party == "client" && q.Verdict != result.Pass {

@@ -83,6 +83,7 @@ type pipe struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	data     []byte
+	at       int  // so many bytes of data were read
 	finished bool // the writer has closed
 	gone     bool // the reader has closed
 	reading  deadline
@@ -110,9 +111,11 @@ func (p *pipe) read(to []byte) (int, error) {
 			return 0, net.ErrClosed
 		case p.reading.passed:
 			return 0, os.ErrDeadlineExceeded
-		case len(p.data) > 0:
-			n := copy(to, p.data)
-			p.data = p.data[n:]
+		case p.at < len(p.data):
+			n := copy(to, p.data[p.at:])
+			if p.at += n; p.at == len(p.data) {
+				p.data, p.at = p.data[:0], 0 // what is written next needs no other place
+			}
 			p.changed.Broadcast()
 			return n, nil
 		case p.finished:
@@ -135,8 +138,11 @@ func (p *pipe) write(from []byte) (n int, err error) {
 			return n, os.NewSyscallError("write", syscall.EPIPE)
 		case n == len(from):
 			return n, nil
-		case len(p.data) < capacity:
-			chunk := from[n:min(len(from), n+capacity-len(p.data))]
+		case len(p.data)-p.at < capacity:
+			chunk := from[n:min(len(from), n+capacity-(len(p.data)-p.at))]
+			if p.at > capacity {
+				p.data, p.at = append(p.data[:0], p.data[p.at:]...), 0
+			}
 			p.data = append(p.data, chunk...)
 			n += len(chunk)
 			p.changed.Broadcast()
@@ -161,7 +167,7 @@ func (p *pipe) finish() {
 func (p *pipe) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gone, p.data = true, nil
+	p.gone, p.data, p.at = true, nil, 0
 	p.reading.stop()
 	p.changed.Broadcast()
 }

@@ -56,9 +56,11 @@ type Matrix struct {
 	Head     string // beginning of the file
 	Oddities []Oddity
 	// Run runs the suites with a seed over a transport against a peer with the oddities at
-	// the given positions, in virtual time. Without oddities it is the peer that the others
-	// are compared with.
+	// the given positions, in virtual time.
 	Run func(ctx context.Context, seed uint64, over string, oddities ...int) (*result.Run, error)
+	// Reference returns a run over a transport against the peer that the others are compared with. Nil
+	// stands for Run without oddities.
+	Reference func(t *testing.T, over string) *result.Run
 	// OneOf limits the test to one run out of so many. Zero tries each oddity, over all of its
 	// transports only with MCPCONFORM_WHOLE=1: otherwise over one, which is another one with the next
 	// MCPCONFORM_PART. It does not count with -oddity and -whole.
@@ -104,6 +106,10 @@ func (m *Matrix) Test(t *testing.T) {
 	for _, a := range attempts {
 		over := a.over
 		if reference[over] != nil || m.partial() {
+			continue
+		}
+		if m.Reference != nil {
+			reference[over] = verdicts(m.Reference(t, over))
 			continue
 		}
 		virtual.Test(t, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (m *Matrix) Test(t *testing.T) {
 	if *only == "" && m.OneOf > 0 && !*update {
 		of := m.OneOf
 		if brief.Race {
-			of *= 3 // a few: what the runs have at the same time is the same in each
+			of *= 12 // one or two: what the runs have at the same time is the same in each
 		}
 		chosen = brief.Part(t, chosen, of)
 		switch n := brief.Usual(3); {

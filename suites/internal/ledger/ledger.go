@@ -333,9 +333,11 @@ func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (resul
 	if cause != nil && l.LastWords != "" {
 		cause = fmt.Errorf("%w; its last words: %s", cause, l.LastWords)
 	}
-	selected := slices.DeleteFunc(slices.Clone(catalogue), func(q schema.Requirement) bool {
-		return !slices.ContainsFunc(run.Requirements, func(r result.Requirement) bool { return r.ID == q.ID })
-	})
+	listed := make(map[string]bool, len(run.Requirements))
+	for _, r := range run.Requirements {
+		listed[r.ID] = true
+	}
+	selected := slices.DeleteFunc(slices.Clone(catalogue), func(q schema.Requirement) bool { return !listed[q.ID] })
 	missing, unused := l.shortfall(selected)
 	v, why := judged(run, cause)
 	if run.Shard != nil {
