@@ -434,6 +434,44 @@ func TestIdleClientIsNotConformant(t *testing.T) {
 	}
 }
 
+// TestClientThatNeverSpeaks: a client that cannot work at all, as where its command is wrong, is not launched for
+// every scenario, and one that hangs costs little more than its limit.
+func TestClientThatNeverSpeaks(t *testing.T) {
+	const limit = 20 * time.Second
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
+		for _, tt := range []struct {
+			name string
+			most time.Duration
+			run  func(ctx context.Context, p client.Endpoint) error
+		}{
+			{"fails", time.Second, func(context.Context, client.Endpoint) error { return errors.New("no such file") }},
+			{"ends", time.Second, func(context.Context, client.Endpoint) error { return nil }},
+			{"hangs", 2 * limit, func(ctx context.Context, _ client.Endpoint) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}},
+		} {
+			t.Run(over+" "+tt.name, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
+					began := time.Now()
+					var launched atomic.Int64
+					run := conduct(t, suites.ClientScenarios{Transport: over, Network: new(memory.Network), Bridge: []string{"bridge"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+						launched.Add(1)
+						return tt.run(ctx, p)
+					})}, suites.Options{Timeout: limit})
+					if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "never sent initialize") {
+						t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+					}
+					// The baseline twice, and what is kept waiting on purpose.
+					if n, took := launched.Load(), time.Since(began); n > 7 || took > tt.most {
+						t.Errorf("%d launches took %s", n, took)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestHangingClient launches clients that never end, which cost their time
 // limit together.
 func TestHangingClient(t *testing.T) {

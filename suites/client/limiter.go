@@ -15,12 +15,15 @@ import (
 type launchLimiter struct {
 	present chan struct{} // one entry for each client that is there, also if it only waits
 	hanging chan struct{} // closed when the client is found to hang in the baseline
+	over    chan struct{} // closed when no client is launched any more
+	working int           // how many clients may work at a time
 
 	mu       sync.Mutex
+	opened   bool          // a client has been heard
 	free     int           // how many more clients may work
 	line     []*place      // of those that wait for that, if none may
 	at       time.Time     // when hanging was closed
-	mute     bool          // the client had not sent anything by then
+	why      string        // over was closed
 	baseline time.Duration // how long the client took in the baseline; 0 if not known
 	sent     int           // by the client in that time
 }
@@ -36,7 +39,35 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 	if parallel <= 0 {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
-	return &launchLimiter{free: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{})}
+	return &launchLimiter{working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}), over: make(chan struct{})}
+}
+
+// open lets clients work. Before one of them was heard, only those are there that need not wait in line:
+// a client that cannot work at all costs few launches.
+func (l *launchLimiter) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.opened {
+		l.opened, l.free = true, l.working
+		l.advance()
+	}
+}
+
+// end has no client launched any more, and says why.
+func (l *launchLimiter) end(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == "" {
+		l.why = why
+		close(l.over)
+	}
+}
+
+// ended says why no client is launched any more, or "".
+func (l *launchLimiter) ended() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
 }
 
 // place is one in the line of clients that want to be launched.
@@ -103,6 +134,8 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 			s.working = p
 		case <-l.hanging:
 			l.leave(p)
+		case <-l.over:
+			l.leave(p)
 		case <-ctx.Done():
 			l.leave(p)
 		}
@@ -112,15 +145,10 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 		case <-ctx.Done():
 		}
 	}
-	l.mu.Lock()
-	mute := l.mute
-	l.mu.Unlock()
-	switch {
-	case ctx.Err() != nil:
+	if why = l.ended(); ctx.Err() != nil {
 		why = cutShort(ctx)
-	case mute:
-		why = "the client was not launched any more: with an ordinary server it said nothing until its time limit"
-	default:
+	}
+	if why == "" {
 		return s, ""
 	}
 	s.release()
@@ -129,11 +157,18 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 
 // baselineHangs notes that the client does not end by itself with an ordinary server.
 func (l *launchLimiter) baselineHangs(spoke bool) {
+	if !spoke {
+		l.end(notLaunched + "it said nothing until its time limit")
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.mute = time.Now(), !spoke
-	close(l.hanging)
+	if l.at.IsZero() { // it may have been tried twice
+		l.at = time.Now()
+		close(l.hanging)
+	}
 }
+
+const notLaunched = "the client was not launched any more: with an ordinary server "
 
 // baselineTook notes how long the client takes with an ordinary server, and how much it
 // sends.

@@ -267,6 +267,9 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	t.gather(e.Trace)
 	if u.index == 0 {
 		t = e.lasting(ctx, t)
+		if e.launches != nil && e.launches.ended() == "" {
+			e.launches.open()
+		}
 		close(e.baselineDone)
 	}
 	if t == e.authBaseline {
@@ -294,10 +297,10 @@ func (e *Engine) settled(ctx context.Context, i int, t *T) {
 }
 
 // lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
-// compared with the baseline.
+// compared with the baseline. A client that has twice ended without having sent anything is not launched any more.
 func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
-	if !gaveUp || t.Ending.Attended {
+	if !gaveUp && !t.mute() || t.Ending.Attended {
 		return t
 	}
 	again := e.fresh(t)
@@ -306,7 +309,19 @@ func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	}
 	again.gather(e.Trace)
 	e.outcomes[0] = again
+	if t.mute() && again.mute() {
+		e.launches.end(notLaunched + "it ended twice without sending anything")
+	}
 	return again
+}
+
+// mute reports whether the client ended without having sent anything.
+func (t *T) mute() bool {
+	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
+			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
+		})
+	})
 }
 
 // unplayed returns the run of a scenario before it begins.
@@ -798,6 +813,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			return Ending{}
 		case <-ctx.Done():
 			return Ending{Skipped: cutShort(ctx)}
+		case <-e.launches.over:
+			return Ending{Skipped: e.launches.ended()}
 		case <-limit.C:
 			if run.Scenario.Name == Baseline {
 				e.launches.baselineHangs(heard.events > 0)
@@ -809,7 +826,9 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			return late()
 		case <-look.C:
 		}
-		heard.look()
+		if heard.look(); heard.sent > 0 {
+			e.launches.open()
+		}
 		// A client that has not spoken yet may be starting on a busy machine.
 		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4) {
 			s.idle()
