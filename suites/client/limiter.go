@@ -25,6 +25,8 @@ type launchLimiter struct {
 	at       time.Time     // when hanging was closed
 	why      string        // over was closed
 	baseline time.Duration // how long the client took in the baseline; 0 if not known
+	active   time.Duration // of that, since it sent something
+	pause    time.Duration // the longest one in that time
 	sent     int           // by the client in that time
 }
 
@@ -172,10 +174,18 @@ const notLaunched = "the client was not launched any more: with an ordinary serv
 
 // baselineTook notes how long the client takes with an ordinary server, and how much it
 // sends.
-func (l *launchLimiter) baselineTook(d time.Duration, sent int) {
+func (l *launchLimiter) baselineTook(d time.Duration, a *activity) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.baseline, l.sent = d, sent
+	l.baseline, l.pause, l.active, l.sent = d, a.pause, a.last-a.spoke, a.sent
+}
+
+// pace returns the longest pause that the client made with an ordinary server, and how long it took from the first
+// message on.
+func (l *launchLimiter) pace() (pause, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pause, l.active
 }
 
 // endlessly is how many times as much as with an ordinary server a client sends that
