@@ -51,8 +51,7 @@ var joints = []joint{
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.
 	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
 	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
-	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect"}},
-	{"root", []string{"auth/odd-url", "auth/root"}},
+	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect", "auth/odd-url"}},
 }
 
 // Unit names the launch that the scenario needs: its own, or that of a joint.
@@ -201,7 +200,7 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 // came reports whether the client came through all of the scenarios. At a protected server it has once it has a token and sends
 // a request, which is when the last of them shows.
 func (r *jointRun) came() bool {
-	if r.t.ObtainedToken() && len(r.t.Requests()) > 0 {
+	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.wasRedirected()) {
 		return true
 	}
 	ok, decided, _ := r.t.Continued()
