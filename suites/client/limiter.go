@@ -16,10 +16,10 @@ type launchLimiter struct {
 	present chan struct{} // one entry for each client that is there, also if it only waits
 	hanging chan struct{} // closed when the client is found to hang in the baseline
 	over    chan struct{} // closed when no client is launched any more
+	opened  chan struct{} // closed when others than the baseline may be launched
 	working int           // how many clients may work at a time
 
 	mu       sync.Mutex
-	opened   bool          // a client has been heard
 	free     int           // how many more clients may work
 	line     []*place      // of those that wait for that, if none may
 	at       time.Time     // when hanging was closed
@@ -41,16 +41,21 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 	if parallel <= 0 {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
-	return &launchLimiter{working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}), over: make(chan struct{})}
+	return &launchLimiter{
+		working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}), over: make(chan struct{}), opened: make(chan struct{}),
+	}
 }
 
-// open lets clients work. Before one of them was heard, only those are there that need not wait in line:
-// a client that cannot work at all costs few launches.
+// open lets more than the baseline be launched. That waits until the client was heard there: one that cannot work at all
+// costs few launches.
 func (l *launchLimiter) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.opened {
-		l.opened, l.free = true, l.working
+	select {
+	case <-l.opened:
+	default:
+		close(l.opened)
+		l.free = l.working
 		l.advance()
 	}
 }
@@ -127,7 +132,16 @@ func unlimited(s *Scenario) bool { return s.Name == Baseline || s.Patient }
 // must not be launched. One without a place in the line takes the first.
 func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *place) (s *slot, why string) {
 	s = &slot{limiter: l}
-	if !unlimited(scenario) {
+	switch {
+	case scenario.Name == Baseline:
+	case unlimited(scenario):
+		select {
+		case <-l.opened:
+		case <-l.hanging:
+		case <-l.over:
+		case <-ctx.Done():
+		}
+	default:
 		if p == nil {
 			p = l.insert(true) // it had to wait for the outcome of another launch
 		}
