@@ -142,8 +142,12 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		f.logs = append(f.logs, log)
 		stops = append(stops, serveHandler(ctx, listener, f.elsewhere(log)))
 	}
+	given := *mine
+	if setup.URL != nil {
+		setup.URL(&given)
+	}
 	if protection.MetadataPath != "" && e.Transport == transport.NameSSE {
-		protection.Resource = endpoint.URL // the path of the metadata does not tell of which endpoint they are
+		protection.Resource = canonical(given) // the path of the metadata does not tell of which endpoint they are
 	}
 	if setup.Client != nil {
 		endpoint.ClientID, endpoint.ClientSecret = setup.Client.ID, setup.Client.Secret
@@ -157,12 +161,15 @@ func (e *Engine) protect(ctx context.Context, setup *AuthorizationSetup, endpoin
 		}
 		return f.watch(next)
 	}
-	if setup.URL != nil {
-		setup.URL(mine)
-		endpoint.URL = mine.String()
-	}
-	f.endpoint = mine
+	endpoint.URL = given.String()
+	f.endpoint = &given
 	return f, stop, nil
+}
+
+// canonical returns the canonical URI of a server (basic/authorization#canonical-server-uri).
+func canonical(u url.URL) string {
+	u.Host, u.Fragment = strings.ToLower(u.Host), ""
+	return u.String()
 }
 
 // serveHandler serves a handler until the function that it returns is called.
@@ -246,6 +253,13 @@ func (f *Flow) redirects(r *http.Request, body []byte) bool {
 	}
 	f.redirected = true
 	return true
+}
+
+// wasRedirected reports whether a request of the client was answered with a redirect.
+func (f *Flow) wasRedirected() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.redirected
 }
 
 // elsewhere serves the target of the redirect, where nothing is. What comes is

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -474,6 +475,117 @@ func TestIdleClientIsNotConformant(t *testing.T) {
 	}
 	if n := run.Counts()[result.Pass]; n != 0 {
 		t.Errorf("%d requirements passed", n)
+	}
+}
+
+// TestClientThatNeverSpeaks: a client that cannot work at all, as where its command is wrong, is not launched for
+// every scenario, and one that hangs costs little more than its limit.
+func TestClientThatNeverSpeaks(t *testing.T) {
+	const limit = 20 * time.Second
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio, transport.NameCustom} {
+		for _, tt := range []struct {
+			name     string
+			launches int64
+			most     time.Duration
+			run      func(ctx context.Context, p client.Endpoint) error
+		}{
+			{"fails", 2, time.Second, func(context.Context, client.Endpoint) error { return errors.New("no such file") }},
+			{"ends", 2, time.Second, func(context.Context, client.Endpoint) error { return nil }},
+			{"hangs", 1, limit + limit/5, func(ctx context.Context, _ client.Endpoint) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}},
+		} {
+			t.Run(over+" "+tt.name, func(t *testing.T) {
+				virtual.Test(t, func(t *testing.T) {
+					began := time.Now()
+					var launched atomic.Int64
+					run := conduct(t, suites.ClientScenarios{Transport: over, Network: new(memory.Network), Bridge: []string{"bridge"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+						launched.Add(1)
+						return tt.run(ctx, p)
+					})}, suites.Options{Timeout: limit})
+					if run.Verdict != result.Incomplete || !strings.Contains(run.Reason, "never sent initialize") {
+						t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+					}
+					if n, took := launched.Load(), time.Since(began); n != tt.launches || took > tt.most {
+						t.Errorf("%d launches took %s", n, took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestClientThatStopsAfterTheHandshake: a client that does nothing after the handshake costs about twice its limit.
+func TestClientThatStopsAfterTheHandshake(t *testing.T) {
+	const limit = 30 * time.Second
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+		t.Run(over, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var launched atomic.Int64
+				run := conduct(t, suites.ClientScenarios{Transport: over, Network: new(memory.Network), Bridge: []string{"bridge"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+					launched.Add(1)
+					return stops(ctx, p)
+				})}, suites.Options{Timeout: limit})
+				if took := time.Since(began); took > 2*limit {
+					t.Errorf("%d launches took %s", launched.Load(), took)
+				}
+				if run.Verdict != result.Incomplete {
+					t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
+				}
+			})
+		})
+	}
+}
+
+// stops does nothing after the handshake.
+func stops(ctx context.Context, p client.Endpoint) error {
+	c := standalone(p, func(c *reference.Standalone) {
+		c.Legacy = p.Transport == transport.NameSSE
+		c.Use = func(ctx context.Context, _ *reference.Session, _ reference.Call) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	})
+	if p.Transport == transport.NameStdio {
+		c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
+	}
+	return c.Run(ctx)
+}
+
+// TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the others, and
+// not for its whole limit.
+func TestHangIsConfirmedOnce(t *testing.T) {
+	for _, limit := range []time.Duration{time.Second, 4 * time.Second, 12 * time.Second, 30 * time.Second} {
+		t.Run(limit.String(), func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) { hangsOnce(t, limit) })
+		})
+	}
+}
+
+func hangsOnce(t *testing.T, limit time.Duration) {
+	const culprit = "http/sse-answers"
+	began := time.Now()
+	var mu sync.Mutex
+	launched := make(map[string]int)
+	run := conduct(t, suites.ClientScenarios{Network: new(memory.Network), Scenarios: client.Together(culprit), Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		mu.Lock()
+		launched[p.Scenario]++
+		mu.Unlock()
+		if p.Scenario != culprit && p.Scenario != "together/pages" {
+			return standalone(p, nil).Run(ctx)
+		}
+		return stops(ctx, p)
+	})}, suites.Options{Timeout: limit})
+	if found := verdicts(run); found["http.client.sse-answer"] == "" {
+		t.Errorf("the client is not found to hang: %v", found)
+	}
+	if took := time.Since(began); took > 4*limit/3+time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if want := map[string]int{client.Baseline: 1, "together/pages": 1, "together/pages/rest": 1, culprit: 1}; !maps.Equal(launched, want) {
+		t.Errorf("the launches are %v, not %v", launched, want)
 	}
 }
 

@@ -51,8 +51,7 @@ var joints = []joint{
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.
 	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
 	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
-	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect"}},
-	{"root", []string{"auth/odd-url", "auth/root"}},
+	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect", "auth/odd-url"}},
 }
 
 // Unit names the launch that the scenario needs: its own, or that of a joint.
@@ -80,7 +79,7 @@ type jointRun struct {
 	members []*T
 	through bool          // the client came through all of them
 	parts   []*jointRun   // of those members that may not have kept the client from coming through, if they were tried
-	done    chan struct{} // closed when that is known
+	done    chan struct{} // closed when all of that is known; the parts may not have been played
 }
 
 // jointRuns returns the joints of which several scenarios are to be played, by the
@@ -201,7 +200,7 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 // came reports whether the client came through all of the scenarios. At a protected server it has once it has a token and sends
 // a request, which is when the last of them shows.
 func (r *jointRun) came() bool {
-	if r.t.ObtainedToken() && len(r.t.Requests()) > 0 {
+	if r.t.ObtainedToken() && (len(r.t.Requests()) > 0 || r.t.Flow.wasRedirected()) {
 		return true
 	}
 	ok, decided, _ := r.t.Continued()
@@ -238,24 +237,39 @@ func (t *T) leftUnanswered() bool {
 	return false
 }
 
+// last returns the last launch for several in which a scenario was, and its run there. Who is in none of the parts need
+// not wait for them.
+func (r *jointRun) last(s *Scenario) (*jointRun, *T) {
+	<-r.done
+	for _, part := range r.parts {
+		if part.run(s) != nil {
+			return part.last(s)
+		}
+	}
+	return r, r.run(s)
+}
+
+// run returns the run of a scenario, or nil if it is no member.
+func (r *jointRun) run(s *Scenario) *T {
+	if i := slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s }); i >= 0 {
+		return r.members[i]
+	}
+	return nil
+}
+
 // of returns the run of a scenario, or nil if it has to be played alone.
 func (r *jointRun) of(s *Scenario) *T {
-	<-r.done
-	i := slices.IndexFunc(r.members, func(t *T) bool { return t.Scenario == s })
-	switch {
-	case i < 0:
-		return nil
-	case r.parts != nil:
-		for _, part := range r.parts {
-			if t := part.of(s); t != nil {
-				return t
-			}
-		}
-		return nil
-	case !r.through, !r.members[i].cleared():
-		return nil
+	if last, t := r.last(s); last.through && t.cleared() {
+		return t
 	}
-	return r.members[i]
+	return nil
+}
+
+// stuck reports whether the client was seen to hang in the last launch for several in which the scenario was, and the
+// scenario has findings of it.
+func (r *jointRun) stuck(s *Scenario) bool {
+	_, t := r.last(s)
+	return t.Ending.Late && !t.Ending.Busy && t.accused()
 }
 
 // merge adds options to others. It panics if both set what only one can: that is a

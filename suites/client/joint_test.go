@@ -84,3 +84,34 @@ func TestJointsThatAsk(t *testing.T) {
 		}
 	}
 }
+
+// TestSuspectsDoNotWait: a scenario that is in no further launch for several does not wait for it.
+func TestSuspectsDoNotWait(t *testing.T) {
+	suspect, other := &Scenario{Name: "suspect"}, &Scenario{Name: "other"}
+	e := &Engine{}
+	j, rest := e.jointRun("together/both", []*Scenario{suspect, other}), e.jointRun("together/both/rest", []*Scenario{other})
+	j.parts = []*jointRun{rest} // which goes on
+	j.t.Ending.Late = true
+	for _, member := range j.members {
+		member.Ending = j.t.Ending
+		member.Violation("ping.either-side", "it hangs")
+	}
+	close(j.done)
+	if j.of(suspect) != nil || !j.stuck(suspect) {
+		t.Error("what was seen together is not to be confirmed alone")
+	}
+	close(rest.done)
+	if j.stuck(other) {
+		t.Error("a scenario is a suspect although the client did not hang in the rest")
+	}
+}
+
+// TestRedirectedIsThrough: a client that gives up when it is redirected to another origin has been at the protected server.
+func TestRedirectedIsThrough(t *testing.T) {
+	for _, redirected := range []bool{false, true} {
+		r := &jointRun{t: &T{Scenario: &Scenario{}, Flow: &Flow{redirected: redirected, shown: []Shown{{Ours: true}}}}}
+		if r.came() != redirected {
+			t.Errorf("redirected: %v; came through: %v", redirected, !redirected)
+		}
+	}
+}

@@ -15,13 +15,18 @@ import (
 type launchLimiter struct {
 	present chan struct{} // one entry for each client that is there, also if it only waits
 	hanging chan struct{} // closed when the client is found to hang in the baseline
+	over    chan struct{} // closed when no client is launched any more
+	opened  chan struct{} // closed when others than the baseline may be launched
+	working int           // how many clients may work at a time
 
 	mu       sync.Mutex
 	free     int           // how many more clients may work
 	line     []*place      // of those that wait for that, if none may
 	at       time.Time     // when hanging was closed
-	mute     bool          // the client had not sent anything by then
+	why      string        // over was closed
 	baseline time.Duration // how long the client took in the baseline; 0 if not known
+	active   time.Duration // of that, since it sent something
+	pause    time.Duration // the longest one in that time
 	sent     int           // by the client in that time
 }
 
@@ -36,7 +41,40 @@ func newLaunchLimiter(parallel int) *launchLimiter {
 	if parallel <= 0 {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
-	return &launchLimiter{free: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{})}
+	return &launchLimiter{
+		working: parallel, present: make(chan struct{}, presence*parallel), hanging: make(chan struct{}), over: make(chan struct{}), opened: make(chan struct{}),
+	}
+}
+
+// open lets more than the baseline be launched. That waits until the client was heard there: one that cannot work at all
+// costs few launches.
+func (l *launchLimiter) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.opened:
+	default:
+		close(l.opened)
+		l.free = l.working
+		l.advance()
+	}
+}
+
+// end has no client launched any more, and says why.
+func (l *launchLimiter) end(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == "" {
+		l.why = why
+		close(l.over)
+	}
+}
+
+// ended says why no client is launched any more, or "".
+func (l *launchLimiter) ended() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
 }
 
 // place is one in the line of clients that want to be launched.
@@ -94,7 +132,16 @@ func unlimited(s *Scenario) bool { return s.Name == Baseline || s.Patient }
 // must not be launched. One without a place in the line takes the first.
 func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *place) (s *slot, why string) {
 	s = &slot{limiter: l}
-	if !unlimited(scenario) {
+	switch {
+	case scenario.Name == Baseline:
+	case unlimited(scenario):
+		select {
+		case <-l.opened:
+		case <-l.hanging:
+		case <-l.over:
+		case <-ctx.Done():
+		}
+	default:
 		if p == nil {
 			p = l.insert(true) // it had to wait for the outcome of another launch
 		}
@@ -102,6 +149,8 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 		case <-p.reached:
 			s.working = p
 		case <-l.hanging:
+			l.leave(p)
+		case <-l.over:
 			l.leave(p)
 		case <-ctx.Done():
 			l.leave(p)
@@ -112,15 +161,10 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 		case <-ctx.Done():
 		}
 	}
-	l.mu.Lock()
-	mute := l.mute
-	l.mu.Unlock()
-	switch {
-	case ctx.Err() != nil:
+	if why = l.ended(); ctx.Err() != nil {
 		why = cutShort(ctx)
-	case mute:
-		why = "the client was not launched any more: with an ordinary server it said nothing until its time limit"
-	default:
+	}
+	if why == "" {
 		return s, ""
 	}
 	s.release()
@@ -129,18 +173,33 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 
 // baselineHangs notes that the client does not end by itself with an ordinary server.
 func (l *launchLimiter) baselineHangs(spoke bool) {
+	if !spoke {
+		l.end(notLaunched + "it said nothing until its time limit")
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.mute = time.Now(), !spoke
-	close(l.hanging)
+	if l.at.IsZero() { // it may have been tried twice
+		l.at = time.Now()
+		close(l.hanging)
+	}
 }
+
+const notLaunched = "the client was not launched any more: with an ordinary server "
 
 // baselineTook notes how long the client takes with an ordinary server, and how much it
 // sends.
-func (l *launchLimiter) baselineTook(d time.Duration, sent int) {
+func (l *launchLimiter) baselineTook(d time.Duration, a *activity) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.baseline, l.sent = d, sent
+	l.baseline, l.pause, l.active, l.sent = d, a.pause, a.last-a.spoke, a.sent
+}
+
+// pace returns the longest pause that the client made with an ordinary server, and how long it took from the first
+// message on.
+func (l *launchLimiter) pace() (pause, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pause, l.active
 }
 
 // endlessly is how many times as much as with an ordinary server a client sends that

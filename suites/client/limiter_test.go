@@ -40,6 +40,15 @@ func TestRequestsInFlightAreWaitedFor(t *testing.T) {
 // its place up or comes to its head.
 func TestLaunchesInTurn(t *testing.T) {
 	l := newLaunchLimiter(1)
+	early := l.insert(false)
+	select {
+	case <-early.reached:
+		t.Fatal("a client works before one was heard")
+	default:
+	}
+	l.leave(early)
+	l.open()
+	l.open()
 	works, second, third := l.insert(false), l.insert(false), l.insert(false)
 	first := l.insert(true)
 	turn := func(p *place) bool {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"runtime/debug"
@@ -223,8 +224,8 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 // together plays a joint and judges its scenarios. If the client does not come through,
 // those that may not be the reason are played together once more.
 func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
-	defer close(j.done)
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
+		close(j.done)
 		return
 	}
 	play(j.t, p)
@@ -232,6 +233,7 @@ func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
 	e.awaitBaselines(j.t.Scenario)
 	j.judge(e.outcomes[0], e.authBaseline)
 	j.parts = e.parts(j)
+	close(j.done) // what is in none of the parts is played at once, beside them
 	var played sync.WaitGroup
 	for _, part := range j.parts {
 		played.Go(func() { e.together(part, nil, play) })
@@ -262,11 +264,15 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 			e.ended(u.index, t)
 			return
 		}
+		t.confirms = u.joint.stuck(u.alone)
 	}
 	play(t)
 	t.gather(e.Trace)
 	if u.index == 0 {
 		t = e.lasting(ctx, t)
+		if e.launches != nil && e.launches.ended() == "" {
+			e.launches.open()
+		}
 		close(e.baselineDone)
 	}
 	if t == e.authBaseline {
@@ -276,9 +282,9 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
 	t.judge()
 	switch {
-	case !t.doubtful():
-	case t.Ending.Silent:
-		t = e.repeat(ctx, t) // with the whole time limit
+	case t.Ending.Silent && !t.confirms && (t.doubtful() || t.idle):
+		t = e.repeat(ctx, t)
+	case t.Ending.Silent, !t.doubtful():
 	default:
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -294,10 +300,10 @@ func (e *Engine) settled(ctx context.Context, i int, t *T) {
 }
 
 // lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
-// compared with the baseline.
+// compared with the baseline. A client that has twice ended without having sent anything is not launched any more.
 func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
-	if !gaveUp || t.Ending.Attended {
+	if !gaveUp && !t.mute() || t.Ending.Attended {
 		return t
 	}
 	again := e.fresh(t)
@@ -306,7 +312,19 @@ func (e *Engine) lasting(ctx context.Context, t *T) *T {
 	}
 	again.gather(e.Trace)
 	e.outcomes[0] = again
+	if t.mute() && again.mute() {
+		e.launches.end(notLaunched + "it ended twice without sending anything")
+	}
 	return again
+}
+
+// mute reports whether the client ended without having sent anything.
+func (t *T) mute() bool {
+	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
+			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
+		})
+	})
 }
 
 // unplayed returns the run of a scenario before it begins.
@@ -318,7 +336,7 @@ func (e *Engine) unplayed(s *Scenario) *T {
 func (e *Engine) fresh(t *T) *T {
 	again := e.unplayed(t.Scenario)
 	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
-	again.after, again.full = len(e.Trace.Logs()), t.Ending.Silent
+	again.after, again.confirms = len(e.Trace.Logs()), t.Ending.Silent
 	return again
 }
 
@@ -441,7 +459,7 @@ func (e *Engine) narrowed(ctx context.Context, t *T) *T {
 		for _, m := range members {
 			only = append(only, m.Is)
 		}
-		again.Choice.Only = map[string][]string{name: only}
+		again.Choice.Only, again.confirms = map[string][]string{name: only}, false // that it hangs is known
 		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
 			return nil
 		}
@@ -785,22 +803,25 @@ func (e *Engine) await(ctx context.Context, p transport.Process, t *T, run *Scen
 func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *ScenarioRun, s *slot) (end Ending) {
 	limit := time.NewTimer(e.limit(run.Scenario))
 	defer limit.Stop()
-	quiet := min(quietTime, e.Timeout/20)
+	quiet := e.quiet()
 	look := time.NewTicker(quiet / 2)
 	defer look.Stop()
 	began := time.Now()
-	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, any: began, client: began}
-	late := func() Ending { return Ending{Late: true, Busy: time.Since(heard.any) < min(busyTime, e.Timeout/4)} }
+	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, any: began, client: began, message: began}
+	late := func() Ending { return Ending{Late: true, Busy: time.Since(heard.any) < e.busy()} }
 	for {
 		select {
 		case <-p.Done():
 			if run.Scenario.Name == Baseline {
 				heard.look()
-				e.launches.baselineTook(time.Since(began), heard.sent)
+				heard.pause = max(heard.pause, time.Since(heard.any))
+				e.launches.baselineTook(time.Since(began), heard)
 			}
 			return Ending{}
 		case <-ctx.Done():
 			return Ending{Skipped: cutShort(ctx)}
+		case <-e.launches.over:
+			return Ending{Skipped: e.launches.ended()}
 		case <-limit.C:
 			if run.Scenario.Name == Baseline {
 				e.launches.baselineHangs(heard.events > 0)
@@ -812,18 +833,20 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			return late()
 		case <-look.C:
 		}
-		heard.look()
+		if heard.look(); heard.sent > 0 {
+			e.launches.open()
+		}
 		// A client that has not spoken yet may be starting on a busy machine.
 		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4) {
 			s.idle()
 		}
 		// Only the baseline tells how long the client takes.
-		if heard.events > 0 && !t.full && run.Scenario.Name != Baseline && time.Since(heard.client) > max(e.silence(run), e.expected(run.Scenario)) {
+		if silent, idle := e.silent(t, run, heard); silent && heard.events > 0 && run.Scenario.Name != Baseline {
 			end := late()
-			end.Silent = true
+			end.Silent, t.idle = true, idle
 			return end
 		}
-		if t.joint && e.launches.hopeless(time.Since(began), e.Timeout/3, heard.sent) {
+		if t.joint && e.launches.hopeless(time.Since(began), e.Timeout/2, heard.sent) {
 			return late()
 		}
 		if run.Scenario.Patient || !e.launches.baselineHung() {
@@ -855,38 +878,132 @@ func (e *Engine) limit(s *Scenario) time.Duration {
 	return e.Timeout
 }
 
-// silence is how long a client that has spoken may send nothing: a multiple of what it
-// takes with an ordinary server, at least a third of the time limit and the time that
-// two answers may take, at most the time limit.
-func (e *Engine) silence(run *ScenarioRun) time.Duration {
-	return min(e.Timeout, max(e.launches.minimum(), e.Timeout/3, 2*run.Patience))
+// silent reports whether a client that has spoken has sent nothing for so long that it may send nothing more, and whether it
+// had all its answers. In the run that confirms that, it has twice the time, and until it is known to give a request up; so it has where
+// it goes on to look for news.
+func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle bool) {
+	idleTime, waiting := e.silence(run)
+	looking := time.Since(heard.any) < e.busy()
+	if t.confirms || looking {
+		idleTime, waiting = 2*idleTime, 2*waiting
+	}
+	if t.confirms && e.GivesUpAfter > 0 {
+		idleTime, waiting = max(idleTime, e.GivesUpAfter+2*givingUp), max(waiting, e.GivesUpAfter+2*givingUp)
+	}
+	// One that asks for authorization may wait for a browser.
+	if run.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {
+		return true, true
+	}
+	return time.Since(heard.client) > max(min(waiting, e.Timeout), e.expected(run.Scenario)), false
+}
+
+// busy is how long before its end a client that did something was not hanging.
+func (e *Engine) busy() time.Duration { return min(busyTime, e.Timeout/4) }
+
+// quiet is the time without any event after which a client counts as waiting.
+func (e *Engine) quiet() time.Duration { return min(quietTime, e.Timeout/20) }
+
+// silence is how long a client that has spoken may send nothing while nothing is on its way to it, and while it waits for an
+// answer: a multiple of what it takes with an ordinary server, at least a part of the time limit, longer than a client counts as
+// busy and, where it waits, the time that two answers to the server may take.
+func (e *Engine) silence(run *ScenarioRun) (idle, waiting time.Duration) {
+	pause, took := e.launches.pace()
+	return max(slowness*pause, e.Timeout/6, e.busy()+2*e.quiet()), max(slowness*took, e.Timeout/3, 2*run.Patience)
 }
 
 // activity is when the connections of a scenario last brought something.
 type activity struct {
-	logs        func() []*wire.Log
-	events      int
-	sent        int // of them by the client
-	any, client time.Time
-	read        map[*wire.Log]int
+	logs    func() []*wire.Log
+	events  int
+	sent    int           // of them by the client
+	pause   time.Duration // the longest one between two of them
+	any     time.Time
+	client  time.Time     // when the client did something other than to look for news
+	message time.Time     // when the last message came, of either side
+	spoke   time.Duration // when the client first did something, in the time of the trace
+	last    time.Duration // when something last came, likewise
+	read    map[*wire.Log]*heard
+}
+
+// heard is what was read of a connection.
+type heard struct {
+	events int
+	looked bool            // the client has opened a stream with GET
+	closed bool            // the client has closed its side, and may wait for the server to end
+	open   map[string]bool // requests of the client that are not answered: their ids, and the streams of those over HTTP
 }
 
 // look notes what has come since the last look.
 func (a *activity) look() {
 	if a.read == nil {
-		a.read = make(map[*wire.Log]int)
+		a.read = make(map[*wire.Log]*heard)
 	}
 	for _, l := range a.logs() {
-		for _, e := range l.Events()[a.read[l]:] {
-			a.read[l]++
-			a.events++
-			a.any = time.Now()
-			if e.From == wire.Client {
-				a.client = a.any
-				a.sent++
-			}
+		h := a.read[l]
+		if h == nil {
+			h = &heard{open: make(map[string]bool)}
+			a.read[l] = h
+		}
+		for _, e := range l.Events()[h.events:] {
+			h.events++
+			a.note(e, h.news(e, l.Transport))
 		}
 	}
+}
+
+// note takes an event in. News are what is not only a look for them.
+func (a *activity) note(e *wire.Event, news bool) {
+	now := time.Now()
+	a.events++
+	a.any = now
+	if a.events > 1 {
+		a.pause = max(a.pause, e.At-a.last)
+	}
+	a.last = max(a.last, e.At)
+	if e.Kind == wire.KindMessage || e.Kind == wire.KindTimeout || e.From == wire.Client && news {
+		a.message = now
+	}
+	if e.From != wire.Client {
+		return
+	}
+	if a.sent++; a.sent == 1 {
+		a.spoke = e.At
+	}
+	if news {
+		a.client = now
+	}
+}
+
+// news reports whether an event is more than another look for something new: a client whose streams
+// end may open one after the other for ever.
+func (h *heard) news(e *wire.Event, over string) bool {
+	switch {
+	case e.Kind == wire.KindHTTPRequest && e.HTTP.Method == http.MethodGet && over != transport.NameOAuth:
+		defer func() { h.looked = true }()
+		return !h.looked
+	case e.Kind == wire.KindHTTPRequest:
+		h.open[e.Stream] = true
+	case e.Kind == wire.KindHTTPResponse, e.Kind == wire.KindStreamEnd:
+		delete(h.open, e.Stream)
+	case e.Kind == wire.KindClose && e.From == wire.Client:
+		h.closed = true
+	case e.Kind != wire.KindMessage:
+	case e.From == wire.Client && e.Msg.Kind == wire.Request:
+		h.open[e.Msg.ID.Key()] = true
+	case e.From == wire.Server && e.Msg.IsResponse():
+		delete(h.open, e.Msg.ID.Key())
+	}
+	return true
+}
+
+// waits reports whether the client waits for an answer.
+func (a *activity) waits() bool {
+	for _, h := range a.read {
+		if h.closed || len(h.open) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // tail keeps the end of what is written to it.

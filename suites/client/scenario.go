@@ -200,10 +200,11 @@ type T struct {
 	played *courses       // of the ScenarioRun
 	part   []model.Action // of the sequence that is played; nil for all
 
-	after int  // connections that the trace held when the run began
-	full  bool // the client has the whole time limit, whether or not it is silent
-	joint bool // the run is for several scenarios, which are played alone if the client does not come through
-	rec   *ledger.Recorder
+	after    int  // connections that the trace held when the run began
+	confirms bool // the client was seen to hang in an earlier run, and has twice the time
+	idle     bool // the client was stopped because it sent nothing, although it had all its answers
+	joint    bool // the run is for several scenarios, which are played alone if the client does not come through
+	rec      *ledger.Recorder
 }
 
 // SourcePrefix stands before the name of a scenario where it is the source of
@@ -398,7 +399,7 @@ func (t *T) asFarAs(base *T) (ok, decided bool, how string) {
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
 		return false, true, "the client sent no request after the handshake, although it does so with an ordinary server"
 	case mine.Late && !theirs.Late:
-		return false, true, "the client was still waiting at the time limit, while it ends by itself with an ordinary server"
+		return false, true, "the client was still waiting when it was stopped, while it ends by itself with an ordinary server"
 	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
 		return false, true, "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
 	}

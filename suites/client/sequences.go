@@ -609,7 +609,7 @@ func (e *Engine) shortened(ctx context.Context, t *T) *T {
 			return false, false
 		}
 		again := e.fresh(t)
-		again.part, again.full = part, false // that it answers nothing more in the whole limit is known
+		again.part, again.confirms = part, false // that it answers nothing more is known
 		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
 			return false, false
 		}

@@ -72,7 +72,7 @@ var stdioScenarios = []*Scenario{
 		Judge:        judgeShutdown,
 	},
 	{
-		Name: "stdio/stubborn", Transports: overStdio(), IgnoreSIGTERM: true,
+		Name: "stdio/stubborn", Transports: overStdio(), Long: true, IgnoreSIGTERM: true,
 		Requirements: []string{
 			"lifecycle.shutdown.stdio-close-stdin", "lifecycle.shutdown.stdio-wait", "lifecycle.shutdown.stdio-sigterm", "lifecycle.shutdown.stdio-sigkill",
 		},
