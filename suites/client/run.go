@@ -879,16 +879,17 @@ func (e *Engine) limit(s *Scenario) time.Duration {
 }
 
 // silent reports whether a client that has spoken has sent nothing for so long that it may send nothing more, and whether it
-// had all its answers. In the run that confirms that, it has twice the time, and until it is known to give a request up; so it has where
-// it goes on to look for news.
+// had all its answers. It has twice the time where it goes on to look for news and, in the run that confirms that it may send nothing
+// more, the whole time limit, and until it is known to give a request up.
 func (e *Engine) silent(t *T, run *ScenarioRun, heard *activity) (silent, idle bool) {
 	idleTime, waiting := e.silence(run)
 	looking := time.Since(heard.any) < e.busy()
-	if t.confirms || looking {
+	if looking {
 		idleTime, waiting = 2*idleTime, 2*waiting
 	}
-	if t.confirms && e.GivesUpAfter > 0 {
-		idleTime, waiting = max(idleTime, e.GivesUpAfter+2*givingUp), max(waiting, e.GivesUpAfter+2*givingUp)
+	if t.confirms {
+		whole := max(e.Timeout, e.GivesUpAfter+2*givingUp)
+		idleTime, waiting = max(idleTime, whole), max(waiting, whole)
 	}
 	// One that asks for authorization may wait for a browser.
 	if run.Scenario.Authorization == nil && !looking && !heard.waits() && time.Since(heard.message) > idleTime {

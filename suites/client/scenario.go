@@ -201,7 +201,7 @@ type T struct {
 	part   []model.Action // of the sequence that is played; nil for all
 
 	after    int  // connections that the trace held when the run began
-	confirms bool // the client was seen to hang in an earlier run, and has twice the time
+	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
 	idle     bool // the client was stopped because it sent nothing, although it had all its answers
 	joint    bool // the run is for several scenarios, which are played alone if the client does not come through
 	rec      *ledger.Recorder
