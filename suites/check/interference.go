@@ -31,7 +31,7 @@ type interference struct {
 // interference returns what disturbed the check, which began at a mark of its
 // session's log.
 func (t *T) interference(ctx context.Context, mark int) (i interference) {
-	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Passed || t.outcome.Verdict == Skipped {
+	if i.limit = t.limited(mark); i.limit != nil || t.outcome.Verdict == Skipped || t.outcome.Verdict == Passed && len(t.rec.Record.Findings()) == 0 {
 		return i
 	}
 	i.lost = slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return full(s) || lost(ctx, s, t.noAnswer) })

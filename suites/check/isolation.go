@@ -50,7 +50,7 @@ func (a *attempt) settled() bool {
 	case a.limit != nil:
 		return false
 	case a.outcome.Verdict == Passed, a.outcome.Verdict == Skipped:
-		return true
+		return !a.lost
 	}
 	return a.outcome.Verdict != Failed && !a.unanswered && !a.lost && !a.disturbed
 }
@@ -471,6 +471,11 @@ func giveUp(checks []*Future, cause error) {
 	}
 }
 
+// accuses reports whether something was found, be it a warning beside which the check passed.
+func (a *attempt) accuses() bool {
+	return a.outcome.Verdict == Failed || a.outcome.Verdict == Passed && len(a.outcome.Record.Findings()) > 0
+}
+
 // mine reports whether the attempt found something while the server answered all
 // that was asked.
 func (a *attempt) mine() bool {
@@ -506,10 +511,10 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		}
 		again()
 	}
-	for n := 1; n < maxLost && f.last.lost && f.last.outcome.Verdict == Failed && again != nil && ctx.Err() == nil; n++ {
+	for n := 1; n < maxLost && f.last.lost && f.last.accuses() && again != nil && ctx.Err() == nil; n++ {
 		again()
 	}
-	if f.last.outcome.Verdict != Failed || ctx.Err() != nil {
+	if !f.last.accuses() || ctx.Err() != nil {
 		return
 	}
 	switch {
