@@ -401,7 +401,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.ids-as-text-crossed", Requirement: "base.response.id-type-echo", Form: AtOnce,
 		Summary:    "The response to a request has the id of another one that is running, if its text is the same.",
-		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty", "schema.call-tool-result"},
+		Collateral: []string{"base.response.once", "base.request.string-id-served", "ping.response-empty", "schema.call-tool-result", "progress.in-progress", "progress.stop"},
 		Apply: responses("ping", func(out *server.Outgoing) {
 			for _, other := range out.Session.Running() {
 				if other != out.Answers && other.ID.Resembles(out.Answers.ID) {

@@ -422,7 +422,7 @@ var httpOddities = []Oddity{
 	},
 	{
 		ID: "http.resume-listens", Summary: "A GET with Last-Event-ID opens a new listening stream, which begins with a ping.", Transports: overHTTP,
-		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "event ids",
+		Why: "The server MAY use the header to replay messages.", Source: at("basic/transports#resumability-and-redelivery"), Changes: "listening",
 		Untried: []string{"http.server.disconnect-not-cancel"},
 		Apply: all(
 			replying(server.ListeningSSE, func(r *server.Reply) {
@@ -717,15 +717,29 @@ func beginning(text string) apply {
 	})
 }
 
+// firstOfStream begins each stream with an event of this text, with its first message.
+func firstOfStream(text string) apply {
+	begun := new(sync.Map) // by session and stream
+	return written(func(e *server.Event) string {
+		if _, known := begun.LoadOrStore([2]any{e.Session, e.Stream}, true); known {
+			return eventText(e)
+		}
+		return text + eventText(e)
+	})
+}
+
+// eventText returns an event as it is written.
+func eventText(e *server.Event) string {
+	var b strings.Builder
+	for _, field := range eventOf(e) {
+		b.WriteString(field[0] + ": " + field[1] + "\n")
+	}
+	return b.String() + "\n"
+}
+
 // besideEvents adds events to each stream, before each event and after it.
 func besideEvents(before, after string) apply {
-	return written(func(e *server.Event) string {
-		var b strings.Builder
-		for _, field := range eventOf(e) {
-			b.WriteString(field[0] + ": " + field[1] + "\n")
-		}
-		return before + b.String() + "\n" + after
-	})
+	return written(func(e *server.Event) string { return before + eventText(e) + after })
 }
 
 const sseStandard = "The SSE standard gives it the same meaning."

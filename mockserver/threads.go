@@ -727,7 +727,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/agentic-hil/agentic-hil/issues/484
 		ID: "stdio.answers-in-code-page", Requirement: "base.message.utf8", Transports: stdio, Form: ByValue,
-		Collateral: []string{"base.json.well-formed", "base.message.utf8-accepted", "base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
+		Collateral: []string{"base.json.well-formed", "base.json.any-spelling", "base.message.utf8-accepted", "base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
 		Summary:    "Lines are written in ISO 8859-1.",
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			var written []byte

@@ -201,7 +201,7 @@ func TestLatentServer(t *testing.T) {
 // TestHangingServer bounds what a server costs that from some message on answers nothing but initialize, in any session.
 func TestHangingServer(t *testing.T) {
 	brief.WholeRuns(t)
-	const timeout, most = reference.DefaultTimeout, 5 * reference.DefaultTimeout / 2
+	const timeout, most = reference.DefaultTimeout, 7 * reference.DefaultTimeout / 2
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
 		for _, served := range []int32{5, 60, 300} {
 			t.Run(fmt.Sprintf("%s after %d", over, served), inVirtualTime(func(t *testing.T) {

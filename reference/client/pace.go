@@ -13,7 +13,6 @@ type Pace struct {
 	slowest map[string]time.Duration // by method
 	late    time.Duration            // how late one of our own timers was at most
 	start   time.Duration            // how long a new process took to its first answer at most
-	misses  int                      // requests that were not answered in the whole time that they may take
 }
 
 // Start returns how long a new process took to its first answer at most.
@@ -39,27 +38,6 @@ const (
 	// What a peer does of its own accord decides less, so that less has to do.
 	reactionTimes = 2
 )
-
-// Of a peer that has often left requests unanswered for as long as they may take, waiting as long again tells nothing
-// new: what it answers at all has come by a multiple of the learned limit.
-const (
-	oftenMissed = 3
-	silentTimes = 4
-)
-
-// missed notes that a request without params was not answered in the whole time that it may take.
-func (p *Pace) missed() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.misses++
-}
-
-// silent reports whether that was so often.
-func (p *Pace) silent() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.misses >= oftenMissed
-}
 
 // saw notes how long an answer took.
 func (p *Pace) saw(method string, took time.Duration) {

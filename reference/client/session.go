@@ -388,9 +388,6 @@ func (p *Pending) Await(ctx context.Context) (*Exchange, error) {
 	var late *TimeoutError
 	if errors.As(err, &late) {
 		late.Start = p.starts()
-		if pace := p.session.Options.Pace; pace != nil && p.plain() && !late.Start && late.Slowest == 0 {
-			pace.missed()
-		}
 		p.giveUp(ctx)
 	}
 	if err != nil {
@@ -465,13 +462,7 @@ func (s *Session) Hurry(times int) { s.hurry.Store(int64(times)) }
 // learned from it.
 func (s *Session) hurried(limit time.Duration, p *Pending) (learned, slowest time.Duration) {
 	times := time.Duration(s.hurry.Load())
-	if s.Options.Pace == nil || !p.plain() {
-		return limit, 0
-	}
-	if times == 0 && s.Options.Pace.silent() {
-		times = silentTimes
-	}
-	if times == 0 {
+	if times == 0 || s.Options.Pace == nil || !p.plain() {
 		return limit, 0
 	}
 	learned, slowest, known := s.Options.Pace.limit(p.Method)

@@ -65,8 +65,8 @@ type Needs struct {
 	Long bool
 	// Patient says that the check waits until the server gives up a request of its own.
 	Patient bool
-	// Late says that the check waits for what comes some time after a handshake, if at
-	// all: it is begun last, in a session that is no longer new.
+	// Late says that the check is begun after all others: it waits for what comes some time after a handshake, if at
+	// all, looks at what the others have done or ends a session that they have used. An [Own] session is no longer new.
 	Late bool
 	// Concurrent says that the check is about several requests at the same time: a
 	// server that refuses one of them because of the others fails it.

@@ -364,13 +364,14 @@ func (e *Engine) limit(c *Check) time.Duration {
 // execute runs the body of a check, for the first or a further time. It is crowded where
 // others are run at the same time, and the check is run again if anything is wrong.
 func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, crowded bool) attempt {
-	limit, cancel := context.WithTimeoutCause(ctx, e.limit(c), errCheckTime)
-	defer cancel()
-	limit, abort := context.WithCancelCause(limit)
+	running, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
 	defer context.AfterFunc(e.liveness.gone, func() { abort(e.GivenUp()) })()
 	if time == first {
 		defer context.AfterFunc(e.liveness.fallen, func() { abort(errDown) })()
 	}
+	limit, cancel := context.WithTimeoutCause(running, e.limit(c), errCheckTime)
+	defer cancel()
 	t := newT(limit, e, c, s)
 	t.crowded = crowded
 	if s != nil && c.Needs.Brief {
@@ -382,6 +383,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		mark = s.Log().Len()
 	}
 	t.body()
+	aborted := errors.Is(context.Cause(limit), errDown)
 	if !crowded {
 		e.found.Store(c, found(t.rec.Record))
 	}
@@ -393,8 +395,10 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if cause := e.GivenUp(); cause != nil && t.outcome.Verdict != Passed {
 		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()}}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.deserted(), interference: t.interference(ctx, mark), several: len(t.sessions()) > 1}
-	a.unanswered = a.unanswered || errors.Is(context.Cause(limit), errDown)
+	if aborted { // what it found may come of being ended
+		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: errDown.Error()}, unanswered: true}
+	}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.deserted(), interference: t.interference(running, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {

@@ -164,10 +164,10 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			if i >= fewAtOnce && !p.apart() && !p.latent() {
 				<-crowd
 			}
-			for f := queue.pop(p.placeable); f != nil; f = queue.pop(p.placeable) {
+			for f := queue.pop(p.claim); f != nil; f = queue.pop(p.claim) {
 				p.place(ctx, f)
 				p.over(f.Check)
-				queue.changed.Broadcast() // it may have given a session back, or end a turn
+				queue.wake() // it may have given a session back, or end a turn
 			}
 		})
 	}
@@ -223,6 +223,13 @@ func (q *queue) pop(ready func(*Check) bool) *Future {
 		}
 		q.changed.Wait()
 	}
+}
+
+// wake has the workers look again for a check that is ready.
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.changed.Broadcast()
 }
 
 // close says that no more checks will come.
@@ -283,8 +290,8 @@ func (c *Check) order() int {
 	return 3
 }
 
-// placeable reports whether a check need wait neither for a session to come back nor for its turn, which it then has.
-func (p *phase) placeable(c *Check) bool {
+// claim reports whether a check need wait neither for a session to come back nor for its turn, which it then has.
+func (p *phase) claim(c *Check) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.turns[c.Needs.Turn] || c.Needs.Session == Own && !p.pool.has(c.key(), c.Needs.Late) {
@@ -357,12 +364,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case !p.apart():
 		p.later(&p.again, f)
 		if f.last.unanswered {
-			var fenced sync.WaitGroup
-			if s != nil && s == p.shared && !p.isDown() {
-				fenced.Go(func() { p.fenceShared(ctx) })
-			}
 			_ = p.doubt(ctx, f.Check) // the check runs again in any case
-			fenced.Wait()
 		}
 	case !f.last.unanswered && s != nil:
 		p.later(&p.again, f)
@@ -375,18 +377,20 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	default:
 		// Another process is at hand.
 		if s == p.shared {
-			p.fenceShared(ctx)
+			_ = p.fenceShared(ctx)
 		}
 		return false
 	}
 	return true
 }
 
-// fenceShared finds out whether the shared session still answers.
-func (e *Engine) fenceShared(ctx context.Context) {
-	if e.shared.Fence(ctx) != nil {
+// fenceShared finds out whether the shared session still answers, and returns why not.
+func (e *Engine) fenceShared(ctx context.Context) error {
+	err := e.shared.Fence(ctx)
+	if err != nil {
 		e.stuck.Store(true)
 	}
+	return err
 }
 
 func (p *phase) later(list *[]*Future, f *Future) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 )
@@ -34,7 +35,7 @@ func (e *UnresponsiveError) Error() string {
 type liveness struct {
 	gone   context.Context // ended, with the cause, once nothing is tried any more
 	giveUp context.CancelCauseFunc
-	fallen context.Context // ended once the target went down, where all connections share it
+	fallen context.Context // ended once the target was seen to hang, where all connections share it
 	fall   context.CancelFunc
 
 	mu           sync.Mutex
@@ -122,8 +123,15 @@ func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
 	l.mu.Unlock()
 
 	// Where each connection is a process, the others go on when one ends.
+	hangs := false // in the shared session, and towards another one
 	if !e.apart() {
+		var fenced sync.WaitGroup
+		if !e.left.Load() && !e.stuck.Load() {
+			fenced.Go(func() { hangs = late(e.fenceShared(ctx)) })
+		}
 		down = e.probe(ctx)
+		fenced.Wait()
+		hangs = hangs && late(down)
 	}
 	died := down != nil && ctx.Err() == nil
 	unresponsive := !died && silent && e.isUnresponsive(ctx, since)
@@ -137,8 +145,8 @@ func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
 	}
 	if died || unresponsive {
 		l.down, l.died, l.unresponsive = true, true, l.unresponsive || unresponsive
-		l.why, l.downSince = down, time.Since(e.Trace.Start)
-		if !e.apart() {
+		if hangs {
+			l.why, l.downSince = down, time.Since(e.Trace.Start)
 			l.fall()
 		}
 	}
@@ -342,8 +350,9 @@ func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...
 // late reports whether the target had not answered, or not even taken a message,
 // when its time was up.
 func late(err error) bool {
-	var timeout *client.TimeoutError
-	return errors.As(err, &timeout) || errors.Is(err, context.DeadlineExceeded)
+	var unanswered *client.TimeoutError
+	var untaken *transport.TimeoutError
+	return errors.As(err, &unanswered) || errors.As(err, &untaken) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // answered returns a list operation that the target has answered, if any.
@@ -377,7 +386,7 @@ func answers(l *wire.Log, e *wire.Event) bool {
 	switch {
 	case e.Kind == wire.KindHTTPResponse:
 		return e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "post:")
-	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse():
+	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() || strings.HasPrefix(e.Stream, "delete:"):
 		return false
 	}
 	request := l.RequestOf(e)

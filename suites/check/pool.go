@@ -60,7 +60,9 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 		switch {
 		case !apart:
 			delete(p.planned, key)
-		case slow || !waitsApart(checks, key):
+		case !slow && waitsApart(checks, key):
+			p.planned[key] = min(n, p.most)
+		default:
 			p.planned[key] = most(n)
 		}
 	}

@@ -96,17 +96,22 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 		}
 		rest := make([]*List, len(methods[i+1:]))
 		var silent *UnresponsiveError
-		beside(len(rest)+1, func(j int) {
-			if j == len(rest) {
+		var pinged error
+		beside(len(rest)+2, func(j int) {
+			switch j {
+			case len(rest):
 				errors.As(ask(ctx), &silent)
-			} else {
+			case len(rest) + 1:
+				_, pinged = s.Call(ctx, "ping", nil)
+			default:
 				rest[j] = ReadList(ctx, s, methods[i+1+j])
 			}
 		})
 		for _, list := range rest {
 			t.Lists[list.Method] = list
 		}
-		if silent != nil {
+		// A server may leave other sessions waiting as long as this one is open.
+		if silent != nil && late(pinged) && !slices.ContainsFunc(rest, func(l *List) bool { return len(l.Pages) > 0 }) {
 			return silent
 		}
 		break
