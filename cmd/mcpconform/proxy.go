@@ -57,7 +57,7 @@ files: the party's name stands before the extension. A session that grows beyond
 of the record goes on; what was not recorded is not judged.
 
 ` + exitCodes + `
-Of two parties, the one that is not conformant decides.`,
+The party that is not conformant decides, where two are judged.`,
 		Example: `  mcpconform proxy --html report.html -- npx -y my-server
   mcpconform proxy --url https://mcp.example/mcp --listen 127.0.0.1:9000 --role client
   mcpconform proxy --url wss://mcp.example/mcp --html report.html`,

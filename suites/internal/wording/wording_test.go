@@ -36,7 +36,7 @@ var patterns = []pattern{
 	}},
 	{regexp.MustCompile(`, no \pL+$`), `"…, not a …"`, nil},
 	{regexp.MustCompile(`(?i)\b(?:less|more|longer|other) than nothing\b`), `"nothing", "at all" or the number`, nil},
-	{regexp.MustCompile(`^[Oo]f |[.;:?!] [Oo]f `), `the subject first`, nil},
+	{regexp.MustCompile(`(?m:^Of )|^of |[.;:?!]\s+[Oo]f `), `the subject first`, nil},
 	{regexp.MustCompile(`(?i)\bthat (?:it|he|she|they|one|none|nobody) (?:does|do|did) not (?:is|was)\b`), `the fact as a sentence`, nil},
 	{regexp.MustCompile(`(?i)\b(?:held|holds?) against\b`), `what the verdict is`, nil},
 	{regexp.MustCompile(`(?i)\bfor want of\b`), `"without" or "because there is no"`, nil},
