@@ -717,29 +717,26 @@ func beginning(text string) apply {
 	})
 }
 
-// firstOfStream begins each stream with an event of this text, with its first message.
-func firstOfStream(text string) apply {
+// firstOfStream has an event without a message, of this id and data, come before the first message of each stream.
+func firstOfStream(id string, data []byte) apply {
 	begun := new(sync.Map) // by session and stream
-	return written(func(e *server.Event) string {
+	return streaming(func(e *server.Event) []*server.Event {
 		if _, known := begun.LoadOrStore([2]any{e.Session, e.Stream}, true); known {
-			return eventText(e)
+			return []*server.Event{e}
 		}
-		return text + eventText(e)
+		return []*server.Event{{Session: e.Session, Stream: e.Stream, ID: id, Data: data}, e}
 	})
-}
-
-// eventText returns an event as it is written.
-func eventText(e *server.Event) string {
-	var b strings.Builder
-	for _, field := range eventOf(e) {
-		b.WriteString(field[0] + ": " + field[1] + "\n")
-	}
-	return b.String() + "\n"
 }
 
 // besideEvents adds events to each stream, before each event and after it.
 func besideEvents(before, after string) apply {
-	return written(func(e *server.Event) string { return before + eventText(e) + after })
+	return written(func(e *server.Event) string {
+		var b strings.Builder
+		for _, field := range eventOf(e) {
+			b.WriteString(field[0] + ": " + field[1] + "\n")
+		}
+		return before + b.String() + "\n" + after
+	})
 }
 
 const sseStandard = "The SSE standard gives it the same meaning."

@@ -871,12 +871,12 @@ var httpFaults = []Fault{
 	{
 		ID: "http.event-id-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP,
 		Summary: "Each stream begins with an event that has the id 0 and empty data.",
-		Apply:   all(alwaysStreams, firstOfStream("id: 0\ndata:\n\n")),
+		Apply:   all(alwaysStreams, firstOfStream("0", []byte{})),
 	},
 	{
 		ID: "http.event-id-alone-of-beginnings", Requirement: "http.server.event-id-unique", Transports: overHTTP, Form: ByValue,
 		Summary: "Each stream begins with the id 0, without data.",
-		Apply:   all(alwaysStreams, firstOfStream("id: 0\n\n")),
+		Apply:   all(alwaysStreams, firstOfStream("0", nil)),
 	},
 	{
 		ID: "http.replays-other-sessions", Requirement: "http.server.replay-same-stream", Transports: overHTTP,

@@ -28,7 +28,7 @@ func Faulty() []*Scenario {
 
 // unjudgeable are the faults of servers that lose or change what they read before
 // the harness can judge it.
-var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get"}
+var unjudgeable = []string{"stdio.first-line-only", "stdio.chunk-is-message", "http.history-on-get", "http.listening-history", "http.log-history-on-get"}
 
 // faultScenarios have servers with faults of one kind, several if they do not hide
 // one another. A client may react to them as it likes; what it sends is judged like
