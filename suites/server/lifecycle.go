@@ -248,7 +248,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Own, Transports: []string{"stdio"}, Late: true},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
 			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
