@@ -66,7 +66,7 @@ type Needs struct {
 	// Patient says that the check waits until the server gives up a request of its own.
 	Patient bool
 	// Late says that the check is begun after all others: it waits for what comes some time after a handshake, if at
-	// all, looks at what the others have done or ends a session that they have used. An [Own] session is no longer new.
+	// all, or looks at what the others have done. An [Own] session is no longer new.
 	Late bool
 	// Concurrent says that the check is about several requests at the same time: a
 	// server that refuses one of them because of the others fails it.
