@@ -7,13 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
-	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -150,6 +149,11 @@ func Skip(patterns ...string) Option {
 	return func(s *suite) { s.Selection.Skip = append(s.Selection.Skip, patterns...) }
 }
 
+// LabelFilter leaves what a label filter of Ginkgo matches, beside what Select and Skip leave.
+func LabelFilter(filter string) Option {
+	return func(s *suite) { s.Selection.LabelFilter = filter }
+}
+
 // Strict makes broken recommendations failures.
 func Strict() Option { return func(s *suite) { s.Strict = true } }
 
@@ -217,7 +221,7 @@ func ServerSuite(t *testing.T, s Server, options ...Option) {
 	if e := transport.EndpointOf(dialer); e != nil {
 		o.Target.URL = e.String()
 	}
-	report(t, o, ServerChecks{Dialer: dialer, Settings: o.settings})
+	report(t, o, wire.Server, ServerChecks{Dialer: dialer, Settings: o.settings})
 }
 
 // ClientSuite tests a client; see ServerSuite.
@@ -225,7 +229,7 @@ func ClientSuite(t *testing.T, c Client, options ...Option) {
 	t.Helper()
 	o := collect(options)
 	o.Target = c.target
-	report(t, o, ClientScenarios{Transport: c.transport, Launch: c.launch, Scenarios: o.scenarios, GivesUpAfter: o.settings.GivesUpAfter})
+	report(t, o, wire.Client, ClientScenarios{Transport: c.transport, Launch: c.launch, Scenarios: o.scenarios, GivesUpAfter: o.settings.GivesUpAfter})
 }
 
 func collect(options []Option) *suite {
@@ -237,13 +241,11 @@ func collect(options []Option) *suite {
 	return s
 }
 
-// report runs a suite and tells a test of its results.
-func report(t *testing.T, s *suite, stimulus Stimulus) {
+// report runs a suite on a party and tells a test of its results.
+func report(t *testing.T, s *suite, p wire.Party, stimulus Stimulus) {
 	t.Helper()
-	for _, pattern := range slices.Concat(s.Selection.Select, s.Selection.Skip) {
-		if err := schema.CheckPattern(pattern); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.Selection.Validate(p); err != nil {
+		t.Fatal(err)
 	}
 	run, _, err := Run(t.Context(), stimulus, s.Options)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
+	"github.com/mcpconform/mcpconform/suites/internal/server"
 	"github.com/mcpconform/mcpconform/suites/result"
-	"github.com/mcpconform/mcpconform/suites/server"
 )
 
 var measure = flag.Bool("measure", false, "measure what each family costs")

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
-	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // recorded returns the connections of runs against the reference server, over

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/internal/virtual"
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/authserver"
@@ -23,7 +24,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
 	"github.com/mcpconform/mcpconform/suites/internal/killmatrix"
-	"github.com/mcpconform/mcpconform/suites/profile"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/tree"
-	"github.com/mcpconform/mcpconform/suites/judge"
 )
 
 // Recording is what happened earlier: the trace of the options, in which one party

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/server"
 	"github.com/mcpconform/mcpconform/suites/result"
-	"github.com/mcpconform/mcpconform/suites/server"
 )
 
 // OwnRequirements returns the requirements on a party that scripts state

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
-	"github.com/mcpconform/mcpconform/suites/server"
+	"github.com/mcpconform/mcpconform/suites/internal/server"
 )
 
 // Served returns, by requirement, the names of the checks, scenarios and rules

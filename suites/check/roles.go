@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/suites/internal/values"
-	"github.com/mcpconform/mcpconform/suites/profile"
 )
 
 // complete adds the tool roles that a built-in profile knows of the server to

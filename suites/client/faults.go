@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/server"
-	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // FaultPrefix begins the names of the scenarios whose server has one fault of

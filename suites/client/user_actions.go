@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/wire"
-	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // The scenarios in this file are about what a user decides, so the client, or the

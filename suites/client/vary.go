@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
-	"github.com/mcpconform/mcpconform/suites/judge"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
 // Vary sends members of a family, one after the other. ask sends one and waits for an

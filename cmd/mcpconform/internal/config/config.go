@@ -16,11 +16,11 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/internal/yamlfile"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/expected"
-	"github.com/mcpconform/mcpconform/suites/profile"
 )
 
 // DefaultFile is read from the current directory when no other file is named.

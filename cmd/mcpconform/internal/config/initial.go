@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites/check"
-	"github.com/mcpconform/mcpconform/suites/profile"
 )
 
 const schemaURL = "https://raw.githubusercontent.com/mcpconform/mcpconform/main/fixtures/config/mcpconform.schema.json"

@@ -1,0 +1,597 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+)
+
+// unauthorized is for checks that need neither a session nor the user's token.
+var unauthorized = check.Needs{
+	Session: check.None, Transports: []string{transport.NameHTTP, transport.NameSSE}, Unauthorized: true, Authorization: true,
+}
+
+// authorizedSession is a session with the user's token, which a check may spoil.
+var authorizedSession = check.Needs{Session: check.Fresh, Transports: []string{transport.NameHTTP}, Authorization: true}
+
+// basic/authorization
+var authChecks = []*check.Check{
+	{
+		Name:         "auth/missing-token",
+		Requirements: []string{"auth.server.missing-token-401", "auth.server.no-data-unauthorized"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			// A request without a token is answered with status 401 and nothing but the refusal.
+			const missing, data = "auth.server.missing-token-401", "auth.server.no-data-unauthorized"
+			r := protected(t)
+			t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "without the authorization that it needs")
+			t.Exercised(missing)
+			disclosed(t, data, r)
+			if _, token, ok := strings.Cut(t.Authorization(), " "); ok {
+				for _, header := range []string{token, "Basic " + token} {
+					t.Clear()
+					if r := tryAuthorization(t, header); authorized(t, r) {
+						t.Warning(missing, "a request was served because its Authorization header holds the token, although the scheme is not Bearer")
+						break
+					}
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/token-in-query",
+		Requirements: []string{"auth.server.query-token-ignored"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			if authorized(t, protected(t)) {
+				t.Inconclusive("requests are served without a token, so nothing shows whether one in the query counts")
+			}
+			control(t)
+			url, ok := queried(t)
+			if !ok {
+				t.Inconclusive("a token in a URL ends up in logs: only servers on this machine are tried with one")
+			}
+			t.Clear()
+			if r := tryAuthorizationAt(t, url, ""); authorized(t, r) {
+				t.Fail("a request without an Authorization header was served because its query holds the token")
+			}
+		},
+	},
+	{
+		Name:         "auth/challenge",
+		Requirements: []string{"auth.http-conform", "auth.server.www-authenticate", "auth.server.www-authenticate-metadata-url"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			// Each refusal, of POST and of GET, says where the resource metadata are. The rule judges single answers.
+			r := protected(t)
+			if t.Target.Transport == transport.NameHTTP {
+				t.DoOn(t.Bearing(""), transport.Request{Method: http.MethodGet, Deliberate: []string{"*"}})
+			}
+			tryAuthorization(t, "Bearer "+madeUp)
+			t.Assume(r).To(HaveHTTPStatus(http.StatusUnauthorized), "without a token")
+			at := challengeOf(r)["resource_metadata"]
+			if _, err := metadata(t, r); at == "" && err != nil {
+				reached(t, err)
+				t.Violation("auth.http-conform", "the 401 does not lead to the resource metadata: no challenge names them, and "+err.Error())
+			}
+			t.Exercised("auth.http-conform")
+			if at == "" {
+				t.Inconclusive("no WWW-Authenticate header names the resource metadata")
+			}
+			t.Clear()
+			const id = "auth.server.www-authenticate-metadata-url"
+			if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				t.Violation(id, "resource_metadata is "+wire.Quote(at, 100)+", which is not an absolute URL", r.Head)
+				return
+			}
+			if _, err := document(t, at); err != nil {
+				reached(t, err)
+				t.Violation(id, "there are no metadata where the WWW-Authenticate header says: "+err.Error())
+			}
+		},
+	},
+	{
+		Name: "auth/challenge-forms",
+		Requirements: []string{
+			"auth.server.challenge-parameters", "auth.server.challenge-parameters-once", "auth.server.challenge-characters",
+			"auth.server.error-code-status", "auth.server.no-error-without-token",
+		},
+		Needs: unauthorized,
+		Body: func(t *check.T) {
+			// The rule judges all challenges that this and other checks provoke.
+			protected(t)
+			tryAuthorization(t, "Bearer "+madeUp)
+			t.Skip("the challenges of the server do not have what this is about")
+		},
+	},
+	{
+		Name: "auth/resource-metadata",
+		Requirements: []string{
+			"auth.server.resource-metadata", "auth.server.metadata-authorization-servers", "auth.server.metadata-resource",
+			"auth.resource.has-scheme", "auth.resource.no-fragment", "auth.resource.lowercase", "auth.resource.no-trailing-slash",
+			"auth.secure-communication",
+		},
+		Needs: unauthorized,
+		Body: func(t *check.T) {
+			r := protected(t)
+			document, err := metadata(t, r)
+			if err != nil {
+				reached(t, err)
+				t.Fail("there are no resource metadata: %v", err)
+			}
+			if problem := issuersProblem(document); problem != "" {
+				t.Violation("auth.server.metadata-authorization-servers", problem)
+			}
+			judgeResource(t, document["resource"])
+			judgeTransportSecurity(t, challengeOf(r)["resource_metadata"], issuersOf(document))
+		},
+	},
+	{
+		Name:         "auth/authorization-servers",
+		Requirements: []string{"auth.as.metadata", "auth.as.dynamic-registration", "auth.as.https"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			document, err := metadata(t, protected(t))
+			if err != nil {
+				t.Inconclusive("there are no resource metadata that name an authorization server: %v", err)
+			}
+			issuers := issuersOf(document)
+			if len(issuers) == 0 {
+				t.Inconclusive("the resource metadata do not name an authorization server")
+			}
+			unreached := ""
+			for _, issuer := range issuers[:min(len(issuers), maxIssuers)] {
+				t.Clear()
+				if problem := judgeIssuer(t, issuer); problem != "" {
+					unreached = problem
+				}
+			}
+			if unreached != "" {
+				t.Inconclusive("%s", unreached)
+			}
+		},
+	},
+	{
+		Name:         "auth/invalid-token",
+		Requirements: []string{"auth.server.invalid-token-401", "auth.server.validation-failure-challenge", "auth.server.no-data-unauthorized"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			f := forger(t, protected(t))
+			for _, token := range []string{madeUp, f.unsigned(), f.signed()} {
+				t.Clear()
+				t.Secret(token)
+				r := tryAuthorization(t, "Bearer "+token)
+				if t.Check("auth.server.invalid-token-401", r).To(HaveHTTPStatus(http.StatusUnauthorized), "with a made-up token") {
+					disclosed(t, "auth.server.no-data-unauthorized", r)
+					judgeFailureChallenge(t, r)
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/malformed-token",
+		Requirements: []string{"auth.server.malformed-400"},
+		Shows:        []string{"auth.server.refusal-challenge"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			protected(t)
+			for _, header := range []string{"Bearer", "Bearer two words", `Bearer "quo,ted"`} {
+				t.Clear()
+				r := tryAuthorization(t, header)
+				t.Check("auth.server.malformed-400", r).To(HaveHTTPStatus(http.StatusBadRequest, http.StatusUnauthorized), "with the header \"Authorization: %s\"", header)
+				const challenge = "auth.server.refusal-challenge"
+				switch {
+				case r.Status == http.StatusBadRequest && challenged(r):
+					t.Exercised(challenge)
+				case r.Status == http.StatusBadRequest:
+					t.Warning(challenge, "the answer with HTTP status 400 to a malformed token has no WWW-Authenticate header")
+				case r.Status == http.StatusUnauthorized:
+					t.Note("an Authorization header without a well-formed token is answered with 401, as an invalid token is")
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/valid-token",
+		Requirements: []string{"auth.server.valid-token-accepted", "auth.server.scheme-any-case"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			// The control of all refusals: with the token, a session begins and goes on.
+			protected(t)
+			if r := begin(t, t.Bearing(""), ""); t.Target.Transport == transport.NameHTTP && authorized(t, r) {
+				t.Inconclusive("a session can be begun without a token, so nothing shows whether the given token is valid")
+			}
+			token := control(t)
+			const spelling = "auth.server.scheme-any-case"
+			if r := tryAuthorization(t, "bearer "+token); !authorized(t, r) {
+				t.Violation(spelling, "the token is refused where the scheme is spelled bearer: "+Describe(r))
+			}
+			if r := tryAuthorization(t, "Bearer  "+token); !authorized(t, r) {
+				// The grammar has 1*SP, and no sentence mentions it.
+				t.Warning(spelling, "the token is refused where two spaces stand between it and the scheme: "+Describe(r))
+			}
+			t.Clear()
+			s := t.Connect(client.Options{})
+			x, err := s.Initialize(t.Context)
+			t.Show(x.Events()...)
+			admitted(t, x)
+			t.Must(err)
+			for _, method := range append([]string{"ping"}, t.Target.Methods()...) {
+				t.Clear()
+				x, err := s.Call(t.Context, method, nil)
+				t.Show(x.Events()...)
+				admitted(t, x)
+				t.Must(err)
+			}
+		},
+	},
+	{
+		Name:         "auth/token-validated",
+		Requirements: []string{"auth.server.token-validated", "auth.server.other-tokens-refused"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			// Tokens that differ from the valid one in a character or in their length, one without a signature, one that we
+			// have signed ourselves, and one of another issuer.
+			f := forger(t, protected(t))
+			token := control(t)
+			for _, c := range []struct{ id, what, token string }{
+				{"auth.server.token-validated", "a made-up token", madeUp},
+				{"auth.server.token-validated", "the valid token with one character changed", altered(token)},
+				{"auth.server.token-validated", "the valid token with characters added to it", token + "Qx7w"},
+				{"auth.server.token-validated", "the first half of the valid token", token[:len(token)/2]},
+				{"auth.server.token-validated", "a JWT without signature", f.unsigned()},
+				{"auth.server.other-tokens-refused", "a JWT that was signed with an unknown key", f.signed()},
+				{"auth.server.other-tokens-refused", "a token of another authorization server", t.Target.Settings.Authorization.OtherIssuer},
+			} {
+				t.Clear()
+				if c.token == "" {
+					continue
+				}
+				t.Secret(c.token)
+				if r := tryAuthorization(t, "Bearer "+c.token); authorized(t, r) {
+					t.Violation(c.id, "a request with "+c.what+" was served")
+				}
+			}
+			t.Clear()
+			// A server may read a hexadecimal token as a number, which has no case: that only warns.
+			if other := otherCase(token); other != token {
+				t.Secret(other)
+				if r := tryAuthorization(t, "Bearer "+other); authorized(t, r) {
+					t.Warning("auth.server.token-validated", "a request was served although capitals and small letters of its token were swapped")
+				}
+			}
+		},
+	},
+	{
+		Name:         "auth/audience",
+		Requirements: []string{"auth.server.audience-validated"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			protected(t)
+			token := given(t, t.Target.Settings.Authorization.OtherAudience, "otherAudience")
+			control(t)
+			t.Clear()
+			if r := tryAuthorization(t, "Bearer "+token); authorized(t, r) {
+				t.Fail("a request with a token for another resource was served")
+			}
+		},
+	},
+	{
+		Name:         "auth/expired-token",
+		Requirements: []string{"auth.server.expired-token-401"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			protected(t)
+			r := tryAuthorization(t, "Bearer "+given(t, t.Target.Settings.Authorization.Expired, "expired"))
+			t.Expect(r).To(HaveHTTPStatus(http.StatusUnauthorized), "with an expired token")
+			judgeFailureChallenge(t, r)
+		},
+	},
+	{
+		Name:         "auth/narrow-token",
+		Requirements: []string{"auth.server.insufficient-scope-403", "auth.server.refusal-challenge"},
+		Needs:        unauthorized,
+		Body: func(t *check.T) {
+			protected(t)
+			a := t.Target.Settings.Authorization
+			given(t, a.Narrow, "narrow")
+			if t.Target.Transport != transport.NameHTTP {
+				t.Inconclusive("over HTTP+SSE the answer to a single request does not have its own HTTP status")
+			}
+			conn := t.Bearing("Bearer " + a.Narrow)
+			begun := begin(t, conn, "")
+			if a.NarrowRequest.Method != "initialize" {
+				t.Assume(begun).To(HaveResult(), "for an initialize with the token whose scope is too small")
+				t.Clear()
+				begun = t.DoOn(conn, transport.Request{Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
+					"jsonrpc": "2.0", "id": 2, "method": a.NarrowRequest.Method, "params": a.NarrowRequest.Params,
+				})})
+			}
+			t.Expect(begun).To(HaveHTTPStatus(http.StatusForbidden), "for a request beyond the scope of its token")
+			if !challenged(begun) {
+				t.Violation("auth.server.refusal-challenge", "the answer with HTTP status 403 to a request beyond the scope of its token has no WWW-Authenticate header")
+			}
+		},
+	},
+	{
+		Name:         "auth/other-user",
+		Requirements: []string{"security.session.bound-to-user"},
+		Needs:        authorizedSession,
+		Body: func(t *check.T) {
+			protected(t)
+			control(t)
+			other := "Bearer " + given(t, t.Target.Settings.Authorization.OtherUser, "otherUser")
+			if t.HTTP().SessionID() == "" {
+				t.Skip("the server assigns no session ids")
+			}
+			if r := tryAuthorization(t, other); !authorized(t, r) {
+				t.Inconclusive("the server refuses the token of the other user: it answers with %s", Describe(r))
+			}
+			t.Clear()
+			t.Assume(t.Do(plainRequest(t))).To(BeAccepted(), "within the session with its own token")
+			r := plainRequest(t)
+			r.Header, r.Deliberate = http.Header{"Authorization": {other}}, []string{"*"}
+			t.Expect(t.Do(r)).ToNot(BeAccepted(), "within the session of one user with the token of another")
+		},
+	},
+	{
+		Name:         "auth/every-request",
+		Requirements: []string{"auth.server.validates-first", "security.session.not-authentication"},
+		Needs:        authorizedSession,
+		Body: func(t *check.T) {
+			// Within a session that a valid token has begun, each request is judged by its own token: POST, GET and in the end DELETE.
+			// Where the user names the methods that need a token, the others need none.
+			const id = "auth.server.validates-first"
+			protected(t)
+			control(t)
+			session := t.HTTP().SessionID()
+			some := len(t.Target.Settings.Authorization.Methods) > 0
+			request := func() transport.Request {
+				if !some {
+					return plainRequest(t)
+				}
+				return transport.Request{Body: rpc(t.Session.NextID(), needsToken(t))}
+			}
+			t.Clear()
+			t.Assume(t.Do(request())).To(HaveResult(), "even with the valid token")
+			for _, authorization := range [][]string{nil, {"Bearer " + madeUp}} {
+				requests := []transport.Request{request()}
+				if listens(t) && !some {
+					requests = append(requests, transport.Request{Method: http.MethodGet})
+				}
+				if session != "" && !some {
+					requests = append(requests, transport.Request{Method: http.MethodDelete})
+				}
+				for _, r := range requests {
+					t.Clear()
+					r.Header, r.Deliberate = http.Header{"Authorization": authorization}, []string{"*"}
+					answer := t.Do(r)
+					refused := t.Check(id, answer).ToNot(BeAccepted(), "for a %s within the session %s", cmp.Or(r.Method, http.MethodPost), bearing(authorization))
+					if !refused && ErrorIn(answer) == nil && session != "" && authorization == nil {
+						t.Violation("security.session.not-authentication", "the session id alone lets a "+cmp.Or(r.Method, http.MethodPost)+" pass")
+					}
+					if !refused && r.Method == http.MethodDelete {
+						return // the session is gone
+					}
+				}
+			}
+			t.Clear()
+			served(t, t.Do(request()), id)
+			if session == "" {
+				t.Exercised(id)
+				t.Skip("the server assigns no session ids")
+			}
+		},
+	},
+}
+
+func bearing(authorization []string) string {
+	if len(authorization) == 0 {
+		return "without a token"
+	}
+	return "with a made-up token"
+}
+
+// given ends the body unless the user has given a token for it.
+func given(t *check.T, token, member string) string {
+	if token == "" {
+		t.Inconclusive("no such token was given: set authorization.%s in the configuration", member)
+	}
+	return token
+}
+
+// madeUp has the form of a token, and no server has issued it.
+const madeUp = "mcpconform-made-up-4f1c2d7e9b3a"
+
+// protected makes sure that the server demands authorization, and returns its answer
+// to a request without any. Position 12: the page applies once the server has
+// answered 401, or the user says that it is protected.
+func protected(t *check.T) *transport.Response {
+	a := t.Target.Settings.Authorization
+	r := tryAuthorization(t, "")
+	if r.Status == http.StatusUnauthorized || a.Protected || len(a.Methods) > 0 {
+		return r
+	}
+	if t.Authorization() != "" && !authorized(t, r) && authorized(t, tryAuthorization(t, t.Authorization())) {
+		return r // it serves requests with a token
+	}
+	t.Skip(check.NoAuthorization)
+	return nil
+}
+
+// tryAuthorization makes the request that needs authorization, on a connection of its own,
+// with an Authorization header unless it is empty.
+func tryAuthorization(t *check.T, authorization string) *transport.Response {
+	return tryAuthorizationAt(t, "", authorization)
+}
+
+func tryAuthorizationAt(t *check.T, path, authorization string) *transport.Response {
+	conn := t.Bearing(authorization)
+	if t.Target.Transport == transport.NameSSE {
+		return t.DoOn(conn, transport.Request{Method: http.MethodGet, Path: path, Deliberate: []string{"*"}})
+	}
+	request := needsToken(t)
+	r := begin(t, conn, path)
+	if request.Method == "" || request.Method == "initialize" || ResultIn(r) == nil {
+		return r
+	}
+	t.Clear()
+	return t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: rpc(wire.IntID(2), request)})
+}
+
+// needsToken returns the request, beyond initialize, that needs authorization: of the
+// first method that the user names, or of the one that was refused. Its params are
+// such that it works as far as the lists of the server tell. It has no method if the
+// session itself needs authorization.
+func needsToken(t *check.T) check.RPC {
+	method := t.Target.Unauthorized
+	if methods := t.Target.Settings.Authorization.Methods; len(methods) > 0 {
+		method = methods[0]
+	}
+	request := check.RPC{Method: method}
+	switch method {
+	case "tools/call":
+		request.Params = map[string]any{"name": noTool, "arguments": map[string]any{}}
+		for _, tool := range slowLast(t, callable(t)) {
+			if arguments, ok := t.Target.Arguments(tool); ok {
+				request.Params = map[string]any{"name": tool["name"], "arguments": arguments}
+				break
+			}
+		}
+	case "resources/read", "resources/subscribe", "resources/unsubscribe":
+		request.Params = map[string]any{"uri": append(resourceURIs(t, 1), noResource)[0]}
+	case "prompts/get":
+		request.Params = map[string]any{"name": noPrompt}
+		if all := prompts(t); len(all) > 0 {
+			arguments := make(map[string]any)
+			for _, name := range argumentNames(all[0]) {
+				arguments[name] = "1"
+			}
+			request.Params = map[string]any{"name": all[0]["name"], "arguments": arguments}
+		}
+	case "logging/setLevel":
+		request.Params = map[string]any{"level": "info"}
+	}
+	return request
+}
+
+// rpc returns the text of a request.
+func rpc(id wire.ID, r check.RPC) []byte {
+	message := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id.String()), "method": r.Method}
+	if r.Params != nil {
+		message["params"] = r.Params
+	}
+	return client.Marshal(message)
+}
+
+// begin posts an initialize and, if that succeeds, completes the handshake. It
+// returns the answer to the first.
+func begin(t *check.T, conn *transport.HTTPConn, path string) *transport.Response {
+	r := t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: client.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": map[string]any{
+			"protocolVersion": client.Version, "capabilities": map[string]any{},
+			"clientInfo": map[string]any{"name": "mcpconform", "version": "1.0.0"},
+		},
+	})})
+	if ResultIn(r) != nil {
+		t.DoOn(conn, transport.Request{Path: path, Deliberate: []string{"*"}, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)})
+	}
+	return r
+}
+
+// authorized reports whether a request was served.
+func authorized(t *check.T, r *transport.Response) bool {
+	if t.Target.Transport == transport.NameSSE {
+		return r.Status/100 == 2 && check.Streams(r.Header)
+	}
+	return ResultIn(r) != nil
+}
+
+// control returns the user's access token and makes sure that the server accepts it.
+func control(t *check.T) string {
+	scheme, token, _ := strings.Cut(t.Authorization(), " ")
+	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
+		t.Inconclusive("no access token was given")
+	}
+	switch r := tryAuthorization(t, t.Authorization()); {
+	case authorized(t, r):
+	case r.Status/100 == 2 && ErrorIn(r) != nil:
+		t.Inconclusive("with the access token that was given, %s is answered with %s: name a method in authorization.methods that works",
+			cmp.Or(needsToken(t).Method, "initialize"), Describe(r))
+	default:
+		t.Inconclusive("the server refuses the access token that was given: it answers with %s", Describe(r))
+	}
+	return token
+}
+
+// admitted fails the check of the valid token when the server no longer accepts it.
+func admitted(t *check.T, x *client.Exchange) {
+	if x.Head != nil && x.Head.HTTP.Status == http.StatusUnauthorized {
+		t.Fail("the server accepted the token for a session, and refuses it with HTTP status 401 for %s", x.Request.Msg.Method)
+	}
+}
+
+// queried returns the server's path with the valid token in the query. A token
+// in a URL ends up in logs: only servers on this machine are tried with it.
+func queried(t *check.T) (string, bool) {
+	e, _ := t.Endpoint()
+	u, err := url.Parse(e.URL)
+	scheme, token, _ := strings.Cut(t.Authorization(), " ")
+	if err != nil || !strings.EqualFold(scheme, "Bearer") || !transport.Loopback(u.Hostname()) {
+		return "", false
+	}
+	q := u.Query()
+	q.Set("access_token", strings.TrimSpace(token))
+	return (&url.URL{Path: u.Path, RawQuery: q.Encode()}).String(), true
+}
+
+// disclosed breaks a requirement if a refusal holds more than the refusal.
+func disclosed(t *check.T, id string, r *transport.Response) {
+	for _, e := range r.Messages {
+		if e.Msg.Kind == wire.Result || e.Msg.Kind == wire.Notification || e.Msg.Kind == wire.Request {
+			t.Violation(id, fmt.Sprintf("the refusal with HTTP status %d contains a message of the session", r.Status))
+			return
+		}
+	}
+	t.Exercised(id)
+}
+
+// challenged reports whether a response says how to get access.
+func challenged(r *transport.Response) bool {
+	return len(transport.Challenges(r.Header.Values("Www-Authenticate"))) > 0
+}
+
+// challengeOf returns the parameters of all challenges of a response by their
+// lower-case name, the first of a name, and under "" the schemes.
+func challengeOf(r *transport.Response) map[string]string {
+	return transport.Challenges(r.Header.Values("Www-Authenticate")).Parameters()
+}
+
+// judgeFailureChallenge wants the Bearer scheme and an error that fits.
+func judgeFailureChallenge(t *check.T, r *transport.Response) {
+	const id = "auth.server.validation-failure-challenge"
+	for _, c := range transport.Challenges(r.Header.Values("Www-Authenticate")) {
+		if !strings.EqualFold(c.Scheme, "Bearer") {
+			continue
+		}
+		switch code := c.Parameters["error"]; code {
+		case "invalid_token":
+			t.Exercised(id)
+		case "":
+			t.Warning(id, "the challenge for an invalid token has no error parameter")
+		default:
+			t.Violation(id, "the challenge for an invalid token has the error code "+wire.Quote(code, 60))
+		}
+		return
+	}
+	t.Violation(id, "the answer to an invalid token has no challenge of the scheme Bearer")
+}

@@ -1,0 +1,1237 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+)
+
+// basic#messages
+var baseChecks = []*check.Check{
+	{
+		Name:         "base/string-id",
+		Requirements: []string{"base.request.string-id-served", "base.response.id-echo"},
+		Families:     []string{"ids"},
+		Body: func(t *check.T) {
+			// An id may be any string: the answer carries it unchanged.
+			t.Vary(slices.DeleteFunc(t.Draw("ids"), isNumber), func(m family.Member) {
+				t.Check("base.request.string-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(), "with the id %s", m)
+			})
+		},
+	},
+	{
+		Name:         "base/integer-ids",
+		Requirements: []string{"base.request.integer-id-served"},
+		Needs:        check.Needs{Session: check.Own},
+		Families:     []string{"ids"},
+		Body: func(t *check.T) {
+			// Zero, negative and large numbers are ids like others.
+			members := slices.DeleteFunc(t.Draw("ids"), func(m family.Member) bool { return !isNumber(m) })
+			t.Vary(members, func(m family.Member) {
+				t.Check("base.request.integer-id-served", t.Await(t.StartID(m.ID(), t.NoOp(), nil))).To(HaveResult(), "with the id %s", m)
+			})
+		},
+	},
+	{
+		Name:         "base/spellings",
+		Requirements: []string{"base.json.any-spelling"},
+		Families:     []string{"spellings"},
+		Body: func(t *check.T) {
+			// Whatever the order of its members, the white space and the escapes: it is the same request.
+			metadata := t.Call(t.NoOp(), meta("example.com/text", "text")).Result() != nil
+			members := slices.DeleteFunc(t.Draw("spellings"), func(m family.Member) bool {
+				return !metadata && strings.Contains(m.Raw(), "_meta")
+			})
+			for i, m := range members {
+				id := spellingID + m.Is
+				members[i] = m.With(map[string]string{"id": id, "escaped": family.Escaped(id), "method": t.NoOp(), "escaped-method": family.Escaped(t.NoOp())})
+			}
+			t.Vary(members, func(m family.Member) {
+				id := wire.StringID(spellingID + m.Is)
+				p, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(m.Raw()))
+				t.Must(err)
+				t.Show(p.Request)
+				x := t.Await(p)
+				if m.Plain() {
+					t.Assume(x).To(HaveResult(), "with a string as its id")
+				}
+				t.Check("base.json.any-spelling", x).To(HaveResult(), "for %s", m)
+			})
+		},
+	},
+	{
+		Name:         "base/unknown-method",
+		Requirements: []string{"base.error.method-not-found"},
+		Families:     []string{"methods-unknown"},
+		Body: func(t *check.T) {
+			// An unknown method is refused, with params and without. So is one that is nearly a known one.
+			refused := func(method string, params any) *check.Expectation {
+				return t.Check("base.error.method-not-found", t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated")))
+			}
+			members := t.Draw("methods-unknown")
+			for i, m := range members {
+				members[i] = m.With(map[string]string{"known": t.NoOp()})
+			}
+			refused(members[0].Str(), map[string]any{"any": "thing"}).To(HaveErrorCode(-32601))
+			t.Vary(members, func(m family.Member) {
+				codes := []int64{-32601}
+				if !methodName.MatchString(m.Str()) {
+					codes = append(codes, -32600) // whether it is the name of a method at all is not said
+				}
+				refused(m.Str(), nil).To(HaveErrorCode(codes...), "for the method %s", m)
+			})
+		},
+	},
+	{
+		Name:         "base/large-id",
+		Requirements: []string{"base.response.id-echo", "base.message.utf8-accepted"},
+		Needs:        check.Needs{Session: check.Own, Long: true},
+		Body: func(t *check.T) {
+			// A long id makes the server send a long message, whatever it offers. The rules judge its form; an error is
+			// tolerated, as servers have to protect themselves. The characters have three bytes each, so that one lies across
+			// the end of each block that the server reads.
+			id := wire.StringID("mcpconform" + strings.Repeat("你好", 25_000))
+			x, err := t.Session.StartRaw(t.Context, id, t.NoOp(), []byte(`{"jsonrpc":"2.0","id":`+id.String()+`,"method":"`+t.NoOp()+`"}`))
+			if err != nil {
+				t.Inconclusive("a request with an id of 150000 bytes cannot be sent: %v", err)
+			}
+			limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+			defer stop()
+			e, err := t.Session.Log().Await(limit, x.Request.Seq+1, func(e *wire.Event) bool {
+				return x.Answers(e) || e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind != wire.Notification &&
+					(!e.Msg.ID.Usable() || resembles(e, id))
+			})
+			if err != nil {
+				t.Inconclusive("a request with an id of 150000 bytes is not answered")
+			}
+			t.Show(x.Request, e)
+			if e.Msg.ID.Usable() && e.Msg.ID.Key() != id.Key() {
+				t.About("base.message.utf8-accepted")
+				t.Fail("the server changed some bytes of an id of 150000 bytes in its response")
+			}
+		},
+	},
+	{
+		Name:         "base/invalid-params",
+		Requirements: []string{"base.error.invalid-params"},
+		Families:     []string{"not-strings"},
+		Body: func(t *check.T) {
+			// Known methods, as the declared capabilities tell, with params that lack a member or have one of the wrong type.
+			tried := false
+			for _, bad := range invalidCalls {
+				if !t.Session.Capability(bad.capability) {
+					continue
+				}
+				tried = true
+				t.Clear()
+				x := t.Call(bad.method, bad.params, client.Deliberately("*"))
+				switch {
+				case bad.dispensable && x.Result() != nil:
+					t.Note("%s with the params %s is served", bad.method, quote(jsonValue(bad.params)))
+				case nothingToServe(t, x):
+					t.Note("%s is not served, and the lists of %s are empty", bad.method, bad.capability)
+				case bad.method == "resources/read" && len(bad.params) > 0 && refusedWith(x, -32002):
+					t.Note("resources/read with the params %s is refused like a resource that does not exist", quote(jsonValue(bad.params)))
+				default:
+					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with the params %s", quote(jsonValue(bad.params)))
+				}
+			}
+			for _, place := range stringPlaces {
+				if !t.Session.Capability(place.capability) || place.optional && !t.Target.List(place.method).Served() {
+					continue
+				}
+				t.Vary(t.Draw("not-strings", place.method), func(m family.Member) {
+					x := t.Call(place.method, place.params(m.Value()), client.Deliberately("*"))
+					switch {
+					case m.Value() == nil && place.dispensable && x.Result() != nil, place.optional && x.Result() != nil:
+						return // like a member that is not there
+					case place.method == "resources/read" && refusedWith(x, -32002):
+						return // like a resource that does not exist
+					case nothingToServe(t, x):
+						return
+					}
+					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m, place.member)
+				})
+			}
+			if !tried {
+				t.Skip("the server declares no feature whose requests have required params")
+			}
+		},
+	},
+	{
+		Name:         "base/invalid-request",
+		Requirements: []string{"base.error.invalid-request"},
+		Needs:        check.Needs{Session: check.Own},
+		Body:         invalidRequests,
+	},
+	{
+		Name:         "base/stray-response",
+		Requirements: []string{"base.response.only-to-requests"},
+		Shows:        []string{"stdio.server.survives-non-message"},
+		Needs:        repeated(check.Needs{Session: check.Own}),
+		Body: func(t *check.T) {
+			// Responses to no request, of either kind, with ids of either type.
+			for _, raw := range []string{
+				`{"jsonrpc":"2.0","id":"mcpconform-stray","result":{}}`,
+				`{"jsonrpc":"2.0","id":987654321,"result":{"tools":[]}}`,
+				`{"jsonrpc":"2.0","id":"mcpconform-stray-too","error":{"code":-32603,"message":"stray"}}`,
+			} {
+				t.Fence() // what answers something before is not mistaken for an answer to this
+				mark := t.Mark()
+				sent := t.Send(raw, client.Deliberately("*"))
+				t.About(survivesNonMessage(t))
+				t.Fence()
+				t.About("")
+				answers := func(e *wire.Event) bool { return answersNothing(t, e) && !t.Refused(sent, e) }
+				t.Expect(t.Since(mark)).ToNot(Carry("an answer to a response", answers))
+			}
+		},
+	},
+	{
+		Name:         "base/unknown-notification",
+		Requirements: []string{"base.notification.unknown-no-response", "base.notification.no-response"},
+		Body: func(t *check.T) {
+			silent(t, `{"jsonrpc":"2.0","method":"notifications/mcpconform/no-such"}`)
+			// Without an id, the method of a request is that of an unknown notification.
+			t.About("base.notification.no-response")
+			requests := []check.RPC{{Method: t.NoOp()}}
+			for _, feature := range refusals {
+				if t.Session.Capability(feature.capability) && feature.capability != "logging" {
+					requests = append(requests, feature.calls...)
+				}
+			}
+			for _, r := range requests {
+				t.Clear()
+				message := map[string]any{"jsonrpc": "2.0", "method": r.Method}
+				if r.Params != nil {
+					message["params"] = r.Params
+				}
+				silent(t, string(client.Marshal(message)))
+			}
+		},
+		Needs: repeated(check.Needs{Session: check.Own}),
+	},
+	{
+		Name:         "base/known-notification",
+		Requirements: []string{"base.notification.no-response"},
+		Needs:        repeated(check.Needs{Session: check.Own, Options: capable}),
+		Body: func(t *check.T) {
+			// Servers know few of the notifications that a client may send, and answer the others as they would a request.
+			silent(t, `{"jsonrpc":"2.0","method":"`+rootsChanged+`"}`)
+		},
+	},
+	{
+		Name:         "base/malformed-notification",
+		Requirements: []string{"base.notification.malformed-no-response"},
+		Needs:        repeated(check.Needs{Session: check.Own}),
+		Body: func(t *check.T) {
+			silent(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"not":"an id"}}}`)
+			silent(t, `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`)
+		},
+	},
+	{
+		Name:         "base/member-case",
+		Requirements: []string{"base.jsonrpc.member-case"},
+		Needs:        check.Needs{Session: check.Own},
+		Body: func(t *check.T) {
+			// ID and METHOD are not the members of a request. The same message with the right spelling is the control.
+			t.Assume(t.Call(t.NoOp(), nil)).To(HaveResult(), "even with the right spelling")
+			mark := t.Mark()
+			t.Send(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"`+t.NoOp()+`"}`, client.Deliberately("*"))
+			t.Send(`{"jsonrpc":"2.0","id":"wrong-case-too","Method":"`+t.NoOp()+`"}`, client.Deliberately("*"))
+			t.Settle()
+			// The server's answer without an id may be mistaken for the answer to the first one.
+			_, err := t.Session.Call(t.Context, t.NoOp(), nil)
+			if err == nil {
+				_, err = t.Session.Call(t.Context, t.NoOp(), nil)
+			}
+			t.Expect(t.Since(mark)).ToNot(resultFor("wrong-case", "wrong-case-too"), "for a message with members spelled ID, METHOD or Method")
+			if err != nil {
+				// Another requirement says that the server survives them.
+				t.Inconclusive("after messages with members spelled ID, METHOD or Method: %s", err)
+			}
+		},
+	},
+	{
+		Name:         "base/batch",
+		Requirements: []string{"base.batch.not-served"},
+		Needs:        check.Needs{Session: check.Own},
+		Body: func(t *check.T) {
+			// The revision removed batches: whatever comes back, it does not answer the members.
+			mark := t.Mark()
+			t.Send("["+string(plainRaw(t, wire.StringID("batch-1")))+","+string(plainRaw(t, wire.StringID("batch-2")))+"]", client.Deliberately("*"))
+			t.Send("["+string(plainRaw(t, wire.StringID("batch-3")))+"]", client.Deliberately("*"))
+			t.Fence()
+			t.Expect(t.Since(mark)).ToNot(resultFor("batch-1", "batch-2", "batch-3"), "for a member of a batch")
+		},
+	},
+	{
+		Name:         "base/extra-members",
+		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
+		Body: func(t *check.T) {
+			// Params are open: a member that the revision does not define is not a reason to refuse a request.
+			for _, method := range append([]string{t.NoOp()}, t.Target.Served()...) {
+				t.About("base.params.omitted")
+				t.Expect(t.Call(method, nil)).To(HaveResult())
+				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
+				t.About("meta.attach.request")
+				t.Expect(t.Call(method, map[string]any{"_meta": map[string]any{"example.com/mcpconform": "any"}})).To(HaveResult())
+				if method != "ping" {
+					t.About("base.params.open")
+					t.Expect(t.Call(method, map[string]any{"mcpconform": true})).To(HaveResult())
+				}
+			}
+			for _, rpc := range workingCalls(t) {
+				for _, more := range []struct {
+					id, member string
+					value      any
+				}{
+					{"base.params.open", "mcpconform", true},
+					{"meta.attach.request", "_meta", map[string]any{"example.com/mcpconform": "any"}},
+				} {
+					t.Clear()
+					t.About(more.id)
+					params := maps.Clone(rpc.Params)
+					params[more.member] = more.value
+					with, err := t.Session.Call(t.Context, rpc.Method, params)
+					t.Show(with.Events()...)
+					if timedOut(err) && rpc.Method == "tools/call" {
+						continue // a tool may take its time
+					}
+					t.Must(err)
+					if !worked(with) && worked(t.Call(rpc.Method, rpc.Params)) {
+						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.member)
+					}
+				}
+			}
+		},
+	},
+	{
+		Name:         "base/members-beside",
+		Requirements: []string{"base.params.open", "meta.attach.request", "progress.request"},
+		Needs:        check.Needs{Session: check.Own, Beside: true},
+		Body: func(t *check.T) {
+			// Each method has a reader of its own for its params. What any request may hold is sent with those of which the
+			// answer is known.
+			for _, known := range slices.Concat(furtherPages(t), settings(t), workingCalls(t)) {
+				control := t.Call(known.Method, known.Params)
+				if !worked(control) {
+					continue
+				}
+				for _, more := range anyMembers {
+					t.Clear()
+					t.About(more.id)
+					with, err := t.Session.Call(t.Context, known.Method, more.add(known.Params, known.Method))
+					t.Show(with.Events()...)
+					if timedOut(err) && known.Method == "tools/call" {
+						continue // a tool may take its time
+					}
+					t.Must(err)
+					if alike(with, control) {
+						continue
+					}
+					if again := t.Call(known.Method, known.Params); worked(again) && alike(again, control) {
+						t.Expect(with).To(Succeed(), "with the member %s in its params, while it works without", more.name)
+						t.Fail("with the member %s beside the cursor, %s gives another page than without", more.name, known.Method)
+					}
+				}
+			}
+		},
+	},
+	{
+		Name:         "base/meta-keys",
+		Requirements: []string{"meta.key.name-characters", "meta.key.name-empty", "meta.reserved.no-assumptions", "meta.attach.request"},
+		Families:     []string{"meta-values"},
+		Body: func(t *check.T) {
+			servesMeta(t)
+			for _, method := range slices.Concat([]string{t.NoOp()}, t.Target.Served()[:min(1, len(t.Target.Served()))]) {
+				t.Vary(t.Draw("meta-values", method), func(m family.Member) {
+					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(), "with the _meta %s", m)
+				})
+			}
+			t.Clear()
+			for _, v := range []struct {
+				id   string
+				meta map[string]any
+			}{
+				{"meta.key.name-characters", map[string]any{"plain": 1, "with-hyphen_and.dot": true, "com.example/name": nil}},
+				{"meta.key.name-empty", map[string]any{"com.example/": "empty name"}},
+				{"meta.reserved.no-assumptions", map[string]any{"modelcontextprotocol.io/unknown": map[string]any{"any": []any{}}}},
+			} {
+				t.About(v.id)
+				t.Expect(t.Call(t.NoOp(), map[string]any{"_meta": v.meta}, client.Deliberately("meta.key.prefix-reserved"))).To(HaveResult())
+			}
+		},
+	},
+	{
+		Name:         "base/utf8",
+		Requirements: []string{"base.message.utf8-accepted"},
+		Body: func(t *check.T) {
+			// Text outside ASCII, as raw UTF-8, is read everywhere, and comes back unchanged in the id. An é is not the same as
+			// an e with a combining accent, even if they look alike. A server that refuses such an id is not judged here.
+			servesMeta(t)
+			for _, text := range []string{"Grüße 你好 🙂 \u0000", "e\u0301 \u1112\u1161\u11ab \u212b"} {
+				t.Clear()
+				t.Expect(t.Call(t.NoOp(), meta("example.com/text", text))).To(HaveResult())
+				mark := t.Mark()
+				p := t.StartID(wire.StringID(text), t.NoOp(), nil)
+				x, err := p.Await(t.Context)
+				if x.Error() != nil || slices.ContainsFunc(t.Since(mark), refusesUnnamed) {
+					t.Inconclusive("text in UTF-8 is accepted, but not in an id, and a response repeats nothing else of the request")
+				}
+				t.Show(x.Response)
+				t.Must(err)
+				t.Expect(x).To(HaveResult())
+				if x.Response.Msg.ID.Key() != p.ID.Key() {
+					t.Fail("the id %s came back as %s", p.ID, x.Response.Msg.ID)
+				}
+			}
+		},
+	},
+	{
+		Name:         "base/ids-of-both-types",
+		Requirements: []string{"base.response.id-type-echo", "base.request.string-id-served"},
+		Needs:        calling("slow"),
+		Body: func(t *check.T) {
+			// The ids 7 and "7" are different: while the request with one is being served, so is that with the other.
+			call := toolFor(t, "slow")
+			slow := begun(t, call, "mcpconform-number", nil)
+			t.Assume(t.Await(t.StartID(wire.StringID("mcpconform-beside"), t.NoOp(), nil))).To(HaveResult(), "beside a slow call")
+			t.Clear()
+			t.Show(slow.Request)
+			digits := t.StartID(wire.StringID(slow.ID.String()), t.NoOp(), nil)
+			t.About("base.request.string-id-served")
+			// The id alone decides, even if it has the type of the other request's.
+			e, err := t.Session.AwaitEvent(t.Context, digits.Request.Seq+1, "answer to ping", func(e *wire.Event) bool {
+				return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && e.Msg.ID.Resembles(digits.ID)
+			})
+			t.Must(err)
+			t.Show(e)
+			isPing := at(e.Msg.Result, "content") == nil
+			switch own := e.Msg.ID.Key() == digits.ID.Key(); {
+			case e.Msg.Kind == wire.ErrorResponse && own:
+				t.Fail("a ping with a string as its id was refused while another request had the number with the same digits as its id")
+			case e.Msg.Kind == wire.Result && own != isPing:
+				t.About("base.response.id-type-echo")
+				t.Fail("two requests have ids of the same digits, a number and a string, and the answer to one came with the id of the other")
+			case !own:
+				t.Inconclusive("the tool %q ended before the ping was answered", call.Tool)
+			}
+			if !finished(t, slow) {
+				cancel(t, slow.ID)
+				_ = t.Session.Fence(t.Context) // other checks judge what it makes of the cancellation
+			}
+		},
+	},
+	{
+		Name:         "base/arguments-not-objects",
+		Requirements: []string{"base.error.invalid-params"},
+		Families:     []string{"not-objects"},
+		Needs:        check.Needs{Session: check.Own},
+		Body:         notObjects,
+	},
+	{
+		Name:         "base/requests-at-once",
+		Requirements: []string{"base.response.id-echo"},
+		Needs:        check.Needs{Session: check.Own},
+		Body:         requestsAtOnce,
+	},
+	{
+		Name:         "base/calls-at-once",
+		Requirements: []string{"base.response.present"},
+		Shows:        []string{"progress.value-increases"},
+		Needs:        waiting(calling("slow", "progress")),
+		Body:         callsAtOnce,
+	},
+	{
+		Name:         "base/everything-beside-call",
+		Requirements: []string{"base.response.present"},
+		Needs:        waiting(calling("slow", "progress")),
+		Body:         everythingBeside,
+	},
+	{
+		Name:         "base/checks-beside-call",
+		Requirements: []string{"base.response.present"},
+		Shows:        []string{"tools.error.*", "tools.security.*"},
+		Needs:        sharing(waiting(calling("slow", "progress"))),
+		Body:         checksBeside,
+	},
+	{
+		Name:         "base/answers-in-any-order",
+		Requirements: []string{"base.response.correlated"},
+		Needs:        waiting(byHand(answering...)),
+		Body:         answersInAnyOrder,
+	},
+	{
+		Name:         "base/same-id-both-ways",
+		Requirements: []string{"base.request.id-space-per-side"},
+		Shows:        []string{"http.server.sse-own-response"},
+		Needs: waiting(check.Needs{
+			Session: check.Fresh, ToolRoles: asking, Options: client.Options{
+				Capabilities: check.AllCapabilities(),
+				Answers: map[string]client.Answer{
+					createMessage: nothing, elicit: nothing, listRoots: nothing, "ping": nothing,
+				},
+			},
+		}),
+		Body: sameID,
+	},
+}
+
+// lenience says what becomes of a server that serves what is not a request.
+type lenience uint8
+
+const (
+	wrong      lenience = iota // it has made something of it that nobody asked for
+	understood                 // a reader that does not look too closely can make sense of it: that warns
+	inParams                   // so it can, and the params are wrong, which has a code of its own
+	asWell                     // JSON-RPC 2.0 lets it pass (docs/positions.md, null-id; JSON-RPC 2.0, section 4)
+)
+
+// noRequests are JSON texts that are not requests, though they look like some. %[1]s
+// stands for an id that an answer can carry, %[2]s for a method that is served.
+var noRequests = []struct {
+	raw, what string
+	lenience
+}{
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":1}`, "whose method is a number", wrong},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":null}`, "whose method is null", wrong},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":["%[2]s"]}`, "whose method is an array", wrong},
+	{`{"jsonrpc":"1.0","id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is 1.0", understood},
+	{`{"jsonrpc":2.0,"id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is a number", understood},
+	{`{"id":%[1]s,"method":"%[2]s"}`, "without jsonrpc", understood},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":[1]}`, "whose params are an array", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":"text"}`, "whose params are a string", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":7}`, "whose params are a number", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":false}`, "whose params are false", inParams},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":"%[2]s","params":null}`, "whose params are null", asWell},
+	{`{"jsonrpc":null,"id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is null", understood},
+	{`{"jsonrpc":"2","id":%[1]s,"method":"%[2]s"}`, "whose jsonrpc is 2", understood},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":{"name":"%[2]s"}}`, "whose method is an object", wrong},
+	{`{"jsonrpc":"2.0","id":%[1]s,"method":true}`, "whose method is true", wrong},
+	{`{"jsonrpc":"2.0","id":{"not":"an id"},"method":"%[2]s"}`, "whose id is an object", understood},
+	{`{"jsonrpc":"2.0","id":["not an id"],"method":"%[2]s"}`, "whose id is an array", understood},
+	{`{"jsonrpc":"2.0","id":true,"method":"%[2]s"}`, "whose id is true", understood},
+	{`{"jsonrpc":"2.0","id":null,"method":"%[2]s"}`, "whose id is null", asWell},
+}
+
+// invalidRequests sends what is not a request, one after the other. An error may have
+// the id that was sent or, as it stands in what is not a request, none (JSON-RPC 2.0,
+// section 5). JSON-RPC demands an answer to requests only, so that silence does not
+// fail, and does not count either.
+func invalidRequests(t *check.T) {
+	const id = "base.error.invalid-request"
+	told, silent := 0, ""
+	for i, v := range noRequests {
+		t.Clear()
+		t.Fence()
+		own := wire.StringID(fmt.Sprintf("mcpconform-invalid-%d", i))
+		mark := t.Mark()
+		sent := t.Send(fmt.Sprintf(v.raw, own, t.NoOp()), client.Deliberately("*"))
+		t.About(survivesNonMessage(t))
+		endOf(t, sent)
+		t.Fence()
+		t.About(id)
+		answers := slices.DeleteFunc(t.Since(mark), func(e *wire.Event) bool {
+			return !e.Msg.IsResponse() || e.Msg.ID.Usable() && e.Msg.ID.Key() != own.Key()
+		})
+		if len(answers) == 0 {
+			if x := t.Session.Log().Carrier(sent); x != nil && x.Status()/100 == 4 {
+				told++ // which is as good (docs/positions.md, unparseable-post)
+			}
+			silent = v.what
+			continue
+		}
+		codes, expect := []int64{-32600}, t.Check
+		if v.lenience == inParams || strings.Contains(v.raw, `"params":null`) {
+			codes = append(codes, -32602)
+		}
+		e := answers[0]
+		if e.Msg.Kind == wire.Result {
+			if v.lenience == asWell {
+				continue
+			}
+			if v.lenience != wrong {
+				expect = t.WarnUnless
+			}
+		}
+		if expect(id, e).To(HaveErrorCode(codes...), "for a message %s", v.what) {
+			told++
+		}
+	}
+	t.Exercised(survivesNonMessage(t))
+	if told == 0 {
+		t.Inconclusive("the server does not answer messages that are not requests, such as one %s", silent)
+	}
+}
+
+// survivesNonMessage is the requirement that a server breaks which goes wrong after JSON
+// that is not a message.
+func survivesNonMessage(t *check.T) string {
+	switch t.Target.Transport {
+	case transport.NameStdio:
+		return "stdio.server.survives-non-message"
+	case transport.NameHTTP:
+		return "http.server.survives-bad-body"
+	}
+	return "base.error.parse-survive"
+}
+
+// endOf waits, over HTTP, for what answers a message: a message on its stream, or the end
+// of that.
+func endOf(t *check.T, sent *wire.Event) {
+	if t.Target.Transport != transport.NameHTTP {
+		return
+	}
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	_, _ = t.Session.Log().Await(limit, sent.Seq, func(e *wire.Event) bool {
+		return e.Stream == sent.Stream && (e.Kind == wire.KindStreamEnd || e.Kind == wire.KindMessage && e.From == wire.Server)
+	})
+}
+
+// nothingToServe reports whether a method that takes an item of a list does not exist, as the
+// lists of its feature have none.
+func nothingToServe(t *check.T, x *client.Exchange) bool {
+	feature, _, _ := strings.Cut(x.Method(), "/")
+	return refusedWith(x, -32601) && !slices.ContainsFunc(t.Target.Methods(), func(method string) bool {
+		return strings.HasPrefix(method, feature+"/") && len(t.Target.List(method).Items) > 0
+	})
+}
+
+// invalidCalls are requests whose params are wrong.
+var invalidCalls = []struct {
+	capability, method string
+	params             map[string]any
+	// The absence of a name may go without an error (JSON-RPC 2.0, section 4.2) where no page
+	// has the input validated.
+	dispensable bool
+}{
+	{"tools", "tools/call", map[string]any{}, false},
+	{"tools", "tools/call", map[string]any{"name": 7}, false},
+	{"prompts", "prompts/get", map[string]any{}, false},
+	{"prompts", "prompts/get", map[string]any{"name": []any{}}, false},
+	{"resources", "resources/read", map[string]any{}, false},
+	{"resources", "resources/read", map[string]any{"uri": 7}, false},
+	{"completions", "completion/complete", map[string]any{}, false},
+	{"logging", "logging/setLevel", map[string]any{}, true},
+	{"logging", "logging/setLevel", map[string]any{"level": 7}, false},
+}
+
+const spellingID = "mcpconform spelling: "
+
+// methodName is the form of the names that methods of MCP have.
+var methodName = regexp.MustCompile(`^[\w./-]{1,100}$`)
+
+func isNumber(m family.Member) bool {
+	_, ok := m.Value().(string)
+	return !ok
+}
+
+// stringPlaces are members of params that have to be strings.
+var stringPlaces = []struct {
+	capability, method, member string
+	params                     func(v any) map[string]any
+	// dispensable is as in invalidCalls; an optional member need not be looked at.
+	dispensable, optional bool
+}{
+	{"tools", "tools/call", "name", func(v any) map[string]any { return map[string]any{"name": v, "arguments": map[string]any{}} }, false, false},
+	{"prompts", "prompts/get", "name", func(v any) map[string]any { return map[string]any{"name": v} }, false, false},
+	{"resources", "resources/read", "uri", func(v any) map[string]any { return map[string]any{"uri": v} }, false, false},
+	{"logging", "logging/setLevel", "level", func(v any) map[string]any { return map[string]any{"level": v} }, true, false},
+	{"tools", "tools/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"prompts", "prompts/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"resources", "resources/list", "cursor", func(v any) map[string]any { return map[string]any{"cursor": v} }, false, true},
+	{"completions", "completion/complete", "name of a prompt", func(v any) map[string]any {
+		return map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": v}, "argument": map[string]any{"name": "x", "value": ""}}
+	}, false, false},
+}
+
+// notObjects sends arguments that are not an object to a tool and a prompt that take empty
+// ones. null, and the empty array as which some languages write an empty object, may pass
+// for none.
+func notObjects(t *check.T) {
+	try := func(method string, name any) {
+		t.Vary(t.Draw("not-objects"), func(m family.Member) {
+			x := t.Call(method, map[string]any{"name": name, "arguments": m.Value()}, client.Deliberately("*"))
+			if x.Result() != nil && (!worked(x) || m.Value() == nil || m.Raw() == "[]") {
+				return
+			}
+			if x.Result() == nil && !refusedWith(x, -32602) && !works(t, method, map[string]any{"name": name, "arguments": map[string]any{}}) {
+				return // what is wrong is not the arguments
+			}
+			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the arguments", m)
+		})
+	}
+	// One that does nothing but answer may be called often. Other requirements judge those that do not.
+	served := func(method string, name any) bool {
+		mark := t.Mark()
+		x, err := t.Session.Call(t.Context, method, map[string]any{"name": name, "arguments": map[string]any{}})
+		return err == nil && worked(x) && x.Response.At-x.Request.At < prompt &&
+			!slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return !e.Msg.IsResponse() })
+	}
+	const most = 5 // of which one should work
+	tried := false
+	tools := slices.DeleteFunc(slowLast(t, callable(t)), func(tool map[string]any) bool { return requires(tool) > 0 || t.Target.Known(tool) })
+	for _, tool := range tools[:min(len(tools), most)] {
+		if served("tools/call", tool["name"]) {
+			try("tools/call", tool["name"])
+			tried = true
+			break
+		}
+	}
+	listed := slices.DeleteFunc(prompts(t), func(p map[string]any) bool { return len(requiredArguments(p)) > 0 })
+	for _, p := range listed[:min(len(listed), most)] {
+		if served("prompts/get", p["name"]) {
+			try("prompts/get", p["name"])
+			tried = true
+			break
+		}
+	}
+	if !tried {
+		t.Inconclusive("the server has neither a tool that may be called nor a prompt which takes empty arguments and does nothing but answer")
+	}
+}
+
+// asking are the tool roles of tools that make the server send a request.
+var asking = []string{"sampling", "elicitation", "roots", "ping"}
+
+// sameID sends a ping with the id of a request of the server that is open, before
+// that is answered.
+func sameID(t *check.T) {
+	// The ids of the server's requests do not limit ours: it would use low numbers itself.
+	for id := range int64(3) {
+		t.Expect(t.Await(t.StartID(wire.IntID(id+1_000_000), t.NoOp(), nil))).To(HaveResult())
+	}
+	from := 0
+	for _, role := range asking {
+		call, known := knownTool(t, role)
+		for i := 0; known && i < 2; i++ { // the first id of the server may be one that we have had
+			var tried bool
+			if tried, from = sameIDWithin(t, call, fmt.Sprintf("mcpconform-%s-%d", role, i), from); tried {
+				return
+			}
+		}
+	}
+	// A server may also ask outside of calls, as for the roots when they have changed. One that was
+	// busy with the last change may pass over the next.
+	for range 2 {
+		t.Must(t.Session.Notify(t.Context, rootsChanged, nil))
+		if sameIDOutside(t, &from) {
+			return
+		}
+	}
+	t.Inconclusive("the server sent no request beside which one with the same id could be sent: " +
+		"name a tool for the role sampling, elicitation or roots in the configuration")
+}
+
+// sameIDOutside answers what the server asks outside of calls, after a ping with the same id. It
+// reports whether that could be tried, and moves from to where it has read the log.
+func sameIDOutside(t *check.T, from *int) (tried bool) {
+	limit, stop := context.WithTimeout(t.Context, asksWithin(t))
+	defer stop()
+	for !tried {
+		e, err := t.Session.Log().Await(limit, *from, asksAnything)
+		if err != nil {
+			return false
+		}
+		*from = e.Seq + 1
+		if tried = !usedByUs(t, e.Msg.ID); tried {
+			pingWithSameID(t, e, wire.StringID("mcpconform-beside"))
+		}
+		respond(t, e, ordinary(t, e))
+	}
+	return true
+}
+
+// pingWithSameID sends, beside a request of the server, one that has its id, after one that has
+// the other id. It reports whether a server can still be waiting for the answer to its own.
+func pingWithSameID(t *check.T, e *wire.Event, other wire.ID) (inTime bool) {
+	t.Show(e)
+	if !servedBeside(t, other, func() { respond(t, e, ordinary(t, e)) }) {
+		t.Inconclusive("the server does not answer %s while it waits for an answer itself", t.NoOp())
+	}
+	same, err := t.StartID(e.Msg.ID, t.NoOp(), nil).Await(t.Context)
+	t.Show(same.Response)
+	if !timedOut(err) {
+		t.Must(err)
+	}
+	t.Expect(same).To(HaveResult(), "with the id of an open request of the server, and not with another id")
+	return same.Response.At-e.At < 2*prompt
+}
+
+// sameIDWithin makes a call and answers whatever the server asks before its end,
+// the first time after a ping with the same id. It reports whether that could be
+// tried, and how far it has read the log. Our own ids are strings, which leaves
+// the numbers free.
+func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool, next int) {
+	p := t.StartID(wire.StringID(id), "tools/call", call.Params())
+	inTime := true // for a server that does not wait long for an answer
+	for {
+		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool { return over(e, p) || asksAnything(e) })
+		if err != nil || over(e, p) {
+			x, err := p.Await(t.Context)
+			t.Show(x.Response)
+			if tried && inTime && t.Context.Err() == nil && !worked(x) && worksApart(t, call) {
+				t.Fail("after a ping that had the id of a request of the server, the call of %q that caused the request gives %s; in another session it works",
+					call.Tool, Describe(x))
+			}
+			if timedOut(err) {
+				t.Inconclusive("the tool %q takes longer than an answer may", call.Tool)
+			}
+			t.Must(err)
+			return tried, t.Mark()
+		}
+		from = e.Seq + 1
+		if t.Show(e); !tried && !usedByUs(t, e.Msg.ID) {
+			tried, inTime = true, pingWithSameID(t, e, wire.StringID(id+"-beside"))
+		}
+		respond(t, e, ordinary(t, e))
+	}
+}
+
+// ordinary returns how a client answers a request of the server.
+func ordinary(t *check.T, request *wire.Event) map[string]any {
+	answer, ok := check.StandardAnswers()[request.Msg.Method]
+	if !ok {
+		return map[string]any{} // ping
+	}
+	result, problem := answer(t.Context, request.Msg.Params)
+	if problem != nil {
+		return map[string]any{"error": map[string]any{"code": problem.Code, "message": problem.Message}}
+	}
+	return result.(map[string]any)
+}
+
+// asksAnything reports whether an event is a request that a server may send.
+func asksAnything(e *wire.Event) bool {
+	return asks(e, createMessage) || asks(e, elicit) || asks(e, listRoots) || asks(e, "ping")
+}
+
+// servedBeside reports whether a plain request gets a result at once. If not, the
+// server may do one thing after the other (docs/positions.md,
+// requests-beside-others): then release lets the server go on.
+func servedBeside(t *check.T, id wire.ID, release func()) bool {
+	p := t.StartID(id, t.NoOp(), nil)
+	limit, stop := context.WithTimeout(t.Context, prompt)
+	defer stop()
+	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+		release()
+		t.Await(p)
+		return false
+	}
+	return t.Await(p).Result() != nil
+}
+
+// usedByUs reports whether a request of ours has had an id.
+func usedByUs(t *check.T, id wire.ID) bool {
+	return t.Session.Log().Asked(wire.Client, id)
+}
+
+// worksApart reports whether a call works in a session of its own.
+func worksApart(t *check.T, call check.Call) bool {
+	x, err := t.Open(check.Capable()).Call(t.Context, "tools/call", call.Params())
+	return err == nil && worked(x)
+}
+
+// anyMember is what the params of any request may hold beside what its method defines.
+type anyMember struct {
+	id, name string
+	value    func(of string) any
+}
+
+var anyMembers = []anyMember{
+	{"base.params.open", "mcpconform", func(string) any { return true }},
+	{"meta.attach.request", "_meta", func(string) any { return map[string]any{"example.com/mcpconform": "any"} }},
+	{"progress.request", "_meta.progressToken", func(of string) any { return "mcpconform-beside-" + of }},
+}
+
+// add returns the params with the member.
+func (m anyMember) add(params map[string]any, method string) map[string]any {
+	with := maps.Clone(params)
+	if m.name == "_meta.progressToken" {
+		return withToken(params, m.value(method))
+	}
+	with[m.name] = m.value(method)
+	return with
+}
+
+// alike reports whether a request was served like another one. Of lists the first items are compared, as the sizes of pages may
+// differ (server/utilities/pagination#pagination-model).
+func alike(x, control *client.Exchange) bool {
+	if !worked(x) {
+		return false
+	}
+	for name, v := range control.Result() {
+		items, list := v.([]any)
+		others, _ := x.Result()[name].([]any)
+		if list && len(items) > 0 && strings.HasSuffix(x.Method(), "/list") && (len(others) == 0 || string(client.Marshal(items[0])) != string(client.Marshal(others[0]))) {
+			return false
+		}
+	}
+	return true
+}
+
+// furtherPages returns requests for the second page of the lists that have one.
+func furtherPages(t *check.T) (all []check.RPC) {
+	for _, method := range t.Target.Served() {
+		if x := t.Call(method, nil); x.Result() != nil {
+			if cursor, more := nextCursor(x); more {
+				all = append(all, check.RPC{Method: method, Params: map[string]any{"cursor": cursor}})
+			}
+		}
+	}
+	return all
+}
+
+// settings returns requests that set something in a session, and may be sent again.
+func settings(t *check.T) (all []check.RPC) {
+	if t.Session.Capability("logging") {
+		all = append(all, check.RPC{Method: "logging/setLevel", Params: map[string]any{"level": "debug"}})
+	}
+	if uris := resourceURIs(t, 1); len(uris) > 0 && t.Session.Capability("resources.subscribe") {
+		for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
+			all = append(all, check.RPC{Method: method, Params: map[string]any{"uri": uris[0]}})
+		}
+	}
+	return all
+}
+
+// workingCalls returns requests whose params have members and which work, one of a
+// method.
+func workingCalls(t *check.T) []check.RPC {
+	var all []check.RPC
+	add := func(method string, params map[string]any) bool {
+		if !works(t, method, params) {
+			return false
+		}
+		all = append(all, check.RPC{Method: method, Params: params})
+		return true
+	}
+	const most = 5 // of which one should work
+	if call, ok := quickCall(t); ok {
+		all = append(all, check.RPC{Method: "tools/call", Params: call.Params()})
+	}
+	for _, uri := range resourceURIs(t, most) {
+		if add("resources/read", map[string]any{"uri": uri}) {
+			break
+		}
+	}
+	listed := prompts(t)
+	for _, p := range listed[:min(len(listed), most)] {
+		if add("prompts/get", promptParams(t, p)) {
+			break
+		}
+	}
+	if t.Session.Capability("completions") {
+		completable := listCompletables(t)
+		for _, c := range completable[:min(len(completable), most)] {
+			if add("completion/complete", c.params("")) {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// works reports whether a request is answered soon, and not with an error. If not, other
+// requirements judge that.
+func works(t *check.T, method string, params map[string]any) bool {
+	x, err := t.Session.Call(t.Context, method, params)
+	return err == nil && worked(x) && x.Response.At-x.Request.At <= prompt
+}
+
+// quickCall returns a call of a tool that works and is over soon.
+func quickCall(t *check.T) (check.Call, bool) {
+	const most = 5 // of which one should work
+	tools := slowLast(t, callable(t))
+	for _, tool := range tools[:min(len(tools), most)] {
+		if arguments, ok := t.Target.Arguments(tool); ok {
+			call := check.Call{Tool: tool["name"].(string), Arguments: arguments}
+			if works(t, "tools/call", call.Params()) {
+				return call, true
+			}
+		}
+	}
+	return check.Call{}, false
+}
+
+// resembles reports whether a response has an id that begins like another one
+// and is about as long.
+func resembles(e *wire.Event, id wire.ID) bool {
+	const start = 20
+	got, want := e.Msg.ID.String(), id.String()
+	return e.Msg.IsResponse() && len(got) > len(want)/2 && len(got) < 2*len(want) && got[:start] == want[:start]
+}
+
+// refusesUnnamed reports whether a message is an error that names no request.
+func refusesUnnamed(e *wire.Event) bool {
+	return e.Msg.Kind == wire.ErrorResponse && !e.Msg.ID.Usable()
+}
+
+// silent sends a notification and fails if anything answers it before a ping
+// that follows it is answered.
+func silent(t *check.T, raw string) {
+	t.Fence() // what answers something before is not mistaken for an answer to this
+	mark := t.Mark()
+	sent := t.Send(raw, client.Deliberately("*"))
+	t.Fence()
+	t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification", func(e *wire.Event) bool {
+		return answersNothing(t, e) && !t.Refused(sent, e)
+	}))
+}
+
+// answersNothing reports whether a message is a response to no request of the session.
+func answersNothing(t *check.T, e *wire.Event) bool {
+	return e.Msg.IsResponse() && (!e.Msg.ID.Usable() || t.Stray(e))
+}
+
+// callsAtOnce makes two calls at the same time, each of which gets an answer: be it an error, be it
+// after the other one. The rules judge what becomes of their progress.
+func callsAtOnce(t *check.T) {
+	call := toolFor(t, "slow", "progress")
+	both := []*client.Pending{
+		t.Start("tools/call", withToken(call.Params(), "mcpconform-one")), t.Start("tools/call", withToken(call.Params(), "mcpconform-another")),
+	}
+	open := stillOpen(t, both, t.Session.Options.Timeout)
+	if len(open) == 0 {
+		t.Fence() // no progress may follow the answers
+		return
+	}
+	control, err := t.Open(client.Options{}).Call(t.Context, "tools/call", call.Params())
+	if err != nil {
+		t.Inconclusive("the tool %q is not answered when it is called alone, in another session: %v", call.Tool, err)
+	}
+	t.Assume(control).To(BeAnswered(), "when the tool is called alone")
+	// A server may do one thing after the other (docs/positions.md, requests-beside-others).
+	if open = stillOpen(t, open, 2*took(control)); len(open) == 0 {
+		return
+	}
+	for _, p := range open {
+		cancel(t, p.ID)
+	}
+	what := "one of them got no answer"
+	if len(open) == len(both) {
+		what = "neither of them got an answer"
+	}
+	t.Fail("two calls of the tool %q were made at the same time, and %s; a call that is made alone is answered", call.Tool, what)
+}
+
+// stillOpen waits for the answers to requests and returns those that got none in time.
+func stillOpen(t *check.T, all []*client.Pending, wait time.Duration) (open []*client.Pending) {
+	limit, stop := context.WithTimeout(t.Context, wait)
+	defer stop()
+	for _, p := range all {
+		var x *client.Exchange
+		_, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) })
+		if err == nil {
+			x, err = p.Await(t.Context)
+		}
+		if err != nil {
+			open = append(open, p)
+			continue
+		}
+		t.Show(x.Response)
+	}
+	t.Must(context.Cause(t.Context))
+	return open
+}
+
+// answersInAnyOrder makes the server ask in two calls at once, one of which begins when the
+// other has asked, and answers the later request first. Each call uses its own answer.
+func answersInAnyOrder(t *check.T) {
+	role := "sampling"
+	if _, ok := knownTool(t, role); !ok {
+		role = "elicitation"
+	}
+	call := toolFor(t, role)
+	method, reply := askedFor(role)
+	markers := []string{"mcpconform-of-the-first", "mcpconform-of-the-second"}
+	mark := t.Mark()
+	var calls []*client.Pending
+	var asked []*wire.Event
+	for range markers {
+		p := t.Start("tools/call", call.Params())
+		calls = append(calls, p)
+		limit, stop := context.WithTimeout(t.Context, prompt)
+		e, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) || asks(e, method) })
+		stop()
+		if err != nil || !asks(e, method) {
+			break
+		}
+		t.Show(e)
+		asked = append(asked, e)
+	}
+	both := len(asked) == len(markers)
+	for i, e := range slices.Backward(asked) {
+		switch {
+		case method == createMessage && !check.Sampleable(e.Msg.Params):
+			both = false
+			respond(t, e, map[string]any{"error": map[string]any{"code": -1, "message": "User rejected the request"}})
+		default:
+			respond(t, e, marked(method, e.Msg.Params, markers[i]))
+		}
+		if both {
+			t.Fence()
+		}
+	}
+	seeThrough(t, calls, mark, method, reply, asked)
+	if !both {
+		t.Inconclusive("the tool %q does not ask, with something that can be answered, in two calls at the same time", call.Tool)
+	}
+	shown := false
+	for i, p := range calls {
+		x, err := p.Await(t.Context)
+		t.Show(x.Response)
+		if err != nil {
+			t.Inconclusive("the tool %q does not answer although its request was answered: %v", call.Tool, err)
+		}
+		if strings.Contains(texts(x), markers[1-i]) {
+			t.Fail("two calls asked the client at the same time, and one of them used the answer to the request of the other")
+		}
+		shown = shown || strings.Contains(texts(x), markers[i])
+	}
+	if !shown {
+		t.Inconclusive("the result of the tool %q does not show what the client has answered", call.Tool)
+	}
+}
+
+// marked returns the answer to a request for sampling or elicitation that holds a text.
+func marked(method string, params any, text string) map[string]any {
+	if method == createMessage {
+		return generation(map[string]any{"content": map[string]any{"type": "text", "text": text}})
+	}
+	content := check.Form(at(params, "requestedSchema"))
+	for name := range content {
+		property, _ := at(params, "requestedSchema", "properties", name).(map[string]any)
+		most, bounded := property["maxLength"].(json.Number)
+		room, _ := most.Float64()
+		if property["type"] == "string" && property["format"] == nil && property["enum"] == nil && (!bounded || room >= float64(len(text))) {
+			content[name] = text
+		}
+	}
+	return map[string]any{"action": "accept", "content": content}
+}
+
+// telling is a request whose result tells it from others of its method.
+type telling struct {
+	method string
+	params map[string]any
+	own    func(x *client.Exchange) bool
+}
+
+// requestsAtOnce sends requests of one method at the same time. Each response is the one to
+// the request whose id it has, or an error.
+func requestsAtOnce(t *check.T) {
+	kinds := tellingRequests(t)
+	if len(kinds) == 0 {
+		t.Inconclusive("the server has neither two resources that differ, nor a tool or prompt that gives back a text")
+	}
+	for _, requests := range kinds {
+		if strange, _ := crossed(t, requests); strange == nil {
+			continue
+		}
+		// Once more, in case what a request gives has just changed.
+		for _, r := range requests {
+			if !r.own(t.Call(r.method, r.params)) {
+				t.Inconclusive("what %s gives is not the same each time", r.method)
+			}
+		}
+		t.Clear()
+		const alone = "; one after the other, each gets its own"
+		switch strange, swapped := crossed(t, requests); {
+		case strange == nil:
+		case swapped:
+			t.Violation("base.response.id-echo", "some of the requests "+requests[0].method+" that were made at the same time got the results of each other"+alone, strange...)
+		default:
+			// What a request does with its params is up to the server.
+			t.Warning("base.response.id-echo", "one of the requests "+requests[0].method+" that were made at the same time got the result of another one"+alone, strange...)
+		}
+	}
+}
+
+// crossed sends requests at the same time, a few times. It returns the exchanges of those
+// that got the result of another one, and whether that one got a result of another one as well.
+func crossed(t *check.T, requests []telling) (strange []*wire.Event, swapped bool) {
+	const rounds = 3
+	for range rounds {
+		var started []*client.Pending
+		for _, r := range requests {
+			started = append(started, t.Start(r.method, r.params))
+		}
+		got := make(map[int]int) // by request: whose result it got
+		for i, p := range started {
+			x, err := p.Await(t.Context)
+			if timedOut(err) {
+				continue // other checks judge whether it is answered
+			}
+			t.Must(err)
+			if x.Result() == nil || requests[i].own(x) {
+				continue
+			}
+			if whose := slices.IndexFunc(requests, func(r telling) bool { return r.own(x) }); whose >= 0 {
+				strange = append(strange, x.Events()...)
+				got[i] = whose
+			}
+		}
+		for _, whose := range got {
+			_, other := got[whose]
+			swapped = swapped || other
+		}
+		if strange != nil {
+			return strange, swapped
+		}
+	}
+	return nil, false
+}
+
+// tellingRequests returns requests at once, by method: texts that a tool or a prompt gives back, and
+// resources of different contents.
+func tellingRequests(t *check.T) (kinds [][]telling) {
+	const several = 4
+	echoes := func(method string, params func(text string) map[string]any) {
+		if params == nil {
+			return
+		}
+		var requests []telling
+		for i := range several {
+			text := fmt.Sprintf("%s at once %d", marker, i)
+			requests = append(requests, telling{method, params(text), func(x *client.Exchange) bool { return gives(x, text) }})
+		}
+		kinds = append(kinds, requests)
+	}
+	if t.Session.Capability("tools") {
+		echoes("tools/call", echoing(t))
+	}
+	if t.Session.Capability("prompts") {
+		echoes("prompts/get", echoingPrompt(t))
+	}
+	var reads []telling
+	var contents []any
+	for _, uri := range resourceURIs(t, several) {
+		params := map[string]any{"uri": uri}
+		alone := t.Call("resources/read", params).Result()["contents"]
+		if alone == nil || slices.ContainsFunc(contents, func(other any) bool { return reflect.DeepEqual(alone, other) }) {
+			continue
+		}
+		contents = append(contents, alone)
+		reads = append(reads, telling{"resources/read", params, func(x *client.Exchange) bool { return reflect.DeepEqual(x.Result()["contents"], alone) }})
+	}
+	if len(reads) > 1 {
+		kinds = append(kinds, reads)
+	}
+	return kinds
+}

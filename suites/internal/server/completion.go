@@ -1,0 +1,271 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+)
+
+// Bounds of what is completed on one server.
+const (
+	maxCompleted = 20 // arguments
+	maxFollowed  = 4  // suggestions, each of which completes the one before
+)
+
+// server/utilities/completion
+var completionChecks = []*check.Check{
+	{
+		Name:         "completion/answered",
+		Requirements: []string{"completion.answered"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			answered := 0
+			var refused []*client.Exchange
+			for _, c := range completables(t) {
+				x := t.Call("completion/complete", c.params(""))
+				if refusedWith(x, -32602) {
+					// It may need the values of the others first (server/utilities/completion#error-handling), or have nothing to
+					// suggest for this one.
+					t.Note("the argument %s is not completed: %s", wire.Quote(c.name, 60), Describe(x))
+					if len(c.others) == 0 {
+						refused = append(refused, x)
+					}
+					continue
+				}
+				t.Expect(x).To(HaveResult())
+				answered++
+				// One letter of a suggestion narrows the list, and a whole one still more; the judge counts the values.
+				values := valuesOf(x)
+				if len(values) > 0 && values[0] != "" {
+					t.Expect(t.Call("completion/complete", c.params(string([]rune(values[0])[:1])))).To(HaveResult())
+				}
+				for value, n := "", 0; n < maxFollowed && len(values) > 0; n++ {
+					last := values[len(values)-1]
+					if len(last) <= len(value) {
+						break
+					}
+					value = last
+					further := t.Call("completion/complete", c.params(value))
+					t.Expect(further).To(HaveResult())
+					values = valuesOf(further)
+				}
+			}
+			if answered == 0 && len(refused) > 0 {
+				t.Clear()
+				t.Expect(refused[0]).To(HaveResult(), "as for every other argument that stands alone")
+			}
+			if answered == 0 {
+				t.Inconclusive("the server completes no argument before the other arguments have values")
+			}
+		},
+	},
+	{
+		Name:         "completion/values",
+		Requirements: []string{"completion.answered"},
+		Needs:        check.Needs{Server: "completions"},
+		Families:     []string{"strings"},
+		Body: func(t *check.T) {
+			// What the user has typed may be anything; the server suggests what fits, or nothing.
+			all := completables(t)
+			i := slices.IndexFunc(all, func(c completable) bool { return t.Call("completion/complete", c.params("")).Result() != nil })
+			if i < 0 {
+				t.Inconclusive("the server completes no argument before the other arguments have values")
+			}
+			t.Vary(t.Draw("strings"), func(m family.Member) {
+				x := t.Call("completion/complete", all[i].params(m.Str()))
+				if refusedWith(x, -32602) {
+					// A reader may limit the strings that it takes (RFC 8259, section 9), and a server the values.
+					t.Note("the value %s is refused: %s", m, Describe(x))
+					return
+				}
+				t.Check("completion.answered", x).To(HaveResult(), "for the value %s of the argument %s", m, quote(all[i].name))
+			})
+		},
+	},
+	{
+		Name:         "completion/context",
+		Requirements: []string{"completion.context.accepted"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			all := completables(t)
+			tried := 0
+			for _, c := range all {
+				if len(c.others) == 0 {
+					continue
+				}
+				tried++
+				without := t.Call("completion/complete", c.params(""))
+				params := c.params("")
+				value, suggested := "1", false
+				if values := suggestions(t, c.ref, c.others[0], ""); len(values) > 0 {
+					value, suggested = values[0], true
+				}
+				params["context"] = map[string]any{"arguments": map[string]any{c.others[0]: value}}
+				with := t.Call("completion/complete", params)
+				if !suggested && refusedWith(with, -32602) {
+					t.Note("a value that was made up for %s was refused as context: %s", wire.Quote(c.others[0], 60), Describe(with))
+					continue
+				}
+				if without.Result() != nil {
+					t.Expect(with).To(HaveResult(), "with context, and not without it")
+				}
+			}
+			if tried == 0 {
+				// With a single argument there are no others to send as context.
+				params := all[0].params("")
+				params["context"] = map[string]any{"arguments": map[string]any{}}
+				t.Expect(t.Call("completion/complete", params)).To(HaveResult())
+			}
+		},
+	},
+	{
+		Name:         "completion/undeclared",
+		Requirements: []string{"completion.error.unsupported-code", "completion.capability.declared"},
+		Body: func(t *check.T) {
+			if t.Session.Capability("completions") {
+				t.Exercised("completion.capability.declared")
+				t.Skip("the server declares completions")
+			}
+			t.Premise(declaration(t))
+			all := listCompletables(t)
+			if len(all) == 0 {
+				all = []completable{{ref: map[string]any{"type": "ref/prompt", "name": noPrompt}, name: "argument"}}
+			}
+			t.Clear()
+			empty := false
+			for _, c := range all {
+				x := t.Call("completion/complete", c.params(""), client.Deliberately("*"))
+				switch {
+				case offered(x):
+					t.Check("completion.capability.declared", x).ToNot(HaveResult(), "although the server does not declare completions")
+					return
+				case x.Result() != nil:
+					empty = true
+				default:
+					t.Expect(x).To(HaveErrorCode(-32601), "although the server does not declare completions")
+				}
+			}
+			if empty {
+				t.Note("completion/complete is answered without values, although completions is not declared")
+			}
+		},
+	},
+	{
+		Name:         "completion/unknown-prompt",
+		Requirements: []string{"completion.error.invalid-prompt-code"},
+		Needs:        check.Needs{Server: "completions"},
+		Families:     []string{"names-unknown"},
+		Body: func(t *check.T) {
+			t.Vary(unlisted(t.Target.List("prompts/list").Items, t.Draw("names-unknown"), prompts(t)), func(m family.Member) {
+				c := completable{ref: map[string]any{"type": "ref/prompt", "name": m.Str()}, name: "argument"}
+				if x := t.Call("completion/complete", c.params("")); !sameName(m, x) {
+					t.Check("completion.error.invalid-prompt-code", x).To(HaveErrorCode(-32602), "for a prompt that does not exist, %s", m)
+				}
+			})
+		},
+	},
+	{
+		Name:         "completion/missing-argument",
+		Requirements: []string{"completion.error.missing-argument-code"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			c := completables(t)[0]
+			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref}, client.Deliberately("*"))).To(HaveErrorCode(-32602))
+			t.Expect(t.Call("completion/complete", map[string]any{"ref": c.ref, "argument": map[string]any{"value": ""}}, client.Deliberately("*"))).To(HaveErrorCode(-32602))
+		},
+	},
+	{
+		Name:         "completion/malformed",
+		Requirements: []string{"completion.security.validate-inputs"},
+		Needs:        check.Needs{Server: "completions"},
+		Body: func(t *check.T) {
+			c := completables(t)[0]
+			argument := map[string]any{"name": c.name, "value": ""}
+			for _, bad := range []struct {
+				how    string
+				params map[string]any
+			}{
+				{"with a ref of an unknown type", map[string]any{"ref": map[string]any{"type": "ref/mcpconform", "name": "x", "uri": "x:y"}, "argument": argument}},
+				{"with a ref that is a string", map[string]any{"ref": noPrompt, "argument": argument}},
+				{"with an argument that is a string", map[string]any{"ref": c.ref, "argument": c.name}},
+				{"with a ref without a name", map[string]any{"ref": map[string]any{"type": "ref/prompt"}, "argument": argument}},
+				{"with an array as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": []any{1}}}},
+				{"with a number as the value", map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": 1}}},
+			} {
+				t.Clear()
+				t.Check("completion.security.validate-inputs", t.Call("completion/complete", bad.params, client.Deliberately("*"))).
+					ToNot(HaveResult(), "%s", bad.how)
+			}
+			t.Call("completion/complete", c.params(""))
+		},
+	},
+}
+
+// completable is one argument of a prompt, or variable of a template.
+type completable struct {
+	ref    map[string]any
+	name   string
+	others []string // further arguments of the same
+}
+
+func (c completable) params(value string) map[string]any {
+	return map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": value}}
+}
+
+// completables returns what can be completed. It ends the check if there is nothing.
+func completables(t *check.T) []completable {
+	all := listCompletables(t)
+	if len(all) == 0 {
+		t.Inconclusive("the server lists neither a prompt with arguments nor a template with variables")
+	}
+	return all
+}
+
+func listCompletables(t *check.T) []completable {
+	var all []completable
+	add := func(ref map[string]any, names []string) {
+		for i, name := range names {
+			if len(all) == maxCompleted {
+				return
+			}
+			var others []string
+			for j, other := range names {
+				if i != j {
+					others = append(others, other)
+				}
+			}
+			all = append(all, completable{ref, name, others})
+		}
+	}
+	for _, p := range prompts(t) {
+		add(map[string]any{"type": "ref/prompt", "name": p["name"]}, argumentNames(p))
+	}
+	for _, template := range templates(t) {
+		add(map[string]any{"type": "ref/resource", "uri": template}, templateVariables(template))
+	}
+	return all
+}
+
+// suggestions returns what the server suggests for an argument; nothing if it
+// offers no completion.
+func suggestions(t *check.T, ref map[string]any, name, typed string) []string {
+	if !t.Session.Capability("completions") {
+		return nil
+	}
+	return valuesOf(t.Call("completion/complete", completable{ref: ref, name: name}.params(typed)))
+}
+
+func valuesOf(x *client.Exchange) []string {
+	var all []string
+	values, _ := wire.At(x.Result(), "completion", "values").([]any)
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}

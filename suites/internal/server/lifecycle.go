@@ -1,0 +1,606 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+)
+
+// Versions that no implementation can support: one before the protocol, and one
+// that is later than any, of a day that is in no calendar.
+const (
+	impossibleVersion = "1999-01-01"
+	futureVersion     = "2099-02-30"
+)
+
+// unsupportedVersions is the turn of the checks that ask for them: whether what the server offers is supported is tried once.
+const unsupportedVersions = "unsupported versions"
+
+// basic/lifecycle
+var lifecycleChecks = []*check.Check{
+	{
+		Name:         "lifecycle/version-echoed",
+		Requirements: []string{"lifecycle.version.echo-supported", "lifecycle.version.revision-name"},
+		Body: func(t *check.T) {
+			// A server that supports the requested version answers with that one. The run goes on only if it does.
+			t.Show(t.Target.Init.Events()...)
+			if v, _ := t.Target.Init.Result()["protocolVersion"].(string); v != client.Version && digits(v) == digits(client.Version) {
+				t.Violation("lifecycle.version.revision-name", "the revision is called "+quote(v)+", not "+quote(client.Version))
+			}
+			t.Expect(t.Target.Init).To(HaveMember("protocolVersion", client.Version))
+		},
+	},
+	{
+		Name:         "lifecycle/version-echoed-later",
+		Requirements: []string{"lifecycle.version.echo-supported"},
+		Needs:        check.Needs{Session: check.None, Late: true},
+		Body: func(t *check.T) {
+			// What the server supports in one session it supports in the others. They have begun by now.
+			if t.Target.Init.Result()["protocolVersion"] != client.Version {
+				t.Inconclusive("the server does not support revision %s in the first session, either", client.Version)
+			}
+			t.Show(t.Target.Init.Events()...)
+			for _, l := range t.Logs() {
+				for _, x := range l.Requests(wire.Client, "initialize") {
+					if x.Result() != nil && at(x.Request.Msg.Params, "protocolVersion") == client.Version {
+						t.Show(x.Events()...)
+						t.Expect(x).To(HaveMember("protocolVersion", client.Version), "in another session")
+					}
+				}
+			}
+		},
+	},
+	unsupportedVersion("lifecycle/version-unsupported", impossibleVersion),
+	unsupportedVersion("lifecycle/version-of-the-future", futureVersion),
+	// Names of another form, of which each costs a process over stdio.
+	unsupportedVersion("lifecycle/version-misspelled", client.Version+"-mcpconform", transport.NameHTTP, transport.NameSSE),
+	unsupportedVersion("lifecycle/version-of-another-form", "1.0.0", transport.NameHTTP, transport.NameSSE),
+	{
+		Name:         "lifecycle/version-latest-offered",
+		Requirements: []string{"lifecycle.version.offer-latest"},
+		Needs:        check.Needs{Session: check.None, Late: true, Turn: unsupportedVersions},
+		Body: func(t *check.T) {
+			// What it offers instead is the latest that it supports: not older than the one under test. Another check may have
+			// asked already.
+			x := asksFor(t, impossibleVersion)
+			if x == nil {
+				s := t.Connect(ofVersion(impossibleVersion))
+				x = t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+			}
+			t.Show(x.Events()...)
+			offered, _ := x.Result()["protocolVersion"].(string)
+			if !published(offered) || offered == impossibleVersion {
+				t.Inconclusive("the server offered no other version")
+			}
+			if offered < client.Version {
+				t.Fail("the server offers %s although it supports %s", offered, client.Version)
+			}
+		},
+	},
+	{
+		Name:         "lifecycle/ping-before-initialize",
+		Requirements: []string{"lifecycle.init.client-early-ping"},
+		Needs:        check.Needs{Session: check.Raw, Options: offering("roots")},
+		Body: func(t *check.T) {
+			// Pings are allowed before initialize is answered.
+			if t.NoOp() != "ping" {
+				t.Inconclusive("the server does not serve pings in a session either")
+			}
+			// Over Streamable HTTP there is no session before that one could belong to.
+			var first *client.Pending
+			if t.Target.Transport != transport.NameHTTP {
+				first = t.Start("ping", nil)
+			}
+			init := t.Start("initialize", t.Session.InitializeParams())
+			ping := t.Start("ping", nil)
+			t.Expect(t.Await(init)).To(HaveResult())
+			if first != nil {
+				t.Check("lifecycle.init.client-early-ping", t.Await(first)).To(HaveResult(), "before initialize")
+			}
+			t.Await(ping)
+			t.Notify("notifications/initialized", nil)
+		},
+	},
+	{
+		Name:         "lifecycle/incomplete-initialize",
+		Requirements: []string{"base.error.invalid-params"},
+		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Body:         incompleteInitialize,
+	},
+	{
+		Name:         "lifecycle/initialize-without-id",
+		Requirements: []string{"base.notification.no-response"},
+		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Body: func(t *check.T) {
+			// What comes before the handshake goes another way through many servers than what comes after it.
+			params := t.Session.InitializeParams()
+			sent := t.Send(string(client.Marshal(map[string]any{"jsonrpc": "2.0", "method": "initialize", "params": params})), client.Deliberately("*"))
+			t.Settle()
+			x, err := t.Session.Call(t.Context, "initialize", params)
+			named := func(e *wire.Event) bool {
+				return x.Request != nil && e.Msg.IsResponse() && e.Msg.ID.Key() == x.Request.Msg.ID.Key()
+			}
+			if x.Response != nil && !named(x.Response) {
+				_ = t.Session.Fence(t.Context) // the answer that says what it answers may come as well
+			}
+			if slices.ContainsFunc(t.Since(0), named) { // otherwise what has no id may be the answer to this one
+				t.Expect(t.Since(0)).ToNot(Carry("an answer to an initialize without an id, which is a notification", func(e *wire.Event) bool {
+					return answersNothing(t, e) && !t.Refused(sent, e)
+				}))
+			}
+			if err != nil || x.Result() == nil {
+				t.Note("after an initialize without an id none is served on the same connection") // no sentence says that it has to be
+				return
+			}
+			t.Notify("notifications/initialized", nil)
+		},
+	},
+	{
+		Name:         "lifecycle/experimental-capabilities",
+		Requirements: []string{"lifecycle.capability.client-experimental"},
+		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
+			"experimental": map[string]any{"com.example/feature": map[string]any{"level": 1}},
+			"sampling":     map[string]any{},
+		}, Answers: answersFor("sampling")}},
+		Body: handshake,
+	},
+	{
+		Name:         "lifecycle/unknown-capabilities",
+		Requirements: []string{"lifecycle.capability.client-additional"},
+		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
+			"mcpconform/unlisted": map[string]any{},
+			"roots":               map[string]any{"listChanged": true, "mcpconform": map[string]any{}},
+			"sampling":            map[string]any{"mcpconform": map[string]any{}},
+			"elicitation":         map[string]any{"mcpconform": map[string]any{}},
+		}, Answers: check.StandardAnswers()}},
+		Body: func(t *check.T) {
+			// The set of capabilities is open, and so is what each of them holds: nothing unknown is a reason to refuse.
+			handshake(t)
+			if t.Target.Transport == transport.NameStdio {
+				// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
+				t.Must(t.Session.Conn.Close(t.Context))
+				t.Exercised("lifecycle.shutdown.stdio-server-exits")
+			}
+		},
+	},
+	{
+		Name:         "lifecycle/no-capabilities",
+		Requirements: []string{"base.support.other-components", "lifecycle.error.missing-capability"},
+		Needs:        check.Needs{Liveness: true, Session: check.Raw},
+		Body: func(t *check.T) {
+			// A client that declares no capability is served too; the rule finds out whether the server uses one.
+			handshake(t)
+			for _, method := range t.Target.Served() {
+				t.Expect(t.Call(method, nil)).To(HaveResult())
+			}
+			t.About("lifecycle.error.missing-capability")
+			tempt(t)
+			t.Fence()
+		},
+	},
+	{
+		Name: "lifecycle/other-client",
+		Requirements: []string{
+			"lifecycle.capability.server-uses-sampling", "lifecycle.capability.server-uses-roots", "lifecycle.capability.server-uses-elicitation",
+		},
+		Needs: waiting(check.Needs{
+			Session: check.Fresh, Transports: []string{transport.NameHTTP, transport.NameSSE}, ToolRoles: offers, Lacking: calling(offers...).Lacking,
+		}),
+		Body: func(t *check.T) {
+			// The capabilities of another client say nothing about this one. It connects just before each call, so that it is
+			// the last to connect even while other checks open sessions. The rule judges what the calls ask for.
+			if conn, ok := t.Session.Conn.(*transport.HTTPConn); ok && conn.SessionID() == "" {
+				t.Skip("without sessions the server cannot tell clients apart")
+			}
+			const attempts = 5
+			var open []*client.Pending
+			for range attempts {
+				other := t.Connect(capable)
+				if x, err := other.Call(t.Context, "initialize", other.InitializeParams()); err != nil || x.Result() == nil {
+					t.Inconclusive("the server does not serve a second client")
+				}
+				for _, role := range offers {
+					if call, ok := knownTool(t, role); ok {
+						open = append(open, t.Start("tools/call", call.Params()))
+					}
+				}
+				t.Fence()
+			}
+			giveUp(t, open)
+			t.Fence()
+		},
+	},
+	{
+		Name:         "lifecycle/older-revision",
+		Requirements: []string{"lifecycle.operation.version", "lifecycle.version.echo-supported"},
+		Needs: check.Needs{Session: check.Raw, Options: client.Options{
+			Version: "2025-03-26", Capabilities: map[string]any{"roots": map[string]any{}, "sampling": map[string]any{}},
+			Answers: answersFor("roots", "sampling"),
+		}},
+		Body: func(t *check.T) {
+			// A server that agrees on an older revision does not use what came later: the rule finds out whether it does.
+			x, err := t.Session.Initialize(t.Context)
+			t.Show(x.Events()...)
+			if !refusedWith(x, -32602) { // how lifecycle.version.offer-other warns of
+				t.Must(err)
+			}
+			if x.Result()["protocolVersion"] != t.Session.Options.Version {
+				supportsInHeader(t)
+				t.Inconclusive("the server does not speak revision %s", t.Session.Options.Version)
+			}
+			// Over HTTP, with the older version in the header.
+			t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult(), "in a session of the older revision on which the server agreed")
+			tempt(t)
+			t.Fence()
+		},
+	},
+	{
+		Name:         "lifecycle/exit",
+		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
+		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
+		Body: func(t *check.T) {
+			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
+			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
+			// requests do not matter here.
+			var left []check.RPC
+			for _, uri := range resourceURIs(t, 1) {
+				if t.Session.Capability("resources.subscribe") {
+					left = append(left, check.RPC{Method: "resources/subscribe", Params: map[string]any{"uri": uri}})
+				}
+			}
+			if t.Session.Capability("logging") {
+				left = append(left, check.RPC{Method: "logging/setLevel", Params: map[string]any{"level": "debug"}})
+			}
+			for _, role := range []string{"log", "structured"} {
+				if call, ok := t.Target.ToolFor(role); ok {
+					left = append(left, check.RPC{Method: "tools/call", Params: call.Params()})
+				}
+			}
+			for _, r := range left {
+				t.Call(r.Method, r.Params)
+			}
+			t.Must(t.Session.Conn.Close(t.Context))
+		},
+	},
+}
+
+// handshake opens the session of a raw connection, in which requests are served then.
+func handshake(t *check.T) {
+	t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
+	t.Notify("notifications/initialized", nil)
+	t.Fence()
+}
+
+// incompleteInitialize sends initialize without what it has to contain, one thing at a time.
+// Over stdio, one that is served all the same begins the session, and is the last.
+func incompleteInitialize(t *check.T) {
+	full := t.Session.InitializeParams()
+	without := func(name string) map[string]any {
+		less := maps.Clone(full)
+		delete(less, name)
+		return less
+	}
+	unnamed := without("clientInfo")
+	unnamed["clientInfo"] = map[string]any{"version": "1"}
+	unversioned := without("clientInfo")
+	unversioned["clientInfo"] = map[string]any{"name": "mcpconform"}
+	for i, bad := range []struct {
+		how    string
+		params any
+	}{
+		{"without params", nil},
+		{"without protocolVersion", without("protocolVersion")},
+		{"without clientInfo", without("clientInfo")},
+		{"without capabilities", without("capabilities")},
+		{"without the name in clientInfo", unnamed},
+		{"without the version in clientInfo", unversioned},
+	} {
+		t.Clear()
+		s := t.Session
+		if i > 0 && t.Target.Transport != transport.NameStdio {
+			s = t.Connect(capable) // a session for each, which over stdio would be a process
+		}
+		x, err := s.Call(t.Context, "initialize", bad.params, client.Deliberately("*"))
+		t.Show(x.Events()...)
+		switch {
+		case x.Head != nil && x.Head.HTTP.Status/100 == 4:
+			// Which says as much (docs/positions.md, unparseable-post).
+		case err != nil:
+			// The text does not say that a server stays which could not be initialised.
+			t.Note("initialize %s: %v", bad.how, err)
+		case bad.params == nil && refusedWith(x, -32600):
+			// The schema has no such request.
+		default:
+			t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "%s", bad.how)
+		}
+		if t.Target.Transport == transport.NameStdio && (err != nil || x.Result() != nil) {
+			return
+		}
+	}
+}
+
+// capable is a client that can do everything, so that no server has a reason to
+// refuse it.
+var capable = check.Capable()
+
+func unsupportedVersion(name, version string, transports ...string) *check.Check {
+	return &check.Check{
+		Name:         name,
+		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
+		// The first one shows whether the version is supported that the server offers to all of them.
+		Needs: check.Needs{
+			Session: check.Raw, Options: ofVersion(version), Transports: transports, Late: version != impossibleVersion, Turn: unsupportedVersions,
+		},
+		Body: func(t *check.T) {
+			// A version that the server cannot support is answered with one that it does.
+			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+			t.Show(x.Events()...)
+			if err != nil && !errors.Is(err, wire.ErrFlood) && t.Context.Err() == nil {
+				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
+			}
+			t.Must(err)
+			if refusedWith(x, -32602) {
+				// The page's own example does so, against its own text.
+				t.Warning("lifecycle.version.offer-other", "an unsupported version was refused with an error instead of answered with another version")
+				return
+			}
+			t.Expect(x).To(HaveResult())
+			t.Expect(x).ToNot(HaveMember("protocolVersion", version), "for a version that does not exist")
+			offered, _ := x.Result()["protocolVersion"].(string)
+			if !published(offered) {
+				t.Fail("the server offers %q, which is not the name of a protocol version", offered)
+			}
+			if offered != client.Version && schema.IsPublished(offered) {
+				// It has to be one that the server supports.
+				if x := asksFor(t, offered); x != nil && x.Result()["protocolVersion"] == offered {
+					return
+				}
+				s := t.Connect(ofVersion(offered))
+				again := t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+				t.Expect(again).To(HaveMember("protocolVersion", offered), "when the client asks for the version that the server offered")
+			}
+		},
+	}
+}
+
+// asksFor returns an initialize of any session that asked for a version and got a result,
+// or nil.
+func asksFor(t *check.T, version string) *client.Exchange {
+	for _, l := range t.Logs() {
+		for _, x := range l.Requests(wire.Client, "initialize") {
+			if at(x.Request.Msg.Params, "protocolVersion") == version && x.Result() != nil {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// supportsInHeader fails a server that did not agree on the version of the session, and serves
+// a request whose header names it: one that is not supported has to be refused with 400
+// (basic/transports#protocol-version-header), as the control is.
+func supportsInHeader(t *check.T) {
+	if t.Target.Transport != transport.NameHTTP {
+		return
+	}
+	with := func(version string) *transport.Response {
+		r := plainRequest(t)
+		r.Header, r.Deliberate = http.Header{headerVersion: {version}}, []string{"*"}
+		return t.Do(r)
+	}
+	if with(impossibleVersion).Status != http.StatusBadRequest {
+		return // it does not look at the header, as another check finds
+	}
+	t.Check("lifecycle.version.echo-supported", with(t.Session.Options.Version)).To(HaveHTTPStatus(http.StatusBadRequest),
+		"with a version in the header on which the server does not agree in initialize")
+}
+
+func ofVersion(version string) client.Options {
+	o := capable
+	o.Version = version
+	return o
+}
+
+// digits returns the digits of a text.
+func digits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// refusals are the requests of features, to be refused where the feature is
+// not declared.
+var refusals = []struct {
+	capability, name string
+	calls            []check.RPC
+}{
+	{"tools", "tools", []check.RPC{{Method: "tools/list"}, {Method: "tools/call", Params: map[string]any{"name": "mcpconform-none", "arguments": map[string]any{}}}}},
+	{"prompts", "prompts", []check.RPC{{Method: "prompts/list"}, {Method: "prompts/get", Params: map[string]any{"name": "mcpconform-none"}}}},
+	{"resources", "resources", []check.RPC{
+		{Method: "resources/list"}, {Method: "resources/templates/list"},
+		{Method: "resources/read", Params: map[string]any{"uri": "mcpconform://none"}},
+	}},
+	{"resources.subscribe", "resource-subscriptions", []check.RPC{
+		{Method: "resources/subscribe", Params: map[string]any{"uri": "mcpconform://none"}},
+		{Method: "resources/unsubscribe", Params: map[string]any{"uri": "mcpconform://none"}},
+	}},
+	{"logging", "logging", []check.RPC{{Method: "logging/setLevel", Params: map[string]any{"level": "error"}}}},
+}
+
+// offered reports whether the result of a request shows that the server offers the
+// feature: an empty list, or the confirmation of nothing, shows that it offers nothing.
+func offered(x *client.Exchange) bool {
+	result := x.Result()
+	switch x.Request.Msg.Method {
+	case "tools/call":
+		return worked(x)
+	case "resources/subscribe", "logging/setLevel":
+		return result != nil
+	case "completion/complete":
+		return len(valuesOf(x)) > 0
+	}
+	for _, member := range []string{"tools", "prompts", "messages", "resources", "resourceTemplates", "contents"} {
+		if items, _ := result[member].([]any); len(items) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// declaration returns the result of initialize, in which the server declares its capabilities.
+func declaration(t *check.T) *wire.Event {
+	for _, x := range t.Session.Log().Requests(wire.Client, "initialize") {
+		if x.Result() != nil {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+// declaredBy names the requirement that a result to an undeclared feature's
+// request breaks.
+var declaredBy = map[string]string{
+	"tools": "tools.capability.declared", "prompts": "prompts.capability.declared",
+	"resources": "resources.capability.declared", "logging": "logging.capability.declared",
+	"resources.subscribe": "resources.capability.declared",
+}
+
+// offers are the capabilities of a client that a server may make use of.
+var offers = []string{"sampling", "roots", "elicitation"}
+
+// offering is a client that offers one of them. The check of the name, such as lifecycle/roots-alone, goes on in the
+// session that another one leaves.
+func offering(offer string) client.Options {
+	return client.Options{Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer)}
+}
+
+// answersFor returns the standard answers of some of them.
+func answersFor(offers ...string) map[string]client.Answer {
+	answers := check.StandardAnswers()
+	maps.DeleteFunc(answers, func(method string, _ client.Answer) bool {
+		feature, _, _ := strings.Cut(method, "/")
+		return !slices.Contains(offers, feature)
+	})
+	return answers
+}
+
+// maxTempted bounds how many tools are called to see what they ask for.
+const maxTempted = 20
+
+// tempt calls the tools that may be called, reads resources and gets prompts, all at
+// once, so that the rules see what they ask the client for. Their answers do not matter
+// here: what takes long is cancelled.
+func tempt(t *check.T) {
+	var calls []check.Call
+	for _, role := range offers {
+		if call, ok := knownTool(t, role); ok {
+			calls = append(calls, call)
+		}
+	}
+	slow, _ := knownTool(t, "slow")
+	for _, tool := range callable(t) {
+		taken := func(c check.Call) bool { return c.Tool == tool["name"] }
+		if taken(slow) || slices.ContainsFunc(calls, taken) || t.Target.Known(tool) {
+			continue // it was called for its role, or only waits
+		}
+		if arguments, ok := check.ShortArguments(tool["inputSchema"]); ok && len(calls) < maxTempted {
+			calls = append(calls, check.Call{Tool: tool["name"].(string), Arguments: arguments})
+		}
+	}
+	var open []*client.Pending
+	for _, call := range calls {
+		open = append(open, t.Start("tools/call", call.Params()))
+	}
+	const few = 5 // of each other kind
+	for _, uri := range resourceURIs(t, few) {
+		open = append(open, t.Start("resources/read", map[string]any{"uri": uri}))
+	}
+	listed := prompts(t)
+	for _, p := range listed[:min(len(listed), few)] {
+		open = append(open, t.Start("prompts/get", promptParams(t, p)))
+	}
+	t.Fence()
+	giveUp(t, open)
+}
+
+// giveUp cancels the calls that have not ended after a while.
+func giveUp(t *check.T, open []*client.Pending) {
+	limit, stop := context.WithTimeout(t.Context, patience)
+	defer stop()
+	for _, p := range open {
+		if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
+			cancel(t, p.ID)
+		}
+	}
+}
+
+// patience is how long tools are given to ask for something.
+const patience = 3 * time.Second
+
+func init() {
+	for _, offer := range offers {
+		undeclared := []string{}
+		for _, other := range offers {
+			if other != offer {
+				undeclared = append(undeclared, "lifecycle.capability.server-uses-"+other)
+			}
+		}
+		lifecycleChecks = append(lifecycleChecks, &check.Check{
+			Name:         "lifecycle/" + offer + "-alone",
+			Requirements: undeclared,
+			Needs:        check.Needs{Session: check.Own, Liveness: true, Options: offering(offer)},
+			Body: func(t *check.T) {
+				// A capability of a client says nothing about its other capabilities.
+				t.About("lifecycle.error.missing-capability")
+				tempt(t)
+				t.Fence()
+			},
+		})
+	}
+	for _, r := range refusals {
+		refuses := "lifecycle.capability.server-refuses-" + r.name
+		lifecycleChecks = append(lifecycleChecks, &check.Check{
+			Name:         "lifecycle/undeclared-" + r.name,
+			Requirements: []string{refuses, declaredBy[r.capability]},
+			Body: func(t *check.T) {
+				// What was not negotiated is not served (basic/lifecycle#operation): the method is not available.
+				if t.Session.Capability(r.capability) {
+					t.Exercised(declaredBy[r.capability])
+					t.Skip("the server declares %s", r.capability)
+				}
+				t.Premise(declaration(t))
+				for _, c := range r.calls {
+					t.Clear()
+					x := t.Call(c.Method, c.Params, client.Deliberately("*"))
+					switch {
+					case offered(x):
+						expect := t.Check
+						if r.capability == "logging" || r.capability == "resources.subscribe" {
+							expect = t.WarnUnless // nothing is emitted by that alone; the rules see what is
+						}
+						expect(declaredBy[r.capability], x).ToNot(HaveResult(), "although the server does not declare %s", r.capability)
+						return
+					case x.Result() != nil:
+						t.Note("%s is answered with a result that holds nothing, although %s is not declared", c.Method, r.capability)
+					case x.Error() != nil:
+						t.WarnUnless(refuses, x).To(HaveErrorCode(-32601), "although the server does not declare %s", r.capability)
+					}
+				}
+			},
+		})
+	}
+}

@@ -1,0 +1,365 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+)
+
+// server/utilities/logging
+var loggingChecks = []*check.Check{
+	{
+		Name:         "logging/all-levels",
+		Requirements: []string{"logging.set-level.all-levels"},
+		Shows:        []string{"schema.set-level-result", "base.response.result-object", "base.response.result-or-error"},
+		Needs:        check.Needs{Session: check.Own, Server: "logging"},
+		Body: func(t *check.T) {
+			// The eight levels of RFC 5424, from the least severe to the most severe.
+			var set []*client.Exchange
+			for _, level := range judge.LogLevels {
+				set = append(set, t.Call("logging/setLevel", map[string]any{"level": level}))
+			}
+			if !slices.ContainsFunc(set, func(x *client.Exchange) bool { return !refusedWith(x, -32603) }) {
+				// server/utilities/logging#error-handling
+				t.Inconclusive("the server refuses every level with -32603, which stands for a configuration error")
+			}
+			for i, level := range judge.LogLevels {
+				t.Expect(set[i]).To(HaveResult(), "for the level %s", level)
+			}
+		},
+	},
+	{
+		Name:         "logging/invalid-level",
+		Requirements: []string{"logging.error.invalid-level-code"},
+		Needs:        repeated(check.Needs{Session: check.Own, Server: "logging"}),
+		Families:     []string{"levels-unknown"},
+		Body: func(t *check.T) {
+			t.Vary(t.Draw("levels-unknown"), func(m family.Member) {
+				t.Check("logging.error.invalid-level-code", t.Call("logging/setLevel", map[string]any{"level": m.Str()}, client.Deliberately("*"))).
+					To(HaveErrorCode(-32602), "for the level %s", m)
+			})
+		},
+	},
+	{
+		Name:         "logging/level-in-force",
+		Requirements: []string{"logging.set-level.replaces", "logging.filter.all-above", "logging.filter.none-below"},
+		Needs:        check.Needs{Session: check.Own, Server: "logging", ToolRoles: []string{"log-levels", "log"}, Long: true},
+		Body: func(t *check.T) {
+			// The same call with the level low, high and low again. What is less severe than the level is seen by the judge.
+			call := logs(t)
+			began := time.Now()
+			first := logged(t, call, []string{"debug"}, nil)
+			took := time.Since(began)
+			if len(first) == 0 {
+				heldBack(t, call)
+			}
+			// The most severe level that was seen is let through by a setting of its own.
+			high := first[len(first)-1]
+			if missing := held(t, call, high, []string{high}); missing != "" {
+				t.Violation("logging.filter.all-above", "a message of level "+missing+" came with the level at debug and stays away with the level at "+high)
+			}
+			if missing := held(t, call, "debug", first); missing != "" {
+				t.Violation("logging.set-level.replaces", "a message of level "+missing+" came with the level at debug, and did not come when that level was set again")
+				return
+			}
+			raisedElsewhere(t, call, first)
+			if took < busy {
+				if took < noticeable || !eachAtOnce(t, call, first) {
+					eachLevel(t, call, first, judge.LogLevels[1:])
+				}
+				refusedLevel(t, call, first)
+				return
+			}
+			// Of a tool that takes long, one level more has to do: one that divides the messages or, if there is only one kind,
+			// that is above all of them.
+			middle := first[len(first)/2]
+			if len(first) == 1 {
+				middle = "emergency"
+			}
+			eachLevel(t, call, first, []string{middle})
+		},
+	},
+}
+
+// noticeable is how long a call takes that is not made once for each level in turn.
+const noticeable = 50 * time.Millisecond
+
+// eachAtOnce sets each level in a session of its own and makes the call in all of them at
+// the same time. It reports whether every session got what its level lets through: also
+// that at debug, so that the level of one session is not that of another.
+func eachAtOnce(t *check.T, call check.Call, seen []string) bool {
+	if t.Target.Transport == transport.NameStdio {
+		return false // each would be a process
+	}
+	sessions, errs := t.OpenEach(make([]client.Options, len(judge.LogLevels))...)
+	calls := make([]*client.Pending, len(sessions))
+	for i, s := range sessions {
+		if errs[i] != nil {
+			return false
+		}
+		if x, err := s.Call(t.Context, "logging/setLevel", map[string]any{"level": judge.LogLevels[i]}); err != nil || x.Result() == nil {
+			return false
+		}
+	}
+	for i, s := range sessions {
+		p, err := s.Start(t.Context, "tools/call", call.Params())
+		if err != nil {
+			return false
+		}
+		calls[i] = p
+	}
+	for i, s := range sessions {
+		if x, err := calls[i].Await(t.Context); err != nil || x.Result() == nil {
+			return false
+		}
+		if s.Fence(t.Context) != nil {
+			return false
+		}
+		came := make(map[string]bool)
+		for _, e := range s.Log().Events() {
+			if level := levelOf(e); level != "" {
+				came[level] = true
+			}
+		}
+		for n, level := range judge.LogLevels {
+			if came[level] != (n >= i && slices.Contains(seen, level)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// raisedElsewhere sets the highest level in another session. What is as severe as the level
+// that this client has set is still due to it (docs/positions.md, shared-log-level).
+func raisedElsewhere(t *check.T, call check.Call, seen []string) {
+	const high = "emergency"
+	if t.Target.Transport == transport.NameStdio || seen[0] == high {
+		return
+	}
+	t.Clear()
+	other := t.Connect(check.Capable())
+	if _, err := other.Initialize(t.Context); err != nil {
+		return
+	}
+	wanted := seen[:1]
+	for range 2 {
+		if held(t, call, "debug", wanted) != "" || t.CallOn(other, "logging/setLevel", map[string]any{"level": high}).Result() == nil {
+			return
+		}
+		mark := t.Mark()
+		if x := perform(t, call); x.Result()["isError"] == true {
+			return
+		}
+		if _, err := t.Session.AwaitEvent(t.Context, mark, "log messages of level "+wanted[0], func(e *wire.Event) bool { return levelOf(e) == wanted[0] }); !timedOut(err) {
+			t.Must(err)
+			return
+		}
+	}
+	if held(t, call, "debug", wanted) == "" {
+		t.Violation("logging.filter.all-above", "a message of level "+wanted[0]+" comes when the client has set the level debug, and stays away once another client has set the level "+high)
+	}
+}
+
+// levelOf returns the level of a log message, or "".
+func levelOf(e *wire.Event) string {
+	if e.Kind != wire.KindMessage || e.From != wire.Server || e.Msg.Method != "notifications/message" {
+		return ""
+	}
+	level, _ := at(e.Msg.Params, "level").(string)
+	return level
+}
+
+// eachLevel sets one level after the other (server/utilities/logging#log-levels). The
+// levels that were seen came each time with the level at debug.
+func eachLevel(t *check.T, call check.Call, seen, levels []string) {
+	for _, level := range levels {
+		if t.Call("logging/setLevel", map[string]any{"level": level}).Result() == nil {
+			continue
+		}
+		i := slices.Index(judge.LogLevels, level)
+		enough := slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return slices.Index(judge.LogLevels, s) < i })
+		came := logged(t, call, []string{level}, enough)
+		if len(came) > 0 && slices.Index(judge.LogLevels, came[0]) < i && persists(t, call, []string{level}, came[0]) {
+			t.Violation("logging.filter.none-below", "a message of level "+came[0]+" comes each time although the level is set to "+level)
+			return
+		}
+		missing := absent(enough, came)
+		if missing == "" {
+			continue
+		}
+		// Messages may be limited in their rate (server/utilities/logging#implementation-considerations): after the wait
+		// for them there is room again.
+		again := []string{missing}
+		if held(t, call, level, again) != "" && held(t, call, "debug", again) == "" {
+			t.Violation("logging.filter.all-above", "a message of level "+missing+" came with the level at debug and stays away with the level at "+level)
+		}
+		return
+	}
+}
+
+// refusedLevel sets the highest of the levels that came with the level at debug,
+// and then one that does not exist. If that is refused, the other one stays
+// (docs/positions.md, refused-log-level).
+func refusedLevel(t *check.T, call check.Call, seen []string) {
+	const unknown = "mcpconform-no-level"
+	high := seen[len(seen)-1]
+	if len(seen) == 1 {
+		return // nothing is held back
+	}
+	if before := logged(t, call, []string{high}, nil); len(before) > 0 && before[0] != high {
+		return
+	}
+	levels := []string{high, unknown}
+	if came := logged(t, call, levels, nil); len(came) > 0 && came[0] != high && persists(t, call, levels, came[0]) {
+		t.Warning("logging.filter.none-below", "after a level that does not exist was refused, a message of level "+came[0]+" comes although the level is set to "+high)
+	}
+}
+
+// persists reports whether a message of a level comes again, and once more, when
+// levels are set as in [logged]. What was on its way already, perhaps on another
+// stream, does not.
+func persists(t *check.T, call check.Call, levels []string, level string) bool {
+	for range 2 {
+		if !slices.Contains(logged(t, call, levels, nil), level) {
+			return false
+		}
+	}
+	return true
+}
+
+// heldBack ends the body for a tool that does not log anything with the level at debug,
+// which lets all messages through. An inverted filter lets messages through when the
+// level is high.
+func heldBack(t *check.T, call check.Call) {
+	if seen := logged(t, call, []string{"emergency"}, nil); len(seen) > 0 {
+		if missing := held(t, call, "debug", seen); missing != "" {
+			t.About("logging.filter.all-above")
+			t.Fail("a message of level %s came with the level at emergency, and did not come with the level at debug", missing)
+		}
+	}
+	lowered(t, call)
+	t.Inconclusive("the tool %q did not log anything with the level at debug", call.Tool)
+}
+
+// lowered ends the body if the tool logs in a new session with the level at debug: in this
+// session, in which the level was higher before, debug did not replace that.
+func lowered(t *check.T, call check.Call) {
+	before := slices.ContainsFunc(t.Session.Log().Requests(wire.Client, "logging/setLevel"), func(x *wire.Exchange) bool {
+		level, _ := at(x.Request.Msg.Params, "level").(string)
+		return level != "debug" && x.Result() != nil
+	})
+	if !before {
+		return
+	}
+	s := t.Open(check.Capable())
+	t.CallOn(s, "logging/setLevel", map[string]any{"level": "debug"})
+	if x, err := s.Call(t.Context, "tools/call", call.Params()); err != nil || x.Result() == nil {
+		return
+	}
+	t.FenceOn(s)
+	for _, e := range s.Log().Events() {
+		if level := levelOf(e); level != "" {
+			t.Show(e)
+			t.About("logging.set-level.replaces")
+			t.Fail("a message of level %s comes in a new session with the level at debug, and stays away where a higher level was replaced by debug", level)
+		}
+	}
+}
+
+// logs returns the call of a tool that logs.
+func logs(t *check.T) check.Call {
+	call, ok := t.Target.ToolFor("log-levels")
+	if !ok {
+		call, ok = t.Target.ToolFor("log")
+	}
+	if !ok {
+		t.Inconclusive("no known tool logs: name one for the tool role log-levels in the configuration")
+	}
+	return call
+}
+
+// logged sets levels, makes the call and returns the levels of what was logged,
+// least severe first. The first level has to be accepted, and any other to be
+// refused. The wanted levels are waited for. Where they do not all come while another
+// session sets a level, and one level may hold for all
+// (docs/positions.md, shared-log-level), the result is void: it is done again.
+func logged(t *check.T, call check.Call, levels, wanted []string) []string {
+	const attempts = 10
+	for range attempts {
+		seen, alone := loggedOnce(t, call, levels, wanted)
+		if alone || len(wanted) > 0 && absent(wanted, seen) == "" {
+			return seen
+		}
+	}
+	t.Disturbed("while the tool %q was called, other sessions set the log level each time", call.Tool)
+	return nil
+}
+
+// loggedOnce reports besides whether no other session set a level.
+func loggedOnce(t *check.T, call check.Call, levels, wanted []string) (ordered []string, alone bool) {
+	x := t.Call("logging/setLevel", map[string]any{"level": levels[0]})
+	t.Assume(x).To(HaveResult(), "for the level %s", levels[0])
+	for _, other := range levels[1:] {
+		if t.Call("logging/setLevel", map[string]any{"level": other}, client.Deliberately("*")).Error() == nil {
+			return nil, true // another check sees to that
+		}
+	}
+	mark := t.Mark()
+	answer := perform(t, call)
+	t.Fence()
+	var seen []string
+	note := func(e *wire.Event) {
+		if level := levelOf(e); level != "" && !slices.Contains(seen, level) {
+			t.Show(e)
+			seen = append(seen, level)
+		}
+	}
+	complete := func(e *wire.Event) bool {
+		note(e)
+		return absent(wanted, seen) == ""
+	}
+	if len(wanted) == 0 {
+		for _, e := range t.Since(mark) {
+			note(e)
+		}
+	} else if _, err := t.Session.AwaitEvent(t.Context, mark, "log messages of level "+strings.Join(wanted, ", "), complete); err != nil {
+		if !timedOut(err) {
+			t.Must(err)
+		}
+	}
+	if answer.Result()["isError"] == true && (len(seen) == 0 || absent(wanted, seen) != "") {
+		t.Disturbed("the tool %q failed, and logged less than it may: %s", call.Tool, Describe(answer))
+	}
+	for _, level := range judge.LogLevels {
+		if slices.Contains(seen, level) {
+			ordered = append(ordered, level)
+		}
+	}
+	any := func(int) bool { return true }
+	return ordered, !judge.LevelsSet(t.Logs()).Elsewhere(x.Request.Conn, x.Request.At, math.MaxInt64, any)
+}
+
+// held returns the first of the wanted levels that is not logged at a level.
+func held(t *check.T, call check.Call, level string, wanted []string) string {
+	return absent(wanted, logged(t, call, []string{level}, wanted))
+}
+
+// absent returns the first of the wanted levels that was not seen, or "".
+func absent(wanted, seen []string) string {
+	for _, level := range wanted {
+		if !slices.Contains(seen, level) {
+			return level
+		}
+	}
+	return ""
+}

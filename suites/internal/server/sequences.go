@@ -1,0 +1,852 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/check"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+	"github.com/mcpconform/mcpconform/suites/internal/model"
+)
+
+// basic#requests, in every order: what is answered alone is answered whatever came before it and
+// runs beside it.
+var sequenceChecks = []*check.Check{
+	{
+		Name:         "sequences/session",
+		Requirements: []string{"base.response.present", "base.response.once", "base.response.id-echo"},
+		Shows:        slices.Concat([]string{"pagination.server.stable-cursors"}, slices.Sorted(maps.Values(answeredBy)), slices.Sorted(maps.Values(tolerated))),
+		Needs:        check.Needs{Session: check.Own, Options: capable, ToolRoles: []string{"slow"}, Liveness: true},
+		Body:         sequences,
+	},
+}
+
+// word is a request that is over soon, and how it is answered alone.
+type word struct {
+	model.Word
+	method string
+	params map[string]any
+	// id is the requirement that is broken if it is not answered as it is alone.
+	id string
+	// fickle says that what it asks for may be gone once a tool was called.
+	fickle bool
+	// paged says that the cursor of the first page is added, which each session gives itself.
+	paged bool
+}
+
+func (w *word) String() string {
+	if w.paged {
+		return w.method + " with a cursor"
+	}
+	return w.method
+}
+
+// ask returns the params of the request in a session with these cursors. It says false if there is
+// no further page to ask for.
+func (w *word) ask(cursors map[string]any) (params map[string]any, ok bool) {
+	if !w.paged {
+		return w.params, true
+	}
+	cursor, ok := cursors[w.method]
+	return map[string]any{"cursor": cursor}, ok
+}
+
+// options are those of a call of the request.
+func (w *word) options() []client.Option {
+	if w.Refused {
+		return []client.Option{client.Deliberately("lifecycle.capability.experimental-gated")}
+	}
+	return nil
+}
+
+// answeredBy names the requirements by which requests are answered.
+var answeredBy = map[string]string{
+	"ping":                     "ping.either-side",
+	"tools/list":               "tools.list.answered",
+	"tools/call":               "tools.list.callable",
+	"resources/list":           "resources.list.answered",
+	"resources/templates/list": "resources.templates.answered",
+	"resources/read":           "resources.read.answered",
+	"resources/subscribe":      "resources.subscribe.accepted",
+	"resources/unsubscribe":    "resources.unsubscribe.accepted",
+	"prompts/list":             "prompts.list.answered",
+	"prompts/get":              "prompts.get.answered",
+	"completion/complete":      "completion.answered",
+	"logging/setLevel":         "logging.set-level.all-levels",
+}
+
+// unknownMethod is refused wherever it comes.
+const unknownMethod = "mcpconform/no-such-method"
+
+// vocabulary returns what can be asked of the server, all of it with an answer that is known.
+func vocabulary(t *check.T) []*word {
+	var all []*word
+	add := func(method string, params map[string]any) *word {
+		w := &word{Word: model.Word{Topics: topics(method, params)}, method: method, params: params, id: answeredBy[method]}
+		all = append(all, w)
+		return w
+	}
+	add(t.NoOp(), nil)
+	w := add(unknownMethod, nil)
+	w.id, w.Refused = "base.error.method-not-found", true
+	for _, method := range t.Target.Served() {
+		if method == t.NoOp() {
+			continue
+		}
+		add(method, nil)
+		if _, more := nextCursor(t.Target.List(method).Pages[0]); more {
+			w := add(method, nil)
+			w.id, w.paged, w.fickle = "pagination.server.stable-cursors", true, true
+		}
+	}
+	for _, rpc := range workingCalls(t) {
+		w := add(rpc.Method, rpc.Params)
+		if w.fickle = rpc.Method != "tools/call"; !w.fickle && !t.Thorough() {
+			w.Most = mostCalls
+		}
+	}
+	if level := map[string]any{"level": "info"}; t.Session.Capability("logging") && works(t, "logging/setLevel", level) {
+		add("logging/setLevel", level)
+	}
+	if uris := resourceURIs(t, 1); len(uris) > 0 && t.Session.Capability("resources.subscribe") {
+		params := map[string]any{"uri": uris[0]}
+		w := add("resources/subscribe", params)
+		w.Sets, w.fickle = uris[0], true
+		w = add("resources/unsubscribe", params)
+		w.Unsets, w.fickle = uris[0], true
+	}
+	return all
+}
+
+// topics are what a request is about: the feature, for completions that to which they belong, and that it is a
+// list, since servers make all lists with the same code.
+func topics(method string, params map[string]any) []string {
+	topic, what, _ := strings.Cut(method, "/")
+	switch ref, _ := wire.At(params, "ref", "type").(string); {
+	case ref != "":
+		topic = strings.TrimPrefix(ref, "ref/") + "s"
+	case strings.HasSuffix(what, "list"):
+		return []string{topic, "list"}
+	}
+	return []string{topic}
+}
+
+// How long sequences are, and how much of a run is spent on them.
+const (
+	sequenceLength = 400
+	thoroughLength = 3000
+	mostWorks      = 8
+	mostCalls      = 15 // of a tool that is quick
+	sequenceTime   = 3 * time.Second
+	mostReplays    = 100
+)
+
+// sequences plays a sequence. What is wrong in it is played again in other sessions, from the
+// beginning and made smaller and smaller.
+func sequences(t *check.T) {
+	p := &player{T: t, words: vocabulary(t), patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
+	o := model.Options{
+		Finishes: 1, WorkTopic: "tools", Length: sequenceLength,
+		Streams: t.Target.Transport == transport.NameHTTP, Early: t.Target.Transport == transport.NameStdio,
+	}
+	if t.Thorough() {
+		o.Length, o.Finishes = thoroughLength, 3
+	}
+	if call, ok := knownTool(t, "slow"); ok {
+		p.slow, o.Works = &call, mostWorks
+	}
+	for _, w := range p.words {
+		o.Words = append(o.Words, w.Word)
+	}
+	p.options = o
+	seq := model.Generate(rand.New(t.Random()), o)
+	p.until = time.Now().Add(sequenceTime)
+	if t.Thorough() {
+		p.until = time.Now().Add(2 * p.patience)
+	}
+	whole, session := seq, t.Session
+	for len(seq) > 0 {
+		w := p.play(session, seq)
+		if p.served == 0 && w == nil {
+			t.Inconclusive("no request was served")
+		}
+		p.fleeting = false
+		if w == nil || p.confirmed(w) || w.waited || w.gone {
+			return
+		}
+		if p.fleeting && session == t.Session {
+			// What other checks did before in the session may have to do with it.
+			if session = p.fresh(); session == nil {
+				return
+			}
+			defer func() { _ = session.Conn.Close(t.Context) }()
+			seq = whole
+			continue
+		}
+		// What could not be confirmed is left out of what is still to come.
+		seq = model.Valid(slices.DeleteFunc(slices.Clone(w.rest), func(a model.Action) bool { return a.Kind == model.Ask && a.Word == w.word }), o)
+		if !slices.ContainsFunc(seq, func(a model.Action) bool { return a.Kind == model.Ask }) {
+			return
+		}
+	}
+}
+
+// player plays sequences.
+type player struct {
+	*check.T
+	words    []*word
+	slow     *check.Call
+	options  model.Options
+	patience time.Duration // for an answer
+	hasty    bool          // whether an answer is missing at all was tried before
+	took     time.Duration // for the slow call
+	until    time.Time     // when no more is asked, unless it is zero
+	deadline time.Time     // of replays
+	served   int
+	replays  int
+	fleeting bool         // what was wrong was not when it was played again
+	answered map[int]bool // by word: whether it is answered alone
+}
+
+// misstep is what went wrong in a sequence.
+type misstep struct {
+	kind     fault
+	word     int  // see requested.word
+	early    bool // the id of the request was in a cancellation before
+	waited   bool // for the answer, in vain
+	message  string
+	events   []*wire.Event  // the last ones
+	sequence []model.Action // up to there
+	rest     []model.Action
+	gone     bool // the session cannot be used any more
+	broken   bool // the refusal is not one of JSON-RPC
+}
+
+// fault is a way in which an answer is wrong.
+type fault uint8
+
+const (
+	noAnswer fault = iota
+	unserved       // or served, where it has to be refused
+	answeredTwice
+	ofAnother
+)
+
+// same reports whether two plays show the same.
+func (w *misstep) same(other *misstep) bool {
+	return other != nil && w.kind == other.kind && w.word == other.word
+}
+
+// same reports whether a replay shows what was wrong. Which of several requests goes unanswered may be a matter
+// of the moment, so it can be another one, if that is answered alone.
+func (p *player) same(w, again *misstep) bool {
+	switch {
+	case w.same(again):
+		return true
+	case again == nil || w.kind != noAnswer || again.kind != noAnswer:
+		return false
+	}
+	answered, known := p.answered[again.word]
+	if !known {
+		hasty := p.hasty
+		p.hasty = false
+		answered = p.alone(again) == ""
+		p.hasty = hasty
+		p.answered[again.word] = answered
+	}
+	return answered
+}
+
+// requested is a request that was made.
+type requested struct {
+	*client.Pending
+	action model.Action
+	early  bool // its id was in a cancellation before
+}
+
+// course is a sequence while it is played.
+type course struct {
+	session *client.Session
+	made    map[int]*requested // by number
+	read    int                // how far the log was read for answers that come again
+}
+
+// play plays a sequence in a session and returns the first thing that is wrong, or nil.
+func (p *player) play(s *client.Session, sequence []model.Action) *misstep {
+	cursors := p.cursors(s)
+	from := s.Log().Len()
+	c := &course{session: s, made: make(map[int]*requested), read: from}
+	var open, running []*requested
+	var early *wire.ID
+	var listening *transport.Stream
+	defer func() {
+		if listening != nil {
+			listening.Close()
+		}
+	}()
+	start := func(a model.Action, method string, params map[string]any, opts ...client.Option) (*client.Pending, error) {
+		id, named := s.NextID(), false
+		if early != nil && a.Kind == model.Ask {
+			id, named, early = *early, true, nil
+		}
+		pending, err := s.StartID(p.Context, id, method, params, opts...)
+		if err == nil {
+			c.made[a.Number] = &requested{pending, a, named}
+		}
+		return pending, err
+	}
+	for i := 0; i < len(sequence); i++ {
+		a := sequence[i]
+		var err error
+		var awaited []*requested
+		switch a.Kind {
+		case model.Ask:
+			w := p.words[a.Word]
+			params, ok := w.ask(cursors)
+			if !ok {
+				continue
+			}
+			if _, err = start(a, w.method, params, w.options()...); err == nil {
+				open = append(open, c.made[a.Number])
+			}
+		case model.Work:
+			var pending *client.Pending
+			token := fmt.Sprintf("mcpconform-sequence-%s", s.NextID())
+			if pending, err = start(a, "tools/call", withToken(p.slow.Params(), token)); err == nil {
+				running = append(running, c.made[a.Number])
+				underWay(p.T, s, pending)
+			}
+		case model.Await:
+			awaited, open = open, nil
+		case model.Finish:
+			awaited, running = running, nil
+		case model.Cancel, model.CancelEnded:
+			if r := c.made[a.Of]; r != nil {
+				err = p.cancel(s, r.ID)
+				running = slices.DeleteFunc(running, func(other *requested) bool { return other == r })
+			}
+		case model.CancelUnknown:
+			err = p.cancel(s, wire.StringID("mcpconform-"+s.NextID().String()))
+		case model.CancelNext:
+			id := s.NextID()
+			early = &id
+			if err = p.cancel(s, id); err == nil {
+				_, err = s.Call(p.Context, s.NoOp(), nil) // the server has read it then
+			}
+		case model.Notify:
+			err = s.Notify(p.Context, "notifications/mcpconform/no-such", nil, client.Deliberately("*"))
+		case model.Malformed:
+			err = s.Notify(p.Context, "notifications/progress", map[string]any{}, client.Deliberately("*"))
+		case model.Listen:
+			listening = p.listen(s)
+		case model.Unlisten:
+			if listening != nil {
+				listening.Close()
+				listening = nil
+			}
+		case model.Drop:
+			p.drop(s)
+		}
+		w := p.judge(c, awaited)
+		if w == nil && err != nil {
+			w = p.ended(noRequest, err)
+		}
+		if w != nil {
+			w.sequence, w.rest = sequence[:i+1], sequence[i+1:]
+			w.events = append(messagesSince(s, from), w.events...)
+			return w
+		}
+		if a.Kind == model.Await && !p.until.IsZero() && time.Now().After(p.until) {
+			p.Note("the server is slow: %d of %d steps were taken", i+1, len(sequence))
+			p.until = time.Time{}
+			sequence = model.Valid(sequence[:i+1], p.options)
+		}
+	}
+	return nil
+}
+
+// messagesSince returns the last messages of a session after a position in its log.
+func messagesSince(s *client.Session, from int) []*wire.Event {
+	const most = 10
+	all := slices.DeleteFunc(slices.Clone(s.Log().Events()[from:]), func(e *wire.Event) bool { return e.Kind != wire.KindMessage })
+	return all[max(0, len(all)-most):]
+}
+
+// cursors asks for the first page of what has more, in the session in which its cursor is good.
+func (p *player) cursors(s *client.Session) map[string]any {
+	all := make(map[string]any)
+	for _, w := range p.words {
+		if !w.paged {
+			continue
+		}
+		x, err := s.Call(p.Context, w.method, nil)
+		if cursor, more := nextCursor(x); err == nil && more {
+			all[w.method] = cursor
+		}
+	}
+	return all
+}
+
+func (p *player) cancel(s *client.Session, id wire.ID) error {
+	_, err := s.Send(p.Context, []byte(cancellation(id)), late)
+	return err
+}
+
+// head is how long the head of a stream is awaited before it is taken for one that comes with
+// the first event.
+const head = 250 * time.Millisecond
+
+// listen opens a further listening stream, or returns nil if the server does not grant it.
+func (p *player) listen(s *client.Session) *transport.Stream {
+	limit, stop := context.WithTimeout(p.Context, head)
+	defer stop()
+	stream, err := s.Conn.(*transport.HTTPConn).Open(limit, transport.Request{Method: http.MethodGet, Defaults: true})
+	if err != nil {
+		return nil
+	}
+	if stream.Head.HTTP.Status != http.StatusOK || !check.Streams(stream.Head.HTTP.Header) {
+		stream.Close()
+		return nil
+	}
+	return stream
+}
+
+// drop makes a call that takes its time and hangs up on it. Nobody needs it any more.
+func (p *player) drop(s *client.Session) {
+	limit, stop := context.WithTimeout(p.Context, head)
+	defer stop()
+	id := s.NextID()
+	if stream, err := s.Conn.(*transport.HTTPConn).Open(limit, callRequestOf(id, *p.slow, "mcpconform-hung-up-"+id.String())); err == nil {
+		stream.Close()
+	}
+	_ = p.cancel(s, id)
+}
+
+// judge waits for the answers to requests and returns the first thing that is wrong with them, or
+// with what else has come since, or nil.
+func (p *player) judge(c *course, awaited []*requested) *misstep {
+	for _, r := range awaited {
+		x, err := p.answer(c.session, r)
+		switch {
+		case errors.Is(err, errMissing) && slices.ContainsFunc(c.session.Log().Events()[r.Request.Seq:], unnamed):
+			continue // it may be the answer, and the rules judge that
+		case errors.Is(err, errMissing):
+			return &misstep{kind: noAnswer, word: r.word(), early: r.early, waited: true, message: "gets no answer"}
+		case err != nil:
+			return p.ended(r.word(), err)
+		case x.Response == nil && wire.TooMany(x.Head):
+			p.Inconclusive("the server refuses requests because there are too many")
+		case check.LostSession(c.session):
+			p.Inconclusive("the server has ended the session")
+		case r.action.Kind != model.Ask:
+			if x.Response != nil {
+				p.took = max(p.took, took(x))
+			}
+			continue // a tool may fail
+		}
+		w := p.words[r.action.Word]
+		switch problem := x.Result() == nil; {
+		case problem != w.Refused:
+			return &misstep{kind: unserved, word: r.word(), early: r.early, broken: x.Response == nil, message: "gives " + Describe(x)}
+		case !problem && ofOther(w.method, x.Result()):
+			return &misstep{kind: ofAnother, word: r.word(), message: "gives the result of another request"}
+		}
+		p.served++
+	}
+	events := c.session.Log().Events()
+	for _, e := range events[c.read:] {
+		if e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() {
+			continue
+		}
+		if x := c.session.Log().Exchange(e); x != nil && len(x.Further) > 0 {
+			for _, r := range c.made {
+				if r.Request == x.Request {
+					return &misstep{kind: answeredTwice, word: r.word(), message: fmt.Sprintf("gets %d answers", 1+len(x.Further))}
+				}
+			}
+		}
+	}
+	c.read = len(events)
+	return nil
+}
+
+// unnamed reports whether an event is a response that does not say to what.
+func unnamed(e *wire.Event) bool {
+	return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse() && !e.Msg.ID.Usable()
+}
+
+// What stands in place of a position in the vocabulary.
+const (
+	slowCall  = -1 // the request that takes its time
+	noRequest = -2 // what went wrong is no answer
+)
+
+// word is the position of what was asked in the vocabulary.
+func (r *requested) word() int {
+	if r.action.Kind != model.Ask {
+		return slowCall
+	}
+	return r.action.Word
+}
+
+var errMissing = errors.New("no answer")
+
+// answer waits for the answer to a request. Where it may be confirmed later that none comes, it waits
+// until a request that was made after it is answered, and a moment more.
+func (p *player) answer(s *client.Session, r *requested) (*client.Exchange, error) {
+	limit, stop := context.WithTimeout(p.Context, p.patience)
+	defer stop()
+	ends := func(e *wire.Event) bool {
+		return over(e, r.Pending) || e.Kind == wire.KindExit || e.Kind == wire.KindClose
+	}
+	soon := limit
+	switch {
+	case p.hasty && r.action.Kind == model.Work:
+		waiting, stop := context.WithTimeout(limit, p.took+p.took/2+p.Soon(check.Later))
+		defer stop()
+		soon = waiting
+	case p.hasty:
+		waiting, stop := context.WithTimeout(limit, p.Soon(check.AtOnce))
+		defer stop()
+		if _, err := s.Log().Await(waiting, r.Request.Seq+1, ends); err != nil && limit.Err() == nil {
+			_, _ = s.Call(limit, s.NoOp(), nil)
+		}
+		waiting, stop = context.WithTimeout(limit, p.Soon(check.AtOnce))
+		defer stop()
+		soon = waiting
+	}
+	if _, err := s.Log().Await(soon, r.Request.Seq+1, ends); err != nil && soon.Err() != nil {
+		if p.Context.Err() != nil {
+			p.Must(context.Cause(p.Context))
+		}
+		return nil, errMissing
+	}
+	return r.Await(p.Context)
+}
+
+// ended is what the end of a connection shows.
+func (p *player) ended(word int, err error) *misstep {
+	var closed *client.ClosedError
+	if !errors.As(err, &closed) && !errors.Is(err, transport.ErrClosed) {
+		p.Must(err)
+	}
+	w := &misstep{kind: noAnswer, word: word, message: "gets no answer: " + err.Error(), gone: true}
+	if word == noRequest {
+		w.message = "goes away: " + err.Error()
+	}
+	if closed != nil && closed.Cause != nil {
+		w.events = []*wire.Event{closed.Cause}
+		if closed.Cause.Kind == wire.KindStreamEnd {
+			w.message, w.gone = "gets no answer before its stream ends", false
+		}
+	}
+	return w
+}
+
+// ofOther reports whether the result of a list is that of another one.
+func ofOther(method string, result map[string]any) bool {
+	other := false
+	for _, l := range lists {
+		switch has := result[l.member] != nil; {
+		case l.method != method:
+			other = other || has
+		case has:
+			return false
+		}
+	}
+	return other && slices.ContainsFunc(lists, func(l listOperation) bool { return l.method == method })
+}
+
+// confirmed plays what was wrong again, makes it small and reports it. It says false if it
+// cannot be confirmed, or is legal.
+func (p *player) confirmed(w *misstep) bool {
+	p.until = time.Time{}
+	defer func() { p.hasty = false }()
+	p.deadline = time.Now().Add(4 * p.patience)
+	name := p.subject(w)
+	if why := p.alone(w); why != "" {
+		p.Note("%s %s in a sequence, and alone %s", name, w.message, why)
+		return false
+	}
+	// Whether it is missing at all is found out once; from then on it is not waited for as long.
+	p.hasty = true
+	var found *misstep
+	for size := 8; found == nil; size *= 4 {
+		part := w.sequence[max(0, len(w.sequence)-size):]
+		if again, _ := p.replay(model.Valid(part, p.options)); p.same(w, again) {
+			found = again
+		}
+		if len(part) == len(w.sequence) {
+			break
+		}
+	}
+	if found == nil {
+		found = p.later(w)
+	}
+	if found == nil {
+		p.fleeting = true
+		p.Note("%s %s once in a sequence, and is answered when that is played again", name, w.message)
+		return false
+	}
+	if w.kind == noAnswer {
+		p.hasty = false
+		if again, _ := p.replay(found.sequence); !p.same(w, again) {
+			if found = p.later(w); found == nil {
+				p.Note("%s %s in a sequence, unless it is given more time", name, w.message)
+				return false
+			}
+		}
+		p.hasty = true
+	}
+	model.Shrink(found.sequence, p.options, func(part []model.Action) (failed, ok bool) {
+		again, ok := p.replay(part)
+		if failed = ok && p.same(w, again); failed {
+			found = again
+		}
+		return failed, ok
+	})
+	w, name = found, p.subject(found)
+	if w.kind == unserved {
+		// What is refused only beside others is another question (docs/positions.md, requests-beside-others).
+		again, _ := p.replay(model.Serial(found.sequence))
+		if !p.same(w, again) {
+			p.Note("%s %s only beside other requests", name, w.message)
+			return false
+		}
+		found = again
+		if p.words[w.word].fickle && slices.ContainsFunc(found.sequence, p.calls) {
+			p.Note("%s %s after a call of a tool, which may have changed something: %s", name, w.message, p.describe(found.sequence))
+			return false
+		}
+	}
+	if w.word >= 0 && p.words[w.word].paged {
+		// It need not be the cursor.
+		plain := slices.IndexFunc(p.words, func(other *word) bool { return other.method == p.words[w.word].method })
+		sequence := slices.Clone(found.sequence)
+		for i, a := range sequence {
+			if a.Kind == model.Ask && a.Word == w.word {
+				sequence[i].Word = plain
+			}
+		}
+		same := &misstep{kind: w.kind, word: plain}
+		if again, _ := p.replay(sequence); same.same(again) {
+			w, found, name = same, again, p.subject(same)
+		}
+	}
+	message := fmt.Sprintf("%s %s, although it is answered alone, when the client does this: %s", name, found.message, p.describe(found.sequence))
+	switch {
+	case w.kind == answeredTwice:
+		p.Violation("base.response.once", message, found.events...)
+	case w.kind == ofAnother:
+		p.Violation("base.response.id-echo", message, found.events...)
+	case found.early && (w.kind == noAnswer || w.kind == unserved):
+		p.Violation("cancellation.ignore-unknown", message, found.events...)
+	case found.gone:
+		p.Violation(blamed(found.sequence, "base.response.present"), message, found.events...)
+	case found.broken:
+		p.Violation(blamed(found.sequence, p.words[w.word].id), message, found.events...)
+	case w.kind == noAnswer:
+		p.Violation("base.response.present", message, found.events...)
+	case p.words[w.word].method == "tools/call":
+		p.Warning(p.words[w.word].id, message, found.events...) // a tool may fail, and how is not said
+	default:
+		p.Violation(p.words[w.word].id, message, found.events...)
+	}
+	return true
+}
+
+// later plays all of what was wrong again and goes on until the calls that take their time are over: what
+// struck one request by chance may strike such a call each time, and its answer is awaited last.
+func (p *player) later(w *misstep) *misstep {
+	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
+	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
+	if !p.same(w, again) {
+		return nil
+	}
+	return again
+}
+
+// calls reports whether an action calls a tool.
+func (p *player) calls(a model.Action) bool {
+	return a.Kind == model.Work || a.Kind == model.Drop || a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
+}
+
+// tolerated names the requirements by which a server lives with an action.
+var tolerated = map[model.Kind]string{
+	model.Cancel: "cancellation.either-side", model.CancelEnded: "cancellation.ignore-completed",
+	model.CancelUnknown: "cancellation.ignore-unknown", model.CancelNext: "cancellation.ignore-unknown",
+	model.Notify: "base.notification.unknown-no-response", model.Malformed: "base.notification.malformed-no-response",
+	model.Listen: "http.server.get-close-tolerated", model.Unlisten: "http.server.get-close-tolerated", model.Drop: "http.disconnect.survived",
+}
+
+// blamed is the requirement that a server breaks which goes away in a sequence, or refuses what it no
+// longer understands: that of the last action that is not a request, or else another one.
+func blamed(sequence []model.Action, otherwise string) string {
+	for _, a := range slices.Backward(sequence) {
+		if id, ok := tolerated[a.Kind]; ok {
+			return id
+		}
+	}
+	return otherwise
+}
+
+// subject names what a message is about.
+func (p *player) subject(w *misstep) string {
+	switch w.word {
+	case noRequest:
+		return "the server"
+	case slowCall:
+		return "a call that takes its time"
+	default:
+		return p.words[w.word].String()
+	}
+}
+
+// alone makes the request alone, in a session of its own, as often as the sequence does. It says
+// what comes of it unless that is what is expected.
+func (p *player) alone(w *misstep) string {
+	s := p.fresh()
+	if s == nil {
+		return "cannot be tried, as the server opens no further session"
+	}
+	defer func() { _ = s.Conn.Close(p.Context) }()
+	switch w.word {
+	case noRequest:
+		if _, err := s.Call(p.Context, s.NoOp(), nil); err != nil {
+			return "answers nothing either: " + err.Error()
+		}
+		return ""
+	case slowCall:
+		var x *client.Exchange
+		pending, err := s.Start(p.Context, "tools/call", p.slow.Params())
+		if err == nil {
+			x, err = p.answer(s, &requested{Pending: pending, action: model.Action{Kind: model.Work}})
+		}
+		if err != nil || x.Response == nil {
+			return "is not answered in time either"
+		}
+		p.took = max(p.took, took(x))
+		return ""
+	}
+	cursors := p.cursors(s)
+	steps := p.around(w.word)
+	times := 2
+	for _, a := range w.sequence {
+		if a.Kind == model.Ask && a.Word == w.word {
+			times++
+		}
+	}
+	for range min(times, 10) {
+		for _, i := range steps {
+			word := p.words[i]
+			params, ok := word.ask(cursors)
+			if !ok {
+				return "has no further page"
+			}
+			x, err := s.Call(p.Context, word.method, params, word.options()...)
+			if err != nil {
+				return "is not answered either"
+			}
+			if (x.Result() == nil) != word.Refused {
+				if i == w.word && (word.Sets == "" || w.kind == unserved) {
+					return "gives " + Describe(x)
+				}
+			}
+			if word.Sets != "" && w.kind == unserved {
+				return "" // once is what it can be done
+			}
+		}
+	}
+	return ""
+}
+
+// around returns the steps of which a request is one: what it undoes has to be done first, and
+// undone if it is to be done again.
+func (p *player) around(of int) []int {
+	word := p.words[of]
+	for i, other := range p.words {
+		switch {
+		case word.Unsets != "" && other.Sets == word.Unsets:
+			return []int{i, of}
+		case word.Sets != "" && other.Unsets == word.Sets && i != of:
+			return []int{of, i}
+		}
+	}
+	return []int{of}
+}
+
+// fresh opens a session, or returns nil if the server opens none.
+func (p *player) fresh() *client.Session {
+	s := p.Connect(capable)
+	if _, err := s.Initialize(p.Context); err != nil {
+		_ = s.Conn.Close(p.Context)
+		return nil
+	}
+	return s
+}
+
+// replay plays a sequence in a new session. It says false if it is too late for that.
+func (p *player) replay(sequence []model.Action) (w *misstep, ok bool) {
+	if p.replays++; p.replays > mostReplays || time.Now().After(p.deadline) {
+		return nil, false
+	}
+	s := p.fresh()
+	if s == nil {
+		return nil, false
+	}
+	defer func() { _ = s.Conn.Close(p.Context) }()
+	return p.play(s, sequence), true
+}
+
+// describe says a sequence in words: what is not separated by a semicolon is sent without waiting.
+func (p *player) describe(sequence []model.Action) string {
+	var b strings.Builder
+	gap := ""
+	say := func(text string) {
+		b.WriteString(gap + text)
+		gap = ", "
+	}
+	for _, a := range sequence {
+		switch a.Kind {
+		case model.Ask:
+			say(p.words[a.Word].String())
+		case model.Work:
+			say("a call of " + quote(p.slow.Tool) + " that goes on")
+		case model.Await:
+			if gap != "" {
+				gap = "; "
+			}
+		case model.Finish:
+			say("waits for the end of the call")
+		case model.Cancel:
+			say("cancels the call")
+		case model.CancelEnded:
+			say("cancels a request that was answered")
+		case model.CancelUnknown:
+			say("cancels a request that was never made")
+		case model.CancelNext:
+			say("cancels a request that comes soon")
+		case model.Notify:
+			say("sends an unknown notification")
+		case model.Malformed:
+			say("sends notifications/progress without params")
+		case model.Listen:
+			say("opens a further listening stream")
+		case model.Unlisten:
+			say("closes it")
+		case model.Drop:
+			say("calls " + quote(p.slow.Tool) + " and hangs up")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,939 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
+	"github.com/mcpconform/mcpconform/suites/internal/values"
+)
+
+// noTool is a name that no server gives a tool.
+const noTool = "mcpconform-no-such-tool"
+
+// Bounds of what is called on one server.
+const (
+	maxCalled    = 40 // tools
+	maxMutations = 6  // invalid calls of one tool
+	maxMutated   = 5  // tools with invalid calls
+	maxOfRule    = 2  // tools in which any other rule is broken
+)
+
+// server/tools
+var toolChecks = []*check.Check{
+	{
+		Name:         "tools/list",
+		Requirements: []string{"tools.list.answered"},
+		Needs:        check.Needs{Server: "tools", Served: true},
+		Body:         func(t *check.T) { listed(t, "tools/list") },
+	},
+	{
+		Name:         "tools/unknown-tool",
+		Requirements: []string{"tools.error.unknown-tool-protocol-error"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// An unknown tool is a protocol error, not a result that tells of one.
+			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			t.Expect(x).To(HaveError(), "for a tool that does not exist")
+		},
+	},
+	{
+		Name:         "tools/unknown-tool-code",
+		Requirements: []string{"tools.error.unknown-tool-code"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// A tool that is not listed is an invalid parameter of the call. Whether an error comes at all is a requirement of
+			// its own.
+			x := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			t.Assume(x).ToNot(HaveResult(), "for a tool that does not exist")
+			if nothingToServe(t, x) {
+				t.Skip("the server has no tools, and does not serve tools/call")
+			}
+			t.Expect(x).To(HaveErrorCode(-32602), "for a tool that does not exist")
+		},
+	},
+	{
+		Name:         "tools/unknown-names",
+		Requirements: []string{"tools.error.unknown-tool-protocol-error", "tools.error.unknown-tool-code"},
+		Needs:        check.Needs{Server: "tools"},
+		Families:     []string{"names-unknown"},
+		Body: func(t *check.T) {
+			// Whatever the name is: a tool that is not listed is refused like any other.
+			t.Assume(t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})).
+				To(HaveErrorCode(-32602), "for an ordinary name that no tool has")
+			t.Vary(unlisted(t.Target.Tools(), t.Draw("names-unknown"), callable(t)), func(m family.Member) {
+				x := t.Call("tools/call", map[string]any{"name": m.Str(), "arguments": map[string]any{}})
+				if sameName(m, x) {
+					return
+				}
+				if t.Check("tools.error.unknown-tool-protocol-error", x).To(HaveError(), "for a tool that does not exist, %s", m) {
+					t.Show(x.Events()...)
+					t.Check("tools.error.unknown-tool-code", x).To(HaveErrorCode(-32602), "for a tool that does not exist, %s", m)
+				}
+			})
+		},
+	},
+	{
+		Name:         "tools/callable",
+		Requirements: []string{"tools.list.callable"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// A listed tool is known under its name. It may fail.
+			unknown := t.Call("tools/call", map[string]any{"name": noTool, "arguments": map[string]any{}})
+			called, answered, empty := 0, 0, 0
+			refused := make(map[string]*client.Exchange) // tools that require arguments, with nil for what took them
+			tools := callable(t)
+			// The rules judge a result by the output schema that is listed both before and after the call.
+			describe := func() {
+				if slices.ContainsFunc(tools, func(tool map[string]any) bool { return tool["outputSchema"] != nil }) {
+					check.ReadList(t.Context, t.Session, "tools/list")
+				}
+			}
+			describe()
+			// If there are too many to call them all, those with a known role show most.
+			slices.SortStableFunc(tools, func(a, b map[string]any) int {
+				return cmp.Compare(unknownLast(t, a), unknownLast(t, b))
+			})
+			for _, tool := range tools {
+				name := tool["name"].(string)
+				arguments, ok := t.Target.Arguments(tool)
+				if !ok {
+					t.Note("no arguments could be made for the tool %q", name)
+					continue
+				}
+				if called++; called > maxCalled {
+					break
+				}
+				x := t.Attempt(map[string]any{"name": name, "arguments": arguments})
+				if x == nil {
+					t.Note("the tool %q did not answer in time", name)
+					continue
+				}
+				answered++
+				if requires(tool) > 0 {
+					refused[name] = nil
+					if !worked(x) {
+						refused[name] = x
+					}
+				}
+				if !worked(x) && len(arguments) == 0 && empty < maxMutated {
+					empty++
+					refusesEmpty(t, tool, x)
+				}
+				// Other arguments that fit lead to other results, which the rules judge.
+				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
+					if others := least(t, tool, arguments); others != nil {
+						// Whether it answers these does not matter here.
+						_, _ = t.Session.Call(t.Context, "tools/call", map[string]any{"name": name, "arguments": others})
+					}
+				}
+				strange := func(x *client.Exchange) bool {
+					return refusedWith(x, -32601) && !ofClient.MatchString(x.Error().Message) || refusedAlike(x, unknown, noTool, name)
+				}
+				if !strange(x) {
+					continue
+				}
+				if !stillListed(t, "tools/list", "name", name) {
+					t.Note("the tool %q was no longer listed when it was called", name)
+					continue
+				}
+				if x = t.Attempt(map[string]any{"name": name, "arguments": arguments}); x != nil && strange(x) {
+					t.Fail("the listed tool %q is refused like one that does not exist: %s", name, Describe(x))
+				}
+			}
+			if called == 0 {
+				t.Inconclusive(nothingCallable)
+			}
+			describe()
+			t.Clear()
+			argumentsLost(t, refused)
+			if answered == 0 {
+				t.Inconclusive("no tool call was answered in time: a longer --timeout may help")
+			}
+		},
+	},
+	{
+		Name:         "tools/arguments-omitted",
+		Requirements: []string{"tools.call.arguments-omitted"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// The member arguments is optional: a tool that requires none can be called without it.
+			for _, tool := range callable(t) {
+				if required, _ := at(tool, "inputSchema", "required").([]any); len(required) > 0 {
+					continue
+				}
+				with := t.Attempt(map[string]any{"name": tool["name"], "arguments": map[string]any{}})
+				if with == nil {
+					continue
+				}
+				without := t.Attempt(map[string]any{"name": tool["name"]})
+				if without != nil && worked(with) {
+					t.Expect(without).To(Succeed(), "for the tool %q, which accepts empty arguments, without the member arguments", tool["name"])
+					return
+				}
+			}
+			t.Inconclusive("no tool that may be called works without arguments; " + nothingCallable)
+		},
+	},
+	{
+		Name:         "tools/invalid-arguments",
+		Requirements: []string{"tools.security.validate-inputs", "tools.error.invalid-arguments-form"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// Arguments that break the tool's own schema, one rule at a time. The valid twin is the control: a tool
+			// that refuses everything does not prove anything.
+			tried, broken := 0, make(map[string]int)
+			tools := callable(t)
+			// Tools with required arguments have something to validate.
+			slices.SortStableFunc(tools, func(a, b map[string]any) int { return requires(b) - requires(a) })
+			for _, tool := range tools {
+				if tried >= maxMutated {
+					break
+				}
+				all := values.Invalid(tool["inputSchema"])
+				mutations := objects(all)
+				if len(mutations) == 0 {
+					continue
+				}
+				if last := all[len(all)-1]; tried == 0 && requires(tool) > 0 && last.Name == "not-an-object" {
+					mutations = slices.Insert(mutations, 1, last) // it has none of the members that are required
+				}
+				control := accepted(t, tool)
+				if control == nil {
+					continue
+				}
+				tried++
+				for _, m := range mutations[:min(len(mutations), maxMutations)] {
+					broken[rule(m)] = maxOfRule
+					if !refuses(t, tool, m, control.Events()...) {
+						break
+					}
+				}
+			}
+			otherRules(t, tools, broken)
+			if tried == 0 {
+				t.Inconclusive("no tool that may be called takes arguments and succeeds with generated ones; " + nothingCallable)
+			}
+		},
+	},
+	{
+		Name:         "tools/execution-error",
+		Requirements: []string{"tools.error.execution-as-result"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// The model should see that a tool failed.
+			call, ok := t.Target.ToolFor("error")
+			if !ok {
+				if !failed(t) {
+					t.Inconclusive("no known tool fails: name one for the tool role error in the configuration")
+				}
+				return
+			}
+			for _, token := range []string{"mcpconform-failing", "mcpconform-failing-again"} {
+				t.Expect(t.Call("tools/call", withToken(call.Params(), token))).To(HaveMember("isError", true))
+				t.Fence() // no progress may follow
+			}
+		},
+	},
+	{
+		Name:         "tools/list-changed",
+		Requirements: []string{"tools.list-changed.sent"},
+		Shows:        []string{"schema.call-tool-result"},
+		Needs:        changing("tools"),
+		Body:         func(t *check.T) { listChanged(t, "tools") },
+	},
+	{
+		Name:         "tools/content-kinds",
+		Requirements: []string{"tools.list.callable"},
+		Needs:        check.Needs{Server: "tools"},
+		Body: func(t *check.T) {
+			// The calls that the configuration names show the judge results of each kind.
+			named, called := 0, 0
+			for _, role := range []string{"structured", "image", "audio", "resource-link", "embedded-resource", "mixed-content"} {
+				if call, ok := t.Target.ToolFor(role); ok {
+					named++
+					x := t.Call("tools/call", call.Params())
+					if x.Result() == nil {
+						t.Note("the tool %q, which is named for the role %s, gives no result: %s", call.Tool, role, Describe(x))
+						continue
+					}
+					called++
+				}
+			}
+			if named > 0 && called == 0 {
+				t.Inconclusive("none of the tools that are named for a kind of content gives a result")
+			}
+			if called == 0 {
+				t.Inconclusive("no tool is named for a kind of content: name tools for the roles structured, image, audio, " +
+					"resource-link, embedded-resource and mixed-content in the configuration")
+			}
+		},
+	},
+	{
+		Name:         "tools/resource-links",
+		Requirements: []string{"tools.resource-link.resolvable"},
+		Needs:        check.Needs{Server: "tools", ToolRoles: []string{"resource-link"}},
+		Body: func(t *check.T) {
+			tried := 0
+			for _, uri := range linked(t) {
+				if followable(uri) || tried == maxRead {
+					continue
+				}
+				tried++
+				read := t.Call("resources/read", map[string]any{"uri": uri}, client.Deliberately("*"))
+				if read.Result() != nil {
+					continue
+				}
+				if !refusedWith(read, -32601, -32602, -32002) {
+					t.Note("the link to %s cannot be read for now: %s", wire.Quote(uri, 60), Describe(read))
+					continue
+				}
+				subscribed := t.Call("resources/subscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
+				t.Expect(subscribed).To(HaveResult(), "for the link to %s, which cannot be read (%s)", wire.Quote(uri, 60), Describe(read))
+				t.Call("resources/unsubscribe", map[string]any{"uri": uri}, client.Deliberately("*"))
+			}
+			if tried == 0 {
+				t.Inconclusive("no tool returned a link that only the server can follow: name one for the tool role resource-link in the configuration")
+			}
+		},
+	},
+}
+
+// argumentsLost warns of a server that says of the arguments of each tool that they are
+// missing, and says so in the same words when none are given: what it was sent does not
+// reach the tools.
+func argumentsLost(t *check.T, refused map[string]*client.Exchange) {
+	words := make(map[string]bool)
+	var proof []*wire.Event
+	for _, tool := range callable(t) {
+		name := tool["name"].(string)
+		x, called := refused[name]
+		if !called {
+			continue
+		}
+		if x == nil {
+			return // it takes them
+		}
+		said := refusal(x)
+		required, _ := at(tool, "inputSchema", "required").([]any)
+		named := slices.ContainsFunc(required, func(v any) bool {
+			member, ok := v.(string)
+			return ok && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(member)+`($|\W)`).MatchString(said)
+		})
+		if !named || words[said] || !saysAbsent.MatchString(said) {
+			return // another reason, or one that all have
+		}
+		without := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}}, client.Deliberately("*"))
+		if without == nil || worked(without) || refusal(without) != said {
+			return
+		}
+		words[said] = true
+		proof = append(proof, x.Events()...)
+	}
+	if len(words) > 1 {
+		t.Warning("tools.list.callable", "each of the "+strconv.Itoa(len(words))+" tools that require arguments refuses those that fit its inputSchema as if there were none", proof...)
+	}
+}
+
+// refusesEmpty warns of a tool without parameters that refused an empty object of arguments, serves the
+// same call without arguments, or with any that its schema allows, and refuses the first one again.
+func refusesEmpty(t *check.T, tool map[string]any, refused *client.Exchange) {
+	input, err := schema.CompileTool(tool["inputSchema"])
+	properties, _ := at(tool, "inputSchema", "properties").(map[string]any)
+	if err != nil || len(properties) > 0 || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
+		return
+	}
+	name, surplus := tool["name"].(string), map[string]any{"mcpconform": true}
+	twins := []map[string]any{{"name": name}, {"name": name, "arguments": surplus}}
+	if len(input.Validate(surplus)) > 0 {
+		twins = twins[:1]
+	}
+	for _, twin := range twins {
+		served := t.Attempt(twin)
+		if served == nil || !worked(served) {
+			continue
+		}
+		how := "without the member arguments"
+		if twin["arguments"] != nil {
+			how = "with the arguments " + quote(surplus) + ", which its inputSchema allows"
+		}
+		again := t.Attempt(map[string]any{"name": name, "arguments": map[string]any{}})
+		if again != nil && !worked(again) {
+			t.Warning("tools.list.callable", "the tool "+quote(name)+", whose inputSchema has no properties, refuses an empty object of arguments, and serves the call "+how,
+				slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, refused.Events(), served.Events(), again.Events())...)
+		}
+		return
+	}
+}
+
+// saysAbsent matches what says of an argument that it is not there.
+var saysAbsent = regexp.MustCompile(`(?i)\b(required|missing|undefined|lacks|not (given|provided|found|set))\b`)
+
+// refusal returns what the error or the failure of a call says.
+func refusal(x *client.Exchange) string {
+	if x.Error() != nil {
+		return x.Error().Message
+	}
+	return textsIn(x.Result()["content"])
+}
+
+// refuses calls a tool with arguments that break its schema, and reports whether
+// it refused them. A result with isError is a refusal, and so is an error
+// (docs/positions.md, invalid-arguments).
+func refuses(t *check.T, tool map[string]any, m values.Mutation, control ...*wire.Event) bool {
+	x := t.Attempt(map[string]any{"name": tool["name"], "arguments": m.Value}, client.Deliberately("*"))
+	if x == nil {
+		return false
+	}
+	if worked(x) {
+		// That inputs are validated need not mean that a member which the tool does not know is refused.
+		found := t.Violation
+		if m.Name == "additional-property" {
+			found = t.Warning
+		}
+		keyword := m.Keyword
+		if keyword == "false" { // the schema of a member that must not be there
+			keyword = "additionalProperties"
+		}
+		message := fmt.Sprintf("a call of the tool %s with arguments that break the keyword %s of its inputSchema (%s) was served; an error or a result with isError was expected",
+			quote(tool["name"]), keyword, m.Detail)
+		name, _ := tool["name"].(string)
+		found("tools.security.validate-inputs", message, slices.Concat([]*wire.Event{t.Listed("tools/list", "tools", name)}, control, x.Events())...)
+		return false
+	}
+	// An error that valid arguments meet as well is not about the arguments, and what is not an object is refused before
+	// it comes to the tool (base/invalid-params).
+	if x.Error() != nil && m.Name != "not-an-object" && (refusedWith(x, -32602) || len(control) > 0 || accepted(t, tool) != nil) {
+		t.WarnUnless("tools.error.invalid-arguments-form", x).To(HaveErrorCode(-32602), "with arguments of %s that break its inputSchema (%s)", quote(tool["name"]), m.Detail)
+	}
+	return true
+}
+
+// accepted calls a tool with arguments that fit its schema. It returns nil if there are
+// none or they do not serve.
+func accepted(t *check.T, tool map[string]any) *client.Exchange {
+	arguments, ok := t.Target.Arguments(tool)
+	if !ok {
+		return nil
+	}
+	if x := t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments}); x != nil && worked(x) {
+		return x
+	}
+	return nil
+}
+
+// otherRules breaks the rules that were not broken often enough, each in the first
+// tools that have it. A tool that succeeds needs no control.
+func otherRules(t *check.T, tools []map[string]any, broken map[string]int) {
+	for _, tool := range slowLast(t, tools[:min(len(tools), maxCalled)]) {
+		for _, m := range objects(values.Invalid(tool["inputSchema"])) {
+			if broken[rule(m)] >= maxOfRule {
+				continue
+			}
+			broken[rule(m)]++
+			if !refuses(t, tool, m) {
+				break
+			}
+		}
+	}
+}
+
+// slowLast puts the tool that is known to take its time behind the others.
+func slowLast(t *check.T, tools []map[string]any) []map[string]any {
+	call, known := t.Target.ToolFor("slow")
+	i := slices.IndexFunc(tools, func(tool map[string]any) bool { return known && tool["name"] == call.Tool })
+	if i < 0 {
+		return tools
+	}
+	return append(slices.Delete(slices.Clone(tools), i, i+1), tools[i])
+}
+
+// rule names the rule that a mutation breaks, one for the items of arrays apart.
+func rule(m values.Mutation) string {
+	if inArray.MatchString(m.Pointer) {
+		return m.Name + " in an array"
+	}
+	return m.Name
+}
+
+var inArray = regexp.MustCompile(`/\d+(/|$)`)
+
+// unlisted returns the members of a family of names that no item has. Those near a known
+// name are made from that of the first of the known items, or left out.
+func unlisted(items []map[string]any, members []family.Member, known []map[string]any) []family.Member {
+	var names []family.Member
+	for _, m := range members {
+		if strings.Contains(m.Str(), "{known}") || m.Str() == "{"+inOtherCase+"}" {
+			if len(known) == 0 {
+				continue
+			}
+			name, _ := known[0]["name"].(string)
+			m = m.With(map[string]string{"known": name, inOtherCase: otherCase(name)})
+		}
+		if !slices.ContainsFunc(items, func(item map[string]any) bool { return item["name"] == m.Str() }) {
+			names = append(names, m)
+		}
+	}
+	return names
+}
+
+// inOtherCase stands for a known name in other letter case, which the text does not say is another name.
+const inOtherCase = "other case"
+
+// sameName reports whether a server takes a known name in other letter case for that name.
+func sameName(m family.Member, x *client.Exchange) bool {
+	return m.Is == inOtherCase && x.Result() != nil
+}
+
+// failed reports whether a tool that may be called fails, as a result tells,
+// for arguments that fit its schema. A JSON-RPC error does not count: a server may
+// report exceptional conditions with it (schema#calltoolresult).
+func failed(t *check.T) bool {
+	called := 0
+	for _, tool := range callable(t) {
+		arguments, ok := t.Target.Arguments(tool)
+		if !ok {
+			continue
+		}
+		for _, arguments := range []map[string]any{arguments, least(t, tool, arguments)} {
+			if called++; called > maxCalled {
+				return false
+			}
+			if arguments == nil {
+				break
+			}
+			x, err := t.Session.Call(t.Context, "tools/call", map[string]any{"name": tool["name"], "arguments": arguments})
+			if err != nil || x.Response == nil || x.Response.At-x.Request.At > prompt {
+				break // other requirements judge that
+			}
+			if x.Result()["isError"] == true {
+				t.Show(x.Events()...)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// prompt bounds how long a tool takes that may be called again for secondary reasons.
+const prompt = 500 * time.Millisecond
+
+// least returns arguments that fit the schema of a tool, with the optional ones,
+// and with what is least in place of everything for which it fits; nil if they
+// are those already given. A tool that does something, and may be called because
+// the user or a profile says how, is not called otherwise.
+func least(t *check.T, tool, given map[string]any) map[string]any {
+	input, err := schema.CompileTool(tool["inputSchema"])
+	if err != nil || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
+		return nil
+	}
+	full, _, _ := values.Full(tool["inputSchema"])
+	arguments, ok := full.(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		before := arguments[name]
+		for _, value := range leastOf(before, at(tool, "inputSchema", "properties", name, "minimum")) {
+			arguments[name] = value
+			if len(input.Validate(arguments)) == 0 {
+				break
+			}
+			arguments[name] = before
+		}
+	}
+	if reflect.DeepEqual(arguments, given) {
+		return nil
+	}
+	return arguments
+}
+
+// leastOf returns the least values of the type of a value, the least of all first.
+func leastOf(v, minimum any) []any {
+	switch v.(type) {
+	case json.Number:
+		return []any{json.Number("0"), minimum}
+	case string:
+		return []any{""}
+	case bool:
+		return []any{false}
+	case []any:
+		return []any{[]any{}}
+	}
+	return nil
+}
+
+const nothingCallable = "call tools only if they are annotated read-only; --call-tools=all or the configuration allows more"
+
+// unknownLast ranks the tools that do something known before others.
+func unknownLast(t *check.T, tool map[string]any) int {
+	if t.Target.Known(tool) {
+		return 0
+	}
+	return 1
+}
+
+// callable returns the tools that may be called, with their names.
+func callable(t *check.T) []map[string]any { return named(t.Target.Callable()) }
+
+func named(all []map[string]any) []map[string]any {
+	var tools []map[string]any
+	for _, tool := range all {
+		if _, ok := tool["name"].(string); ok {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// requires returns how many arguments a tool requires.
+func requires(tool map[string]any) int {
+	required, _ := at(tool, "inputSchema", "required").([]any)
+	return len(required)
+}
+
+// objects returns the mutations that are still objects: the schema of the request
+// already excludes any other arguments, which base/invalid-params sends.
+func objects(all []values.Mutation) []values.Mutation {
+	var kept []values.Mutation
+	for _, m := range all {
+		if _, ok := m.Value.(map[string]any); ok {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// ofClient matches messages of errors with -32601 that say what the client lacks, as
+// opposed to a tool that the server lacks.
+var ofClient = regexp.MustCompile(`(?i)\bclient\b|elicit|sampling|\broots\b|capabilit`)
+
+// linked returns the URIs of the links in the result of the call that the
+// configuration names, or of tools that may be called and speak of links.
+func linked(t *check.T) []string {
+	var calls []map[string]any
+	if call, ok := t.Target.ToolFor("resource-link"); ok {
+		calls = append(calls, call.Params())
+	} else {
+		for _, tool := range callable(t) {
+			name := tool["name"].(string)
+			arguments, ok := t.Target.Arguments(tool)
+			if ok && strings.Contains(strings.ToLower(name), "link") {
+				calls = append(calls, map[string]any{"name": name, "arguments": arguments})
+			}
+		}
+	}
+	var uris []string
+	for _, params := range calls[:min(len(calls), maxCalled)] {
+		blocks, _ := t.Call("tools/call", params).Result()["content"].([]any)
+		for _, block := range blocks {
+			if uri, ok := at(block, "uri").(string); ok && at(block, "type") == "resource_link" {
+				uris = append(uris, uri)
+			}
+		}
+	}
+	return uris
+}
+
+// changing is a session in which nothing has changed the list of a feature yet, unless what changes that of
+// another one does. Without a tool that does, the check cannot be tried.
+func changing(feature string) check.Needs {
+	role := feature + "-change"
+	return check.Needs{Session: check.Own, Among: "changes of lists", Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
+		if _, ok := target.ToolFor(role); ok {
+			return ""
+		}
+		return "no known tool changes the list: name one for the tool role " + role + " in the configuration"
+	}}
+}
+
+// listChanged calls the tool that changes a list and wants the notification,
+// provided that the list is another one afterwards. What is new in it is used.
+// The call is made again as long as it changes the list: what one call adds the
+// next one may remove, and that is a change as well.
+func listChanged(t *check.T, feature string) {
+	const most = 3
+	call, _ := t.Target.ToolFor(feature + "-change")
+	before := check.ReadList(t.Context, t.Session, feature+"/list")
+	mark := t.Mark()
+	perform(t, call)
+	e, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+	t.Show(e)
+	after := check.ReadList(t.Context, t.Session, feature+"/list")
+	if timedOut(err) {
+		t.Must(after.Err)
+		if sameItems(before, after) {
+			// It may undo what another one does.
+			if after = changedByOther(t, call.Tool, feature, before); after == nil {
+				t.Inconclusive("the tool %q did not change the list", call.Tool)
+			}
+		}
+		unannounced(t, feature, after)
+	}
+	t.Must(err)
+	useNew(t, feature, before, after)
+	for range most - 1 {
+		t.Clear()
+		before, mark = after, e.Seq+1
+		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+			return
+		}
+		after = check.ReadList(t.Context, t.Session, feature+"/list")
+		if !whole(before) || !whole(after) || sameItems(before, after) {
+			return
+		}
+		e, err = t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+		if timedOut(err) {
+			unannounced(t, feature, after)
+		}
+		t.Must(err)
+	}
+	changedAtNotice(t, call, feature)
+	changedElsewhere(t, call, feature)
+	changedAfterListening(t, call, feature)
+}
+
+// changedAtNotice wants a client that reads a list as soon as it is told of a change to read what is new.
+func changedAtNotice(t *check.T, call check.Call, feature string) {
+	t.Clear()
+	method := "notifications/" + feature + "/list_changed"
+	if staleAtNotice(t, call, func(e *wire.Event) bool { return tells(e, method) }, func() any {
+		if list := check.ReadList(t.Context, t.Session, feature+"/list"); whole(list) {
+			return items(list)
+		}
+		return nil
+	}) {
+		t.Fail("the list was as before when it was read at once after %s, it changed with the rest of the call, and no further notification came", method)
+	}
+}
+
+// staleAtNotice makes a call that changes something, and reads that when it is told of the change while the call goes on, and
+// once more when the call is over. It reports whether only what was read last is new, and nothing tells of that:
+// a client that reads when it is told keeps what is old. What cannot be read is nil.
+func staleAtNotice(t *check.T, call check.Call, told func(*wire.Event) bool, read func() any) bool {
+	before := read()
+	mark := t.Mark()
+	p := t.Start("tools/call", call.Params())
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	notice, err := t.Session.Log().Await(limit, mark, func(e *wire.Event) bool { return told(e) || over(e, p) })
+	if err != nil {
+		cancel(t, p.ID)
+		return false
+	}
+	var early any
+	if told(notice) {
+		early = read()
+	}
+	if _, err := p.Await(t.Context); err != nil || early == nil || !reflect.DeepEqual(before, early) {
+		return false
+	}
+	late := read()
+	if late == nil || reflect.DeepEqual(early, late) {
+		return false
+	}
+	if _, err := t.Session.AwaitEvent(t.Context, notice.Seq+1, "a further notification", told); !timedOut(err) {
+		t.Must(err)
+		return false
+	}
+	t.Show(notice)
+	return reflect.DeepEqual(late, read()) // it need not change by itself
+}
+
+// changedAfterListening makes a call that changes a list after a second listening stream was
+// opened and closed, while the first one goes on, and after that was closed as well and another one opened in its
+// place: the client may do so at any time (basic/transports#listening-for-messages-from-the-server).
+func changedAfterListening(t *check.T, call check.Call, feature string) {
+	if t.Target.Transport != transport.NameHTTP || !listensIn(t.Session) {
+		return
+	}
+	t.Clear()
+	if second, err := t.OpenStream(transport.Request{Method: http.MethodGet}); err == nil { // a refusal is not judged here
+		second.Close()
+		stillAnnounced(t, call, feature, "a second listening stream had been opened and closed")
+	}
+	t.Clear()
+	if listensAnew(t) {
+		stillAnnounced(t, call, feature, "the listening stream had been closed and another one opened in its place")
+	}
+}
+
+// listensAnew closes the listening stream of the session and opens another one. It reports whether the server
+// grants that.
+func listensAnew(t *check.T) bool {
+	t.HTTP().ListenAnew(t.Context)
+	return listensIn(t.Session)
+}
+
+// stillAnnounced judges whether a change of a list is announced after something that happened to listening
+// streams. The first notice may be lost on one that was closed.
+func stillAnnounced(t *check.T, call check.Call, feature, after string) {
+	for _, judged := range []bool{false, true} {
+		before, mark := check.ReadList(t.Context, t.Session, feature+"/list"), t.Mark()
+		if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+			return
+		}
+		list := check.ReadList(t.Context, t.Session, feature+"/list")
+		if !whole(before) || !whole(list) || sameItems(before, list) {
+			return
+		}
+		method := "notifications/" + feature + "/list_changed"
+		if !judged {
+			soon, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+			_, err := t.Session.AwaitNotification(soon, mark, method)
+			stop()
+			if err == nil {
+				return
+			}
+			continue
+		}
+		if _, err := t.Session.AwaitNotification(t.Context, mark, method); !timedOut(err) {
+			t.Must(err)
+			return
+		}
+		if listensIn(t.Session) {
+			t.Note("this came to light after %s", after)
+			unannounced(t, feature, list)
+		}
+	}
+}
+
+// changedElsewhere makes a call that changes a list while another client has a session. If
+// the list changes for that one as well, it is told.
+func changedElsewhere(t *check.T, call check.Call, feature string) {
+	if t.Target.Transport == transport.NameStdio {
+		return // another one would be a process
+	}
+	t.Clear()
+	other := t.Connect(check.Capable())
+	if _, err := other.Initialize(t.Context); err != nil {
+		return
+	}
+	before, mark := check.ReadList(t.Context, other, feature+"/list"), other.Log().Len()
+	if x := t.Attempt(call.Params()); x == nil || x.Result() == nil {
+		return
+	}
+	after := check.ReadList(t.Context, other, feature+"/list")
+	if !whole(before) || !whole(after) || sameItems(before, after) {
+		return
+	}
+	_, err := other.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+	if again := check.ReadList(t.Context, other, feature+"/list"); timedOut(err) && listensIn(other) && sameItems(after, again) {
+		t.Show(after.Pages[len(after.Pages)-1].Events()...)
+		t.Fail("the call of one client changed the list for another one as well, but notifications/%s/list_changed did not come to that", feature)
+	}
+}
+
+// unannounced ends the body: a list has changed, and no notification said so.
+func unannounced(t *check.T, feature string, after *check.List) {
+	again := check.ReadList(t.Context, t.Session, feature+"/list")
+	t.Must(again.Err)
+	if !sameItems(after, again) {
+		t.Inconclusive("the list differs at each reading")
+	}
+	for _, page := range after.Pages[max(0, len(after.Pages)-1):] {
+		t.Show(page.Events()...)
+	}
+	needsListening(t)
+	t.Fail("the list changed with the call, but notifications/%s/list_changed did not come", feature)
+}
+
+// whole reports whether a list was read to its end.
+func whole(l *check.List) bool {
+	return l.Err == nil && !l.Endless && !l.Long && l.Pages[len(l.Pages)-1].Result() != nil
+}
+
+// sameItems reports whether two readings of a list hold the same items; no order is
+// promised.
+func sameItems(a, b *check.List) bool {
+	return slices.Equal(items(a), items(b))
+}
+
+// items returns the items of a list as text, sorted.
+func items(l *check.List) []string {
+	var texts []string
+	for _, item := range l.Items {
+		texts = append(texts, string(client.Marshal(item)))
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// changedByOther calls, one after the other, the tools beside one that may be
+// called, until a list changes without a notification. It returns the list, or
+// nil.
+func changedByOther(t *check.T, but, feature string, before *check.List) *check.List {
+	tools := callable(t)
+	for _, tool := range tools[:min(len(tools), maxCalled)] {
+		arguments, ok := t.Target.Arguments(tool)
+		if slow, _ := t.Target.ToolFor("slow"); !ok || tool["name"] == but || tool["name"] == slow.Tool {
+			continue
+		}
+		mark := t.Mark()
+		if t.Attempt(map[string]any{"name": tool["name"], "arguments": arguments}) == nil {
+			return nil
+		}
+		after := check.ReadList(t.Context, t.Session, feature+"/list")
+		t.Must(after.Err)
+		if sameItems(before, after) {
+			continue
+		}
+		before = after
+		_, err := t.Session.AwaitNotification(t.Context, mark, "notifications/"+feature+"/list_changed")
+		if timedOut(err) {
+			return after
+		}
+		t.Must(err)
+	}
+	return nil
+}
+
+// useNew uses the new items of a list, for the rules to judge. Whether they are served
+// does not matter here.
+func useNew(t *check.T, feature string, before, after *check.List) {
+	const most = 5
+	used := 0
+	for _, item := range after.Items {
+		if used == most || slices.ContainsFunc(before.Items, func(old map[string]any) bool {
+			return old["name"] == item["name"] && old["uri"] == item["uri"]
+		}) {
+			continue
+		}
+		used++
+		_, named := item["name"].(string)
+		uri, _ := item["uri"].(string)
+		method, params := "", map[string]any(nil)
+		switch {
+		case feature == "tools" && named && t.Target.Settings.Allowed(item):
+			if arguments, ok := t.Target.Arguments(item); ok {
+				method, params = "tools/call", map[string]any{"name": item["name"], "arguments": arguments}
+			}
+		case feature == "resources" && schema.CheckFormat("uri", uri) == "":
+			method, params = "resources/read", map[string]any{"uri": uri}
+		case feature == "prompts" && named:
+			method, params = "prompts/get", promptParams(t, item)
+		}
+		if method == "" {
+			continue
+		}
+		if _, err := t.Session.Call(t.Context, method, params); err != nil {
+			return
+		}
+	}
+}
