@@ -115,7 +115,6 @@ type run struct {
 	unlimit func()         // stops the clock of the time limit
 	warming sync.WaitGroup // of the schema, while the target starts
 	judged  sync.Once
-	report  ledger.Record
 }
 
 // Run provokes a target, or takes a recording, judges all that crossed the wire, and
@@ -164,7 +163,7 @@ func Run(ctx context.Context, s Stimulus, o Options) (*result.Run, *wire.Trace, 
 		Specs: r.inPages(specs), Filter: filter, Interrupt: func() { r.end(nil) },
 		Start: r.start, Done: r.done,
 	}
-	suite.Specs = append(suite.Specs, r.rules(ctx)...)
+	suite.Specs = append(suite.Specs, r.requirements(ctx)...)
 	run := tree.InOrder
 	if o.Ginkgo {
 		run = tree.Ginkgo
@@ -263,29 +262,29 @@ func (r *run) quote(lines []string) string {
 	return lastwords.Quote(redacted)
 }
 
-// rules returns a spec for each requirement that rules serve. The first of them
+// requirements returns a spec for each requirement on the target. The first of them
 // to be awaited ends the exchange and lets the judge work.
-func (r *run) rules(ctx context.Context) []*tree.Spec {
+func (r *run) requirements(ctx context.Context) []*tree.Spec {
 	served := ruleNames()
 	party := r.stimulus.party()
 	var specs []*tree.Spec
 	for _, q := range r.catalogue {
-		if len(served[q.ID]) == 0 || !ledger.Binds(q, party) {
+		if !ledger.Binds(q, party) {
 			continue
 		}
 		for _, name := range served[q.ID] {
 			r.ledger.Serve(name, party, q.ID)
 		}
 		s := r.spec(q.ID, []string{q.ID})
-		s.Rule = true
+		s.Judges = true
 		s.Await = func(context.Context) tree.Outcome {
 			r.judge(ctx)
-			k := ledger.Key{Requirement: q.ID, Party: party}
-			record := make(ledger.Record)
-			if e := r.report[k]; e != nil {
-				record[k] = e
+			judged := r.ledger.Requirement(q)
+			why := judged.Reason
+			if len(judged.Findings) > 0 {
+				why = judged.Findings[0].Message
 			}
-			return r.outcome(record)
+			return tree.Outcome{Verdict: judged.Verdict, Message: r.Redactor.String(why), Requirement: &judged}
 		}
 		specs = append(specs, s)
 	}
@@ -400,7 +399,7 @@ func runTime(n int, answer time.Duration) time.Duration {
 // start starts the stimulus for the specs that are left.
 func (r *run) start(ctx context.Context, left []*tree.Spec) {
 	for _, s := range left {
-		if !s.Rule {
+		if !s.Judges {
 			r.provoking = append(r.provoking, s)
 		}
 	}
@@ -419,36 +418,24 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 }
 
 func (r *run) done(s *tree.Spec, o tree.Outcome) {
-	if r.Progress != nil && !s.Rule {
+	if r.Progress != nil && !s.Judges {
 		r.Progress.Done(s.Name, o.Verdict, o.Message)
 	}
 }
 
-// outcome gives a record the worst verdict of the selected requirements in it.
+// outcome gives what a check or scenario recorded the worst verdict of the selected
+// requirements in it.
 func (r *run) outcome(record ledger.Record) tree.Outcome {
-	o := tree.Outcome{Verdict: result.Skip, Message: "it said nothing about the selected requirements", Record: record}
-	best := 0
-	for _, k := range record.Keys() {
+	o := tree.Outcome{Record: record}
+	o.Verdict, o.Message = r.ledger.Worst(record, func(k ledger.Key) (schema.Requirement, bool) {
 		q := r.find(k.Requirement)
-		if k.Party != r.stimulus.party() || !r.Selection.Includes(q, k.Party) {
-			continue
-		}
-		v, why := ledger.Decide(q, record[k])
-		if n := 1 + slices.Index(weights, v); n > best {
-			best, o.Verdict, o.Message = n, v, why
-			if v == result.Fail || v == result.Warn {
-				o.Message = k.Requirement + ": " + why
-			}
-		}
-	}
-	o.Message = r.Redactor.String(o.Message)
+		return q, k.Party == r.stimulus.party() && r.Selection.Includes(q, k.Party)
+	})
 	return o
 }
 
-// weights are the verdicts; each outweighs those before it.
-var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, result.Warn, result.Error, result.Fail}
-
-// judge ends the exchange and applies the rules to all of it, once.
+// judge ends the exchange, applies the rules to all of it, and puts what was recorded
+// into the ledger, once.
 func (r *run) judge(ctx context.Context) {
 	r.judged.Do(func() {
 		for _, s := range r.provoking {
@@ -456,25 +443,25 @@ func (r *run) judge(ctx context.Context) {
 		}
 		r.stimulus.finish(ctx)
 		r.warming.Wait()
-		r.report = judge.Judge(r.Trace.Logs(), r.judging)
+		for _, s := range r.provoking {
+			record := s.Take(ctx).Record
+			r.ledger.Add(record)
+			for k, e := range record {
+				if e.Exercised > 0 {
+					r.ledger.Serve(r.source+s.Name, k.Party, k.Requirement) // which it need not have said before
+				}
+			}
+		}
+		r.ledger.Add(judge.Judge(r.Trace.Logs(), r.judging))
+		r.ledger.Transport = r.stimulus.transport()
+		r.ledger.Evidence.Logs = r.Trace.Logs()
 	})
 }
 
-// conclude makes the result of the run.
+// conclude makes the result of the run, of which the outcomes hold the requirements.
 func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run {
-	r.judge(ctx) // if no rule was selected
-	for i, o := range outcomes[:len(r.provoking)] {
-		r.ledger.Add(o.Record)
-		for k, e := range o.Record {
-			if e.Exercised > 0 {
-				r.ledger.Serve(r.source+r.provoking[i].Name, k.Party, k.Requirement) // which it need not have said before
-			}
-		}
-	}
-	r.ledger.Add(r.report)
+	r.judge(ctx) // if no requirement is left
 	r.notes = append(r.notes, judge.UndefinedMembers(r.Trace.Logs(), r.stimulus.party())...)
-	r.ledger.Transport = r.stimulus.transport()
-	r.ledger.Evidence.Logs = r.Trace.Logs()
 	_, recorded := r.stimulus.(*recordedRun)
 	run := &result.Run{
 		Tool: r.Tool, Revision: schema.Version, Target: r.Target, Started: r.Trace.Start.UTC(),
@@ -482,10 +469,15 @@ func (r *run) conclude(ctx context.Context, outcomes []tree.Outcome) *result.Run
 		Seed: r.Seed, Thorough: r.Thorough, Recorded: recorded,
 		Partial: r.Selection.Partial() || r.ledger.Evidence.Partial,
 	}
+	for _, o := range outcomes {
+		if o.Requirement != nil {
+			run.Requirements = append(run.Requirements, *o.Requirement)
+		}
+	}
 	if r.part != nil {
 		run.Shard, r.part.Partial, run.Partial = r.part, run.Partial, true
 	}
-	r.ledger.Conclude(run, r.catalogue, func(q schema.Requirement) bool { return r.Selection.Includes(q, r.stimulus.party()) }, r.Expected, time.Now())
+	r.ledger.Conclude(run, r.catalogue, r.Expected, time.Now())
 	return run
 }
 

@@ -117,11 +117,23 @@ var verdictNames = [...]string{"passed", "skipped", "inconclusive", "failed", "b
 
 func (v Verdict) String() string { return verdictNames[v] }
 
+// Cut is what may end a check before its verdict.
+type Cut uint8
+
+// What may do so.
+const (
+	Uncut    Cut = iota
+	ByLimit      // a limit of the harness
+	ByRunEnd     // the end of the run
+)
+
 // Outcome of one check.
 type Outcome struct {
 	Check   *Check
 	Verdict Verdict
 	Reason  string // of skipped, inconclusive and broken
+	// Cut says what ended an inconclusive check, if it was not the check itself.
+	Cut Cut
 	// Record is what the check recorded, and what follows from its verdict for
 	// the requirements that it is about.
 	Record ledger.Record
@@ -141,7 +153,11 @@ func (o Outcome) settled() Outcome {
 		case Skipped:
 			r.Skip(id, wire.Server, o.Reason)
 		case Inconclusive:
-			r.Inconclusive(id, wire.Server, o.Reason)
+			if o.Cut == ByRunEnd {
+				r.NotRun(id, wire.Server, o.Reason)
+			} else {
+				r.Inconclusive(id, wire.Server, o.Reason)
+			}
 		case Broken:
 			r.Error(id, wire.Server, o.Reason)
 		}
@@ -150,10 +166,13 @@ func (o Outcome) settled() Outcome {
 	return o
 }
 
-// Overdue reports whether a limit of the harness ended the check before its verdict.
-func (o Outcome) Overdue() bool {
-	return o.Verdict == Inconclusive && (o.Reason == errCheckTime.Error() || o.Reason == errDown.Error())
+// cutShort is the outcome of a check that was ended before its verdict.
+func (c *Check) cutShort(by Cut, cause error) Outcome {
+	return Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error(), Cut: by}
 }
+
+// Overdue reports whether a limit of the harness ended the check before its verdict.
+func (o Outcome) Overdue() bool { return o.Verdict == Inconclusive && o.Cut == ByLimit }
 
 // recorder returns a recorder that adds to what the check has recorded.
 func (o Outcome) recorder() *ledger.Recorder {

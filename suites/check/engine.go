@@ -238,7 +238,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		futures[i] = f
 		switch {
 		case cause != nil && !(c.Needs.Unauthorized && errors.As(cause, new(*UnauthorizedError))):
-			f.finish(Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()})
+			f.finish(c.cutShort(ByRunEnd, cause))
 		case cause == nil && c.callsTools():
 			later = append(later, f)
 		default:
@@ -393,10 +393,10 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		}
 	}()
 	if cause := e.GivenUp(); cause != nil && t.outcome.Verdict != Passed {
-		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: cause.Error()}}
+		return attempt{outcome: c.cutShort(ByRunEnd, cause)}
 	}
 	if aborted { // what it found may come of being ended
-		return attempt{outcome: Outcome{Check: c, Verdict: Inconclusive, Reason: errDown.Error()}, unanswered: true}
+		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
 	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.deserted(), interference: t.interference(running, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {

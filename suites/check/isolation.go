@@ -89,7 +89,7 @@ func (f *Future) giveUp(cause error) {
 		return
 	}
 	f.abandoned = f.last.outcome.Record
-	f.finish(Outcome{Check: f.Check, Verdict: Inconclusive, Reason: cause.Error()})
+	f.finish(f.Check.cutShort(ByRunEnd, cause))
 }
 
 // phase is the first execution of all checks.
@@ -338,7 +338,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 		f.giveUp(cause)
 		return true
 	case !p.apart() && p.isDown():
-		f.last = attempt{outcome: Outcome{Check: f.Check, Verdict: Inconclusive, Reason: errDown.Error()}, unanswered: true}
+		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errDown), unanswered: true}
 		p.later(&p.again, f)
 		return true
 	case s != nil && s == p.shared && p.stuck.Load():

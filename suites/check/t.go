@@ -168,6 +168,14 @@ func (t *T) end(v Verdict, reason string) {
 	panic(stop{})
 }
 
+// cutShort ends the body before its verdict.
+func (t *T) cutShort(by Cut, cause error) {
+	if t.outcome.Verdict != Failed {
+		t.outcome.Cut = by
+	}
+	t.end(Inconclusive, cause.Error())
+}
+
 // body runs the check's body to its verdict; a panic is a fault of the harness.
 func (t *T) body() {
 	defer func() {
@@ -210,9 +218,9 @@ func (t *T) Must(err error) {
 		t.Show(t.lastWords(err)...)
 		t.Fail("%s", err)
 	case errors.Is(context.Cause(t.Context), errCheckTime):
-		t.end(Inconclusive, errCheckTime.Error())
+		t.cutShort(ByLimit, errCheckTime)
 	case t.Context.Err() != nil:
-		t.end(Inconclusive, ending.Cause(t.Context).Error())
+		t.cutShort(ByRunEnd, ending.Cause(t.Context))
 	default:
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)

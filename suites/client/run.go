@@ -581,12 +581,12 @@ func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
 func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.unrenewed(ctx, t.Scenario))
 	if why != "" {
-		t.Ending.Skipped = why
+		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
 	slot, why := e.launches.acquire(ctx, t.Scenario, p)
 	if why != "" {
-		t.Ending.Skipped = why
+		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
 	defer slot.release()
@@ -819,7 +819,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			}
 			return Ending{}
 		case <-ctx.Done():
-			return Ending{Skipped: cutShort(ctx)}
+			return Ending{Skipped: cutShort(ctx), NotRun: true}
 		case <-e.launches.over:
 			return Ending{Skipped: e.launches.ended()}
 		case <-limit.C:

@@ -129,6 +129,8 @@ type Ending struct {
 	Silent bool
 	// Skipped says why the client was not launched at all, or "".
 	Skipped string
+	// NotRun says that this is because the run had ended.
+	NotRun bool
 	// Attended says that a person connected the client and decided when to stop:
 	// what the client did not do is then not judged.
 	Attended bool
@@ -217,7 +219,11 @@ func (t *T) Record() ledger.Record {
 	r := t.recorder()
 	for _, id := range t.Scenario.Requirements {
 		if e := r.Record.At(id, wire.Client); e.Exercised == 0 && len(e.Skipped) == 0 && e.Error == "" && len(e.Inconclusive) == 0 {
-			r.Inconclusive(id, wire.Client, t.reasonInconclusive())
+			if t.Ending.NotRun {
+				r.NotRun(id, wire.Client, t.Ending.Skipped)
+			} else {
+				r.Inconclusive(id, wire.Client, t.reasonInconclusive())
+			}
 		}
 	}
 	return r.Record

@@ -20,7 +20,7 @@ type Offer struct {
 	Instructions string `json:"instructions,omitempty"`
 	// Incomplete names the members that do not hold all that the server offers, as a list
 	// was not read to its end or is too large.
-	Incomplete []string `json:"incomplete,omitempty"`
+	Incomplete []string `json:"incomplete,omitempty" redact:"-"`
 	// Omitted counts the items that were left out because they are too large or too many.
 	Omitted int `json:"omitted,omitempty"`
 }

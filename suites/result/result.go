@@ -2,6 +2,9 @@
 // verdict in the terms of ISO/IEC 9646 and the wire events that prove it. It is
 // the contract between the engine, which fills it, and the reporters, which
 // render it. Its JSON form is versioned; docs/results.md describes it.
+//
+// Fields that are tagged redact:"-" hold what the catalogue or mcpconform itself
+// states. Secrets are taken out of all others.
 package result
 
 import (
@@ -67,13 +70,13 @@ func (o Overall) ExitCode() int {
 type Run struct {
 	Format    int       `json:"format"`
 	Tool      Tool      `json:"tool"`
-	Revision  string    `json:"revision"`
-	Role      string    `json:"role"`      // role of the target: "server" or "client"
-	Transport string    `json:"transport"` // "stdio", "http", "sse" or "custom"
+	Revision  string    `json:"revision" redact:"-"`
+	Role      string    `json:"role" redact:"-"`      // role of the target: "server" or "client"
+	Transport string    `json:"transport" redact:"-"` // "stdio", "http", "sse" or "custom"
 	Target    Target    `json:"target"`
 	Started   time.Time `json:"started"`
 	Seconds   float64   `json:"seconds"`
-	Verdict   Overall   `json:"verdict"`
+	Verdict   Overall   `json:"verdict" redact:"-"`
 	// Strict says that a broken SHOULD made the run not conformant.
 	Strict bool `json:"strict,omitempty"`
 	// Seed chose the members of large families of stimuli, unless the run was Thorough and
@@ -112,22 +115,22 @@ type Shard struct {
 	Index int `json:"index"` // from 1
 	Of    int `json:"of"`
 	// Plan is a digest of the names of all checks or scenarios that were split.
-	Plan string `json:"plan"`
+	Plan string `json:"plan" redact:"-"`
 	// Partial says that the user selected a part of the whole.
 	Partial bool `json:"partial,omitempty"`
 	// Elsewhere lists the requirements that only other shards try, of those about which
 	// nothing is known here.
-	Elsewhere []string `json:"elsewhere,omitempty"`
+	Elsewhere []string `json:"elsewhere,omitempty" redact:"-"`
 	// Unused lists the capabilities that the target declares and nothing here used.
-	Unused []string `json:"unused,omitempty"`
+	Unused []string `json:"unused,omitempty" redact:"-"`
 	// Cut says why the shard was not carried out to its end.
 	Cut string `json:"cut,omitempty"`
 }
 
 // Tool that made the run.
 type Tool struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name    string `json:"name" redact:"-"`
+	Version string `json:"version" redact:"-"`
 }
 
 // Target of a run, as it was given and as it introduced itself.
@@ -146,30 +149,30 @@ type Target struct {
 // Requirement is one requirement of the revision with its verdict. The first
 // members repeat the catalogue's entry, so that a report stands alone.
 type Requirement struct {
-	ID    string `json:"id"`
-	Level string `json:"level"` // MUST, MUST NOT, SHOULD, SHOULD NOT or MAY
+	ID    string `json:"id" redact:"-"`
+	Level string `json:"level" redact:"-"` // MUST, MUST NOT, SHOULD, SHOULD NOT or MAY
 	// Basis is what in the specification it rests on: keyword, schema, standard,
 	// statement, example or implied. It is empty for what a script of the user states.
-	Basis string `json:"basis,omitempty"`
+	Basis string `json:"basis,omitempty" redact:"-"`
 	// Standard is the document and section if Basis is standard.
-	Standard string `json:"standard,omitempty"`
-	Party    string `json:"party"` // server, client, both, host or authorization-server
-	Page     string `json:"page"`  // path under the revision's folder, no extension
-	Anchor   string `json:"anchor"`
+	Standard string `json:"standard,omitempty" redact:"-"`
+	Party    string `json:"party" redact:"-"` // server, client, both, host or authorization-server
+	Page     string `json:"page" redact:"-"`  // path under the revision's folder, no extension
+	Anchor   string `json:"anchor" redact:"-"`
 	// Lead and Text find the sentence on the page, as [schema.Source] has them.
-	Lead    string `json:"lead,omitempty"`
-	Text    string `json:"text,omitempty"`
-	Summary string `json:"summary"`
+	Lead    string `json:"lead,omitempty" redact:"-"`
+	Text    string `json:"text,omitempty" redact:"-"`
+	Summary string `json:"summary" redact:"-"`
 	// Observable is false for a requirement of which nothing is observed; its verdict
 	// is then skip, its reason says why, and Unobserved of what kind that is.
 	Observable bool              `json:"observable"`
-	Unobserved schema.Unobserved `json:"unobserved,omitempty"`
-	Verdict    Verdict           `json:"verdict"`
+	Unobserved schema.Unobserved `json:"unobserved,omitempty" redact:"-"`
+	Verdict    Verdict           `json:"verdict" redact:"-"`
 	// Exercised counts how often the target was seen to meet or break it.
 	Exercised int    `json:"exercised"`
 	Reason    string `json:"reason,omitempty"`
 	// Unexercised is the kind of the reason why it is inconclusive.
-	Unexercised Unexercised `json:"unexercised,omitempty"`
+	Unexercised Unexercised `json:"unexercised,omitempty" redact:"-"`
 	Checks      []string    `json:"checks,omitempty"` // names of the checks and rules that serve it
 	Findings    []Finding   `json:"findings,omitempty"`
 	// Omitted counts further findings of the same kind that were not kept, those among
@@ -177,7 +180,7 @@ type Requirement struct {
 	Omitted int `json:"omitted,omitempty"`
 	// Disputed is the dispute about the findings, if all that decide the verdict are
 	// contested. They then count only in a strict run.
-	Disputed *Dispute `json:"disputed,omitempty"`
+	Disputed *Dispute `json:"disputed,omitempty" redact:"-"`
 	// Expected is the reason given in the expected-failures file, when that
 	// file covers this requirement's failure.
 	Expected string   `json:"expected,omitempty"`
@@ -198,7 +201,7 @@ type Finding struct {
 	// Repeated counts how often the same was found again, at other events.
 	Repeated int `json:"repeated,omitempty"`
 	// Disputed is the id of the dispute about this finding.
-	Disputed string `json:"disputed,omitempty"`
+	Disputed string `json:"disputed,omitempty" redact:"-"`
 	// Evidence holds the wire events that prove it, oldest first.
 	Evidence []Event `json:"evidence,omitempty"`
 }
@@ -220,14 +223,14 @@ type Thread struct {
 // Event is one event of the trace as a report shows it.
 type Event struct {
 	// Connection and Seq find the event in the trace file.
-	Connection string `json:"connection"`
+	Connection string `json:"connection" redact:"-"`
 	Seq        int    `json:"seq"`
 	// Seconds since the run started.
 	Seconds float64 `json:"seconds"`
-	Kind    string  `json:"kind"`           // message, http-request, process-exit, …
-	From    string  `json:"from,omitempty"` // client or server
+	Kind    string  `json:"kind" redact:"-"`           // message, http-request, process-exit, …
+	From    string  `json:"from,omitempty" redact:"-"` // client or server
 	// Stream is where it travelled: stdin, stdout, stderr, post:3, get:1 …
-	Stream string `json:"stream,omitempty"`
+	Stream string `json:"stream,omitempty" redact:"-"`
 	// Text is the event in UTF-8, shortened in the middle if long; bytes that
 	// are not UTF-8 are written as \xHH.
 	Text string `json:"text,omitempty"`
@@ -237,12 +240,12 @@ type Event struct {
 
 // ExpectedFailure tells what became of one entry of the expected-failures file.
 type ExpectedFailure struct {
-	ID      string `json:"id"`
+	ID      string `json:"id" redact:"-"`
 	Reason  string `json:"reason,omitempty"`
-	Expires string `json:"expires,omitempty"` // date, YYYY-MM-DD
+	Expires string `json:"expires,omitempty" redact:"-"` // date, YYYY-MM-DD
 	// Status is "failed" (as expected), "passed" or "unmatched" (both stale),
 	// "expired" or "untested".
-	Status string `json:"status"`
+	Status string `json:"status" redact:"-"`
 }
 
 // Counts of verdicts over the observable requirements of a run.

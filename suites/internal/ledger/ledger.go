@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,26 +87,40 @@ func Decide(q schema.Requirement, e *Entry) (v result.Verdict, why string) {
 	case e.Exercised > 0:
 		return result.Pass, ""
 	case len(e.Inconclusive) > 0:
-		return result.Inconclusive, e.Inconclusive[len(e.Inconclusive)-1]
+		return result.Inconclusive, e.Inconclusive[len(e.Inconclusive)-1].Text
 	case len(e.Skipped) > 0:
 		return result.Skip, e.Skipped[len(e.Skipped)-1]
 	}
 	return result.Inconclusive, ""
 }
 
-// Requirements gives each requirement that binds the target and is selected its
-// verdict, in the order of the catalogue.
-func (l *Ledger) Requirements(catalogue []schema.Requirement, selected func(schema.Requirement) bool) []result.Requirement {
-	var all []result.Requirement
-	for _, q := range catalogue {
-		if Binds(q, l.Party) && selected(q) {
-			all = append(all, l.requirement(q))
+// weights are the verdicts; each outweighs those before it.
+var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, result.Warn, result.Error, result.Fail}
+
+// Worst returns the verdict that a record alone gives to the requirement that fared worst,
+// of those that are selected, and says why.
+func (l *Ledger) Worst(record Record, selected func(Key) (schema.Requirement, bool)) (worst result.Verdict, message string) {
+	worst, message = result.Skip, "it said nothing about the selected requirements"
+	best := 0
+	for _, k := range record.Keys() {
+		q, ok := selected(k)
+		if !ok {
+			continue
+		}
+		v, why := Decide(q, record[k])
+		if n := 1 + slices.Index(weights, v); n > best {
+			best, worst, message = n, v, why
+			if v == result.Fail || v == result.Warn {
+				message = k.Requirement + ": " + why
+			}
 		}
 	}
-	return all
+	return worst, l.Redactor.String(message)
 }
 
-func (l *Ledger) requirement(q schema.Requirement) result.Requirement {
+// Requirement gives a requirement that binds the target the verdict that follows from all
+// that was recorded.
+func (l *Ledger) Requirement(q schema.Requirement) result.Requirement {
 	k := Key{q.ID, l.Party}
 	r := result.Requirement{
 		ID: q.ID, Level: string(q.Level), Basis: string(q.Basis), Standard: q.Standard,
@@ -207,9 +220,8 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	}
 	if l.NotRun != nil {
 		for _, reason := range e.Inconclusive {
-			// Some checks are run nevertheless.
-			if reason != l.NotRun.Error() {
-				return result.Inconclusive, result.NotProvoked, withHelp(reason, q)
+			if !reason.NotRun { // some checks are run nevertheless
+				return result.Inconclusive, result.NotProvoked, withHelp(reason.Text, q)
 			}
 		}
 		return result.Inconclusive, result.NotRun, l.NotRun.Error()
@@ -219,13 +231,13 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 	}
 	served := len(l.served[Key{q.ID, l.Party}]) > 0
 	switch v, reason := Decide(q, e); {
-	case reason != "" && l.Cause != nil && reason == l.Cause.Error():
+	case v == result.Inconclusive && len(e.Inconclusive) > 0 && e.Inconclusive[len(e.Inconclusive)-1].NotRun:
 		return v, result.NotRun, reason
 	case reason != "" && v == result.Inconclusive:
 		return v, result.NotProvoked, withHelp(reason, q)
 	case reason != "":
 		return v, "", reason
-	case l.Evidence.Elsewhere[q.ID]:
+	case l.elsewhere(q.ID):
 		return result.Inconclusive, result.NotRun, triedElsewhere
 	case l.Passive && !served:
 		return result.Inconclusive, result.NotProvoked, "it has to be provoked, as mcpconform " + string(l.Party) + " does"
@@ -239,6 +251,12 @@ func (l *Ledger) untried(q schema.Requirement, e *Entry) (result.Verdict, result
 		kind = result.NotProvoked // the user can name what provokes it
 	}
 	return result.Inconclusive, kind, withHelp("the "+string(l.Party)+" did nothing in this run that this is about", q)
+}
+
+// elsewhere reports whether another shard tries a requirement of which this one knows nothing.
+func (l *Ledger) elsewhere(id string) bool {
+	e := l.record[Key{id, l.Party}]
+	return l.Evidence.Elsewhere[id] && l.NotRun == nil && (e == nil || len(e.Inconclusive)+len(e.Skipped) == 0)
 }
 
 // triedElsewhere is why a shard says nothing of a requirement.
@@ -304,12 +322,11 @@ func (l *Ledger) findings(findings []Finding) []result.Finding {
 	return out
 }
 
-// Conclude fills in what the ledger says of a run: its requirements, its
+// Conclude fills in what the ledger says of a run with its requirements, beside these: its
 // verdict and the findings on mcpconform itself. Expected failures do not count
 // until they expire. All secrets are taken out of the run.
-func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selected func(schema.Requirement) bool, expectations []expected.Entry, today time.Time) {
+func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, expectations []expected.Entry, today time.Time) {
 	run.Format, run.Role, run.Transport = result.Format, string(l.Party), l.Transport
-	run.Requirements = l.Requirements(catalogue, selected)
 	if !l.Passive {
 		run.Harness = l.Own()
 	}
@@ -318,7 +335,7 @@ func (l *Ledger) Conclude(run *result.Run, catalogue []schema.Requirement, selec
 		l.leave(run)
 	}
 	run.Verdict, run.Reason = l.verdict(run, catalogue)
-	l.redact(run)
+	redact(l.Redactor, run)
 }
 
 // verdict returns the overall verdict of a run, and why it is incomplete.
@@ -360,7 +377,7 @@ func (l *Ledger) verdict(run *result.Run, catalogue []schema.Requirement) (resul
 // leave leaves to the merger of all shards what one cannot know.
 func (l *Ledger) leave(run *result.Run) {
 	for _, q := range run.Requirements {
-		if q.Verdict == result.Inconclusive && q.Reason == triedElsewhere {
+		if q.Verdict == result.Inconclusive && l.elsewhere(q.ID) {
 			run.Shard.Elsewhere = append(run.Shard.Elsewhere, q.ID)
 		}
 	}
@@ -405,80 +422,4 @@ func judged(run *result.Run, cause error) (result.Overall, string) {
 		return result.Incomplete, "nothing was exercised"
 	}
 	return result.Conformant, ""
-}
-
-// redact takes secrets out of everything in a run that the target, or the network
-// on the way to it, may have influenced.
-func (l *Ledger) redact(run *result.Run) {
-	r := l.Redactor
-	clean := func(texts ...*string) {
-		for _, s := range texts {
-			*s = r.String(*s)
-		}
-	}
-	cleanAll := func(list []string) []string {
-		list = slices.Clone(list)
-		for i := range list {
-			clean(&list[i])
-		}
-		return list
-	}
-	findings := func(list []result.Finding) {
-		for i := range list {
-			clean(&list[i].Check, &list[i].Message)
-			for j := range list[i].Evidence {
-				clean(&list[i].Evidence[j].Text)
-			}
-		}
-	}
-	if run.Shard != nil {
-		clean(&run.Shard.Cut)
-	}
-	clean(&run.Reason, &run.Target.Name, &run.Target.Title, &run.Target.Version, &run.Target.ProtocolVersion, &run.Target.URL)
-	run.Target.Command = cleanAll(run.Target.Command)
-	cleanJSON := func(texts ...*json.RawMessage) {
-		for _, text := range texts {
-			if c := r.Bytes(*text); json.Valid(c) {
-				*text = c
-			} else {
-				*text = nil
-			}
-		}
-	}
-	cleanJSON(&run.Target.Capabilities)
-	if o := run.Offer; o != nil {
-		clean(&o.Instructions)
-		for i := range o.Tools {
-			t := &o.Tools[i]
-			clean(&t.Name, &t.Title, &t.Description)
-			cleanJSON(&t.InputSchema, &t.OutputSchema, &t.Annotations)
-		}
-		for i := range o.Prompts {
-			clean(&o.Prompts[i].Name)
-			for j := range o.Prompts[i].Arguments {
-				clean(&o.Prompts[i].Arguments[j].Name)
-			}
-		}
-		for i := range o.Resources {
-			clean(&o.Resources[i].URI, &o.Resources[i].Name, &o.Resources[i].MIMEType)
-		}
-		for i := range o.Templates {
-			clean(&o.Templates[i].URITemplate, &o.Templates[i].Name)
-		}
-		o.Shorten()
-	}
-	run.Notes = cleanAll(run.Notes)
-	for i := range run.Uncalled {
-		clean(&run.Uncalled[i].Tool)
-	}
-	findings(run.Harness)
-	for i := range run.Requirements {
-		q := &run.Requirements[i]
-		clean(&q.Reason, &q.Expected)
-		q.Notes = cleanAll(q.Notes)
-		findings(q.Findings)
-	}
-	for i := range run.ExpectedFailures {
-		clean(&run.ExpectedFailures[i].Reason)
-	}
 }

@@ -31,6 +31,14 @@ type Finding struct {
 	Evidence []*wire.Event
 }
 
+// Reason is why nothing can be said of a requirement that applies.
+type Reason struct {
+	Text string
+	// NotRun says that the run had ended before it was tried, rather than that the target
+	// gave no occasion.
+	NotRun bool
+}
+
 // Entry is what was recorded of one requirement on one party.
 type Entry struct {
 	// Exercised counts how often the party was seen to meet or break it.
@@ -38,9 +46,9 @@ type Entry struct {
 	Findings  []Finding
 	Omitted   int // findings beyond the bound
 	Notes     []string
-	// Inconclusive and Skipped are reasons why nothing can be said, and why it
-	// does not apply.
-	Inconclusive, Skipped []string
+	// Inconclusive holds reasons why nothing can be said, Skipped why it does not apply.
+	Inconclusive []Reason
+	Skipped      []string
 	// Error says how the harness failed to judge; "" if it did not.
 	Error string
 }
@@ -117,12 +125,12 @@ func (r Record) Add(more Record) {
 	}
 }
 
-// once appends a text that is not in the list yet, up to a bound.
-func once(list []string, text string, bound int) []string {
-	if text == "" || len(list) >= bound || slices.Contains(list, text) {
+// once appends what is not in the list yet, up to a bound, unless it says nothing.
+func once[T comparable](list []T, said T, bound int) []T {
+	if said == *new(T) || len(list) >= bound || slices.Contains(list, said) {
 		return list
 	}
-	return append(list, text)
+	return append(list, said)
 }
 
 // Anything declares an event as free to break any requirement.
@@ -170,7 +178,13 @@ func (r *Recorder) Note(id string, p wire.Party, text string) {
 // Inconclusive records why nothing can be said of a requirement that applies.
 func (r *Recorder) Inconclusive(id string, p wire.Party, reason string) {
 	e := r.Record.At(id, p)
-	e.Inconclusive = once(e.Inconclusive, reason, maxReasons)
+	e.Inconclusive = once(e.Inconclusive, Reason{Text: reason}, maxReasons)
+}
+
+// NotRun records that a requirement was not tried because the run had ended, and why it had.
+func (r *Recorder) NotRun(id string, p wire.Party, cause string) {
+	e := r.Record.At(id, p)
+	e.Inconclusive = once(e.Inconclusive, Reason{Text: cause, NotRun: true}, maxReasons)
 }
 
 // Skip records why a requirement does not apply.

@@ -80,7 +80,7 @@ func (s *Suite) build() map[types.CodeLocation]*Spec {
 	ginkgo.Describe("MCP", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 		for first := 0; first < len(s.Specs); {
 			last := first
-			for last < len(s.Specs) && s.Specs[last].Page == s.Specs[first].Page && s.Specs[last].Rule == s.Specs[first].Rule {
+			for last < len(s.Specs) && s.Specs[last].Page == s.Specs[first].Page && s.Specs[last].Judges == s.Specs[first].Judges {
 				last++
 			}
 			specs, from := s.Specs[first:last], first

@@ -1,5 +1,5 @@
 // Package tree holds the tree of a run: one spec for each check or scenario, and
-// then one for each requirement that passive rules judge. It is built before
+// then one for each requirement, which gives it its verdict. It is built before
 // anything runs. A runner filters it, starts what is left, and takes the outcome of
 // each spec.
 package tree
@@ -24,8 +24,10 @@ type Outcome struct {
 	Verdict result.Verdict
 	// Message says in one line what decided it.
 	Message string
-	// Record is what the spec recorded.
+	// Record is what a check or scenario recorded.
 	Record ledger.Record
+	// Requirement is the result that a spec gives which is a requirement; else nil.
+	Requirement *result.Requirement
 }
 
 // Spec is a leaf of the tree.
@@ -36,8 +38,9 @@ type Spec struct {
 	// Await waits for the outcome. It returns in bounded time, and soon after the
 	// context has ended.
 	Await func(ctx context.Context) Outcome
-	// Rule says that the spec is a requirement that rules judge.
-	Rule bool
+	// Judges says that the spec is a requirement, which is judged by what the others and
+	// the rules have recorded.
+	Judges bool
 	// Requirements are those that the spec serves.
 	Requirements []string
 	// Shows lists requirements that it does not serve and that may be found broken in it,
