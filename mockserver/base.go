@@ -463,7 +463,7 @@ var baseFaults = []Fault{
 	{
 		ID: "base.id-as-number", Requirement: "base.response.id-type-echo", Form: ByValue,
 		Summary:    "A string id that looks like a number comes back as one.",
-		Collateral: []string{"base.response.present", "base.response.once", "base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result"},
+		Collateral: []string{"base.response.present", "base.response.once", "base.request.string-id-served", "base.response.only-to-requests", "schema.call-tool-result", "progress.in-progress", "progress.stop"},
 		Apply: responses("*", func(out *server.Outgoing) {
 			if id, err := strconv.Atoi(strings.Trim(out.Answers.ID.String(), `"`)); err == nil {
 				out.Message["id"] = id

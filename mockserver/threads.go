@@ -743,7 +743,7 @@ var threadFaults = []Fault{
 	{
 		// https://github.com/open-metadata/OpenMetadata/issues/22423
 		ID: "http.answers-in-ascii", Requirement: "base.message.utf8-accepted", Transports: overHTTP, Form: ByValue,
-		Collateral: []string{"base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "progress.token.active-request"},
+		Collateral: []string{"base.response.present", "base.request.string-id-served", "base.response.only-to-requests", "base.json.any-spelling", "progress.token.active-request"},
 		Summary:    "In answers over HTTP a question mark stands for each character outside ASCII.",
 		Apply: framing(func(_ *server.Outgoing, frame []byte) []byte {
 			return []byte(strings.Map(func(c rune) rune {

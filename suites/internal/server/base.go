@@ -327,6 +327,7 @@ var baseChecks = []*check.Check{
 			// Each method has a reader of its own for its params. What any request may hold is sent with those of which the
 			// answer is known.
 			for _, known := range slices.Concat(furtherPages(t), settings(t), workingCalls(t)) {
+				t.About("base.response.present")
 				control := t.Call(known.Method, known.Params)
 				if !worked(control) {
 					continue
