@@ -333,9 +333,9 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	s, err := e.connect(ctx, c.Name, c.options())
 	if err == nil {
 		defer func() {
-			if key, ok := reusable(s); ok && time == first && c.leaves() && key == c.key() && !a.several && a.outcome.Verdict <= Inconclusive {
+			if key, ok := reusable(s); ok && time == first && c.leaves() && key+c.Needs.Among == c.key() && !a.several {
 				a.left = true
-				e.putBack(ctx, key, s, &a)
+				e.putBack(ctx, c.key(), s, &a)
 			} else {
 				e.close(ctx, s)
 			}

@@ -176,10 +176,10 @@ func (p *pool) empty() []*client.Session {
 }
 
 // reusable reports whether others can use a session in turn that a check opened for
-// itself: it is initialised in the ordinary way, and nothing is left undone in it.
+// itself: one initialize was served, in the ordinary way, and nothing is left undone in it.
 func reusable(s *client.Session) (key string, ok bool) {
 	log := s.Log()
-	inits := log.Requests(wire.Client, "initialize")
+	inits := slices.DeleteFunc(log.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() == nil })
 	if len(inits) != 1 || inits[0].Result()["protocolVersion"] != client.Version || !tidy(s) {
 		return "", false
 	}

@@ -115,7 +115,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/incomplete-initialize",
 		Requirements: []string{"base.error.invalid-params"},
-		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Needs:        check.Needs{Session: check.Raw, Among: lastInProcess},
 		Body:         incompleteInitialize,
 	},
 	{
@@ -248,7 +248,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Fresh, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
 			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
@@ -281,6 +281,9 @@ func handshake(t *check.T) {
 	t.Notify("notifications/initialized", nil)
 	t.Fence()
 }
+
+// lastInProcess are checks of which the second ends the process that the first one leaves.
+const lastInProcess = "the end of the process"
 
 // incompleteInitialize sends initialize without what it has to contain, one thing at a time.
 // Over stdio, one that is served all the same begins the session, and is the last.
@@ -328,6 +331,12 @@ func incompleteInitialize(t *check.T) {
 			return
 		}
 	}
+	if t.Target.Transport == transport.NameStdio {
+		t.Clear()
+		if x, err := t.Session.Call(t.Context, "initialize", full); err == nil && x.Result() != nil {
+			t.Notify("notifications/initialized", nil)
+		}
+	}
 }
 
 // capable is a client that can do everything, so that no server has a reason to
@@ -339,12 +348,16 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 		Name:         name,
 		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
 		// The first one shows whether the version is supported that the server offers to all of them.
-		Needs: check.Needs{
-			Session: check.Raw, Options: ofVersion(version), Transports: transports, Late: version != impossibleVersion, Turn: unsupportedVersions,
-		},
+		Needs: check.Needs{Session: check.None, Transports: transports, Late: version != impossibleVersion, Turn: unsupportedVersions},
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
-			x, err := t.Session.Call(t.Context, "initialize", t.Session.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+			var s *client.Session
+			var err error
+			x := asksFor(t, version)
+			if x == nil || !offersOther(x, version) {
+				s = t.Connect(ofVersion(version))
+				x, err = s.Call(t.Context, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
+			}
 			t.Show(x.Events()...)
 			if err != nil && !errors.Is(err, wire.ErrFlood) && t.Context.Err() == nil {
 				t.Violation("lifecycle.error.version-mismatch", "an unsupported version in initialize: "+err.Error())
@@ -361,6 +374,9 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			if !published(offered) {
 				t.Fail("the server offers %q, which is not the name of a protocol version", offered)
 			}
+			if version == impossibleVersion && s != nil && t.Target.Transport == transport.NameStdio {
+				asksInProcess(t, s, futureVersion, offered)
+			}
 			if offered != client.Version && schema.IsPublished(offered) {
 				// It has to be one that the server supports.
 				if x := asksFor(t, offered); x != nil && x.Result()["protocolVersion"] == offered {
@@ -371,6 +387,24 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 				t.Expect(again).To(HaveMember("protocolVersion", offered), "when the client asks for the version that the server offered")
 			}
 		},
+	}
+}
+
+// offersOther reports whether an initialize that asked for a version was answered with the name of another one.
+func offersOther(x *client.Exchange, version string) bool {
+	offered, _ := x.Result()["protocolVersion"].(string)
+	return offered != version && published(offered)
+}
+
+// asksInProcess asks a server for further versions in the process that was asked for one, as far as it answers: a process for
+// each costs more. What it answers well there counts; if it does not, as it may, it is asked in a process of its own.
+func asksInProcess(t *check.T, s *client.Session, versions ...string) {
+	for _, version := range versions {
+		params := s.InitializeParams()
+		params["protocolVersion"] = version
+		if x, err := s.Call(t.Context, "initialize", params, client.Deliberately("*")); err != nil || x.Result() == nil {
+			return
+		}
 	}
 }
 
