@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/match"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
 )
 
@@ -310,9 +311,27 @@ func (t *T) Skip(reason string, ids ...string) {
 	}
 }
 
-// Check is Exercised or Violation, as the condition says.
-func (t *T) Check(ok bool, id, message string, events ...*wire.Event) {
-	t.recorder().Check(ok, id, wire.Client, message, events...)
+// Check expects something of a value: if it is so, the requirement is exercised, else broken. The
+// proof are the events, oldest first, and those that show the value.
+func (t *T) Check(id string, actual any, events ...*wire.Event) *match.Expectation {
+	return t.expect(id, actual, events, t.Violation)
+}
+
+// WarnUnless is Check for what only warns, whatever the requirement's level.
+func (t *T) WarnUnless(id string, actual any, events ...*wire.Event) *match.Expectation {
+	return t.expect(id, actual, events, t.Warning)
+}
+
+func (t *T) expect(id string, actual any, events []*wire.Event, unmet func(id, message string, events ...*wire.Event)) *match.Expectation {
+	return match.Expect(actual, func() { t.Exercised(id) }, func(message string, shown []*wire.Event) {
+		proof := slices.Clone(events)
+		for _, e := range shown {
+			if !slices.Contains(proof, e) {
+				proof = append(proof, e)
+			}
+		}
+		unmet(id, message, proof...)
+	})
 }
 
 // Handshake returns the first conversation in which the client sent requests after
