@@ -256,7 +256,7 @@ func (t *T) behindTool(cause error) bool {
 	_, err := t.Session.AwaitEvent(t.Context, late, "answer to a tool that was called", func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
 	})
-	why := ", because a tool that was called before was still running: a longer --timeout may help"
+	why := ", because a tool that was called before was still running; " + ending.Raise(ending.Timeout)
 	if err != nil {
 		if t.Context.Err() != nil || t.check.Needs.Liveness {
 			return false

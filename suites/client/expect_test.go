@@ -74,3 +74,17 @@ func TestMistakenExpectation(t *testing.T) {
 		t.Errorf("%+v", entry)
 	}
 }
+
+// A finding that the time limit decided says how to give the client longer.
+func TestTimedOut(t *testing.T) {
+	judged := &T{
+		Scenario: &Scenario{Name: "topic/scenario"},
+		Ending:   Ending{Late: true},
+		Baseline: &T{Scenario: &Scenario{Name: Baseline}, Ending: Ending{Exit: &wire.Exit{}}},
+	}
+	judged.judgeCoped("an odd answer", nil, "one")
+	const want = "the client hangs after an odd answer; if it may take longer, raise --timeout"
+	if found := judged.recorder().Record.Findings(); len(found) != 1 || found[0].Message != want {
+		t.Errorf("%+v", found)
+	}
+}

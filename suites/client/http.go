@@ -1342,7 +1342,7 @@ func (t *T) judgeSurvivedCut(when string) {
 	case decided && ok:
 		t.Exercised(id)
 	case decided:
-		t.Inconclusive("after "+when+", "+how+", which it may", id)
+		t.Inconclusive("the client may stop where it does: after "+when+", "+how, id)
 	}
 }
 

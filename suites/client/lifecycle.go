@@ -550,7 +550,7 @@ func judgeUnusable(t *T) {
 		t.Exercised(id)
 		t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
 	case t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, "the client does not disconnect from a server whose version it cannot know", c.Init.Response)
+		t.Violation(id, timedOut("the client does not disconnect from a server whose version it cannot know"), c.Init.Response)
 	}
 }
 
@@ -602,8 +602,7 @@ func judgeUnanswered(t *T) {
 		t.Exercised(cancels, limits, copes)
 	case t.Ending.Late:
 		t.judgeWaiting(asked, limits)
-		t.Inconclusive("the client still waited for the answer to initialize at the time limit of the scenario; a longer --timeout may show more",
-			cancels, copes)
+		t.Inconclusive(timedOut("the client still waited for the answer to initialize at the time limit of the scenario"), cancels, copes)
 	}
 }
 

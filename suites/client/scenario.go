@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
@@ -424,12 +425,15 @@ func (t *T) asFarAs(base *T) (ok, decided bool, how string) {
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
 		return false, true, "the client sent no request after the handshake, although it does so with an ordinary server"
 	case mine.Late && !theirs.Late:
-		return false, true, "the client was still waiting when it was stopped, while it ends by itself with an ordinary server"
+		return false, true, timedOut("the client was still waiting when it was stopped, while it ends by itself with an ordinary server")
 	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
 		return false, true, "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
 	}
 	return true, true, ""
 }
+
+// timedOut adds to what is said of a client that was ended at the time limit how to give it longer.
+func timedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
 
 // worse reports whether the first exit is a failure and the second is not, or
 // whether only the first was caused by a signal. All exit codes of failures are
@@ -459,7 +463,7 @@ func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
 		}
 	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
 		for _, id := range ids {
-			t.Violation(id, "the client hangs after "+after, proof...)
+			t.Violation(id, timedOut("the client hangs after "+after), proof...)
 		}
 	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
 		t.Exercised(ids...)
@@ -508,9 +512,9 @@ func (t *T) judgeTolerated(instead string, ids ...string) {
 	if ok, decided, _ := base.asFarAs(t); base == nil || ok || !decided {
 		return
 	}
-	ended := "hangs"
-	if base.Ending.Exit != nil {
-		ended = base.Ending.Exit.String()
+	message := timedOut("the client hangs after this message of an ordinary server, while it goes on with a server that sends " + instead)
+	if exit := base.Ending.Exit; exit != nil {
+		message = "the client " + exit.String() + " after this message of an ordinary server, while it goes on with a server that sends " + instead
 	}
 	for _, c := range base.Conversations {
 		tolerances := c.Tolerances()
@@ -519,7 +523,7 @@ func (t *T) judgeTolerated(instead string, ids ...string) {
 				return other.Requirement == fatal.Requirement && c.Survived(other.Message)
 			}
 			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) && !slices.ContainsFunc(tolerances, coped) {
-				t.Violation(fatal.Requirement, "the client "+ended+" after this message of an ordinary server, while it goes on with a server that sends "+instead, fatal.Message)
+				t.Violation(fatal.Requirement, message, fatal.Message)
 			}
 		}
 	}

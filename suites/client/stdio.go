@@ -56,7 +56,7 @@ var stdioScenarios = []*Scenario{
 			switch c := t.Handshake(); {
 			case c == nil || len(requests(c)) == 0:
 			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-				t.Violation(id, "the client hangs when the server process ends by itself", lastEvents(c, 3)...)
+				t.Violation(id, timedOut("the client hangs when the server process ends by itself"), lastEvents(c, 3)...)
 			case t.died() != "":
 				t.Violation(id, "the client "+t.died()+" when the server process ends by itself", lastEvents(c, 3)...)
 			case t.Ending.uncaught():
