@@ -16,9 +16,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// The rule of isolation. First all checks are run at once, in shared sessions
-// where that does no harm. Whatever neither passed nor was skipped, and may owe
-// that to another check, is then run again, alone and in turn, after the target
+// The rule of isolation, as it is for servers. First all checks are run at once, in
+// shared sessions where that does no harm. Whatever neither passed nor was skipped, and
+// may owe that to another check, is then run again, alone and in turn, after the target
 // was probed. The second verdict stands, and a difference is noted.
 
 // attempt is one execution of a check.

@@ -220,6 +220,28 @@ func TestJointGoesOnWithoutCulprit(t *testing.T) {
 	}
 }
 
+// TestPassesAlone: what is found while other clients run, and not when the client is launched alone, does not count. A note tells of it.
+func TestPassesAlone(t *testing.T) {
+	const scenario = "http/sse-answers"
+	fault, ok := mockclient.Find("http.stream-type-death")
+	if !ok {
+		t.Fatal("the fault is gone")
+	}
+	var launched atomic.Int64
+	run := conducted(t, suites.ClientScenarios{Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		c := standalone(p, nil)
+		if p.Scenario == scenario && launched.Add(1) == 1 {
+			fault.Apply(c)
+		}
+		return c.Run(ctx)
+	})}, suites.Options{Timeout: 20 * time.Second})
+	q := requirement(t, run, fault.Requirement)
+	const want = "it failed while other clients ran, and passed alone: "
+	if launched.Load() != 2 || q.Verdict != result.Pass || !slices.ContainsFunc(q.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
+		t.Errorf("after %d launches %s is %s, with the notes %q", launched.Load(), q.ID, q.Verdict, q.Notes)
+	}
+}
+
 func conduct(t *testing.T, s suites.ClientScenarios, o suites.Options) *result.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)

@@ -96,8 +96,8 @@ type Engine struct {
 	baselineDone     chan struct{}     // closed when the baseline has been run
 	firsts           map[string]*first // by the names of the scenarios that others follow on
 
-	mu     sync.Mutex
-	doubts []doubt // that are left
+	mu    sync.Mutex
+	again []attempt // to be run again, alone
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -210,14 +210,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 		})
 	}
 	all.Wait()
-	// What the client does that is launched beside others may come of that.
-	if e.launches != nil {
-		e.launches.inTurn()
-	}
-	for _, d := range e.doubts {
-		all.Go(func() { e.settled(ctx, d.index, e.repeat(ctx, d.t)) })
-	}
-	all.Wait()
+	e.inTurn(ctx)
 	return e.outcomes, failed
 }
 
@@ -256,12 +249,12 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 		if t == e.authBaseline {
 			close(e.authBaselineDone)
 		}
-		e.ended(u.index, t)
+		e.finish(u.index, t)
 		return
 	}
 	if u.joint != nil {
 		if t := u.joint.of(u.alone); t != nil {
-			e.ended(u.index, t)
+			e.finish(u.index, t)
 			return
 		}
 		t.confirms = u.joint.stuck(u.alone)
@@ -282,62 +275,19 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
 	t.judge()
 	switch {
-	case t.Ending.Silent && !t.confirms && (t.doubtful() || t.idle):
+	case t.Ending.Silent && !t.confirms && (!t.settled() || t.idle):
 		t = e.repeat(ctx, t)
-	case t.Ending.Silent, !t.doubtful():
+	case t.Ending.Silent, t.settled():
 	default:
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.doubts = append(e.doubts, doubt{u.index, t})
+		e.later(attempt{u.index, t})
 		return
 	}
-	e.settled(ctx, u.index, t)
-}
-
-// settled takes the outcome of a scenario that is not played again, but for parts of it.
-func (e *Engine) settled(ctx context.Context, i int, t *T) {
-	e.ended(i, e.shortened(ctx, e.narrowed(ctx, t)))
-}
-
-// lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
-// compared with the baseline. A client that has twice ended without having sent anything is not launched any more.
-func (e *Engine) lasting(ctx context.Context, t *T) *T {
-	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
-	if !gaveUp && !t.mute() || t.Ending.Attended {
-		return t
-	}
-	again := e.fresh(t)
-	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-		return t
-	}
-	again.gather(e.Trace)
-	e.outcomes[0] = again
-	if t.mute() && again.mute() {
-		e.launches.end(notLaunched + "it ended twice without sending anything")
-	}
-	return again
-}
-
-// mute reports whether the client ended without having sent anything.
-func (t *T) mute() bool {
-	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
-		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
-			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
-		})
-	})
+	e.keep(ctx, u.index, t)
 }
 
 // unplayed returns the run of a scenario before it begins.
 func (e *Engine) unplayed(s *Scenario) *T {
 	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
-}
-
-// fresh returns the run of a scenario that follows on another.
-func (e *Engine) fresh(t *T) *T {
-	again := e.unplayed(t.Scenario)
-	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
-	again.after, again.confirms = len(e.Trace.Logs()), t.Ending.Silent
-	return again
 }
 
 // awaitBaselines waits for the ends of those by which a scenario is judged.
@@ -404,87 +354,6 @@ func (e *Engine) depends(u unit) bool {
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
 	return unlimited(s) || asks || !unlocked || e.firsts[s.After] != nil || u.alone != nil && u.joint != nil
-}
-
-// ended takes the outcome of a scenario.
-func (e *Engine) ended(i int, t *T) {
-	if e.outcomes[i] != t { // the baseline, which others read, stays
-		e.outcomes[i] = t
-	}
-	if e.Done != nil {
-		e.Done(t)
-	}
-}
-
-// doubt is a finding that may come of what ran at the same time.
-type doubt struct {
-	index int // of the scenario
-	t     *T
-}
-
-// doubtful reports whether something was found, and the client has broken the scenario off, was stopped, or did not
-// answer in time.
-func (t *T) doubtful() bool {
-	ok, decided, _ := t.Continued()
-	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
-	return (brokenOff || t.leftUnanswered()) && !t.Ending.Attended && t.accused()
-}
-
-// repeat runs a scenario again and returns the outcome that counts.
-func (e *Engine) repeat(ctx context.Context, t *T) *T {
-	again := e.fresh(t)
-	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-		return t
-	}
-	again.gather(e.Trace)
-	again.judge()
-	return again
-}
-
-// narrowed plays a scenario again in which the client did not go on, to see which member of a family
-// that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
-// left. It returns the run with the fewest in which it does not go on.
-func (e *Engine) narrowed(ctx context.Context, t *T) *T {
-	stopped := func(t *T) bool {
-		ok, decided, _ := t.Continued()
-		return decided && !ok && t.accused()
-	}
-	name := t.Scenario.Narrows
-	if name == "" || !stopped(t) || t.Ending.Attended {
-		return t
-	}
-	with := func(members []family.Member) *T { // nil if nothing is shown
-		again := e.fresh(t)
-		only := []string{}
-		for _, m := range members {
-			only = append(only, m.Is)
-		}
-		again.Choice.Only, again.confirms = map[string][]string{name: only}, false // that it hangs is known
-		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-			return nil
-		}
-		again.gather(e.Trace)
-		if again.judge(); !stopped(again) {
-			return nil
-		}
-		return again
-	}
-	if plain := with(nil); plain != nil {
-		return plain
-	}
-	least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
-	for len(members) > 0 {
-		half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
-		switch again := with(half); {
-		case again == nil:
-			members = rest
-		case len(half) == 1:
-			return again
-		default:
-			least, members = again, half
-		}
-	}
-	return least
 }
 
 // judge says what the scenario run has shown. A panic is a fault of the harness: the

@@ -610,10 +610,9 @@ func (e *Engine) shortened(ctx context.Context, t *T) *T {
 		}
 		again := e.fresh(t)
 		again.part, again.confirms = part, false // that it answers nothing more is known
-		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+		if !e.launchedAgain(ctx, again) {
 			return false, false
 		}
-		again.gather(e.Trace)
 		if again.judge(); again.played.fatal() == nil || !again.accused() {
 			return false, true
 		}
