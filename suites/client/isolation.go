@@ -74,7 +74,7 @@ func (e *Engine) repeat(ctx context.Context, t *T) *T {
 	return again
 }
 
-// narrowed plays a scenario again in which the client did not go on, to see which member of a family
+// narrowed runs a scenario again in which the client did not go on, to see which member of a family
 // that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
 // left. It returns the run with the fewest in which it does not go on.
 func (e *Engine) narrowed(ctx context.Context, t *T) *T {
@@ -121,7 +121,7 @@ func (e *Engine) narrowed(ctx context.Context, t *T) *T {
 
 // fresh returns the run of a scenario that follows on another.
 func (e *Engine) fresh(t *T) *T {
-	again := e.unplayed(t.Scenario)
+	again := e.newRun(t.Scenario)
 	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
 	again.after, again.confirms = len(e.Trace.Logs()), t.Ending.Silent
 	return again
@@ -163,7 +163,7 @@ func (t *T) mute() bool {
 	})
 }
 
-// keep takes the outcome of a scenario that is not played again, but for parts of it.
+// keep takes the outcome of a scenario that is not run again, but for parts of it.
 func (e *Engine) keep(ctx context.Context, i int, t *T) {
 	e.finish(i, e.shortened(ctx, e.narrowed(ctx, t)))
 }

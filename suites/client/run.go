@@ -58,7 +58,7 @@ type Engine struct {
 	Transport string
 	// Launch starts the client under test. An error means that it cannot be
 	// started at all.
-	Launch func(p Endpoint) (transport.Process, error)
+	Launch func(e Endpoint) (transport.Process, error)
 	// Bridge is the command that calls [Bridge]; address and token are appended.
 	Bridge []string
 	// TransportCommand serves clients over a custom transport, and passes their messages to
@@ -116,8 +116,8 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T, p *place) error {
-		err := e.runScenario(ctx, t, p)
+	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T, w *waiter) error {
+		err := e.runScenario(ctx, t, w)
 		if err != nil {
 			stop(err)
 		}
@@ -134,7 +134,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	opened.Add(len(scenarios))
 	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
-	return e.all(serving, scenarios, nil, func(t *T, _ *place) error {
+	return e.all(serving, scenarios, nil, func(t *T, _ *waiter) error {
 		i := slices.Index(e.outcomes, t)
 		run, dir, remove, err := e.prepare(t)
 		defer remove()
@@ -163,7 +163,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 
 // all runs every scenario in a goroutine of its own, unless the client did well in a
 // launch for several, and judges each as soon as it and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, p *place) error) ([]*T, error) {
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, w *waiter) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -180,7 +180,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.authBaselineDone = make(chan struct{})
 	e.firsts = make(map[string]*first)
 	for i, s := range scenarios {
-		e.outcomes[i] = e.unplayed(s)
+		e.outcomes[i] = e.newRun(s)
 		if slices.ContainsFunc(scenarios, func(other *Scenario) bool { return other.After == s.Name }) {
 			e.firsts[s.Name] = &first{ended: make(chan struct{})}
 		}
@@ -191,21 +191,21 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	var failed error
 	var once sync.Once
 	var all sync.WaitGroup
-	play := func(t *T, p *place) {
-		if err := run(t, p); err != nil {
+	launch := func(t *T, w *waiter) {
+		if err := run(t, w); err != nil {
 			once.Do(func() { failed = err })
 		}
 	}
 	for _, u := range units(scenarios, joints) {
-		var p *place
+		var w *waiter
 		if e.launches != nil && !e.depends(u) {
-			p = e.launches.insert(false)
+			w = e.launches.wait(false)
 		}
 		all.Go(func() {
 			if u.joint != nil && u.alone == nil {
-				e.together(u.joint, p, play)
+				e.together(u.joint, w, launch)
 			} else {
-				e.alone(ctx, u, func(t *T) { play(t, p) })
+				e.alone(ctx, u, func(t *T) { launch(t, w) })
 			}
 		})
 	}
@@ -214,29 +214,29 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	return e.outcomes, failed
 }
 
-// together plays a joint and judges its scenarios. If the client does not come through,
-// those that may not be the reason are played together once more.
-func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
+// together runs a joint and judges its scenarios. If the client does not come through,
+// those that may not be the reason are run together once more.
+func (e *Engine) together(j *jointRun, w *waiter, launch func(*T, *waiter)) {
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
 		close(j.done)
 		return
 	}
-	play(j.t, p)
+	launch(j.t, w)
 	j.t.gather(e.Trace)
 	e.awaitBaselines(j.t.Scenario)
 	j.judge(e.outcomes[0], e.authBaseline)
 	j.parts = e.parts(j)
-	close(j.done) // what is in none of the parts is played at once, beside them
-	var played sync.WaitGroup
+	close(j.done) // what is in none of the parts is run at once, beside them
+	var running sync.WaitGroup
 	for _, part := range j.parts {
-		played.Go(func() { e.together(part, nil, play) })
+		running.Go(func() { e.together(part, nil, launch) })
 	}
-	played.Wait()
+	running.Wait()
 }
 
-// alone plays a scenario, unless the client did well in the launch for several, and
+// alone runs a scenario, unless the client did well in the launch for several, and
 // judges it.
-func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
+func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	t := e.outcomes[u.index]
 	if first := e.firsts[u.alone.Name]; first != nil {
 		defer func() {
@@ -259,7 +259,7 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 		}
 		t.confirms = u.joint.stuck(u.alone)
 	}
-	play(t)
+	launch(t)
 	t.gather(e.Trace)
 	if u.index == 0 {
 		t = e.lasting(ctx, t)
@@ -285,8 +285,8 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	e.keep(ctx, u.index, t)
 }
 
-// unplayed returns the run of a scenario before it begins.
-func (e *Engine) unplayed(s *Scenario) *T {
+// newRun returns the run of a scenario before it begins.
+func (e *Engine) newRun(s *Scenario) *T {
 	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
 }
 
@@ -338,7 +338,7 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 	return all
 }
 
-// scenario returns what is played.
+// scenario returns what is run.
 func (u unit) scenario() *Scenario {
 	if u.alone == nil {
 		return u.joint.t.Scenario
@@ -346,8 +346,8 @@ func (u unit) scenario() *Scenario {
 	return u.alone
 }
 
-// depends reports whether a unit has to wait for the outcome of another before it needs a
-// place in the line, or never needs one.
+// depends reports whether a unit has to wait for the outcome of another before it waits for
+// its launch, or never waits for that.
 func (e *Engine) depends(u unit) bool {
 	s := u.scenario()
 	_, asks := e.Needed[s.Name]
@@ -445,15 +445,15 @@ func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
 	return "the client goes on to send requests in a lost session, in scenario " + s.After
 }
 
-// runScenario launches the client against one server and waits for its end. It gives up
-// its place in the line, if it has one.
-func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
+// runScenario launches the client against one server and waits for its end. It takes
+// the place of a waiter, unless that is nil.
+func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.unrenewed(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
-	slot, why := e.launches.acquire(ctx, t.Scenario, p)
+	slot, why := e.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
@@ -483,8 +483,8 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, played: new(courses), part: t.part}
-	t.played, t.left = run.played, &run.left
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, courses: new(courses), part: t.part}
+	t.courses, t.left = run.courses, &run.left
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}

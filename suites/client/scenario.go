@@ -38,7 +38,7 @@ type Scenario struct {
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
 	// Narrows names one of them whose members come all at once: if something is found, the scenario is
-	// played again with parts of them until one is left.
+	// run again with parts of them until one is left.
 	Narrows string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
@@ -114,9 +114,9 @@ type ScenarioRun struct {
 	// remove.
 	Folder string
 
-	left   atomic.Bool // the client ended a session in the middle of a script
-	played *courses
-	part   []model.Action // of the sequence that is played; nil for all
+	left    atomic.Bool // the client ended a session in the middle of a script
+	courses *courses
+	part    []model.Action // of the sequence that is run; nil for all
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -200,14 +200,14 @@ type T struct {
 	// Choice is that of the [ScenarioRun].
 	Choice family.Choice
 
-	left   *atomic.Bool   // of the ScenarioRun; nil if the client was not launched
-	played *courses       // of the ScenarioRun
-	part   []model.Action // of the sequence that is played; nil for all
+	left    *atomic.Bool   // of the ScenarioRun; nil if the client was not launched
+	courses *courses       // of the ScenarioRun
+	part    []model.Action // of the sequence that is run; nil for all
 
 	after    int  // connections that the trace held when the run began
 	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
 	idle     bool // the client was stopped because it sent nothing, although it had all its answers
-	joint    bool // the run is for several scenarios, which are played alone if the client does not come through
+	joint    bool // the run is for several scenarios, which are run alone if the client does not come through
 	rec      *ledger.Recorder
 }
 
