@@ -154,7 +154,7 @@ var featureFaults = []Fault{
 	{
 		ID: "sampling.rejection-code", Requirement: "sampling.error.user-rejected", Scenario: "acts/sampling",
 		Summary:    "A sampling request that the user rejects gets the code -32603.",
-		Collateral: []string{"base.error.method-not-found"}, // of a scenario that is played together with this one
+		Collateral: []string{"base.error.method-not-found"}, // of a scenario that is run together with this one
 		Apply:      editingError(func(e object) { e["code"] = -32603 }),
 	},
 	{

@@ -21,7 +21,7 @@ import (
 type HostilePeer struct {
 	Name       string
 	Transports []string // none means all
-	// Run plays the client: c says where the server is.
+	// Run runs the client: c says where the server is.
 	Run func(ctx context.Context, c client.Standalone) error
 }
 

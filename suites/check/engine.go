@@ -52,7 +52,7 @@ type Engine struct {
 	target      *Target
 	first       *client.Session
 	shared      *client.Session // the first one, or a second one
-	stuck       atomic.Bool     // the shared session answers no request any more
+	sharedHung  atomic.Bool     // the shared session answers no request any more
 	left        atomic.Bool     // the shared session was closed before the end
 	closers     sync.WaitGroup
 	closing     sync.WaitGroup // of sessions
@@ -153,9 +153,9 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	default:
 		e.Parallel = parallelRemote
 	}
-	e.pool.most = mostRemote
+	e.pool.limit = maxRemote
 	if e.apart() {
-		e.pool.most = mostProcesses
+		e.pool.limit = maxProcesses
 	}
 	e.launches = make(chan struct{}, runtime.GOMAXPROCS(0))
 	e.tries = make(chan struct{}, triesAtOnce)
@@ -361,19 +361,19 @@ func (e *Engine) limit(c *Check) time.Duration {
 	return checkTime * e.Timeout
 }
 
-// execute runs the body of a check, for the first or a further time. It is crowded where
+// execute runs the body of a check, for the first or a further time. It is concurrent where
 // others are run at the same time, and the check is run again if anything is wrong.
-func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, crowded bool) attempt {
+func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, concurrent bool) attempt {
 	running, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	defer context.AfterFunc(e.liveness.gone, func() { abort(e.GivenUp()) })()
+	defer context.AfterFunc(e.liveness.givenUp, func() { abort(e.GivenUp()) })()
 	if time == first {
-		defer context.AfterFunc(e.liveness.fallen, func() { abort(errDown) })()
+		defer context.AfterFunc(e.liveness.hung, func() { abort(errDown) })()
 	}
 	limit, cancel := context.WithTimeoutCause(running, e.limit(c), errCheckTime)
 	defer cancel()
 	t := newT(limit, e, c, s)
-	t.crowded = crowded
+	t.concurrent = concurrent
 	if s != nil && c.Needs.Brief {
 		s.Hurry(time)
 		defer s.Hurry(0)
@@ -384,7 +384,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	}
 	t.body()
 	aborted := errors.Is(context.Cause(limit), errDown)
-	if !crowded {
+	if !concurrent {
 		e.found.Store(c, found(t.rec.Record))
 	}
 	defer func() {
@@ -398,7 +398,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if aborted { // what it found may come of being ended
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.deserted(), interference: t.interference(running, mark), several: len(t.sessions()) > 1}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {
@@ -449,7 +449,7 @@ func (e *Engine) Alive(ctx context.Context) error {
 			return known
 		}
 	}
-	if !e.hasDied() && !e.left.Load() && !e.stuck.Load() && e.shared.Fence(ctx) == nil {
+	if !e.wasDown() && !e.left.Load() && !e.sharedHung.Load() && e.shared.Fence(ctx) == nil {
 		return nil
 	}
 	return e.probe(ctx)

@@ -30,7 +30,7 @@ func (t *T) Do(r transport.Request) *transport.Response { return t.DoOn(t.HTTP()
 // DoOn is Do on another connection.
 func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Response {
 	var got reply
-	t.aside(func() { got = t.ask(conn, r) })
+	t.yield(func() { got = t.ask(conn, r) })
 	return t.take(got)
 }
 
@@ -39,7 +39,7 @@ func (t *T) DoOn(conn *transport.HTTPConn, r transport.Request) *transport.Respo
 // is judged in turn, with the evidence of its request alone.
 func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request, judge func(i int, r *transport.Response)) {
 	replies := make([]reply, len(requests))
-	beside(len(requests), func(i int) { replies[i] = t.ask(conns[i], requests[i]) })
+	concurrently(len(requests), func(i int) { replies[i] = t.ask(conns[i], requests[i]) })
 	for i, r := range replies {
 		t.Clear()
 		judge(i, t.take(r))
@@ -50,8 +50,8 @@ func (t *T) DoEach(conns []*transport.HTTPConn, requests []transport.Request, ju
 // check does at a time.
 const atOnce = 8
 
-// beside calls do with each number below n, a few at a time, and waits for all of them.
-func beside(n int, do func(i int)) {
+// concurrently calls do with each number below n, a few at a time, and waits for all of them.
+func concurrently(n int, do func(i int)) {
 	slots := make(chan struct{}, atOnce)
 	var under sync.WaitGroup
 	for i := range n {

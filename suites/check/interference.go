@@ -89,7 +89,7 @@ func (t *T) limited(mark int) *wire.Event {
 // broke no rule was refused or failed meanwhile: others may have made too many
 // (server/tools#security-considerations).
 func (t *T) turnedAway(mark int) bool {
-	if !t.crowded || t.outcome.Verdict != Inconclusive {
+	if !t.concurrent || t.outcome.Verdict != Inconclusive {
 		return false
 	}
 	return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {

@@ -16,9 +16,9 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
 )
 
-// The rule of isolation. First all checks are run at once, in shared sessions
-// where that does no harm. Whatever neither passed nor was skipped, and may owe
-// that to another check, is then run again, alone and in turn, after the target
+// The rule of isolation, as it is for servers. First all checks are run at once, in
+// shared sessions where that does no harm. Whatever neither passed nor was skipped, and
+// may owe that to another check, is then run again, alone and in turn, after the target
 // was probed. The second verdict stands, and a difference is noted.
 
 // attempt is one execution of a check.
@@ -97,7 +97,7 @@ type phase struct {
 	*Engine
 	mu    sync.Mutex
 	turns map[string]bool // by name: whether one of the checks is being run
-	held  []*Future       // had a process to themselves and got no answer: they stand unless the target has fallen silent
+	held  []*Future       // had a process to themselves and got no answer: they stand unless the target has stopped answering
 	again []*Future       // to be run again, alone
 }
 
@@ -121,7 +121,7 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) (wait func()) {
 	queue := newQueue()
 	sharedSlots := make(chan struct{}, sharedAtOnce)
-	crowd := make(chan struct{}) // closed when the tools are known
+	toolsKnown := make(chan struct{})
 	release := p.hold(sharedSlots)
 	var sharing sync.WaitGroup
 	feed := func(checks []*Future) {
@@ -153,7 +153,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 		})
 		feed(now)
 		feed(append(later(), late...))
-		close(crowd)
+		close(toolsKnown)
 		release()
 		sharing.Wait()
 		queue.close()
@@ -162,10 +162,10 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 	for i := range p.Parallel {
 		workers.Go(func() {
 			if i >= fewAtOnce && !p.apart() && !p.latent() {
-				<-crowd
+				<-toolsKnown
 			}
 			for f := queue.pop(p.claim); f != nil; f = queue.pop(p.claim) {
-				p.place(ctx, f)
+				p.run(ctx, f)
 				p.over(f.Check)
 				queue.wake() // it may have given a session back, or end a turn
 			}
@@ -310,13 +310,13 @@ func (p *phase) over(c *Check) {
 	delete(p.turns, c.Needs.Turn)
 }
 
-// place executes a check in a session that others have used before it, if that is what
+// run executes a check in a session that others have used before it, if that is what
 // it needs or the one that it would share has ended, or in one of its own.
-func (p *phase) place(ctx context.Context, f *Future) {
-	p.settleDoubt()
-	homeless := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
-	if (f.Check.Needs.Session == Own || homeless) && p.GivenUp() == nil && (p.apart() || !p.isDown()) {
-		if s, key, err := p.turn(ctx, f.Check); err == nil {
+func (p *phase) run(ctx context.Context, f *Future) {
+	p.awaitLiveness()
+	unshared := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
+	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.apart() || !p.isDown()) {
+		if s, key, err := p.takeSession(ctx, f.Check); err == nil {
 			done := p.try(ctx, f, s)
 			p.putBack(ctx, key, s, &f.last)
 			if done {
@@ -341,7 +341,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errDown), unanswered: true}
 		p.later(&p.again, f)
 		return true
-	case s != nil && s == p.shared && p.stuck.Load():
+	case s != nil && s == p.shared && p.sharedHung.Load():
 		return false
 	}
 	switch {
@@ -364,7 +364,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case !p.apart():
 		p.later(&p.again, f)
 		if f.last.unanswered {
-			_ = p.doubt(ctx, f.Check) // the check runs again in any case
+			_ = p.noteUnanswered(ctx, f.Check) // the check runs again in any case
 		}
 	case !f.last.unanswered && s != nil:
 		p.later(&p.again, f)
@@ -373,7 +373,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 		f.keep()
 	case s == nil:
 		p.later(&p.held, f)
-		_ = p.doubt(ctx, f.Check) // the check runs again in any case
+		_ = p.noteUnanswered(ctx, f.Check) // the check runs again in any case
 	default:
 		// Another process is at hand.
 		if s == p.shared {
@@ -388,7 +388,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 func (e *Engine) fenceShared(ctx context.Context) error {
 	err := e.shared.Fence(ctx)
 	if err != nil {
-		e.stuck.Store(true)
+		e.sharedHung.Store(true)
 	}
 	return err
 }
@@ -432,7 +432,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			continue
 		}
 		probed = true
-		if len(unanswered) >= maxUnanswered && !e.hasDied() && before.unanswered && !before.doubtful && !before.lost && before.limit == nil {
+		if len(unanswered) >= maxUnanswered && !e.wasDown() && before.unanswered && !before.doubtful && !before.lost && before.limit == nil {
 			f.keep() // enough of them got no answer alone, either
 			continue
 		}
@@ -446,7 +446,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			continue
 		case f.last.unanswered:
 			unanswered = append(unanswered, f)
-			if down := e.doubt(ctx, f.Check); down != nil {
+			if down := e.noteUnanswered(ctx, f.Check); down != nil {
 				f.last.broughtDown(down)
 			}
 			if cause := e.GivenUp(); cause != nil {
@@ -493,7 +493,7 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 		return cause
 	}
 	if doubt && !e.apart() {
-		if err := e.revive(ctx); err != nil {
+		if err := e.ensureUp(ctx); err != nil {
 			return err
 		}
 	}
@@ -639,9 +639,9 @@ func (w *worker) drop(ctx context.Context) {
 // harm the process of another.
 func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStdio }
 
-// deserted reports whether the server was gone when a check found something: then
+// serverGone reports whether the server was gone when a check found something: then
 // another check may have brought it down.
-func (t *T) deserted() bool {
+func (t *T) serverGone() bool {
 	if t.outcome.Verdict != Failed {
 		return false
 	}

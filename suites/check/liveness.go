@@ -33,47 +33,47 @@ func (e *UnresponsiveError) Error() string {
 // liveness is what the engine knows of whether the target answers. Its lock is
 // never held during a request to the target.
 type liveness struct {
-	gone   context.Context // ended, with the cause, once nothing is tried any more
-	giveUp context.CancelCauseFunc
-	fallen context.Context // ended once the target was seen to hang, where all connections share it
-	fall   context.CancelFunc
+	givenUp context.Context // ended, with the cause, once nothing is tried any more
+	giveUp  context.CancelCauseFunc
+	hung    context.Context // ended once the target was seen to hang, where all connections share it
+	hang    context.CancelFunc
 
 	mu           sync.Mutex
-	asking       chan struct{} // open while a check is finding out whether the target answers, or nil
+	probing      chan struct{} // open while a check is finding out whether the target answers, or nil
 	down         bool          // it did not answer when it was last tried
-	why          error         // of down
+	cause        error         // of down
 	downSince    time.Duration // in the time of the trace
-	died         bool          // that was so at some time
+	wasDown      bool          // at some time
 	unresponsive bool          // it answered the handshake and nothing else then
-	dead         error         // it cannot be brought back
-	restarts     int           // how often it was brought back
+	dead         error         // why it cannot be restarted
+	restarts     int           // how often it was restarted
 	suspects     []string      // checks that may have brought it down
 
-	row   int           // checks without an answer since the target was last heard
-	since time.Duration // end of the first of them, in the time of the trace
+	unanswered      int           // checks without an answer since the target was last heard
+	unansweredSince time.Duration // end of the first of them, in the time of the trace
 }
 
 const (
 	// maxUnanswered is how many checks in a row may stay without any answer
 	// before the target is asked whether it answers at all.
 	maxUnanswered = 3
-	// maxRestarts bounds how often a target is brought back.
+	// maxRestarts bounds how often a target is restarted.
 	maxRestarts = 20
 	// maxSuspects bounds how many checks are named when it cannot be.
 	maxSuspects = 5
 )
 
 func (l *liveness) begin() {
-	l.gone, l.giveUp = context.WithCancelCause(context.Background())
-	l.fallen, l.fall = context.WithCancel(context.Background())
+	l.givenUp, l.giveUp = context.WithCancelCause(context.Background())
+	l.hung, l.hang = context.WithCancel(context.Background())
 }
 
 // GivenUp returns why nothing more is tried, or nil.
 func (e *Engine) GivenUp() error {
-	if e.liveness.gone == nil || e.liveness.gone.Err() == nil {
+	if e.liveness.givenUp == nil || e.liveness.givenUp.Err() == nil {
 		return nil
 	}
-	return context.Cause(e.liveness.gone)
+	return context.Cause(e.liveness.givenUp)
 }
 
 // Dead returns why the target could not be tried to the end, or nil.
@@ -83,17 +83,17 @@ func (e *Engine) Dead() error {
 	return e.liveness.dead
 }
 
-// Restarts returns how often the target was brought back.
+// Restarts returns how often the target was restarted.
 func (e *Engine) Restarts() int {
 	e.liveness.mu.Lock()
 	defer e.liveness.mu.Unlock()
 	return e.liveness.restarts
 }
 
-func (e *Engine) hasDied() bool {
+func (e *Engine) wasDown() bool {
 	e.liveness.mu.Lock()
 	defer e.liveness.mu.Unlock()
-	return e.liveness.died
+	return e.liveness.wasDown
 }
 
 func (e *Engine) isDown() bool {
@@ -102,23 +102,23 @@ func (e *Engine) isDown() bool {
 	return e.liveness.down
 }
 
-// doubt notes that a check got no answer, and finds out whether the target
-// still lives and answers. It returns what shows that it went down, or nil.
-func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
+// noteUnanswered notes that a check got no answer, and finds out whether the target
+// still answers. It returns what shows that it went down, or nil.
+func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
 	l := &e.liveness
-	heard := e.heard(e.rowSince())
+	heard := e.heard(e.unansweredSince())
 	l.mu.Lock()
-	if l.row == 0 || heard {
-		l.row, l.since = 0, time.Since(e.Trace.Start)
+	if l.unanswered == 0 || heard {
+		l.unanswered, l.unansweredSince = 0, time.Since(e.Trace.Start)
 	}
-	l.row++
-	silent, since := l.row >= maxUnanswered, l.since
-	if l.asking != nil || l.down {
+	l.unanswered++
+	several, since := l.unanswered >= maxUnanswered, l.unansweredSince
+	if l.probing != nil || l.down {
 		l.mu.Unlock()
-		e.settleDoubt()
+		e.awaitLiveness()
 		return nil
 	}
-	l.asking = make(chan struct{})
+	l.probing = make(chan struct{})
 	l.suspects = append(l.suspects, c.Name)
 	l.mu.Unlock()
 
@@ -126,63 +126,63 @@ func (e *Engine) doubt(ctx context.Context, c *Check) (down error) {
 	hangs := false // in the shared session, and towards another one
 	if !e.apart() {
 		var fenced sync.WaitGroup
-		if !e.left.Load() && !e.stuck.Load() {
+		if !e.left.Load() && !e.sharedHung.Load() {
 			fenced.Go(func() { hangs = late(e.fenceShared(ctx)) })
 		}
 		down = e.probe(ctx)
 		fenced.Wait()
 		hangs = hangs && late(down)
 	}
-	died := down != nil && ctx.Err() == nil
-	unresponsive := !died && silent && e.isUnresponsive(ctx, since)
+	isDown := down != nil && ctx.Err() == nil
+	unresponsive := !isDown && several && e.isUnresponsive(ctx, since)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.asking)
-	l.asking = nil
-	if silent && !unresponsive {
-		l.row = 0
+	close(l.probing)
+	l.probing = nil
+	if several && !unresponsive {
+		l.unanswered = 0
 	}
-	if died || unresponsive {
-		l.down, l.died, l.unresponsive = true, true, l.unresponsive || unresponsive
+	if isDown || unresponsive {
+		l.down, l.wasDown, l.unresponsive = true, true, l.unresponsive || unresponsive
 		if hangs {
-			l.why, l.downSince = down, time.Since(e.Trace.Start)
-			l.fall()
+			l.cause, l.downSince = down, time.Since(e.Trace.Start)
+			l.hang()
 		}
 	}
-	if !died || late(down) {
+	if !isDown || late(down) {
 		return nil // a busy machine is slow, too
 	}
 	return down
 }
 
-// settleDoubt waits while another check finds out whether the target answers: what is begun meanwhile would wait for the
+// awaitLiveness waits while another check finds out whether the target answers: what is begun meanwhile would wait for the
 // target as well.
-func (e *Engine) settleDoubt() {
+func (e *Engine) awaitLiveness() {
 	e.liveness.mu.Lock()
-	asking := e.liveness.asking
+	probing := e.liveness.probing
 	e.liveness.mu.Unlock()
-	if asking != nil {
-		<-asking
+	if probing != nil {
+		<-probing
 	}
 }
 
-func (e *Engine) rowSince() time.Duration {
+func (e *Engine) unansweredSince() time.Duration {
 	e.liveness.mu.Lock()
 	defer e.liveness.mu.Unlock()
-	return e.liveness.since
+	return e.liveness.unansweredSince
 }
 
 // isUnresponsive reports whether the target answers nothing but the handshake, and
 // has answered nothing else since a time of the trace. It gives up a target that cannot
 // be started again.
 func (e *Engine) isUnresponsive(ctx context.Context, since time.Duration) bool {
-	var silent *UnresponsiveError
-	if !errors.As(e.ask(ctx), &silent) || e.heard(since) {
+	var unresponsive *UnresponsiveError
+	if !errors.As(e.ask(ctx), &unresponsive) || e.heard(since) {
 		return false
 	}
 	if e.Restart == nil {
-		e.liveness.giveUp(silent)
+		e.liveness.giveUp(unresponsive)
 	}
 	return true
 }
@@ -259,23 +259,23 @@ func (e *Engine) initialized(ctx context.Context, label string, o client.Options
 	return s, nil
 }
 
-// revive makes sure that the target answers, and restarts it where that is
+// ensureUp makes sure that the target answers, and restarts it where that is
 // possible. The error says why it cannot be tried any more.
-func (e *Engine) revive(ctx context.Context) error {
+func (e *Engine) ensureUp(ctx context.Context) error {
 	if err := e.Dead(); err != nil {
 		return err
 	}
 	l := &e.liveness
 	l.mu.Lock()
-	unresponsive, restarts, err, since := l.unresponsive, l.restarts, l.why, l.downSince
-	l.why = nil // which counts once
+	unresponsive, restarts, err, since := l.unresponsive, l.restarts, l.cause, l.downSince
+	l.cause = nil // which counts once
 	l.mu.Unlock()
-	alive := e.probe
+	try := e.probe
 	if unresponsive {
-		alive = e.ask
+		try = e.ask
 	}
 	if err == nil || e.heard(since) {
-		err = alive(ctx)
+		err = try(ctx)
 	}
 	if err == nil || ctx.Err() != nil {
 		l.mu.Lock()
@@ -293,7 +293,7 @@ func (e *Engine) revive(ctx context.Context) error {
 	if restarted {
 		again := e.Restart(ctx)
 		if again == nil {
-			again = alive(ctx)
+			again = try(ctx)
 		}
 		if again != nil {
 			err = fmt.Errorf("starting it again did not help: %w", again)
@@ -303,7 +303,7 @@ func (e *Engine) revive(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.down, l.died, l.restarts = !restarted, true, restarts
+	l.down, l.wasDown, l.restarts = !restarted, true, restarts
 	if !restarted {
 		suspects := l.suspects
 		if len(suspects) > maxSuspects {

@@ -38,7 +38,7 @@ func TestLearnedLimit(t *testing.T) {
 				e := scripted(`{}`, func() func(m *wire.Message) string {
 					silent := false
 					return func(m *wire.Message) string {
-						if m.Method == "notifications/hush" {
+						if m.Method == "notifications/stop-answering" {
 							silent = fell.Add(1) <= c.silent
 						}
 						if silent || m.Kind != wire.Request {
@@ -56,7 +56,7 @@ func TestLearnedLimit(t *testing.T) {
 					Name: "a/b", Requirements: []string{"a.b"}, Needs: check.Needs{Session: check.Fresh, Brief: c.brief},
 					Body: func(t *check.T) {
 						t.Fence()
-						t.Notify("notifications/hush", nil)
+						t.Notify("notifications/stop-answering", nil)
 						t.Fence()
 					},
 				}}, nil)[0].Await()

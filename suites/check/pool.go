@@ -14,8 +14,8 @@ import (
 // of the time would go into a new session for each, over stdio into a process. A server
 // cannot tell the clients of sessions with the same key apart.
 type pool struct {
-	most    int            // sessions of a key that are used in turn
-	planned map[string]int // the same for keys of which fewer are worth what they cost
+	limit  int            // sessions of a key that are used in turn
+	limits map[string]int // the same for keys of which fewer are worth what they cost
 
 	mu    sync.Mutex
 	keyed map[string]*sessions
@@ -23,7 +23,7 @@ type pool struct {
 
 // sessions are those of one key.
 type sessions struct {
-	most     int // that are used in turn
+	limit    int // that are used in turn
 	idle     []*client.Session
 	open     int           // idle or in use, or about to be
 	returned chan struct{} // closed and replaced when one comes back or is lost
@@ -32,8 +32,8 @@ type sessions struct {
 // How many sessions of a key are used in turn: what one check waits for, for a second at
 // most, is waited for beside others.
 const (
-	mostProcesses = 3
-	mostRemote    = 8
+	maxProcesses = 3
+	maxRemote    = 8
 	// perSession is how many checks make one more of them worth what it costs, and perSlowStart how many do where it is a
 	// process that takes its time to start.
 	perSession   = 6
@@ -46,24 +46,24 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 	if slow {
 		per = perSlowStart
 	}
-	most := func(checks int) int { return max(1, min(p.most, (checks+per-1)/per)) }
-	p.planned = make(map[string]int)
+	worth := func(checks int) int { return max(1, min(p.limit, (checks+per-1)/per)) }
+	p.limits = make(map[string]int)
 	all := 0
 	for _, c := range checks {
 		if c.Needs.Session == Own {
 			all++
-			p.planned[c.key()]++
+			p.limits[c.key()]++
 		}
 	}
-	p.most = most(all)
-	for key, n := range p.planned {
+	p.limit = worth(all)
+	for key, n := range p.limits {
 		switch {
 		case !apart:
-			delete(p.planned, key)
+			delete(p.limits, key)
 		case !slow && waitsApart(checks, key):
-			p.planned[key] = min(n, p.most)
+			p.limits[key] = min(n, p.limit)
 		default:
-			p.planned[key] = most(n)
+			p.limits[key] = worth(n)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (p *pool) of(key string) *sessions {
 		p.keyed = make(map[string]*sessions)
 	}
 	if p.keyed[key] == nil {
-		p.keyed[key] = &sessions{most: cmp.Or(p.planned[key], p.most), returned: make(chan struct{})}
+		p.keyed[key] = &sessions{limit: cmp.Or(p.limits[key], p.limit), returned: make(chan struct{})}
 	}
 	return p.keyed[key]
 }
@@ -115,7 +115,7 @@ func (p *pool) has(key string, old bool) bool {
 }
 
 // opens reports whether take lets a new session be opened when none is idle.
-func (p *pool) opens(s *sessions, old bool) bool { return s.open < s.most && !(old && s.open > 0) }
+func (p *pool) opens(s *sessions, old bool) bool { return s.open < s.limit && !(old && s.open > 0) }
 
 // take returns an idle session or, if there are not too many yet, nil for a new one; if it
 // has to be old, only the first one is new, and of several the one that is idle longest is taken. It waits for a session to come back if there
@@ -218,8 +218,8 @@ func (e *Engine) putBack(ctx context.Context, key string, s *client.Session, a *
 	e.pool.give(key, s)
 }
 
-// turn returns a session for a check that can use one that others have used before it.
-func (e *Engine) turn(ctx context.Context, c *Check) (s *client.Session, key string, err error) {
+// takeSession returns a session for a check that can use one that others have used before it.
+func (e *Engine) takeSession(ctx context.Context, c *Check) (s *client.Session, key string, err error) {
 	o := c.options()
 	key = c.key()
 	s, err = e.pool.take(ctx, key, c.Needs.Late)

@@ -82,10 +82,10 @@ func (a Authorization) Tokens() []string {
 }
 
 // Allowed reports whether a tool, as the server lists it, may be called.
-func (s *Settings) Allowed(tool map[string]any) bool { return s.Barred(tool) == "" }
+func (s *Settings) Allowed(tool map[string]any) bool { return s.Disallowed(tool) == "" }
 
-// Barred says why a tool, as the server lists it, must not be called; "" if it may be.
-func (s *Settings) Barred(tool map[string]any) string {
+// Disallowed says why a tool, as the server lists it, must not be called; "" if it may be.
+func (s *Settings) Disallowed(tool map[string]any) string {
 	name, _ := tool["name"].(string)
 	switch s.CallTools {
 	case CallNone:
@@ -122,7 +122,7 @@ func (t *Target) Uncalled() []result.Uncalled {
 	var list []result.Uncalled
 	for _, tool := range t.Tools() {
 		name, ok := tool["name"].(string)
-		if why := t.Settings.Barred(tool); ok && why != "" && len(list) < maxUncalled {
+		if why := t.Settings.Disallowed(tool); ok && why != "" && len(list) < maxUncalled {
 			list = append(list, result.Uncalled{Tool: name, Reason: why})
 		}
 	}

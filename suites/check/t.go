@@ -40,7 +40,7 @@ type T struct {
 	// How many families were tried so far.
 	variations int
 	plainly    bool // of families the plain member alone is tried
-	crowded    bool // others are run at the same time, and the check is run again if anything is wrong
+	concurrent bool // others are run at the same time, and the check is run again if anything is wrong
 	noAnswer   bool // the check ended because an answer did not come
 	doubtful   bool // it may have been only late
 	disturbed  bool // it ended because of what other checks did
@@ -238,7 +238,7 @@ func (t *T) wasServed() bool {
 
 // behindTool ends the body when an answer did not come in time while a call of a tool
 // was unanswered: a server may do one thing after the other. Checks about liveness
-// find out whether it is stuck.
+// find out whether it is unresponsive.
 func (t *T) behindTool(cause error) bool {
 	if t.Session == nil {
 		return false
@@ -256,7 +256,7 @@ func (t *T) behindTool(cause error) bool {
 	_, err := t.Session.AwaitEvent(t.Context, late, "answer to a tool that was called", func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.IsResponse()
 	})
-	why := ", because a tool that was called before was still running: a longer --timeout may help"
+	why := ", because a tool that was called before was still running; " + ending.Raise(ending.Timeout)
 	if err != nil {
 		if t.Context.Err() != nil || t.check.Needs.Liveness {
 			return false
@@ -302,7 +302,7 @@ func (t *T) Call(method string, params any, opts ...client.Option) *client.Excha
 func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.Option) *client.Exchange {
 	var x *client.Exchange
 	var err error
-	t.aside(func() { x, err = s.Call(t.Context, method, params, opts...) })
+	t.yield(func() { x, err = s.Call(t.Context, method, params, opts...) })
 	t.Show(x.Events()...)
 	t.Must(err)
 	t.admitted(x)
@@ -314,7 +314,7 @@ func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.
 func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchange {
 	var x *client.Exchange
 	var err error
-	t.aside(func() { x, err = t.Session.Call(t.Context, "tools/call", params, opts...) })
+	t.yield(func() { x, err = t.Session.Call(t.Context, "tools/call", params, opts...) })
 	t.Show(x.Events()...)
 	var late *client.TimeoutError
 	if errors.As(err, &late) {
@@ -362,7 +362,7 @@ func (t *T) StartID(id wire.ID, method string, params any) *client.Pending {
 func (t *T) Await(p *client.Pending) *client.Exchange {
 	var x *client.Exchange
 	var err error
-	t.aside(func() { x, err = p.Await(t.Context) })
+	t.yield(func() { x, err = p.Await(t.Context) })
 	t.Show(x.Response)
 	t.Must(err)
 	t.admitted(x)
@@ -487,6 +487,6 @@ func (t *T) OpenEach(options ...client.Options) (sessions []*client.Session, err
 		sessions = append(sessions, t.Connect(o))
 	}
 	errs = make([]error, len(sessions))
-	beside(len(sessions), func(i int) { _, errs[i] = sessions[i].Initialize(t.Context) })
+	concurrently(len(sessions), func(i int) { _, errs[i] = sessions[i].Initialize(t.Context) })
 	return sessions, errs
 }

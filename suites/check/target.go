@@ -88,19 +88,19 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 		// The rest of the lists would cost a time limit each.
 		if len(t.answered()) == 0 {
 			err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
-			if silent := (*UnresponsiveError)(nil); errors.As(err, &silent) {
-				silent.Unanswered = append([]string{method}, silent.Unanswered...)
-				return silent
+			if unresponsive := (*UnresponsiveError)(nil); errors.As(err, &unresponsive) {
+				unresponsive.Unanswered = append([]string{method}, unresponsive.Unanswered...)
+				return unresponsive
 			}
 			continue
 		}
 		rest := make([]*List, len(methods[i+1:]))
-		var silent *UnresponsiveError
+		var unresponsive *UnresponsiveError
 		var pinged error
-		beside(len(rest)+2, func(j int) {
+		concurrently(len(rest)+2, func(j int) {
 			switch j {
 			case len(rest):
-				errors.As(ask(ctx), &silent)
+				errors.As(ask(ctx), &unresponsive)
 			case len(rest) + 1:
 				_, pinged = s.Call(ctx, "ping", nil)
 			default:
@@ -111,8 +111,8 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 			t.Lists[list.Method] = list
 		}
 		// A server may leave other sessions waiting as long as this one is open.
-		if silent != nil && late(pinged) && !slices.ContainsFunc(rest, func(l *List) bool { return len(l.Pages) > 0 }) {
-			return silent
+		if unresponsive != nil && late(pinged) && !slices.ContainsFunc(rest, func(l *List) bool { return len(l.Pages) > 0 }) {
+			return unresponsive
 		}
 		break
 	}

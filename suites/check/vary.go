@@ -38,7 +38,7 @@ func (t *T) Thorough() bool { return t.engine.Choice.Thorough }
 // again because some showed something, the members are tried one after the other, and those
 // that were as they should be are left out, but for the plain one.
 func (t *T) Vary(members []family.Member, try func(m family.Member)) {
-	t.vary(members, try, t.crowded)
+	t.vary(members, try, t.concurrent)
 }
 
 // VaryInTurn is Vary for tries that judge all that came meanwhile, or send what a server may
@@ -47,7 +47,7 @@ func (t *T) VaryInTurn(members []family.Member, try func(m family.Member)) {
 	t.vary(members, try, false)
 }
 
-func (t *T) vary(members []family.Member, try func(m family.Member), beside bool) {
+func (t *T) vary(members []family.Member, try func(m family.Member), concurrent bool) {
 	if t.plainly {
 		try(members[0])
 		return
@@ -76,7 +76,7 @@ func (t *T) vary(members []family.Member, try func(m family.Member), beside bool
 		}
 	}()
 	for i, m := range members {
-		if i == 1 && beside { // the others are compared with the plain one
+		if i == 1 && concurrent { // the others are compared with the plain one
 			v.tryBeside(t, members[i:], try)
 			break
 		}
@@ -86,7 +86,7 @@ func (t *T) vary(members []family.Member, try func(m family.Member), beside bool
 
 // tryBeside tries a few members at a time, and waits for all of them.
 func (v *variation) tryBeside(t *T, members []family.Member, try func(m family.Member)) {
-	v.beside = true
+	v.concurrent = true
 	<-v.turn
 	var under sync.WaitGroup
 	one := make(chan struct{}, 1) // that need not wait for other checks
@@ -135,11 +135,11 @@ func (v *variation) try(t *T, m family.Member, try func(m family.Member)) {
 	v.Tried = append(v.Tried, m)
 }
 
-// aside waits for something. Where several members of a family are tried at a time, the
+// yield waits for something. Where several members of a family are tried at a time, the
 // other tries go on meanwhile.
-func (t *T) aside(wait func()) {
+func (t *T) yield(wait func()) {
 	v := t.varied
-	if v == nil || !v.beside {
+	if v == nil || !v.concurrent {
 		wait()
 		return
 	}
@@ -163,10 +163,10 @@ type variation struct {
 	member family.Member
 	notes  map[string][]string // by what is special about the member
 
-	turn    chan struct{} // holds an entry while a try uses the check
-	beside  bool          // several members are tried at a time
-	late    bool          // the rest of them is left out
-	stopped any           // what ended the body, or nil
+	turn       chan struct{} // holds an entry while a try uses the check
+	concurrent bool          // several members are tried at a time
+	late       bool          // the rest of them is left out
+	stopped    any           // what ended the body, or nil
 }
 
 // doubtful returns the members that another execution has to try: all if none showed

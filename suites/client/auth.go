@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 // AuthorizationBaseline is the name of the scenario that tells whether a client
@@ -387,7 +388,8 @@ func judgeLapsed(t *T) {
 		t.Exercised("auth.client.code-once")
 	}
 	if challenge := first.Values.Get("code_challenge"); challenge != "" {
-		t.Check(challenge != second.Values.Get("code_challenge"), fresh, "two authorization requests carry the same code challenge", first.Event, second.Event)
+		t.Check(fresh, challenge == second.Values.Get("code_challenge"), first.Event, second.Event).
+			To(BeFalseBecause("two authorization requests carry the same code challenge"))
 	}
 	// A state that can be guessed does not protect (basic/authorization#open-redirection).
 	if state := first.Values.Get("state"); state != "" && state == second.Values.Get("state") {
@@ -501,7 +503,8 @@ func (t *T) judgeRegistration() {
 	const id = "auth.client.dynamic-registration"
 	registrations := t.Flow.steps(authserver.Registration)
 	for _, s := range registrations {
-		t.Check(s.Status/100 == 2, id, fmt.Sprintf("the registration request was refused with HTTP status %d: %s", s.Status, wire.Show(s.Answer["error_description"])), s.Event)
+		t.Check(id, s.Status/100 == 2, s.Event).
+			To(BeTrueBecause("the registration request was refused with HTTP status %d: %s", s.Status, wire.Show(s.Answer["error_description"])))
 	}
 	if len(registrations) == 0 && len(t.Flow.steps(authserver.Authorization)) > 0 {
 		t.Inconclusive("the client has a client id of its own and does not register", id)
@@ -529,7 +532,8 @@ func (t *T) judgeRedirect(v any, e *wire.Event) {
 	text, _ := v.(string)
 	u, err := url.Parse(text)
 	ok := err == nil && (u.Scheme == "https" || u.Scheme == "http" && transport.Loopback(u.Hostname()))
-	t.Check(ok, "auth.client.redirect-uri-scheme", "the redirect URI "+wire.Quote(text, 100)+" neither points at localhost nor uses HTTPS", e)
+	t.Check("auth.client.redirect-uri-scheme", ok, e).
+		To(BeTrueBecause("the redirect URI %s neither points at localhost nor uses HTTPS", wire.Quote(text, 100)))
 }
 
 // isVerifier reports whether a code verifier has the form that PKCE prescribes
@@ -551,20 +555,17 @@ func isBase64URL(r rune) bool {
 }
 
 func (t *T) judgeAuthorization(s Step) {
-	t.judgeResourceParameter(s, "auth.client.resource-authorization-request", "authorization")
-	challenge, method := s.Values.Get("code_challenge"), s.Values.Get("code_challenge_method")
-	switch {
-	case challenge == "":
-		t.Violation("auth.client.pkce-challenge", "the authorization request has no code_challenge", s.Event)
-	default:
-		t.Check(method == "S256", "auth.client.pkce-s256", "the code_challenge_method is "+wire.Quote(method, 40)+", although S256 is offered", s.Event)
+	t.judgeResourceParameter(s, "auth.client.resource-authorization-request")
+	const challenged = "auth.client.pkce-challenge"
+	if t.Check(challenged, s).To(haveParameter("code_challenge")) {
 		formed := isVerifier // a plain challenge is the verifier itself
-		if method == "S256" {
+		if t.Check("auth.client.pkce-s256", s).To(haveParameter("code_challenge_method", "S256"), "although S256 is offered") {
 			formed = isS256Challenge
 		}
-		t.Check(formed(challenge), "auth.client.pkce-challenge", "the code_challenge does not have the form that PKCE prescribes", s.Event)
+		t.Check(challenged, formed(s.Values.Get("code_challenge")), s.Event).
+			To(BeTrueBecause("the code_challenge does not have the form that PKCE prescribes"))
 	}
-	t.Check(s.Values.Get("state") != "", "auth.client.state-used", "the authorization request has no state", s.Event)
+	t.Check("auth.client.state-used", s).To(haveParameter("state"))
 	redirect := s.Values.Get("redirect_uri")
 	if redirect != "" {
 		t.judgeRedirect(redirect, s.Event)
@@ -578,15 +579,16 @@ func (t *T) judgeAuthorization(s Step) {
 			text, _ := v.(string)
 			return authserver.SameRedirect(text, redirect)
 		})
-		t.Check(ok, "auth.client.redirect-uri-registered", "the redirect URI "+wire.Quote(redirect, 100)+" is not registered", r.Event, s.Event)
+		t.Check("auth.client.redirect-uri-registered", ok, r.Event, s.Event).
+			To(BeTrueBecause("the redirect URI %s is not registered", wire.Quote(redirect, 100)))
 	}
 }
 
 func (t *T) judgeTokenRequest(s Step) {
-	t.judgeResourceParameter(s, "auth.client.resource-token-request", "token")
+	t.judgeResourceParameter(s, "auth.client.resource-token-request")
 	const form = "auth.client.token-request-form"
-	t.Check(s.Method == http.MethodPost, form, "the token request is a "+s.Method+", not a POST", s.Event)
-	t.Check(!s.InQuery, form, "the parameters of the token request are in the query of the URI, not in the body", s.Event)
+	t.Check(form, s.Method == http.MethodPost, s.Event).To(BeTrueBecause("the token request is a %s, not a POST", s.Method))
+	t.Check(form, s.InQuery, s.Event).To(BeFalseBecause("the parameters of the token request are in the query of the URI, not in the body"))
 	t.judgeCredentials(s)
 	t.judgeCodeOnce(s)
 	if s.Values.Get("grant_type") != "authorization_code" {
@@ -600,13 +602,9 @@ func (t *T) judgeTokenRequest(s Step) {
 			continue
 		}
 		ok := authserver.Challenge(verifier) == challenge || a.Values.Get("code_challenge_method") != "S256" && verifier == challenge
-		switch {
-		case verifier == "":
-			t.Violation(id, "the token request has no code_verifier", a.Event, s.Event)
-		case !ok:
-			t.Violation(id, "the code_verifier does not match the code_challenge", a.Event, s.Event)
-		default:
-			t.Check(isVerifier(verifier), id, "the code_verifier does not have the form that PKCE prescribes", s.Event)
+		if t.Check(id, s, a.Event).To(haveParameter("code_verifier")) &&
+			t.Check(id, ok, a.Event, s.Event).To(BeTrueBecause("the code_verifier does not match the code_challenge")) {
+			t.Check(id, isVerifier(verifier), s.Event).To(BeTrueBecause("the code_verifier does not have the form that PKCE prescribes"))
 		}
 	}
 }
@@ -655,15 +653,12 @@ func (t *T) judgeCodeOnce(s Step) {
 }
 
 // judgeResourceParameter judges the parameter resource (RFC 8707, section 2).
-func (t *T) judgeResourceParameter(s Step, id, what string) {
-	values := s.Values["resource"]
-	if len(values) == 0 || values[0] == "" {
-		t.Violation(id, "the "+what+" request has no resource parameter", s.Event)
-		t.Violation("auth.client.resource-always-sent", "the "+what+" request has no resource parameter, which is required even if the metadata do not mention it", s.Event)
+func (t *T) judgeResourceParameter(s Step, id string) {
+	t.Check("auth.client.resource-always-sent", s).To(haveParameter("resource"), "although it is required even if the metadata do not mention it")
+	if !t.Check(id, s).To(haveParameter("resource")) {
 		return
 	}
-	t.Exercised(id, "auth.client.resource-always-sent")
-	for _, v := range values {
+	for _, v := range s.Values["resource"] {
 		t.judgeResourceURI(v, s.Event)
 	}
 }
@@ -678,24 +673,24 @@ func (t *T) judgeResourceURI(text string, e *wire.Event) {
 		return
 	}
 	t.Exercised("auth.resource.has-scheme")
-	t.Check(!strings.Contains(text, "#"), "auth.resource.no-fragment", shown+" has a fragment", e)
+	t.Check("auth.resource.no-fragment", strings.Contains(text, "#"), e).To(BeFalseBecause("%s has a fragment", shown))
 	scheme, rest, _ := strings.Cut(text, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	t.Check(scheme == strings.ToLower(scheme) && host == strings.ToLower(host), "auth.resource.lowercase",
-		shown+" has capitals in scheme or host", e)
+	t.Check("auth.resource.lowercase", scheme == strings.ToLower(scheme) && host == strings.ToLower(host), e).
+		To(BeTrueBecause("%s has capitals in scheme or host", shown))
 	own := t.Flow.endpoint
 	path, mine := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(own.Path, "/")
 	identifies := strings.EqualFold(u.Scheme, own.Scheme) && u.Port() == own.Port() && transport.Loopback(u.Hostname()) &&
 		(path == mine || strings.HasPrefix(mine, path+"/"))
-	t.Check(identifies, "auth.client.resource-identifies-server", shown+" is not the server to which the client sends the token, "+wire.Quote(own.String(), 120), e)
-	if !identifies {
+	if !t.Check("auth.client.resource-identifies-server", identifies, e).
+		To(BeTrueBecause("%s is not the server to which the client sends the token, %s", shown, wire.Quote(own.String(), 120))) {
 		return
 	}
-	t.Check(u.RawQuery == "" && u.User == nil && u.Path == u.EscapedPath(), "auth.client.resource-canonical",
-		shown+" is not the canonical URI of the server", e)
-	t.Check(path == mine, "auth.client.resource-most-specific", shown+" leaves out the path of the server", e)
+	t.Check("auth.client.resource-canonical", u.RawQuery == "" && u.User == nil && u.Path == u.EscapedPath(), e).
+		To(BeTrueBecause("%s is not the canonical URI of the server", shown))
+	t.Check("auth.client.resource-most-specific", path == mine, e).To(BeTrueBecause("%s leaves out the path of the server", shown))
 	if !strings.HasSuffix(own.Path, "/") {
-		t.Check(!strings.HasSuffix(text, "/"), "auth.resource.no-trailing-slash", shown+" ends in a slash", e)
+		t.Check("auth.resource.no-trailing-slash", strings.HasSuffix(text, "/"), e).To(BeFalseBecause("%s ends in a slash", shown))
 	}
 }
 
@@ -728,7 +723,8 @@ func (t *T) judgeUse() {
 		}
 		if s.Ours {
 			t.Exercised("auth.client.bearer-header", "auth.client.no-foreign-tokens", "auth.client.no-token-in-query")
-			t.Check(len(s.Places) == 1, "auth.client.one-token-method", "the client shows its token in "+strings.Join(s.Places, " and in "), evidence...)
+			t.Check("auth.client.one-token-method", len(s.Places) == 1, evidence...).
+				To(BeTrueBecause("the client shows its token in %s", strings.Join(s.Places, " and in ")))
 		}
 	}
 }

@@ -74,7 +74,7 @@ func meeting(o mockclient.Oddity, offset int) []string {
 	return names
 }
 
-// calmRun plays scenarios against a client with oddities.
+// calmRun runs scenarios against a client with oddities.
 func calmRun(ctx context.Context, seed uint64, over string, scenarios []string, odd []mockclient.Oddity) (*result.Run, error) {
 	s := suites.ClientScenarios{
 		Transport: over, Scenarios: scenarios, Bridge: []string{"bridge"}, Network: new(memory.Network),

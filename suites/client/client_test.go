@@ -33,7 +33,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// role makes the test binary play a part in a test: the server process of a
+// role makes the test binary take a part in a test: the server process of a
 // client over stdio, or the client.
 const role = "MCPCONFORM_TEST_ROLE"
 
@@ -132,7 +132,7 @@ func lister(forgets func(scenario string) bool) func(ctx context.Context, p clie
 }
 
 // TestJointsHideNothing: a client that does without a feature in a joint, although it ends
-// well, plays its scenarios one by one.
+// well, runs its scenarios one by one.
 func TestJointsHideNothing(t *testing.T) {
 	var mu sync.Mutex
 	launched := make(map[string]int)
@@ -190,7 +190,7 @@ func TestOneSessionIsEnough(t *testing.T) {
 }
 
 // TestJointGoesOnWithoutCulprit: where one scenario of a joint stops the client, the others are
-// played together once more, and only that one alone.
+// run together once more, and only that one alone.
 func TestJointGoesOnWithoutCulprit(t *testing.T) {
 	const culprit = "http/sse-answers"
 	fault, ok := mockclient.Find("http.stream-type-death")
@@ -213,10 +213,32 @@ func TestJointGoesOnWithoutCulprit(t *testing.T) {
 		t.Errorf("the fault is not found: %v", found)
 	}
 	for _, name := range append(client.Together(culprit), "together/pages", "together/pages/rest") {
-		played := launched[name] > 0
-		if want := name == culprit || strings.HasPrefix(name, "together/"); played != want {
+		ran := launched[name] > 0
+		if want := name == culprit || strings.HasPrefix(name, "together/"); ran != want {
 			t.Errorf("the client was launched %d times for %s", launched[name], name)
 		}
+	}
+}
+
+// TestPassesAlone: what is found while other clients run, and not when the client is launched alone, does not count. A note tells of it.
+func TestPassesAlone(t *testing.T) {
+	const scenario = "http/sse-answers"
+	fault, ok := mockclient.Find("http.stream-type-death")
+	if !ok {
+		t.Fatal("the fault is gone")
+	}
+	var launched atomic.Int64
+	run := conducted(t, suites.ClientScenarios{Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		c := standalone(p, nil)
+		if p.Scenario == scenario && launched.Add(1) == 1 {
+			fault.Apply(c)
+		}
+		return c.Run(ctx)
+	})}, suites.Options{Timeout: 20 * time.Second})
+	q := requirement(t, run, fault.Requirement)
+	const want = "it failed while other clients ran, and passed alone: "
+	if launched.Load() != 2 || q.Verdict != result.Pass || !slices.ContainsFunc(q.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
+		t.Errorf("after %d launches %s is %s, with the notes %q", launched.Load(), q.ID, q.Verdict, q.Notes)
 	}
 }
 
@@ -411,9 +433,9 @@ func TestBrokenOff(t *testing.T) {
 		want  result.Verdict
 	}{{"once", 1, result.Pass}, {"always", 1000, result.Warn}} {
 		t.Run(test.name, func(t *testing.T) {
-			var plays atomic.Int32
+			var launches atomic.Int32
 			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
-				if p.Scenario == scenario && int(plays.Add(1)) <= test.times {
+				if p.Scenario == scenario && int(launches.Add(1)) <= test.times {
 					if err := postsInitialize(ctx, p, nil); err != nil {
 						return err
 					}
@@ -423,7 +445,7 @@ func TestBrokenOff(t *testing.T) {
 			})}, suites.Options{Timeout: 20 * time.Second})
 			q := requirement(t, run, id)
 			if q.Verdict != test.want {
-				t.Errorf("%s is %s after %d plays: %s %+v", id, q.Verdict, plays.Load(), q.Reason, q.Findings)
+				t.Errorf("%s is %s after %d launches: %s %+v", id, q.Verdict, launches.Load(), q.Reason, q.Findings)
 			}
 			if len(q.Findings) > 1 {
 				t.Errorf("it is held against the client %d times", len(q.Findings))
@@ -442,9 +464,9 @@ func TestBaselineBrokenOff(t *testing.T) {
 		want  result.Verdict
 	}{{"once", 1, result.Pass}, {"always", 1000, result.Fail}} {
 		t.Run(test.name, func(t *testing.T) {
-			var plays atomic.Int32
+			var launches atomic.Int32
 			run := conducted(t, suites.ClientScenarios{Transport: transport.NameHTTP, Scenarios: []string{"http/no-session"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
-				if p.Scenario == "baseline" && int(plays.Add(1)) <= test.times {
+				if p.Scenario == "baseline" && int(launches.Add(1)) <= test.times {
 					if err := postsInitialize(ctx, p, nil); err != nil {
 						return err
 					}
@@ -453,7 +475,7 @@ func TestBaselineBrokenOff(t *testing.T) {
 				return simple(ctx, p)
 			})}, suites.Options{Timeout: 20 * time.Second})
 			if q := requirement(t, run, id); q.Verdict != test.want {
-				t.Errorf("%s is %s after %d plays: %s %+v", id, q.Verdict, plays.Load(), q.Reason, q.Findings)
+				t.Errorf("%s is %s after %d launches: %s %+v", id, q.Verdict, launches.Load(), q.Reason, q.Findings)
 			}
 		})
 	}
@@ -659,16 +681,16 @@ func TestServe(t *testing.T) {
 func serve(t *testing.T, over string) {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	visitors, leave := context.WithCancel(t.Context())
+	clients, leave := context.WithCancel(t.Context())
 	defer leave()
 	var open sync.WaitGroup
-	run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Network: new(memory.Network), Announce: func(places []client.Endpoint) {
+	run, _, err := suites.Run(ctx, suites.ClientScenarios{Transport: over, Bridge: []string{"bridge"}, Network: new(memory.Network), Announce: func(endpoints []client.Endpoint) {
 		var done sync.WaitGroup
-		for i, p := range places {
+		for i, p := range endpoints {
 			done.Add(1)
 			open.Go(func() {
-				visited := sync.OnceFunc(done.Done)
-				defer visited()
+				served := sync.OnceFunc(done.Done)
+				defer served()
 				if i%5 == 4 {
 					return // left alone
 				}
@@ -678,11 +700,11 @@ func serve(t *testing.T, over string) {
 				}
 				if i%5 == 3 {
 					c.Extra = func(ctx context.Context, _ *reference.Session) {
-						visited() // and stays
+						served() // and stays
 						<-ctx.Done()
 					}
 				}
-				_ = c.Run(visitors)
+				_ = c.Run(clients)
 			})
 		}
 		done.Wait()
@@ -759,10 +781,10 @@ func TestPlaceholders(t *testing.T) {
 	stdio := client.Endpoint{Scenario: "s", Transport: transport.NameStdio, Command: []string{"prog", "arg"}, Dir: dir}
 	http := client.Endpoint{Scenario: "s", Transport: transport.NameHTTP, URL: "http://localhost/mcp"}
 	for _, test := range []struct {
-		name  string
-		args  []string
-		place client.Endpoint
-		want  []string
+		name string
+		args []string
+		at   client.Endpoint
+		want []string
 	}{
 		{"url appended", []string{"-x"}, http, []string{"-x", "http://localhost/mcp", "initialize s http"}},
 		{"url replaced", []string{"--url={url}", "-x"}, http, []string{"--url=http://localhost/mcp", "-x", "initialize s http"}},
@@ -772,7 +794,7 @@ func TestPlaceholders(t *testing.T) {
 		{"configuration", []string{"{config}"}, stdio, []string{filepath.Join(dir, "mcp.json"), "initialize s stdio"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := client.Command{Args: append([]string{script}, test.args...)}.Launch(test.place)
+			p, err := client.Command{Args: append([]string{script}, test.args...)}.Launch(test.at)
 			if errors.Is(err, fs.ErrNotExist) {
 				t.Skip("left out: there is no /bin/sh")
 			}

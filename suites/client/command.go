@@ -38,19 +38,19 @@ const official = "initialize"
 
 // registered returns the variables for a client that an authorization server
 // already knows; the last is the one that the official tool sets.
-func registered(p Endpoint) [][2]string {
-	if p.ClientID == "" {
+func registered(e Endpoint) [][2]string {
+	if e.ClientID == "" {
 		return nil
 	}
-	context, _ := json.Marshal(map[string]string{"name": p.Official, "client_id": p.ClientID, "client_secret": p.ClientSecret})
+	context, _ := json.Marshal(map[string]string{"name": e.Official, "client_id": e.ClientID, "client_secret": e.ClientSecret})
 	return [][2]string{
-		{"MCPCONFORM_CLIENT_ID", p.ClientID}, {"MCPCONFORM_CLIENT_SECRET", p.ClientSecret}, {"MCP_CONFORMANCE_CONTEXT", string(context)},
+		{"MCPCONFORM_CLIENT_ID", e.ClientID}, {"MCPCONFORM_CLIENT_SECRET", e.ClientSecret}, {"MCP_CONFORMANCE_CONTEXT", string(context)},
 	}
 }
 
 // Launch starts the client of a scenario.
-func (c Command) Launch(p Endpoint) (transport.Process, error) {
-	args, err := c.fill(p)
+func (c Command) Launch(e Endpoint) (transport.Process, error) {
+	args, err := c.fill(e)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +59,10 @@ func (c Command) Launch(p Endpoint) (transport.Process, error) {
 		env = os.Environ()
 	}
 	env = slices.Clone(env)
-	for _, v := range append(registered(p), [][2]string{
-		{"MCPCONFORM_URL", p.URL}, {"MCPCONFORM_COMMAND", strings.Join(p.Command, " ")},
-		{"MCPCONFORM_SCENARIO", p.Scenario}, {"MCPCONFORM_TRANSPORT", p.Transport}, {"MCPCONFORM_ACT", p.UserActions},
-		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(p.Official, official)}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
+	for _, v := range append(registered(e), [][2]string{
+		{"MCPCONFORM_URL", e.URL}, {"MCPCONFORM_COMMAND", strings.Join(e.Command, " ")},
+		{"MCPCONFORM_SCENARIO", e.Scenario}, {"MCPCONFORM_TRANSPORT", e.Transport}, {"MCPCONFORM_ACT", e.UserActions},
+		{"MCP_CONFORMANCE_SCENARIO", cmp.Or(e.Official, official)}, {"MCP_CONFORMANCE_PROTOCOL_VERSION", schema.Version},
 		{"BROWSER", c.Browser},
 	}...) {
 		if !slices.Contains(c.Given, v[0]) && (v[0] != "BROWSER" || v[1] != "") {
@@ -72,47 +72,47 @@ func (c Command) Launch(p Endpoint) (transport.Process, error) {
 	isolation := c.Isolation
 	isolation.Network = true
 	// What the client is told to read and to run.
-	isolation.Shown = append(slices.Clip(isolation.Shown), p.Dir)
-	if len(p.Command) > 0 {
-		isolation.Shown = append(isolation.Shown, p.Command[0])
+	isolation.Shown = append(slices.Clip(isolation.Shown), e.Dir)
+	if len(e.Command) > 0 {
+		isolation.Shown = append(isolation.Shown, e.Command[0])
 	}
 	return transport.Command{Args: args, Dir: c.Dir, Env: env, Isolation: isolation}.Launch()
 }
 
 // fill replaces the placeholders or, if there are none, appends the URL or command.
-func (c Command) fill(p Endpoint) ([]string, error) {
+func (c Command) fill(e Endpoint) ([]string, error) {
 	used := false
 	var args []string
 	for _, a := range c.Args {
 		was := a
 		switch {
-		case p.Port != 0:
-			a = strings.ReplaceAll(a, transport.PortPlaceholder, strconv.Itoa(p.Port))
-		case p.Transport != transport.NameStdio:
-			a = strings.ReplaceAll(a, "{url}", p.URL)
+		case e.Port != 0:
+			a = strings.ReplaceAll(a, transport.PortPlaceholder, strconv.Itoa(e.Port))
+		case e.Transport != transport.NameStdio:
+			a = strings.ReplaceAll(a, "{url}", e.URL)
 		case a == "{command}":
-			args = append(args, p.Command...)
+			args = append(args, e.Command...)
 			used = true
 			continue
 		case strings.Contains(a, "{config}"):
-			path, err := writeConfig(p)
+			path, err := writeConfig(e)
 			if err != nil {
 				return nil, err
 			}
 			a = strings.ReplaceAll(a, "{config}", path)
 			fallthrough
 		default:
-			a = strings.ReplaceAll(a, "{command}", strings.Join(p.Command, " "))
+			a = strings.ReplaceAll(a, "{command}", strings.Join(e.Command, " "))
 		}
 		used = used || a != was
 		args = append(args, a)
 	}
 	switch {
 	case used:
-	case p.Transport == transport.NameStdio:
-		args = append(args, p.Command...)
-	case p.URL != "":
-		args = append(args, p.URL)
+	case e.Transport == transport.NameStdio:
+		args = append(args, e.Command...)
+	case e.URL != "":
+		args = append(args, e.URL)
 	}
 	return args, nil
 }
@@ -121,26 +121,26 @@ func (c Command) fill(p Endpoint) ([]string, error) {
 // the endpoints by name.
 func Config(endpoints map[string]Endpoint) ([]byte, error) {
 	servers := make(map[string]any, len(endpoints))
-	for name, p := range endpoints {
-		switch p.Transport {
+	for name, e := range endpoints {
+		switch e.Transport {
 		case transport.NameStdio:
-			servers[name] = map[string]any{"command": p.Command[0], "args": p.Command[1:]}
+			servers[name] = map[string]any{"command": e.Command[0], "args": e.Command[1:]}
 		case transport.NameCustom:
-			servers[name] = map[string]any{"type": "ws", "url": p.URL}
+			servers[name] = map[string]any{"type": "ws", "url": e.URL}
 		default:
-			servers[name] = map[string]any{"type": p.Transport, "url": p.URL}
+			servers[name] = map[string]any{"type": e.Transport, "url": e.URL}
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
 	return append(text, '\n'), err
 }
 
-func writeConfig(p Endpoint) (string, error) {
-	text, err := Config(map[string]Endpoint{"mcpconform": p})
+func writeConfig(e Endpoint) (string, error) {
+	text, err := Config(map[string]Endpoint{"mcpconform": e})
 	if err != nil {
 		return "", fmt.Errorf("write the configuration of the client: %w", err)
 	}
-	path := filepath.Join(p.Dir, "mcp.json")
+	path := filepath.Join(e.Dir, "mcp.json")
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return "", fmt.Errorf("write the configuration of the client: %w", err)
 	}

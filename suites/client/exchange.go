@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 var exchangeScenarios = []*Scenario{
@@ -497,18 +498,17 @@ func judgePings(t *T) {
 	}
 	for _, id := range append([]string{"unknown-method", "unknown-case", "unknown-kin"}, unknownAgain...) {
 		if x, ok := t.Answered(id); ok {
-			t.Check(outcome(x.Response) == outcomeOf(-32601), "base.error.method-not-found",
-				"a request of the unknown method "+x.Method()+" got "+outcome(x.Response)+"; "+outcomeOf(-32601)+" was expected", x.Events()...)
+			t.Check("base.error.method-not-found", Named("a request of the unknown method "+x.Method(), x)).To(HaveErrorCode(-32601))
 		} else if t.lost(x) != "" {
 			t.Violation("base.error.method-not-found", t.lost(x)+" after a request of the unknown method "+x.Method(), x.Request)
 		}
 	}
-	if x, ok := t.Answered("last-ping"); ok && x.Result() == nil && served[true] {
-		t.Violation("ping.response-prompt", "pings are refused after requests of unknown methods", x.Events()...)
+	if x, ok := t.Answered("last-ping"); ok && served[true] {
+		t.Check("ping.response-prompt", Named("a ping after requests of unknown methods", x)).To(HaveResult())
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {
-		t.Check(!t.strayTo("wrong-case"), "base.jsonrpc.member-case",
-			"a message whose members are spelled ID and METHOD was answered as if it were a ping", x.Events()...)
+		t.Check("base.jsonrpc.member-case", t.strayTo("wrong-case"), x.Events()...).
+			To(BeFalseBecause("a message whose members are spelled ID and METHOD was answered as if it were a ping"))
 	}
 }
 

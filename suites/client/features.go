@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 var featureScenarios = []*Scenario{
@@ -190,16 +191,12 @@ func (t *T) declares(capability string) bool {
 	return c != nil && c.Declared(wire.Client, capability)
 }
 
-// judgeRefusal judges the answer to a request for a feature that the client does not
-// declare. A wrong error code only warns. If there is no answer, the passive rules
-// say so.
+// judgeRefusal judges whether the client survives a request for a feature that it does not
+// declare. The passive rules judge the answer, and say so if there is none.
 func (t *T) judgeRefusal(id, requirement string) {
-	x, ok := t.Answered(id)
-	if !ok {
-		if lost := t.lost(x); lost != "" && !t.silentTo(x) {
-			t.Violation(requirement, lost+" after "+x.Method()+", which it does not declare", x.Request)
-		}
-		return
+	x := t.Asked(id)
+	if lost := t.lost(x); lost != "" && !t.silentTo(x) {
+		t.Violation(requirement, lost+" after "+x.Method()+", which it does not declare", x.Request)
 	}
 }
 
@@ -238,8 +235,7 @@ func (t *T) judgeSampling() {
 	}
 	const returned = "sampling.error.returned"
 	if x, ok := t.Answered("sampling-broken"); ok {
-		t.Check(x.Response.Msg.Kind == wire.ErrorResponse, returned,
-			"a sampling request without a usable message was answered with a generated message", x.Events()...)
+		t.Check(returned, Named("a sampling request without a usable message", x)).To(HaveError())
 	} else if lost := t.lost(x); lost != "" {
 		t.Violation(returned, lost+" after a sampling request without a usable message", x.Request)
 	}
@@ -337,17 +333,15 @@ func (t *T) controlled(id string) bool {
 // reports whether it got one, too.
 func (t *T) judgeLikePlain(id, requirement string) (served bool) {
 	x, ok := t.Answered(id)
-	const refused = "this form of the request was refused, although plain ones got results"
 	switch {
-	case ok && x.Result() != nil:
-		t.Exercised(requirement)
-		return true
-	case ok && (x.Response.Msg.Error == nil || !asInvalid(x.Response.Msg.Error.Code) || !t.controlled(id)):
+	case ok && x.Result() == nil && (x.Error() == nil || !asInvalid(x.Error().Code) || !t.controlled(id)):
 		t.Inconclusive("the client refused a form of the request, as its user may, or because it limits how often it is asked", requirement)
-	case ok && x.Method() == "sampling/createMessage" && x.Response.Msg.Error.Code == internalError:
-		t.Warning(requirement, refused, x.Events()...) // its model provider may have failed
 	case ok:
-		t.Violation(requirement, refused, x.Events()...)
+		check := t.Check
+		if x.Method() == "sampling/createMessage" && x.Error() != nil && x.Error().Code == internalError {
+			check = t.WarnUnless // its model provider may have failed
+		}
+		return check(requirement, Named("this form of the request", x)).To(HaveResult(), "although plain ones got results")
 	case t.lost(x) != "":
 		t.Violation(requirement, t.lost(x)+" after this form of the request, although a plain one got a result", x.Request)
 	}
@@ -402,14 +396,11 @@ func (t *T) judgeInvalidParams(id, what string) {
 	if !ok || x.Response.Msg.Error == nil {
 		return
 	}
-	switch code := x.Response.Msg.Error.Code; {
-	case code == -32602:
-		t.Exercised(requirement)
-	case !asInvalid(code) || !t.controlled(id):
+	if code := x.Response.Msg.Error.Code; code != -32602 && (!asInvalid(code) || !t.controlled(id)) {
 		t.Inconclusive("the client refused invalid params with another code, as its user may have done", requirement)
-	default:
-		t.Violation(requirement, what+" got "+outcome(x.Response)+"; "+outcomeOf(-32602)+" was expected", x.Events()...)
+		return
 	}
+	t.Check(requirement, Named(what, x)).To(HaveErrorCode(-32602))
 }
 
 // firstSamplingToken is the first of the progress tokens of sampling requests, which count down; those of
@@ -660,11 +651,11 @@ func (t *T) judgeKept() {
 		return // an answer may still have been on its way
 	}
 	for i := range crossings {
-		x, ok := t.Answered(keptID + strconv.Itoa(i))
+		x := t.Asked(keptID + strconv.Itoa(i))
 		if x == nil {
 			return
 		}
-		t.Check(ok, id, "a request was not answered that was open when another one was cancelled", x.Request)
+		t.Check(id, Named("a request that was open when another one was cancelled", x)).To(BeAnswered())
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 // Scenarios that draw from families.
@@ -140,7 +141,8 @@ var httpScenarios = []*Scenario{
 			if c == nil || t.Ending.Exit == nil || c.Initialized == nil {
 				return
 			}
-			t.Check(t.asked(http.MethodDelete), "http.client.delete-session", "the client ended without a DELETE for its session", lastEvents(c, 2)...)
+			t.Check("http.client.delete-session", t.asked(http.MethodDelete), lastEvents(c, 2)...).
+				To(BeTrueBecause("the client ended without a DELETE for its session"))
 			t.judgeClosed(c)
 		},
 	},
@@ -330,8 +332,8 @@ func (t *T) judgeClosed(c *judge.Conversation) {
 			until = x.End
 		}
 		open = true
-		t.Check(until.At-deleted.Head.At < lingering, id, "the client has ended its session by a DELETE and keeps a stream of it open",
-			x.Request, deleted.Request, deleted.Head, until)
+		t.Check(id, until.At-deleted.Head.At < lingering, x.Request, deleted.Request, deleted.Head, until).
+			To(BeTrueBecause("the client has ended its session by a DELETE and keeps a stream of it open"))
 	}
 	if !open {
 		t.Inconclusive("the client had no stream open when it ended its session", id)
@@ -616,8 +618,8 @@ func (t *T) judgeEmptied() {
 		return
 	}
 	named := next.HTTP.Header.Get("Last-Event-Id")
-	t.Check(named == emptiedID, "http.client.last-event-id",
-		"the last event on the listening stream had an id and empty data, and the client did not name it when it asked for the stream again", ended, next)
+	t.Check("http.client.last-event-id", named == emptiedID, ended, next).
+		To(BeTrueBecause("the last event on the listening stream had an id and empty data, and the client did not name it when it asked for the stream again"))
 }
 
 // brokenAt returns the event with an id, after which a GET stream ended, and the first GET that followed on the
@@ -1059,7 +1061,7 @@ func (t *T) judgeReplaced(first *judge.Conversation, lost *wire.Event) {
 		t.Exercised(again)
 		if carrier := c.Carrier(e); carrier != nil {
 			h := carrier.Request
-			t.Check(len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, bare, "the initialize after 404 carries a session id", h, e)
+			t.Check(bare, len(h.HTTP.Header.Values("Mcp-Session-Id")) == 0, h, e).To(BeTrueBecause("the initialize after 404 carries a session id"))
 		}
 		t.judgeMoved(first, c)
 		return
@@ -1150,7 +1152,8 @@ func (t *T) judgeSecondEnd(lost, renewed *judge.Conversation) {
 	if i := slices.IndexFunc(lost.HTTP, ends); i >= 0 {
 		proof = append(proof, lost.HTTP[i].Request)
 	}
-	t.Check(slices.ContainsFunc(renewed.HTTP, ends), id, "the client, which ends other sessions with a DELETE, ended without one for the session that it began in place of a lost one", proof...)
+	t.Check(id, slices.ContainsFunc(renewed.HTTP, ends), proof...).
+		To(BeTrueBecause("the client, which ends other sessions with a DELETE, ended without one for the session that it began in place of a lost one"))
 }
 
 // stoppedListening reports whether the server has ended a listening stream of a session before an
@@ -1284,7 +1287,7 @@ func judgeCut(t *T) {
 			if named[0] == unfinishedID {
 				message = "the client resumed the stream after an event within which it was cut, so it never gets what that holds"
 			}
-			t.Check(named[0] == cutHere, last, message, broken, e)
+			t.Check(last, named[0] == cutHere, broken, e).To(BeTrueBecause("%s", message))
 			if resumed++; resumed == 2 || named[0] != cutHere {
 				break
 			}
@@ -1339,7 +1342,7 @@ func (t *T) judgeSurvivedCut(when string) {
 	case decided && ok:
 		t.Exercised(id)
 	case decided:
-		t.Inconclusive("after "+when+", "+how+", which it may", id)
+		t.Inconclusive("the client may stop where it does: after "+when+", "+how, id)
 	}
 }
 
@@ -1390,7 +1393,7 @@ func judgeFallback(t *T) {
 		return
 	}
 	t.Exercised("sse.client.fallback-get")
-	t.Check(first.HTTP.Method == http.MethodPost, "sse.client.post-first", "the first request to the URL is not a POST", first)
+	t.Check("sse.client.post-first", first.HTTP.Method == http.MethodPost, first).To(BeTrueBecause("the first request to the URL is a %s, not a POST", first.HTTP.Method))
 	if legacy {
 		t.judgeStays(get)
 		t.Exercised("sse.client.post-to-endpoint", "sse.client.message-events")

@@ -36,7 +36,7 @@ const (
 //	go run ./.ci/targets install
 //
 // and compares what they find with what was confirmed by reading. What a launch takes is the
-// start of the client: unless all is to be tried, each plays all scenarios over one of its
+// start of the client: unless all is to be tried, each runs all scenarios over one of its
 // transports and a part of them over the others, where it may show nothing new.
 func TestInterop(t *testing.T) {
 	targets := interop.Open(t, "../..")
@@ -66,7 +66,7 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// inWhole says which clients play all scenarios over which transports, by the keys of the findings:
+// inWhole says which clients run all scenarios over which transports, by the keys of the findings:
 // over one each, or over all.
 func inWhole(t *testing.T, targets *interop.Targets, transports []string) map[string]bool {
 	t.Helper()

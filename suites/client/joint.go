@@ -13,10 +13,10 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 )
 
-// joint lists scenarios that one server can play at once, since none hides what
+// joint lists scenarios that one server can be at once, since none hides what
 // another is about. Each launch of a client costs what the client's start costs. If
 // the client comes through the joint, it needs no launch for those of the scenarios
-// in which nothing is found; each of the others is played alone, and only that counts.
+// in which nothing is found; each of the others is run alone, and only that counts.
 type joint struct {
 	name      string
 	scenarios []string
@@ -79,10 +79,10 @@ type jointRun struct {
 	members []*T
 	through bool          // the client came through all of them
 	parts   []*jointRun   // of those members that may not have kept the client from coming through, if they were tried
-	done    chan struct{} // closed when all of that is known; the parts may not have been played
+	done    chan struct{} // closed when all of that is known; the parts may not have been run
 }
 
-// jointRuns returns the joints of which several scenarios are to be played, by the
+// jointRuns returns the joints of which several scenarios are to be run, by the
 // indices of the scenarios.
 func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 	runs := make(map[int]*jointRun)
@@ -108,7 +108,7 @@ func (e *Engine) jointRuns(scenarios []*Scenario) map[int]*jointRun {
 // jointRun makes one launch for the scenarios.
 func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 	together := &Scenario{Name: title, Official: scenarios[0].Official}
-	run := &jointRun{t: e.unplayed(together), done: make(chan struct{})}
+	run := &jointRun{t: e.newRun(together), done: make(chan struct{})}
 	run.t.joint = true
 	var parts []func(*ScenarioRun) server.Options
 	var setups []func() *AuthorizationSetup
@@ -120,7 +120,7 @@ func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 		if s.Authorization != nil {
 			setups = append(setups, s.Authorization)
 		}
-		run.members = append(run.members, e.unplayed(s))
+		run.members = append(run.members, e.newRun(s))
 	}
 	together.Options = func(run *ScenarioRun) server.Options {
 		var all server.Options
@@ -140,7 +140,7 @@ func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 // fewest is the number of scenarios from which on a further joint is worth its launch.
 const fewest = 3
 
-// parts returns what is left to play of a joint where something kept the client from coming through: the members
+// parts returns what is left to run of a joint where something kept the client from coming through: the members
 // in which nothing was found or, if nothing was found at all, either half of them, if they are many.
 func (e *Engine) parts(j *jointRun) []*jointRun {
 	if j.through || j.t.Ending.Skipped != "" {
@@ -191,7 +191,7 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 	r.t.Baseline = baseline
 	r.through = r.came()
 	for _, t := range r.members {
-		t.Conversations, t.Ending, t.Baseline, t.Folder, t.played = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.played
+		t.Conversations, t.Ending, t.Baseline, t.Folder, t.courses = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.courses
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
 	}
@@ -257,7 +257,7 @@ func (r *jointRun) run(s *Scenario) *T {
 	return nil
 }
 
-// of returns the run of a scenario, or nil if it has to be played alone.
+// of returns the run of a scenario, or nil if it has to be run alone.
 func (r *jointRun) of(s *Scenario) *T {
 	if last, t := r.last(s); last.through && t.cleared() {
 		return t

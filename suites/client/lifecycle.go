@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 var lifecycleScenarios = []*Scenario{
@@ -348,11 +349,14 @@ func (t *T) judgeAgreed() (judged bool) {
 		return false
 	}
 	if askedVersion(c) == c.Version && !t.interrupted() {
-		t.Check(c.Initialized != nil || len(t.Requests()) > 0, "lifecycle.version.client-supported",
-			"the client gave up although the server answered with the version that the client had asked for", c.Init.Events()...)
+		t.Check("lifecycle.version.client-supported", c.Initialized != nil || len(t.Requests()) > 0, c.Init.Events()...).
+			To(BeTrueBecause(gaveUpVersion))
 	}
 	return true
 }
+
+// gaveUpVersion is what is said of a client that does not support the version that it asked for.
+const gaveUpVersion = "the client gave up although the server answered with the version that the client had asked for"
 
 // editing returns options of a server that changes initialize results and lists.
 func editing(breaks []string, change func(result map[string]any)) func(*ScenarioRun) server.Options {
@@ -493,10 +497,9 @@ func judgeBaseline(t *T) {
 	}
 	// A client that does not support the version in the answer rightly leaves.
 	if asked := askedVersion(c); !gaveUp || asked == c.Version {
-		t.Check(!gaveUp, "lifecycle.init.instructions-optional", "the client gave up after the handshake", lastEvents(c, 3)...)
+		t.Check("lifecycle.init.instructions-optional", gaveUp, lastEvents(c, 3)...).To(BeFalseBecause("the client gave up after the handshake"))
 		if asked == c.Version {
-			t.Check(!gaveUp, "lifecycle.version.client-supported",
-				"the client gave up although the server answered with the version that the client had asked for", lastEvents(c, 3)...)
+			t.Check("lifecycle.version.client-supported", gaveUp, lastEvents(c, 3)...).To(BeFalseBecause(gaveUpVersion))
 		}
 	} else {
 		t.Inconclusive("the client left a server that answered with another version than it had asked for", "lifecycle.init.instructions-optional")
@@ -547,7 +550,7 @@ func judgeUnusable(t *T) {
 		t.Exercised(id)
 		t.judgeCoped("the server answered with a version that the client cannot know", lastEvents(c, 3), copes)
 	case t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil:
-		t.Violation(id, "the client does not disconnect from a server whose version it cannot know", c.Init.Response)
+		t.Violation(id, timedOut("the client does not disconnect from a server whose version it cannot know"), c.Init.Response)
 	}
 }
 
@@ -599,8 +602,7 @@ func judgeUnanswered(t *T) {
 		t.Exercised(cancels, limits, copes)
 	case t.Ending.Late:
 		t.judgeWaiting(asked, limits)
-		t.Inconclusive("the client still waited for the answer to initialize at the time limit of the scenario; a longer --timeout may show more",
-			cancels, copes)
+		t.Inconclusive(timedOut("the client still waited for the answer to initialize at the time limit of the scenario"), cancels, copes)
 	}
 }
 

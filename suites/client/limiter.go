@@ -21,7 +21,7 @@ type launchLimiter struct {
 
 	mu       sync.Mutex
 	free     int           // how many more clients may work
-	line     []*place      // of those that wait for that, if none may
+	waiters  []*waiter     // for that, if none may
 	at       time.Time     // when hanging was closed
 	why      string        // over was closed
 	baseline time.Duration // how long the client took in the baseline; 0 if not known
@@ -77,42 +77,42 @@ func (l *launchLimiter) ended() string {
 	return l.why
 }
 
-// place is one in the line of clients that want to be launched.
-type place struct {
-	reached chan struct{} // closed when it is the client's turn
+// waiter is one of the clients that wait to be launched.
+type waiter struct {
+	ready chan struct{} // closed when it is the client's turn
 }
 
-// insert takes the first place in the line, or the last.
-func (l *launchLimiter) insert(first bool) *place {
+// wait adds a waiter before all others, or behind them.
+func (l *launchLimiter) wait(first bool) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := &place{make(chan struct{})}
-	at := len(l.line)
+	w := &waiter{make(chan struct{})}
+	at := len(l.waiters)
 	if first {
 		at = 0
 	}
-	l.line = slices.Insert(l.line, at, p)
+	l.waiters = slices.Insert(l.waiters, at, w)
 	l.advance()
-	return p
+	return w
 }
 
-// leave gives a place up, whether or not it was reached.
-func (l *launchLimiter) leave(p *place) {
+// leave takes a waiter out, whether or not it was its turn.
+func (l *launchLimiter) leave(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.line, p); i >= 0 {
-		l.line = slices.Delete(l.line, i, i+1)
+	if i := slices.Index(l.waiters, w); i >= 0 {
+		l.waiters = slices.Delete(l.waiters, i, i+1)
 		return
 	}
 	l.free++
 	l.advance()
 }
 
-// advance lets those at the head of the line work, as many as may.
+// advance lets those that have waited longest work, as many as may.
 func (l *launchLimiter) advance() {
-	for l.free > 0 && len(l.line) > 0 {
-		close(l.line[0].reached)
-		l.line = l.line[1:]
+	for l.free > 0 && len(l.waiters) > 0 {
+		close(l.waiters[0].ready)
+		l.waiters = l.waiters[1:]
 		l.free--
 	}
 }
@@ -129,8 +129,8 @@ func (l *launchLimiter) inTurn() {
 func unlimited(s *Scenario) bool { return s.Name == Baseline || s.Patient }
 
 // acquire waits until a client may be launched, and returns its slot or says why it
-// must not be launched. One without a place in the line takes the first.
-func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *place) (s *slot, why string) {
+// must not be launched. One that does not wait yet comes before all that do.
+func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *waiter) (s *slot, why string) {
 	s = &slot{limiter: l}
 	switch {
 	case scenario.Name == Baseline:
@@ -142,18 +142,18 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, p *plac
 		case <-ctx.Done():
 		}
 	default:
-		if p == nil {
-			p = l.insert(true) // it had to wait for the outcome of another launch
+		if w == nil {
+			w = l.wait(true) // it had to wait for the outcome of another launch
 		}
 		select {
-		case <-p.reached:
-			s.working = p
+		case <-w.ready:
+			s.working = w
 		case <-l.hanging:
-			l.leave(p)
+			l.leave(w)
 		case <-l.over:
-			l.leave(p)
+			l.leave(w)
 		case <-ctx.Done():
-			l.leave(p)
+			l.leave(w)
 		}
 		select {
 		case l.present <- struct{}{}:
@@ -244,7 +244,7 @@ func (l *launchLimiter) since(t time.Time) time.Time {
 // slot is the permission for one client to run.
 type slot struct {
 	limiter *launchLimiter
-	working *place // nil if it only waits
+	working *waiter // nil if it only waits
 	present bool
 }
 

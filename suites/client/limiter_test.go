@@ -36,24 +36,24 @@ func TestRequestsInFlightAreWaitedFor(t *testing.T) {
 	<-left
 }
 
-// TestLaunchesInTurn: clients are launched in the order of the line, also if one gives
-// its place up or comes to its head.
+// TestLaunchesInTurn: clients are launched in the order in which they wait, also if one gives
+// up or comes before all others.
 func TestLaunchesInTurn(t *testing.T) {
 	l := newLaunchLimiter(1)
-	early := l.insert(false)
+	early := l.wait(false)
 	select {
-	case <-early.reached:
+	case <-early.ready:
 		t.Fatal("a client works before one was heard")
 	default:
 	}
 	l.leave(early)
 	l.open()
 	l.open()
-	works, second, third := l.insert(false), l.insert(false), l.insert(false)
-	first := l.insert(true)
-	turn := func(p *place) bool {
+	works, second, third := l.wait(false), l.wait(false), l.wait(false)
+	first := l.wait(true)
+	turn := func(w *waiter) bool {
 		select {
-		case <-p.reached:
+		case <-w.ready:
 			return true
 		default:
 			return false
@@ -65,11 +65,11 @@ func TestLaunchesInTurn(t *testing.T) {
 	l.leave(second)
 	l.leave(works)
 	if !turn(first) || turn(third) {
-		t.Error("the place at the head of the line is not the next")
+		t.Error("the one before all others is not the next")
 	}
 	l.leave(first)
 	if !turn(third) {
-		t.Error("nobody is next after a place that was given up")
+		t.Error("nobody is next after one that gave up")
 	}
 }
 

@@ -82,8 +82,8 @@ func process(f mockclient.Fault) bool {
 	return f.Scenario == "stdio/shutdown" || f.Scenario == "stdio/stubborn"
 }
 
-// faultyRun plays the scenario of a fault against a client with it, and those that
-// are played in one launch with it.
+// faultyRun runs the scenario of a fault against a client with it, and those that
+// are run in one launch with it.
 func faultyRun(ctx context.Context, f mockclient.Fault) (*result.Run, error) {
 	const limit = 20 * time.Second
 	self, err := os.Executable()

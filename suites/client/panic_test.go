@@ -26,11 +26,11 @@ func TestScenarioThatPanics(t *testing.T) {
 	}
 }
 
-// A scenario that is played again draws what it drew before.
+// A scenario that is run again draws what it drew before.
 func TestPlayedAgain(t *testing.T) {
 	e := &Engine{Transport: "http", Authorizes: true, GivesUpAfter: time.Second, Choice: family.Choice{Seed: 7}, Trace: wire.NewTrace(wire.DefaultLimits)}
-	first := e.unplayed(&Scenario{Name: "again"})
-	first.Baseline = e.unplayed(&Scenario{Name: Baseline})
+	first := e.newRun(&Scenario{Name: "again"})
+	first.Baseline = e.newRun(&Scenario{Name: Baseline})
 	if diff := cmp.Diff(first, e.fresh(first), cmp.AllowUnexported(T{})); diff != "" {
 		t.Error(diff)
 	}

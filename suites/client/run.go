@@ -58,7 +58,7 @@ type Engine struct {
 	Transport string
 	// Launch starts the client under test. An error means that it cannot be
 	// started at all.
-	Launch func(p Endpoint) (transport.Process, error)
+	Launch func(e Endpoint) (transport.Process, error)
 	// Bridge is the command that calls [Bridge]; address and token are appended.
 	Bridge []string
 	// TransportCommand serves clients over a custom transport, and passes their messages to
@@ -96,8 +96,8 @@ type Engine struct {
 	baselineDone     chan struct{}     // closed when the baseline has been run
 	firsts           map[string]*first // by the names of the scenarios that others follow on
 
-	mu     sync.Mutex
-	doubts []doubt // that are left
+	mu    sync.Mutex
+	again []attempt // to be run again, alone
 }
 
 // DefaultTimeout is how long a client may take in one scenario.
@@ -116,8 +116,8 @@ func (e *Engine) Run(ctx context.Context, scenarios []*Scenario) ([]*T, error) {
 	e.launches = newLaunchLimiter(e.Parallel)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T, p *place) error {
-		err := e.runScenario(ctx, t, p)
+	return e.all(ctx, scenarios, e.jointRuns(scenarios), func(t *T, w *waiter) error {
+		err := e.runScenario(ctx, t, w)
 		if err != nil {
 			stop(err)
 		}
@@ -134,7 +134,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 	opened.Add(len(scenarios))
 	// Messages that are under way when the person ends the run still count.
 	serving := context.WithoutCancel(ctx)
-	return e.all(serving, scenarios, nil, func(t *T, _ *place) error {
+	return e.all(serving, scenarios, nil, func(t *T, _ *waiter) error {
 		i := slices.Index(e.outcomes, t)
 		run, dir, remove, err := e.prepare(t)
 		defer remove()
@@ -163,7 +163,7 @@ func (e *Engine) Serve(ctx context.Context, scenarios []*Scenario, announce func
 
 // all runs every scenario in a goroutine of its own, unless the client did well in a
 // launch for several, and judges each as soon as it and the baseline have ended.
-func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, p *place) error) ([]*T, error) {
+func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]*jointRun, run func(t *T, w *waiter) error) ([]*T, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = DefaultTimeout
 	}
@@ -180,7 +180,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.authBaselineDone = make(chan struct{})
 	e.firsts = make(map[string]*first)
 	for i, s := range scenarios {
-		e.outcomes[i] = e.unplayed(s)
+		e.outcomes[i] = e.newRun(s)
 		if slices.ContainsFunc(scenarios, func(other *Scenario) bool { return other.After == s.Name }) {
 			e.firsts[s.Name] = &first{ended: make(chan struct{})}
 		}
@@ -191,59 +191,52 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	var failed error
 	var once sync.Once
 	var all sync.WaitGroup
-	play := func(t *T, p *place) {
-		if err := run(t, p); err != nil {
+	launch := func(t *T, w *waiter) {
+		if err := run(t, w); err != nil {
 			once.Do(func() { failed = err })
 		}
 	}
 	for _, u := range units(scenarios, joints) {
-		var p *place
+		var w *waiter
 		if e.launches != nil && !e.depends(u) {
-			p = e.launches.insert(false)
+			w = e.launches.wait(false)
 		}
 		all.Go(func() {
 			if u.joint != nil && u.alone == nil {
-				e.together(u.joint, p, play)
+				e.together(u.joint, w, launch)
 			} else {
-				e.alone(ctx, u, func(t *T) { play(t, p) })
+				e.alone(ctx, u, func(t *T) { launch(t, w) })
 			}
 		})
 	}
 	all.Wait()
-	// What the client does that is launched beside others may come of that.
-	if e.launches != nil {
-		e.launches.inTurn()
-	}
-	for _, d := range e.doubts {
-		all.Go(func() { e.settled(ctx, d.index, e.repeat(ctx, d.t)) })
-	}
-	all.Wait()
+	e.inTurn(ctx)
 	return e.outcomes, failed
 }
 
-// together plays a joint and judges its scenarios. If the client does not come through,
-// those that may not be the reason are played together once more.
-func (e *Engine) together(j *jointRun, p *place, play func(*T, *place)) {
+// together runs a joint and judges its scenarios. If the client does not come through,
+// those that may not be the reason are run together once more.
+func (e *Engine) together(j *jointRun, w *waiter, launch func(*T, *waiter)) {
 	if !slices.ContainsFunc(j.members, func(t *T) bool { return e.needed(t.Scenario) }) {
 		close(j.done)
 		return
 	}
-	play(j.t, p)
+	launch(j.t, w)
 	j.t.gather(e.Trace)
 	e.awaitBaselines(j.t.Scenario)
 	j.judge(e.outcomes[0], e.authBaseline)
 	j.parts = e.parts(j)
-	close(j.done) // what is in none of the parts is played at once, beside them
-	var played sync.WaitGroup
+	close(j.done) // what is in none of the parts is run at once, beside them
+	var running sync.WaitGroup
 	for _, part := range j.parts {
-		played.Go(func() { e.together(part, nil, play) })
+		running.Go(func() { e.together(part, nil, launch) })
 	}
-	played.Wait()
+	running.Wait()
 }
 
-// alone plays a scenario, unless the client did well in the launch for several, and
+// alone runs a scenario, unless the client did well in the launch for several, and
 // judges it.
-func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
+func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	t := e.outcomes[u.index]
 	if first := e.firsts[u.alone.Name]; first != nil {
 		defer func() {
@@ -256,17 +249,17 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 		if t == e.authBaseline {
 			close(e.authBaselineDone)
 		}
-		e.ended(u.index, t)
+		e.finish(u.index, t)
 		return
 	}
 	if u.joint != nil {
 		if t := u.joint.of(u.alone); t != nil {
-			e.ended(u.index, t)
+			e.finish(u.index, t)
 			return
 		}
 		t.confirms = u.joint.stuck(u.alone)
 	}
-	play(t)
+	launch(t)
 	t.gather(e.Trace)
 	if u.index == 0 {
 		t = e.lasting(ctx, t)
@@ -282,62 +275,19 @@ func (e *Engine) alone(ctx context.Context, u unit, play func(*T)) {
 	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
 	t.judge()
 	switch {
-	case t.Ending.Silent && !t.confirms && (t.doubtful() || t.idle):
+	case t.Ending.Silent && !t.confirms && (!t.settled() || t.idle):
 		t = e.repeat(ctx, t)
-	case t.Ending.Silent, !t.doubtful():
+	case t.Ending.Silent, t.settled():
 	default:
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.doubts = append(e.doubts, doubt{u.index, t})
+		e.later(attempt{u.index, t})
 		return
 	}
-	e.settled(ctx, u.index, t)
+	e.keep(ctx, u.index, t)
 }
 
-// settled takes the outcome of a scenario that is not played again, but for parts of it.
-func (e *Engine) settled(ctx context.Context, i int, t *T) {
-	e.ended(i, e.shortened(ctx, e.narrowed(ctx, t)))
-}
-
-// lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
-// compared with the baseline. A client that has twice ended without having sent anything is not launched any more.
-func (e *Engine) lasting(ctx context.Context, t *T) *T {
-	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
-	if !gaveUp && !t.mute() || t.Ending.Attended {
-		return t
-	}
-	again := e.fresh(t)
-	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-		return t
-	}
-	again.gather(e.Trace)
-	e.outcomes[0] = again
-	if t.mute() && again.mute() {
-		e.launches.end(notLaunched + "it ended twice without sending anything")
-	}
-	return again
-}
-
-// mute reports whether the client ended without having sent anything.
-func (t *T) mute() bool {
-	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
-		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
-			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
-		})
-	})
-}
-
-// unplayed returns the run of a scenario before it begins.
-func (e *Engine) unplayed(s *Scenario) *T {
+// newRun returns the run of a scenario before it begins.
+func (e *Engine) newRun(s *Scenario) *T {
 	return &T{Scenario: s, Transport: e.Transport, Authorizes: e.Authorizes, GivesUpAfter: e.GivesUpAfter, Choice: e.Choice}
-}
-
-// fresh returns the run of a scenario that follows on another.
-func (e *Engine) fresh(t *T) *T {
-	again := e.unplayed(t.Scenario)
-	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
-	again.after, again.confirms = len(e.Trace.Logs()), t.Ending.Silent
-	return again
 }
 
 // awaitBaselines waits for the ends of those by which a scenario is judged.
@@ -388,7 +338,7 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 	return all
 }
 
-// scenario returns what is played.
+// scenario returns what is run.
 func (u unit) scenario() *Scenario {
 	if u.alone == nil {
 		return u.joint.t.Scenario
@@ -396,95 +346,14 @@ func (u unit) scenario() *Scenario {
 	return u.alone
 }
 
-// depends reports whether a unit has to wait for the outcome of another before it needs a
-// place in the line, or never needs one.
+// depends reports whether a unit has to wait for the outcome of another before it waits for
+// its launch, or never waits for that.
 func (e *Engine) depends(u unit) bool {
 	s := u.scenario()
 	_, asks := e.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
 	return unlimited(s) || asks || !unlocked || e.firsts[s.After] != nil || u.alone != nil && u.joint != nil
-}
-
-// ended takes the outcome of a scenario.
-func (e *Engine) ended(i int, t *T) {
-	if e.outcomes[i] != t { // the baseline, which others read, stays
-		e.outcomes[i] = t
-	}
-	if e.Done != nil {
-		e.Done(t)
-	}
-}
-
-// doubt is a finding that may come of what ran at the same time.
-type doubt struct {
-	index int // of the scenario
-	t     *T
-}
-
-// doubtful reports whether something was found, and the client has broken the scenario off, was stopped, or did not
-// answer in time.
-func (t *T) doubtful() bool {
-	ok, decided, _ := t.Continued()
-	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
-	return (brokenOff || t.leftUnanswered()) && !t.Ending.Attended && t.accused()
-}
-
-// repeat runs a scenario again and returns the outcome that counts.
-func (e *Engine) repeat(ctx context.Context, t *T) *T {
-	again := e.fresh(t)
-	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-		return t
-	}
-	again.gather(e.Trace)
-	again.judge()
-	return again
-}
-
-// narrowed plays a scenario again in which the client did not go on, to see which member of a family
-// that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
-// left. It returns the run with the fewest in which it does not go on.
-func (e *Engine) narrowed(ctx context.Context, t *T) *T {
-	stopped := func(t *T) bool {
-		ok, decided, _ := t.Continued()
-		return decided && !ok && t.accused()
-	}
-	name := t.Scenario.Narrows
-	if name == "" || !stopped(t) || t.Ending.Attended {
-		return t
-	}
-	with := func(members []family.Member) *T { // nil if nothing is shown
-		again := e.fresh(t)
-		only := []string{}
-		for _, m := range members {
-			only = append(only, m.Is)
-		}
-		again.Choice.Only, again.confirms = map[string][]string{name: only}, false // that it hangs is known
-		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
-			return nil
-		}
-		again.gather(e.Trace)
-		if again.judge(); !stopped(again) {
-			return nil
-		}
-		return again
-	}
-	if plain := with(nil); plain != nil {
-		return plain
-	}
-	least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
-	for len(members) > 0 {
-		half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
-		switch again := with(half); {
-		case again == nil:
-			members = rest
-		case len(half) == 1:
-			return again
-		default:
-			least, members = again, half
-		}
-	}
-	return least
 }
 
 // judge says what the scenario run has shown. A panic is a fault of the harness: the
@@ -576,15 +445,15 @@ func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
 	return "the client goes on to send requests in a lost session, in scenario " + s.After
 }
 
-// runScenario launches the client against one server and waits for its end. It gives up
-// its place in the line, if it has one.
-func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
+// runScenario launches the client against one server and waits for its end. It takes
+// the place of a waiter, unless that is nil.
+func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.unrenewed(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
-	slot, why := e.launches.acquire(ctx, t.Scenario, p)
+	slot, why := e.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
@@ -614,8 +483,8 @@ func (e *Engine) runScenario(ctx context.Context, t *T, p *place) error {
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
 func (e *Engine) prepare(t *T) (run *ScenarioRun, dir string, remove func(), err error) {
 	patience := min(5*time.Second, e.Timeout/3)
-	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, played: new(courses), part: t.part}
-	t.played, t.left = run.played, &run.left
+	run = &ScenarioRun{Scenario: t.Scenario, Patience: patience, UserPatience: patience, Choice: t.Choice, courses: new(courses), part: t.part}
+	t.courses, t.left = run.courses, &run.left
 	if dir, remove, err = transport.TempDir(); err != nil {
 		return run, "", func() {}, fmt.Errorf("make a folder for the client: %w", err)
 	}

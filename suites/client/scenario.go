@@ -18,9 +18,11 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	"github.com/mcpconform/mcpconform/suites/internal/ledger"
+	"github.com/mcpconform/mcpconform/suites/internal/match"
 	"github.com/mcpconform/mcpconform/suites/internal/model"
 )
 
@@ -36,7 +38,7 @@ type Scenario struct {
 	// Families are those of the stimuli that the scenario draws.
 	Families []string
 	// Narrows names one of them whose members come all at once: if something is found, the scenario is
-	// played again with parts of them until one is left.
+	// run again with parts of them until one is left.
 	Narrows string
 	// Transports on which the scenario makes sense; none means all.
 	Transports []string
@@ -112,9 +114,9 @@ type ScenarioRun struct {
 	// remove.
 	Folder string
 
-	left   atomic.Bool // the client ended a session in the middle of a script
-	played *courses
-	part   []model.Action // of the sequence that is played; nil for all
+	left    atomic.Bool // the client ended a session in the middle of a script
+	courses *courses
+	part    []model.Action // of the sequence that is run; nil for all
 }
 
 // Ending tells how the client under test ended in a scenario.
@@ -198,14 +200,14 @@ type T struct {
 	// Choice is that of the [ScenarioRun].
 	Choice family.Choice
 
-	left   *atomic.Bool   // of the ScenarioRun; nil if the client was not launched
-	played *courses       // of the ScenarioRun
-	part   []model.Action // of the sequence that is played; nil for all
+	left    *atomic.Bool   // of the ScenarioRun; nil if the client was not launched
+	courses *courses       // of the ScenarioRun
+	part    []model.Action // of the sequence that is run; nil for all
 
 	after    int  // connections that the trace held when the run began
 	confirms bool // the client was seen to hang in an earlier run, and has the whole time limit
 	idle     bool // the client was stopped because it sent nothing, although it had all its answers
-	joint    bool // the run is for several scenarios, which are played alone if the client does not come through
+	joint    bool // the run is for several scenarios, which are run alone if the client does not come through
 	rec      *ledger.Recorder
 }
 
@@ -310,9 +312,27 @@ func (t *T) Skip(reason string, ids ...string) {
 	}
 }
 
-// Check is Exercised or Violation, as the condition says.
-func (t *T) Check(ok bool, id, message string, events ...*wire.Event) {
-	t.recorder().Check(ok, id, wire.Client, message, events...)
+// Check expects something of a value: if it is so, the requirement is exercised, else broken. The
+// proof are the events, oldest first, and those that show the value.
+func (t *T) Check(id string, actual any, events ...*wire.Event) *match.Expectation {
+	return t.expect(id, actual, events, t.Violation)
+}
+
+// WarnUnless is Check for what only warns, whatever the requirement's level.
+func (t *T) WarnUnless(id string, actual any, events ...*wire.Event) *match.Expectation {
+	return t.expect(id, actual, events, t.Warning)
+}
+
+func (t *T) expect(id string, actual any, events []*wire.Event, unmet func(id, message string, events ...*wire.Event)) *match.Expectation {
+	return match.Expect(actual, func() { t.Exercised(id) }, func(message string, shown []*wire.Event) {
+		proof := slices.Clone(events)
+		for _, e := range shown {
+			if !slices.Contains(proof, e) {
+				proof = append(proof, e)
+			}
+		}
+		unmet(id, message, proof...)
+	})
 }
 
 // Handshake returns the first conversation in which the client sent requests after
@@ -405,12 +425,15 @@ func (t *T) asFarAs(base *T) (ok, decided bool, how string) {
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
 		return false, true, "the client sent no request after the handshake, although it does so with an ordinary server"
 	case mine.Late && !theirs.Late:
-		return false, true, "the client was still waiting when it was stopped, while it ends by itself with an ordinary server"
+		return false, true, timedOut("the client was still waiting when it was stopped, while it ends by itself with an ordinary server")
 	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):
 		return false, true, "the client " + mine.Exit.String() + ", while it " + theirs.Exit.String() + " with an ordinary server"
 	}
 	return true, true, ""
 }
+
+// timedOut adds to what is said of a client that was ended at the time limit how to give it longer.
+func timedOut(what string) string { return what + "; " + ending.Raise(ending.Timeout) }
 
 // worse reports whether the first exit is a failure and the second is not, or
 // whether only the first was caused by a signal. All exit codes of failures are
@@ -440,7 +463,7 @@ func (t *T) judgeCoped(after string, proof []*wire.Event, ids ...string) {
 		}
 	case end.Late && !end.Busy && t.Baseline.Ending.Exit != nil:
 		for _, id := range ids {
-			t.Violation(id, "the client hangs after "+after, proof...)
+			t.Violation(id, timedOut("the client hangs after "+after), proof...)
 		}
 	case decided && ok, end.Exit != nil && (*end.Exit == (wire.Exit{}) || t.asked(http.MethodDelete) || end.reports()):
 		t.Exercised(ids...)
@@ -489,9 +512,9 @@ func (t *T) judgeTolerated(instead string, ids ...string) {
 	if ok, decided, _ := base.asFarAs(t); base == nil || ok || !decided {
 		return
 	}
-	ended := "hangs"
-	if base.Ending.Exit != nil {
-		ended = base.Ending.Exit.String()
+	message := timedOut("the client hangs after this message of an ordinary server, while it goes on with a server that sends " + instead)
+	if exit := base.Ending.Exit; exit != nil {
+		message = "the client " + exit.String() + " after this message of an ordinary server, while it goes on with a server that sends " + instead
 	}
 	for _, c := range base.Conversations {
 		tolerances := c.Tolerances()
@@ -500,7 +523,7 @@ func (t *T) judgeTolerated(instead string, ids ...string) {
 				return other.Requirement == fatal.Requirement && c.Survived(other.Message)
 			}
 			if slices.Contains(ids, fatal.Requirement) && !c.Survived(fatal.Message) && !slices.ContainsFunc(tolerances, coped) {
-				t.Violation(fatal.Requirement, "the client "+ended+" after this message of an ordinary server, while it goes on with a server that sends "+instead, fatal.Message)
+				t.Violation(fatal.Requirement, message, fatal.Message)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ var sequenceScenarios = []*Scenario{{
 	},
 	Needs: "the client sent no request after the handshake, so the server could not ask it anything while it waits",
 	Options: func(run *ScenarioRun) server.Options {
-		return Scripted(func(a *Asker) { run.played.add(playSequence(a, run.part)) })(run)
+		return Scripted(func(a *Asker) { run.courses.add(runSequence(a, run.part)) })(run)
 	},
 	Judge: judgeSequences,
 }}
@@ -76,14 +76,14 @@ const (
 	firstSequenceID = 7_500_000
 )
 
-// sequencer plays sequences to a client.
+// sequencer runs sequences with a client.
 type sequencer struct {
 	*Asker
 	course
 	words    []*asked
 	works    []*asked // those that are begun and cancelled
 	notices  []news
-	requests int           // in all plays
+	requests int           // in all runs
 	progress float64       // that was reported last
 	patience time.Duration // for an answer, once it is known that it may be missing; 0 before
 	slowest  time.Duration // answer so far
@@ -132,7 +132,7 @@ type sent struct {
 	began time.Time
 }
 
-// courses are what became of the sequences of a scenario run: one is played in each session.
+// courses are what became of the sequences of a scenario run: one is run in each session.
 type courses struct {
 	mu  sync.Mutex
 	all []course
@@ -162,9 +162,9 @@ func (c *courses) fatal() *course {
 	return nil
 }
 
-// playSequence plays a sequence in a session: a part of the one of this seed, if that is given. What is wrong in it is
-// played again and made smaller and smaller.
-func playSequence(a *Asker, part []model.Action) course {
+// runSequence runs a sequence in a session: a part of the one of this seed, if that is given. What is wrong in it is
+// run again and made smaller and smaller.
+func runSequence(a *Asker, part []model.Action) course {
 	p := &sequencer{Asker: a, until: a.began.Add(a.Patience)}
 	if p.vocabulary(); len(p.words) == 0 {
 		return p.course
@@ -186,7 +186,7 @@ func playSequence(a *Asker, part []model.Action) course {
 	} else if !p.knows(part) {
 		return p.course
 	}
-	s := p.play(part)
+	s := p.run(part)
 	switch {
 	case p.left:
 		p.told, p.blamed, p.fatal = p.describe(p.last), p.blame(p.last), p.sofar
@@ -299,8 +299,8 @@ func (p *sequencer) allNews() []news {
 	})
 }
 
-// play plays a sequence and returns the first thing that is wrong, or nil.
-func (p *sequencer) play(sequence []model.Action) *stumble {
+// run runs a sequence and returns the first thing that is wrong, or nil.
+func (p *sequencer) run(sequence []model.Action) *stumble {
 	made := make(map[int]*sent)
 	var open, running []*sent
 	fenced := 0 // position behind the last action before which all was answered
@@ -439,7 +439,7 @@ func (p *sequencer) judge(r *sent) *stumble {
 	}
 }
 
-// confirmed plays again what was wrong, and makes it small. It says false if it cannot be confirmed, or is legal.
+// confirmed runs again what was wrong, and makes it small. It says false if it cannot be confirmed, or is legal.
 func (p *sequencer) confirmed(s *stumble) bool {
 	p.patience = max(4*p.slowest, p.Patience/quickShare)
 	p.until = time.Now().Add(p.Patience / 2)
@@ -502,13 +502,13 @@ func (p *sequencer) deaf() bool {
 // mostTold is how many actions a finding tells that could not be made small.
 const mostTold = 12
 
-// replay plays a sequence again. It says false if it is too late for that.
+// replay runs a sequence again. It says false if it is too late for that.
 func (p *sequencer) replay(sequence []model.Action) (s *stumble, ok bool) {
 	if p.replays++; p.left || p.replays > mostReplays || time.Now().After(p.until) {
 		return nil, false
 	}
 	p.apart()
-	return p.play(sequence), true
+	return p.run(sequence), true
 }
 
 // toleratedBy names the requirements by which a client lives with an action.
@@ -569,7 +569,7 @@ func (p *sequencer) describe(sequence []model.Action) string {
 
 // judgeSequences judges what became of the sequences.
 func judgeSequences(t *T) {
-	for _, c := range t.played.list() {
+	for _, c := range t.courses.list() {
 		switch gone := t.gone(); {
 		case c.stumble != nil && c.stumble.warns:
 			t.Warning(c.stumble.requirement, c.stumble.message(), c.stumble.events...)
@@ -596,10 +596,10 @@ func (s *stumble) message() string {
 // launch begins later than a time limit after the first: a client that hangs costs a third of one each time.
 const mostShortenings = 12
 
-// shortened plays a scenario again with parts of a sequence after which the client was gone, or answered nothing any
+// shortened runs a scenario again with parts of a sequence after which the client was gone, or answered nothing any
 // more, and returns the run with the smallest one that does the same.
 func (e *Engine) shortened(ctx context.Context, t *T) *T {
-	c := t.played.fatal()
+	c := t.courses.fatal()
 	if c == nil || !t.accused() || t.Ending.Attended {
 		return t
 	}
@@ -610,11 +610,10 @@ func (e *Engine) shortened(ctx context.Context, t *T) *T {
 		}
 		again := e.fresh(t)
 		again.part, again.confirms = part, false // that it answers nothing more is known
-		if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+		if !e.launchedAgain(ctx, again) {
 			return false, false
 		}
-		again.gather(e.Trace)
-		if again.judge(); again.played.fatal() == nil || !again.accused() {
+		if again.judge(); again.courses.fatal() == nil || !again.accused() {
 			return false, true
 		}
 		least = again

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
 var stdioScenarios = []*Scenario{
@@ -55,7 +56,7 @@ var stdioScenarios = []*Scenario{
 			switch c := t.Handshake(); {
 			case c == nil || len(requests(c)) == 0:
 			case t.Ending.Late && t.Baseline.Ending.Exit != nil:
-				t.Violation(id, "the client hangs when the server process ends by itself", lastEvents(c, 3)...)
+				t.Violation(id, timedOut("the client hangs when the server process ends by itself"), lastEvents(c, 3)...)
 			case t.died() != "":
 				t.Violation(id, "the client "+t.died()+" when the server process ends by itself", lastEvents(c, 3)...)
 			case t.Ending.uncaught():
@@ -201,7 +202,8 @@ func judgeStubborn(t *T) {
 		default:
 			t.Exercised(term)
 		}
-		t.Check(killed != nil, kill, "the client "+t.Ending.Exit.String()+" and left a server process behind that does not exit on SIGTERM; SIGKILL was expected", closed, signalled)
+		t.Check(kill, killed != nil, closed, signalled).
+			To(BeTrueBecause("the client %s and left a server process behind that does not exit on SIGTERM; SIGKILL was expected", t.Ending.Exit))
 	}
 }
 

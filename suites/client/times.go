@@ -159,19 +159,23 @@ func judgeLate(t *T) {
 			if x.Cancelled == nil || r == nil || r.Seq < x.Cancelled.Seq {
 				continue
 			}
-			how, exit, ordinary := "", t.Ending.Exit, t.Baseline.Ending.Exit
+			exit, ordinary := t.Ending.Exit, t.Baseline.Ending.Exit
+			blame := func(how string) string {
+				return "the client " + how + " when a request that it had cancelled was answered; without the answer it went on"
+			}
+			message := ""
 			switch {
 			case answeredSince(c, r):
 				t.Exercised(lateResponse)
 			case t.died() != "":
-				how = t.died()
+				message = blame(t.died())
 			case exit != nil && ordinary != nil && worse(*exit, *ordinary) && x.Method() == "tools/call" && t.Baseline.busyAfter(calls(t, r)):
-				how = exit.String()
+				message = blame(exit.String())
 			case t.Ending.Late && !t.Ending.Busy && ordinary != nil && !t.heardSince(r):
-				how = "hangs"
+				message = timedOut(blame("hangs"))
 			}
-			if how != "" {
-				t.Violation(lateResponse, "the client "+how+" when a request that it had cancelled was answered; without the answer it went on", x.Request, x.Cancelled, r)
+			if message != "" {
+				t.Violation(lateResponse, message, x.Request, x.Cancelled, r)
 			}
 		}
 	}
@@ -298,7 +302,7 @@ func (t *T) judgeWaiting(x *judge.Exchange, ids ...string) {
 			t.Violation(id, fmt.Sprintf("the client still waits for the answer to %s after %s; it is to give up after %s",
 				x.Method(), after.Round(time.Second), t.GivesUpAfter), x.Request)
 		default:
-			t.Inconclusive(stillWaiting, id)
+			t.Inconclusive(timedOut(stillWaiting), id)
 		}
 	}
 }
@@ -348,7 +352,7 @@ func judgeSilence(t *T, tool bool) {
 			limits = append(limits, "tools.client.timeouts")
 		}
 		t.judgeWaiting(x, limits...)
-		t.Inconclusive(stillWaiting, slices.DeleteFunc(slices.Clone(timeoutRequirements), func(id string) bool { return slices.Contains(limits, id) })...)
+		t.Inconclusive(timedOut(stillWaiting), slices.DeleteFunc(slices.Clone(timeoutRequirements), func(id string) bool { return slices.Contains(limits, id) })...)
 		return
 	}
 	if died := t.died(); died != "" && x.Cancelled == nil {
@@ -356,7 +360,7 @@ func judgeSilence(t *T, tool bool) {
 		return
 	}
 	if waits := x.Cancelled != nil && t.Ending.Late && !t.Ending.Busy && t.Baseline.Ending.Exit != nil && !t.heardSince(x.Cancelled); waits {
-		t.Violation("lifecycle.timeout.stop-waiting", "the client has cancelled "+x.Method()+" and goes on waiting for its response", x.Request, x.Cancelled)
+		t.Violation("lifecycle.timeout.stop-waiting", timedOut("the client has cancelled "+x.Method()+" and goes on waiting for its response"), x.Request, x.Cancelled)
 		ids = slices.DeleteFunc(ids, func(id string) bool { return id == "lifecycle.timeout.stop-waiting" })
 	}
 	t.Exercised(ids...)

@@ -1,12 +1,12 @@
-// Package match holds the Gomega matchers that checks state their expectations
-// with, over exchanges, HTTP responses, messages and JSON. It is meant to be
-// imported with a dot, so that an expectation reads as a sentence.
+// Package match holds what checks and scenarios state their expectations with: the
+// expectation itself, and Gomega matchers over exchanges, HTTP responses, messages and
+// JSON. It is meant to be imported with a dot, so that an expectation reads as a sentence.
 //
 // What a matcher says of a failure is a finding that users read: what was seen,
 // then what was expected, in a sentence that a circumstance may precede.
 //
 // An error of a matcher means that it was given what it cannot match, which is a
-// mistake of the check and nothing that a target did.
+// mistake of the tester and nothing that a target did.
 package match
 
 import (
@@ -34,6 +34,12 @@ type answer struct {
 // or a response.
 func answerOf(actual any) (*answer, error) {
 	switch x := actual.(type) {
+	case *named:
+		a, err := answerOf(x.actual)
+		if err == nil {
+			a.request = x.request
+		}
+		return a, err
 	case *client.Exchange:
 		a := &answer{request: x.Request.Msg.Method, response: x.Response, events: x.Events()}
 		if x.Head != nil {
@@ -61,6 +67,16 @@ func answerOf(actual any) (*answer, error) {
 	}
 	return nil, fmt.Errorf("a %T is not what answers a request", actual)
 }
+
+// named is what answered a request that has another name than that of its method.
+type named struct {
+	request string
+	actual  any
+}
+
+// Named returns what answered a request, for a finding that calls the request something else
+// than its method: "text that is not JSON".
+func Named(request string, actual any) any { return &named{request, actual} }
 
 // ResultIn returns the result with which a response of HTTP answers a request, or nil.
 func ResultIn(r *transport.Response) *wire.Event {

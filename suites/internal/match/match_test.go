@@ -93,6 +93,10 @@ func TestMatchers(t *testing.T) {
 		{"not accepted", BeAccepted(), head(302), false, "the request was answered with HTTP status 302, not with success"},
 		{"turned down", BeTurnedDown(), response(400), true, "the request was answered with HTTP status 400; a status below 400 was expected"},
 		{"not turned down", BeTurnedDown(), exchange(200, result), false, "ping was answered with a result, not with an error status"},
+		{"other name", HaveErrorCode(-32700), Named("text that is not JSON", message(refused)), false, `text that is not JSON was answered with error -32602: "Bad \"params\"", not with error -32700`},
+		{"fact", BeTrueBecause("the request is a %s, not a POST", "GET"), false, false, "the request is a GET, not a POST"},
+		{"fact that must not be", BeFalseBecause("the request is a GET, not a POST"), true, false, "the request is a GET, not a POST"},
+		{"fact where another is wanted", BeTrueBecause("the request is a GET, not a POST"), true, true, "true came, where false was expected"},
 		{"member", HaveMember("n", 1), exchange(0, result), true, "the result of ping has n 1; another value, or none, was expected"},
 		{"other member", HaveMember("isError", true), exchange(0, result), false, "the result of ping has isError false, not true"},
 		{"no member", HaveMember("none", "x"), map[string]any{}, false, `the object has no member none; "x" was expected`},
@@ -137,7 +141,7 @@ func TestManyDifferences(t *testing.T) {
 
 // What a matcher cannot match is a mistake of the check.
 func TestMistakes(t *testing.T) {
-	for _, m := range []types.GomegaMatcher{HaveResult(), HaveHTTPStatus(200), HaveMember("a", 1), Carry("x", nil)} {
+	for _, m := range []types.GomegaMatcher{HaveResult(), HaveHTTPStatus(200), HaveMember("a", 1), Carry("x", nil), BeTrueBecause("it is false")} {
 		if _, err := m.Match(7); err == nil {
 			t.Errorf("%T matches a number", m)
 		}
@@ -154,6 +158,7 @@ func TestEvidence(t *testing.T) {
 		{x, []*wire.Event{x.Request, x.Head, x.Response}},
 		{r, []*wire.Event{r.Head, r.Messages[0]}},
 		{e, []*wire.Event{e}},
+		{Named("a ping", x), []*wire.Event{x.Request, x.Head, x.Response}},
 		{7, nil},
 	} {
 		got := Evidence(tt.actual)

@@ -78,7 +78,7 @@ var baseChecks = []*check.Check{
 		Families:     []string{"methods-unknown"},
 		Body: func(t *check.T) {
 			// An unknown method is refused, with params and without. So is one that is nearly a known one.
-			refused := func(method string, params any) *check.Expectation {
+			refused := func(method string, params any) *Expectation {
 				return t.Check("base.error.method-not-found", t.Call(method, params, client.Deliberately("lifecycle.capability.experimental-gated")))
 			}
 			members := t.Draw("methods-unknown")

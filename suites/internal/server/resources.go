@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
@@ -356,7 +357,7 @@ func resourceUpdates(t *check.T) {
 		if e, err := t.Session.AwaitNotification(t.Context, t.Mark(), "notifications/resources/updated"); !timedOut(err) {
 			t.Show(e)
 			t.Must(err)
-			t.Inconclusive("notifications/resources/updated came only after %v: a longer --timeout may help", 2*t.Session.Options.Timeout)
+			t.Inconclusive("notifications/resources/updated came only after %v; %s", 2*t.Session.Options.Timeout, ending.Raise(ending.Timeout))
 		}
 		later := read()
 		changed := slices.IndexFunc(subscribed, func(uri string) bool { return changedSince(uri) && reflect.DeepEqual(after[uri], later[uri]) })

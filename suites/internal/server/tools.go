@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 	"github.com/mcpconform/mcpconform/suites/internal/values"
@@ -164,7 +165,7 @@ var toolChecks = []*check.Check{
 			t.Clear()
 			argumentsLost(t, refused)
 			if answered == 0 {
-				t.Inconclusive("no tool call was answered in time: a longer --timeout may help")
+				t.Inconclusive("no tool call was answered in time; %s", ending.Raise(ending.Timeout))
 			}
 		},
 	},

@@ -1,0 +1,179 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/suites/internal/family"
+	"github.com/mcpconform/mcpconform/suites/internal/judge"
+)
+
+// The rule of isolation, as it is for clients. First several clients are launched at
+// once, against several scenarios each where those do not hide each other. What was found
+// in company is then run again alone, and in turn if other clients may have caused it.
+// The second verdict stands, and a difference is noted.
+
+// attempt is a scenario run whose outcome may come of what ran at the same time.
+type attempt struct {
+	index int // of the scenario
+	t     *T
+}
+
+// settled reports whether another run could not change the outcome: nothing was found, or the client neither broke the
+// scenario off, nor was stopped, nor missed a time limit.
+func (t *T) settled() bool {
+	ok, decided, _ := t.Continued()
+	brokenOff := decided && !ok && (t.Ending.Exit != nil || t.Ending.Silent)
+	return !brokenOff && !t.leftUnanswered() || t.Ending.Attended || !t.accused()
+}
+
+// later has a scenario run again when all others have ended.
+func (e *Engine) later(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.again = append(e.again, a)
+}
+
+// inTurn runs scenarios again, alone, one after the other.
+func (e *Engine) inTurn(ctx context.Context) {
+	if e.launches != nil {
+		e.launches.inTurn()
+	}
+	var all sync.WaitGroup
+	for _, a := range e.again {
+		all.Go(func() {
+			alone := e.repeat(ctx, a.t)
+			if alone != a.t && !alone.accused() {
+				alone.noteDifference(a.t)
+			}
+			e.keep(ctx, a.index, alone)
+		})
+	}
+	all.Wait()
+}
+
+// noteDifference notes what was found in an earlier run of the scenario, and not in this one.
+func (t *T) noteDifference(before *T) {
+	found := before.recorder().Record
+	for _, k := range found.Keys() {
+		if all := found[k].Findings; len(all) > 0 {
+			t.recorder().Note(k.Requirement, k.Party, "it failed while other clients ran, and passed alone: "+all[0].Message)
+		}
+	}
+}
+
+// repeat runs a scenario again and returns the outcome that counts.
+func (e *Engine) repeat(ctx context.Context, t *T) *T {
+	again := e.fresh(t)
+	if !e.launchedAgain(ctx, again) {
+		return t
+	}
+	again.judge()
+	return again
+}
+
+// narrowed runs a scenario again in which the client did not go on, to see which member of a family
+// that the server sends all at once shows it: without them, with one half of them, and with half of those, until one is
+// left. It returns the run with the fewest in which it does not go on.
+func (e *Engine) narrowed(ctx context.Context, t *T) *T {
+	stopped := func(t *T) bool {
+		ok, decided, _ := t.Continued()
+		return decided && !ok && t.accused()
+	}
+	name := t.Scenario.Narrows
+	if name == "" || !stopped(t) || t.Ending.Attended {
+		return t
+	}
+	with := func(members []family.Member) *T { // nil if nothing is shown
+		again := e.fresh(t)
+		only := []string{}
+		for _, m := range members {
+			only = append(only, m.Is)
+		}
+		again.Choice.Only, again.confirms = map[string][]string{name: only}, false // that it hangs is known
+		if !e.launchedAgain(ctx, again) {
+			return nil
+		}
+		if again.judge(); !stopped(again) {
+			return nil
+		}
+		return again
+	}
+	if plain := with(nil); plain != nil {
+		return plain
+	}
+	least, members := t, t.Choice.Draw(name, t.Scenario.Name)[1:]
+	for len(members) > 0 {
+		half, rest := members[:(len(members)+1)/2], members[(len(members)+1)/2:]
+		switch again := with(half); {
+		case again == nil:
+			members = rest
+		case len(half) == 1:
+			return again
+		default:
+			least, members = again, half
+		}
+	}
+	return least
+}
+
+// fresh returns the run of a scenario that follows on another.
+func (e *Engine) fresh(t *T) *T {
+	again := e.newRun(t.Scenario)
+	again.Baseline, again.AuthorizationBaseline = t.Baseline, t.AuthorizationBaseline
+	again.after, again.confirms = len(e.Trace.Logs()), t.Ending.Silent
+	return again
+}
+
+// launchedAgain launches the client for a run that follows on another, and reports whether it could be launched.
+func (e *Engine) launchedAgain(ctx context.Context, again *T) bool {
+	if err := e.runScenario(ctx, again, nil); err != nil || again.Ending.Skipped != "" {
+		return false
+	}
+	again.gather(e.Trace)
+	return true
+}
+
+// lasting runs the baseline again if the client has given up an ordinary server before it used it: everything else is
+// compared with the baseline. A client that has twice ended without having sent anything is not launched any more.
+func (e *Engine) lasting(ctx context.Context, t *T) *T {
+	gaveUp := len(t.Conversations) > 0 && len(t.Requests()) == 0 && t.Ending.Exit != nil && *t.Ending.Exit != wire.Exit{}
+	if !gaveUp && !t.mute() || t.Ending.Attended {
+		return t
+	}
+	again := e.fresh(t)
+	if !e.launchedAgain(ctx, again) {
+		return t
+	}
+	e.outcomes[0] = again
+	if t.mute() && again.mute() {
+		e.launches.end(notLaunched + "it ended twice without sending anything")
+	}
+	return again
+}
+
+// mute reports whether the client ended without having sent anything.
+func (t *T) mute() bool {
+	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
+			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
+		})
+	})
+}
+
+// keep takes the outcome of a scenario that is not run again, but for parts of it.
+func (e *Engine) keep(ctx context.Context, i int, t *T) {
+	e.finish(i, e.shortened(ctx, e.narrowed(ctx, t)))
+}
+
+// finish takes the outcome of a scenario, in the one place where that happens.
+func (e *Engine) finish(i int, t *T) {
+	if e.outcomes[i] != t { // the baseline, which others read, stays
+		e.outcomes[i] = t
+	}
+	if e.Done != nil {
+		e.Done(t)
+	}
+}
