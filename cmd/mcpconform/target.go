@@ -105,6 +105,8 @@ func (f *stdioFlags) environment() ([]string, error) {
 			env = append(env, e)
 		case ok:
 			env = append(env, name+"="+v)
+		case !transport.IsVariable(name):
+			return nil, errors.New("--env: the text is neither NAME=value nor the name of a variable")
 		default:
 			return nil, fmt.Errorf("--env %s: our environment has no variable of this name; NAME=value sets one", e)
 		}
