@@ -85,8 +85,8 @@ func unset(name string) error {
 	return fmt.Errorf("the environment variable %s is not set", name)
 }
 
-// InputVariable is the environment variable that holds the value of an input.
-func InputVariable(id string) string {
+// inputVariable is the environment variable that holds the value of an input.
+func inputVariable(id string) string {
 	return "MCPCONFORM_INPUT_" + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -103,7 +103,7 @@ func (e *expander) input(id string) (string, error) {
 	in, declared := e.inputs[id]
 	value, ok := e.Inputs[id]
 	if !ok {
-		value, ok = e.Lookup(InputVariable(id))
+		value, ok = e.Lookup(inputVariable(id))
 	}
 	if !ok && in.hasPreset {
 		return in.preset, nil
@@ -113,7 +113,7 @@ func (e *expander) input(id string) (string, error) {
 		if in.description != "" {
 			asked = fmt.Sprintf(" (%q)", in.description)
 		}
-		return "", fmt.Errorf("${input:%s} stands for a value for which the client asks its user%s; set the environment variable %s, or give --input %s=VALUE", id, asked, InputVariable(id), id)
+		return "", fmt.Errorf("${input:%s} stands for a value for which the client asks its user%s; set the environment variable %s, or give --input %s=VALUE", id, asked, inputVariable(id), id)
 	}
 	if in.password || !declared {
 		e.secrets = append(e.secrets, value)

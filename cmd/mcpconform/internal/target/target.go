@@ -29,9 +29,6 @@ type Server struct {
 	// Timeout is how long the client waits for an answer, and StartTimeout how long for the start of
 	// the server; zero if the file does not say.
 	Timeout, StartTimeout time.Duration
-	// Disabled says by which member the client is told not to start the server; "" if it
-	// is not. Nothing else is known then.
-	Disabled string
 	// Secrets are values that came from other files or were asked for.
 	Secrets []string
 	// Notes say what of the file is not used, and what to do about it.
@@ -94,7 +91,7 @@ func Load(path, name string, o Options) (Server, error) {
 		because = "it is not among the servers that the member mcp allows"
 	}
 	if err == nil && because != "" {
-		return Server{Name: name, Disabled: because}, &DisabledError{path, name, because}
+		return Server{}, &DisabledError{path, name, because}
 	}
 	redactor := transport.NewRedactor(nil, "")
 	hide(redactor, found)
