@@ -119,7 +119,7 @@ func TestTransportCommandOfClients(t *testing.T) {
 
 // A transport command that serves nobody is the reason of the run, not the client.
 func TestTransportCommandThatFails(t *testing.T) {
-	f := clientFlags{bridge: "echo port is taken >&2; exit 7", limits: limitFlags{timeout: 20 * time.Second}}
+	f := clientFlags{bridge: "echo port is taken >&2; exit 7", runFlags: runFlags{limits: limitFlags{timeout: 20 * time.Second}}}
 	o, err := f.options([]string{"true"})
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ func certifyClientCommand() *cobra.Command {
 				return err
 			}
 			return c.write(cmd.OutOrStdout(), &f.reports, run, trace, o.Redactor, f.limits.settings(map[string]any{
-				"authorizes": f.authorizes, "givesUpAfter": f.givesUpAfter.String(),
+				"authorizes": f.authorizes, "givesUpAfter": f.limits.givesUp.String(),
 			}))
 		},
 	}

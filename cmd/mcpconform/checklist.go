@@ -43,7 +43,7 @@ func checklistCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "write Markdown")
-	cmd.Flags().StringSliceVar(&selects, "select", nil,
+	registerPatterns(cmd, &selects, "select",
 		"list only requirements that fit this: `ID`, glob, page, level, party (server, client, host …) or transport (stdio, http, sse); repeatable, and all must fit")
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,36 +21,19 @@ import (
 
 // clientFlags are those of a run against a client.
 type clientFlags struct {
-	reports      reportFlags
-	selection    selectionFlags
-	verdict      verdictFlags
-	families     familyFlags
-	limits       limitFlags
-	scripts      scriptFlags
-	stdio        stdioFlags
-	transport    string
-	bridge       string
-	scenarios    []string
-	list         bool
-	authorizes   bool
-	givesUpAfter time.Duration
-	shard        shardFlags
-	serve        bool
-	servers      string
+	runFlags
+	transport  string
+	bridge     string
+	scenarios  []string
+	list       bool
+	authorizes bool
+	serve      bool
+	servers    string
 }
 
 func (f *clientFlags) register(cmd *cobra.Command) {
-	f.reports.register(cmd)
-	f.reports.registerAgainst(cmd)
-	f.selection.register(cmd)
-	f.verdict.register(cmd)
-	f.families.register(cmd)
+	f.runFlags.register(cmd, wire.Client)
 	f.limits.registerTimeout(cmd, client.DefaultTimeout, "how long the client may take in one scenario")
-	f.limits.registerRun(cmd)
-	f.limits.registerParallel(cmd, "how many clients run at a time (default: twice the processors)")
-	f.scripts.register(cmd)
-	f.stdio.register(cmd, "client")
-	f.shard.register(cmd)
 	flags := cmd.Flags()
 	choose(cmd, &f.transport, "transport", "", "transport (default: stdio if the arguments contain {command} or {config}, else http)",
 		transport.NameHTTP+"\tStreamable HTTP", transport.NameStdio+"\tthe client starts its server", transport.NameSSE+"\tthe older HTTP+SSE", transportWS+"\tWebSocket, a custom transport")
@@ -60,7 +42,6 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.serve, "serve", false, "launch nothing; wait for clients that you connect, until Ctrl-C")
 	flags.StringVar(&f.servers, "servers", "", "with --serve, list the scenarios in the mcpServers file `FILE`")
 	flags.BoolVar(&f.list, "list-scenarios", false, "list the scenarios and exit")
-	flags.DurationVar(&f.givesUpAfter, "gives-up-after", 0, "the client gives up a request after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
 	flags.BoolVar(&f.authorizes, "authorizes", false, "the client obtains authorization where a server requires it; not obtaining it is a failure")
 }
 
@@ -240,14 +221,10 @@ func (f *clientFlags) options(args []string) (clientRun, error) {
 		return clientRun{}, err
 	}
 	o := clientRun{
-		suites.Options{
-			Selection: f.selection.Selection, Scripts: scripts, Redactor: newRedactor(nil, args),
-			Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
-			Seed: f.families.seed, Thorough: f.families.thorough,
-			Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: args},
-		},
-		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes, GivesUpAfter: f.givesUpAfter},
+		f.running(scripts),
+		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes, GivesUpAfter: f.limits.givesUp},
 	}
+	o.Redactor, o.Target.Command = newRedactor(nil, args), args
 	if err := f.limits.check(); err != nil {
 		return o, err
 	}

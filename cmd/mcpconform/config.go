@@ -25,13 +25,10 @@ type configFlags struct {
 	inputs           []string // ID=VALUE
 }
 
-func (f *configFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "config", "", "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
-	f.registerSource(cmd)
-}
-
-func (f *configFlags) registerSource(cmd *cobra.Command) {
+// register declares the flags; usage says what is done with the configuration of the project.
+func (f *configFlags) register(cmd *cobra.Command, usage string) {
 	flags := cmd.Flags()
+	flags.StringVar(&f.file, "config", "", usage)
 	flags.StringVar(&f.from, "from", "", "take the server from the configuration `FILE` of a client: Claude, Cursor, VS Code, opencode, Codex, Zed and others")
 	flags.StringVar(&f.name, "name", "", "take the server `NAME` of the --from file")
 	flags.StringArrayVar(&f.inputs, "input", nil, "with --from, the value for which the client would ask as ${input:ID}, `ID=VALUE`, repeatable; or set MCPCONFORM_INPUT_ID")

@@ -18,29 +18,96 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/expected"
+	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// The groups of flags that several commands share. Each is declared once:
-// selectionFlags, verdictFlags, limitFlags and scriptFlags here, reportFlags in
-// reports.go, stdioFlags and httpFlags in target.go, configFlags in config.go.
+// The groups of flags that several commands share. Each is declared once: those of judging
+// and of runs here, with the groups that they consist of, reportFlags in reports.go,
+// stdioFlags and httpFlags in target.go, configFlags in config.go, faultFlags in mock.go.
+
+// judgingFlags are those of every command that judges somebody.
+type judgingFlags struct {
+	reports   reportFlags
+	selection selectionFlags
+	verdict   verdictFlags
+}
+
+func (f *judgingFlags) register(cmd *cobra.Command) {
+	f.reports.register(cmd)
+	f.selection.register(cmd)
+	f.verdict.register(cmd)
+}
+
+// judging returns what the flags say of a run.
+func (f *judgingFlags) judging() suites.Options {
+	return suites.Options{
+		Selection: f.selection.Selection, Strict: f.verdict.strict,
+		Tool: result.Tool{Name: "mcpconform", Version: version()},
+	}
+}
+
+// registerRole declares the flag for who is judged, where messages of both parties are there.
+func (f *judgingFlags) registerRole(cmd *cobra.Command, role *string, standard string, more ...string) {
+	choose(cmd, role, "role", standard, "judge this party", append([]string{string(wire.Server), string(wire.Client)}, more...)...)
+}
+
+// runFlags are those of a run that sends something to a party.
+type runFlags struct {
+	judgingFlags
+	families familyFlags
+	limits   limitFlags
+	scripts  scriptFlags
+	stdio    stdioFlags
+	shard    shardFlags
+}
+
+func (f *runFlags) register(cmd *cobra.Command, p wire.Party) {
+	f.judgingFlags.register(cmd)
+	f.reports.registerAgainst(cmd)
+	f.families.register(cmd)
+	f.limits.registerRun(cmd, p)
+	f.scripts.register(cmd)
+	f.stdio.register(cmd, p)
+	f.shard.register(cmd)
+}
+
+// running returns what the flags say of a run with scripts.
+func (f *runFlags) running(scripts []*script.Script) suites.Options {
+	o := f.judging()
+	o.Scripts, o.Seed, o.Thorough = scripts, f.families.seed, f.families.thorough
+	o.Timeout, o.RunTimeout, o.Parallel = f.limits.timeout, f.limits.run, f.limits.parallel
+	o.Shard, o.Shards = f.shard.index, f.shard.of
+	return o
+}
 
 // selectionFlags choose the requirements that are judged.
 type selectionFlags struct{ suites.Selection }
 
 func (f *selectionFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.Select, "select", nil, "judge only these requirements: `ID`, glob, page or level, repeatable")
-	flags.StringSliceVar(&f.Skip, "skip", nil, "leave out these requirements: `ID`, glob, page or level, repeatable")
-	flags.StringVar(&f.LabelFilter, "label-filter", "", "judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
+	registerPatterns(cmd, &f.Select, "select", "judge only these requirements: `ID`, glob, page or level, repeatable")
+	registerPatterns(cmd, &f.Skip, "skip", "leave out these requirements: `ID`, glob, page or level, repeatable")
+	cmd.Flags().StringVar(&f.LabelFilter, "label-filter", "", "judge only what matches a Ginkgo label filter, an `EXPRESSION` such as 'level: containsAny {MUST}'")
+}
+
+// registerPatterns declares a flag that takes patterns of requirements.
+func registerPatterns(cmd *cobra.Command, patterns *[]string, name, usage string) {
+	cmd.Flags().StringSliceVar(patterns, name, nil, usage)
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		// A script whose variable is empty passes that: it would choose everything.
-		for name, values := range map[string][]string{"select": f.Select, "skip": f.Skip} {
-			if flags.Changed(name) && len(values) == 0 {
-				return fmt.Errorf("--%s is empty; it takes an ID, glob, page or level", name)
-			}
+		if cmd.Flags().Changed(name) && len(*patterns) == 0 {
+			return fmt.Errorf("--%s is empty; it takes an ID, glob, page or level", name)
+		}
+		if before != nil {
+			return before(cmd, args)
 		}
 		return nil
 	}
+}
+
+// registerQuiet declares the flag for less output.
+func registerQuiet(cmd *cobra.Command, quiet *bool, usage string) {
+	cmd.Flags().BoolVarP(quiet, "quiet", "q", false, usage)
 }
 
 // parties returns those of the parties for which the selection leaves a requirement
@@ -90,8 +157,8 @@ func (f *verdictFlags) expected() ([]expected.Entry, error) {
 
 // limitFlags bound how long a target may take, and how much of it runs at once.
 type limitFlags struct {
-	timeout, start, run time.Duration
-	parallel            int
+	timeout, start, run, givesUp time.Duration
+	parallel                     int
 }
 
 // answerTimeout is how long one answer may take unless --timeout says otherwise.
@@ -99,6 +166,11 @@ const answerTimeout = 10 * time.Second
 
 func (f *limitFlags) registerTimeout(cmd *cobra.Command, standard time.Duration, usage string) {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", standard, usage)
+}
+
+// registerAnswer declares --timeout where it is the time for one answer.
+func (f *limitFlags) registerAnswer(cmd *cobra.Command, standard time.Duration) {
+	f.registerTimeout(cmd, standard, "how long one answer may take")
 }
 
 func (f *limitFlags) registerStart(cmd *cobra.Command) {
@@ -110,12 +182,16 @@ func (f *limitFlags) startTime() time.Duration {
 	return cmp.Or(f.start, client.StartTimes*f.timeout)
 }
 
-func (f *limitFlags) registerRun(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; what is left then is inconclusive (default: by the number of checks and --timeout, generously)")
-}
-
-func (f *limitFlags) registerParallel(cmd *cobra.Command, usage string) {
-	cmd.Flags().IntVar(&f.parallel, "parallel", 0, usage)
+// registerRun declares the flags of a run that sends something to a party.
+func (f *limitFlags) registerRun(cmd *cobra.Command, p wire.Party) {
+	flags := cmd.Flags()
+	of, parallel := " of its own", "how many connections of single checks are open at a time (default: twice the processors; 16 over HTTP)"
+	if p == wire.Client {
+		of, parallel = "", "how many clients run at a time (default: twice the processors)"
+	}
+	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the "+string(p)+" gives up a request"+of+" after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
+	flags.IntVar(&f.parallel, "parallel", 0, parallel)
+	flags.DurationVar(&f.run, "run-timeout", 0, "how long the whole run may take; what is left then is inconclusive (default: by the number of checks and --timeout, generously)")
 }
 
 func (f *limitFlags) check() error {

@@ -62,15 +62,10 @@ filled in. Secrets are not written: the file refers to environment variables.`,
 			return nil
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.config.file, "config", "", "write `FILE` instead of "+config.DefaultFile)
-	flags.BoolVar(&force, "force", false, "replace the file if it exists")
-	f.limits.registerTimeout(cmd, answerTimeout, "how long one answer may take")
-	f.limits.registerStart(cmd)
-	f.stdio.register(cmd, "server")
-	f.config.registerSource(cmd)
-	f.http.register(cmd)
-	f.http.registerBridge(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it exists")
+	f.config.register(cmd, "write `FILE` instead of "+config.DefaultFile)
+	f.registerTarget(cmd)
+	f.stdio.register(cmd, wire.Server)
 	return cmd
 }
 

@@ -11,15 +11,12 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
-	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // judgeFlags are those of the judgement of a recording.
 type judgeFlags struct {
-	reports   reportFlags
-	selection selectionFlags
-	verdict   verdictFlags
-	role      string
+	judgingFlags
+	role string
 }
 
 func judgeCommand() *cobra.Command {
@@ -34,10 +31,8 @@ is sent, and a requirement that the recorded messages did not exercise is inconc
 		Args: one("one TRACE, as --trace writes it"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args[0]) },
 	}
-	f.reports.register(cmd)
-	f.selection.register(cmd)
-	f.verdict.register(cmd)
-	choose(cmd, &f.role, "role", string(wire.Server), "judge this party", string(wire.Server), string(wire.Client))
+	f.register(cmd)
+	f.registerRole(cmd, &f.role, string(wire.Server))
 	return cmd
 }
 
@@ -59,11 +54,10 @@ func (f *judgeFlags) run(ctx context.Context, file string) error {
 	}
 	redactor := newRedactor(nil, nil)
 	keepSecret(redactor, trace)
-	run, _, err := suites.Run(ctx, suites.Recording{Party: party}, suites.Options{
-		Ginkgo: true, Trace: trace,
-		Selection: f.selection.Selection, Expected: entries, Strict: f.verdict.strict, Redactor: redactor,
-		Tool: result.Tool{Name: "mcpconform", Version: version()}, Target: result.Target{Command: []string{"(trace " + file + ")"}},
-	})
+	o := f.judging()
+	o.Ginkgo, o.Trace, o.Expected, o.Redactor = true, trace, entries, redactor
+	o.Target.Command = []string{"(trace " + file + ")"}
+	run, _, err := suites.Run(ctx, suites.Recording{Party: party}, o)
 	if err != nil {
 		return err
 	}

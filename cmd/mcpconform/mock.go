@@ -18,11 +18,22 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client"
 )
 
+// faultFlags choose the faults of a peer.
+type faultFlags struct {
+	list bool
+	ids  []string
+}
+
+// register declares the flags; columns say what is listed of each fault.
+func (f *faultFlags) register(cmd *cobra.Command, columns string) {
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the faults: "+columns)
+	cmd.Flags().StringSliceVar(&f.ids, "fault", nil, "break a requirement with the fault `ID`, repeatable")
+}
+
 func mockCommand() *cobra.Command {
 	var f listenFlags
-	var list bool
+	var faults faultFlags
 	var file string
-	var ids []string
 	cmd := &cobra.Command{
 		Use:   "mock --fault ID [flags] | mock --script FILE [flags] | mock --list",
 		Short: "Serve like the reference server, but with faults, or as a script says",
@@ -31,13 +42,13 @@ func mockCommand() *cobra.Command {
   mcpconform mock --script conversation.md --http :8080`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if list {
+			if faults.list {
 				return listFaults(cmd.OutOrStdout())
 			}
-			if len(ids) == 0 && file == "" {
+			if len(faults.ids) == 0 && file == "" {
 				return errors.New("give --fault or --script; --list lists the faults")
 			}
-			o, err := faulty(ids, f.transport())
+			o, err := faulty(faults.ids, f.transport())
 			if err != nil {
 				return err
 			}
@@ -47,9 +58,8 @@ func mockCommand() *cobra.Command {
 			return f.serve(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the faults: ID, level, page, transports, broken requirement, summary")
+	faults.register(cmd, "ID, level, page, transports, broken requirement, summary")
 	cmd.Flags().StringVar(&file, "script", "", "run the script in `FILE` (docs/scripts.md); the exit code is 1 if it did not run to its end")
-	cmd.Flags().StringSliceVar(&ids, "fault", nil, "break a requirement with the fault `ID`, repeatable")
 	f.register(cmd)
 	cmd.AddCommand(mockClientCommand())
 	return cmd
@@ -83,22 +93,21 @@ func serveScript(cmd *cobra.Command, f *listenFlags, o server.Options, file stri
 // mockClientCommand runs the reference client with faults.
 func mockClientCommand() *cobra.Command {
 	var f standaloneFlags
-	var list bool
-	var ids []string
+	var faults faultFlags
 	cmd := &cobra.Command{
 		Use:   "client --fault ID [flags] URL | client --fault ID [flags] -- COMMAND [ARG...] | client --list",
 		Short: "Use a server like the reference client, but with faults",
 		Example: `  mcpconform mock client --list
   mcpconform mock client --fault ID http://localhost:8080/mcp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if list {
+			if faults.list {
 				return listClientFaults(cmd.OutOrStdout())
 			}
-			if len(ids) == 0 || len(args) == 0 {
+			if len(faults.ids) == 0 || len(args) == 0 {
 				return errors.New("give --fault and a server: its URL, or COMMAND after --; --list lists the faults")
 			}
 			var changes []func(*reference.Standalone)
-			for _, id := range ids {
+			for _, id := range faults.ids {
 				fault, ok := mockclient.Find(id)
 				if !ok {
 					return fmt.Errorf("no fault is called %q; the nearest are %s; mock client --list lists them", id, nearest(id, mockclient.Catalogue(), func(f mockclient.Fault) string { return f.ID }))
@@ -108,8 +117,7 @@ func mockClientCommand() *cobra.Command {
 			return f.run(cmd, args, changes...)
 		},
 	}
-	cmd.Flags().BoolVar(&list, "list", false, "list the faults: ID, broken requirement, scenarios that show it, summary")
-	cmd.Flags().StringSliceVar(&ids, "fault", nil, "break a requirement with the fault `ID`, repeatable")
+	faults.register(cmd, "ID, level, page, transports, broken requirement, scenario that shows it, summary")
 	f.register(cmd)
 	return cmd
 }

@@ -19,14 +19,11 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
-	"github.com/mcpconform/mcpconform/suites/result"
 )
 
 // proxyFlags are those of the proxy.
 type proxyFlags struct {
-	reports        reportFlags
-	selection      selectionFlags
-	verdict        verdictFlags
+	judgingFlags
 	stdio          stdioFlags
 	http           httpFlags
 	listen, role   string
@@ -66,14 +63,11 @@ The party that is not conformant decides, where two are judged.`,
 			return f.run(cmd.Context(), args)
 		},
 	}
-	f.reports.register(cmd)
-	f.selection.register(cmd)
-	f.verdict.register(cmd)
-	f.stdio.register(cmd, "server")
+	f.register(cmd)
+	f.stdio.register(cmd, wire.Server)
 	f.http.register(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", anyPort, "listen for clients over HTTP at `ADDRESS`")
-	choose(cmd, &f.role, "role", roleBoth, "judge this party", string(wire.Server), string(wire.Client), roleBoth)
+	cmd.Flags().StringVar(&f.listen, "listen", anyPort, "listen for clients over HTTP at `ADDRESS`")
+	f.registerRole(cmd, &f.role, roleBoth, roleBoth)
 	return cmd
 }
 
@@ -96,10 +90,8 @@ func (f *proxyFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	o := suites.Options{
-		Ginkgo: true, Selection: f.selection.Selection, Expected: entries, Strict: f.verdict.strict, Limits: wire.DefaultLimits,
-		Tool: result.Tool{Name: "mcpconform", Version: version()},
-	}
+	o := f.judging()
+	o.Ginkgo, o.Expected, o.Limits = true, entries, wire.DefaultLimits
 	switch {
 	case f.http.given():
 		err = f.relayHTTP(ctx, &o, args)

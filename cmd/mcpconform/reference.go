@@ -135,11 +135,11 @@ type standaloneFlags struct {
 
 func (f *standaloneFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.limits.registerTimeout(cmd, reference.DefaultTimeout, "how long one answer may take")
+	f.limits.registerAnswer(cmd, reference.DefaultTimeout)
 	flags.StringVar(&f.userActions, "act", os.Getenv("MCPCONFORM_ACT"), "the user actions: what to do where a user would decide (default: $MCPCONFORM_ACT)")
 	choose(cmd, &f.over, "transport", transportAuto, "transport at the URL",
 		transportAuto+"\tStreamable HTTP, or WebSocket if the URL says so", transport.NameSSE+"\tthe older HTTP+SSE")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors")
+	registerQuiet(cmd, &f.quiet, "print only errors")
 }
 
 // run runs the client, with some changes, against the server that the arguments name.

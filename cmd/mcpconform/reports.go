@@ -56,7 +56,7 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 	}
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every requirement on the console")
 	flags.BoolVar(&f.github, "github", onGitHub(), "write annotations and a step summary for GitHub Actions; on by itself there")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print one line, the verdict, and errors")
+	registerQuiet(cmd, &f.quiet, "print one line, the verdict, and errors")
 }
 
 // registerAgainst declares the flags of the commands that can compare.

@@ -548,10 +548,23 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	malformed := filepath.Join(t.TempDir(), "malformed.yaml")
+	text := "target: {env: {A: b}, API_KEY=" + secretArgument + ": " + secretHeader + "}\nmcpServers: *" + secretJoined + "\n"
+	if err := os.WriteFile(malformed, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"server", "--config", os.DevNull, "--url", "ftp://me:" + secretUser + "@x/?key=" + secretQuery},
 		{"server", "--config", os.DevNull, "--url", "http://me:" + secretUser + "@x:no-port/?key=" + secretQuery},
 		{"server", "--config", os.DevNull, "--url", "http://x/" + secretPath + "/?key=" + secretQuery, "--", "x", "--token", secretArgument},
+		{"server", "--config", os.DevNull, "--url", "http://me:" + secretUser + "/" + secretPath + "@x/?key=" + secretQuery},
+		{"server", "--config", os.DevNull, "--bearer-env", secretArgument},
+		{"server", "--config", os.DevNull, "--url", "http://x", "--header", "X-One " + secretHeader},
+		{"server", "--config", os.DevNull, "--url", "http://x", "--header", "X One: " + secretHeader},
+		{"server", "--config", os.DevNull, "--env", "ONE:" + secretJoined, "--", "x"},
+		{"client", "--env", secretJoined, "--", "x"},
+		{"server", "--config", malformed},
+		{"server", "--config", os.DevNull, "--from", malformed},
 		{"proxy", "--url", "http://me:" + secretUser + "@\x7f/?key=" + secretQuery},
 		{"reference", "client", "http://me:" + secretUser + "@127.0.0.1:1/" + secretPath + "/?key=" + secretQuery},
 		{"reference", "client", "--", filepath.Join(t.TempDir(), "none"), "--token", secretArgument},

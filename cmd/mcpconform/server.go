@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -21,19 +21,11 @@ import (
 // serverFlags are those of a run against a server, and what the configuration
 // says beside them.
 type serverFlags struct {
-	reports   reportFlags
+	runFlags
 	config    configFlags
-	selection selectionFlags
-	verdict   verdictFlags
-	limits    limitFlags
-	scripts   scriptFlags
-	stdio     stdioFlags
 	http      httpFlags
 	callTools string
 	protected bool
-	givesUp   time.Duration
-	shard     shardFlags
-	families  familyFlags
 	fleet     fleetFlags
 
 	settings check.Settings
@@ -42,27 +34,22 @@ type serverFlags struct {
 }
 
 func (f *serverFlags) register(cmd *cobra.Command) {
-	f.reports.register(cmd)
-	f.reports.registerAgainst(cmd)
-	f.config.register(cmd)
-	f.selection.register(cmd)
-	f.verdict.register(cmd)
-	f.limits.registerTimeout(cmd, answerTimeout, "how long one answer may take")
-	f.limits.registerStart(cmd)
-	f.limits.registerRun(cmd)
-	f.limits.registerParallel(cmd, "how many connections of single checks are open at a time (default: twice the processors; 16 over HTTP)")
-	f.scripts.register(cmd)
-	f.stdio.register(cmd, "server")
-	f.http.register(cmd)
-	f.http.registerBridge(cmd)
+	f.runFlags.register(cmd, wire.Server)
+	f.config.register(cmd, "read the configuration from `FILE` (default: "+config.DefaultFile+", if it exists)")
+	f.registerTarget(cmd)
 	f.fleet.register(cmd)
-	f.shard.register(cmd)
-	f.families.register(cmd)
 	flags := cmd.Flags()
 	choose(cmd, &f.callTools, "call-tools", string(check.CallSafe), "which tools may be called",
 		string(check.CallNone)+"\tno tool", string(check.CallSafe)+"\ttools that are annotated read-only, or named in the configuration", string(check.CallAll)+"\tevery tool")
-	flags.DurationVar(&f.givesUp, "gives-up-after", 0, "the server gives up a request of its own after `TIME` at most, if only progress or nothing comes; waiting for longer is then reported")
 	flags.BoolVar(&f.protected, "protected", false, "the server requires an access token of everybody; serving a request without one is a failure")
+}
+
+// registerTarget declares the flags that say how a server is reached, and how fast it is.
+func (f *serverFlags) registerTarget(cmd *cobra.Command) {
+	f.limits.registerAnswer(cmd, answerTimeout)
+	f.limits.registerStart(cmd)
+	f.http.register(cmd)
+	f.http.registerBridge(cmd)
 }
 
 func serverCommand() *cobra.Command {
@@ -148,13 +135,10 @@ func (f *serverFlags) options() (serverRun, error) {
 	redactor := newRedactor(nil, nil)
 	redactor.Add(f.settings.Secrets...) // also for what is said before a run
 	settings := f.settings
-	settings.CallTools, settings.GivesUpAfter = check.CallMode(f.callTools), f.givesUp
-	return serverRun{suites.Options{
-		Selection: f.selection.Selection, Redactor: redactor, Scripts: scripts, Expected: f.expected,
-		Limits: f.bytes, Timeout: f.limits.timeout, RunTimeout: f.limits.run, Shard: f.shard.index, Shards: f.shard.of, Parallel: f.limits.parallel, Strict: f.verdict.strict,
-		Seed: f.families.seed, Thorough: f.families.thorough,
-		Tool: result.Tool{Name: "mcpconform", Version: version()},
-	}, suites.ServerChecks{Settings: settings, StartTimeout: f.limits.startTime()}}, nil
+	settings.CallTools, settings.GivesUpAfter = check.CallMode(f.callTools), f.limits.givesUp
+	o := f.running(scripts)
+	o.Redactor, o.Expected, o.Limits = redactor, f.expected, f.bytes
+	return serverRun{o, suites.ServerChecks{Settings: settings, StartTimeout: f.limits.startTime()}}, nil
 }
 
 // target makes the server that the flags or a command name the run's target. The

@@ -30,9 +30,9 @@ type stdioFlags struct {
 	processes int
 }
 
-// register declares the flags for a party: server or client.
-func (f *stdioFlags) register(cmd *cobra.Command, party string) {
-	flags := cmd.Flags()
+// register declares the flags for a party.
+func (f *stdioFlags) register(cmd *cobra.Command, p wire.Party) {
+	flags, party := cmd.Flags(), string(p)
 	flags.StringArrayVar(&f.env, "env", nil, "set an environment variable of the "+party+", `NAME=value`, or pass ours on, NAME; repeatable")
 	flags.BoolVar(&f.cleanEnv, "clean-env", false, "give the "+party+" only PATH, HOME and what --env names")
 	flags.StringVar(&f.dir, "cwd", "", "start the "+party+" in the folder `DIR`")
@@ -105,6 +105,8 @@ func (f *stdioFlags) environment() ([]string, error) {
 			env = append(env, e)
 		case ok:
 			env = append(env, name+"="+v)
+		case !transport.IsVariable(name):
+			return nil, errors.New("--env: the text is neither NAME=value nor the name of a variable")
 		default:
 			return nil, fmt.Errorf("--env %s: our environment has no variable of this name; NAME=value sets one", e)
 		}

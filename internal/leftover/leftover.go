@@ -19,7 +19,7 @@ const patience = 30 * time.Second
 func Await(t testing.TB, mark string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
-		left := Processes(mark)
+		left := processes(mark)
 		if len(left) == 0 {
 			return
 		}
@@ -35,9 +35,9 @@ func Await(t testing.TB, mark string) {
 	}
 }
 
-// Processes returns the ids of the processes whose environment has a variable that ends with the
+// processes returns the ids of the processes whose environment has a variable that ends with the
 // mark. Where the system does not tell, it finds none.
-func Processes(mark string) (found []int) {
+func processes(mark string) (found []int) {
 	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range environs {
 		environ, err := os.ReadFile(path) // empty for a zombie

@@ -17,10 +17,10 @@ func TestProcesses(t *testing.T) {
 		t.Skip("this system has no sleep: ", err)
 	}
 	ended := make(chan error)
-	for len(Processes("this-one")) == 0 { // until its environment is its own
+	for len(processes("this-one")) == 0 { // until its environment is its own
 		runtime.Gosched()
 	}
-	if found := Processes("this-one"); len(found) != 1 || found[0] != cmd.Process.Pid {
+	if found := processes("this-one"); len(found) != 1 || found[0] != cmd.Process.Pid {
 		t.Errorf("%v were found, not %d", found, cmd.Process.Pid)
 	}
 	_ = cmd.Process.Kill()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -243,15 +244,51 @@ func keyed(v *ast.MappingValueNode, step any) bool {
 
 // locate turns an error of the YAML library into one with a place.
 func locate(name string, err error) error {
+	var kept *Error
+	if errors.As(err, &kept) {
+		return kept
+	}
 	e := &Error{Name: name, Message: strings.TrimSpace(err.Error())}
 	var placed yaml.Error
 	if errors.As(err, &placed) {
 		e.Message = strings.TrimSpace(placed.GetMessage())
 		e.place(placed.GetToken())
 	}
-	var kept *Error
-	if errors.As(err, &kept) {
-		return kept
-	}
+	e.Message = withoutValues(e.Message, placed)
 	return e
+}
+
+// What messages of the YAML library repeat of a file.
+var (
+	quoted  = regexp.MustCompile(`(?s)".*"`)
+	aliased = regexp.MustCompile(`(?s)(by alias name ).*`)
+	member  = regexp.MustCompile(`^[A-Za-z0-9_.$/-]*`)
+)
+
+// withoutValues returns a message of the YAML library without what it repeats of the file,
+// which may be a secret where the file is not as its author meant it. The names of members
+// stay as far as they look like names.
+func withoutValues(message string, err yaml.Error) string {
+	var overflow *yaml.OverflowError
+	if errors.As(err, &overflow) {
+		return fmt.Sprintf("the number is too large for a value of the type %s", overflow.DstType)
+	}
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) && (unknown.Token.Next == nil || unknown.Token.Next.Type != token.MappingValueType) {
+		return "a value stands here without the name of a member; a name is followed by a colon and a blank"
+	}
+	if err == nil {
+		return aliased.ReplaceAllString(message, "${1}…")
+	}
+	named := unknown != nil || strings.HasPrefix(message, "mapping key ") || strings.HasPrefix(message, "duplicate key ")
+	return quoted.ReplaceAllStringFunc(message, func(text string) string {
+		switch name := member.FindString(text[1:]); {
+		case !named:
+			return `"…"`
+		case len(name) == len(text)-2:
+			return text
+		default:
+			return `"` + name + `…" (a name is followed by a colon and a blank)`
+		}
+	})
 }

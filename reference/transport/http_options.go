@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -234,6 +235,9 @@ func dialUnix(dialer *net.Dialer, path string) dialFunc {
 	}
 }
 
+// quotedPart is what errors of net/url quote of a URL.
+var quotedPart = regexp.MustCompile(` ".*"`)
+
 // parseURL reads the URL of a server. Its errors do not repeat the URL, which
 // may hold secrets.
 func parseURL(raw string) (u *url.URL, socket string, err error) {
@@ -243,7 +247,8 @@ func parseURL(raw string) (u *url.URL, socket string, err error) {
 		if errors.As(err, &urlErr) {
 			err = urlErr.Err
 		}
-		return nil, "", fmt.Errorf("not a URL: %w", err)
+		// What the message quotes may be a part of a password.
+		return nil, "", fmt.Errorf("not a URL: %s", quotedPart.ReplaceAllString(err.Error(), ""))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	// The handshake of a WebSocket is an HTTP request.
@@ -280,7 +285,7 @@ func unixURL(u *url.URL) (*url.URL, string, error) {
 		}
 		path, err := url.QueryUnescape(value)
 		if err != nil {
-			return nil, "", fmt.Errorf("not a URL: %w", err)
+			return nil, "", fmt.Errorf("not a URL: %s", quotedPart.ReplaceAllString(err.Error(), ""))
 		}
 		target.Path = path
 	}
@@ -308,6 +313,9 @@ func AddHeader(h http.Header, line string) error {
 // AddBearer adds the bearer token that an environment variable holds.
 func AddBearer(h http.Header, variable string) error {
 	token := strings.TrimSpace(os.Getenv(variable))
+	if token == "" && !IsVariable(variable) {
+		return errors.New("the text is not the name of an environment variable; put the token into one and give its name")
+	}
 	if token == "" {
 		return fmt.Errorf("the environment variable %s, which should hold a bearer token, is empty", variable)
 	}

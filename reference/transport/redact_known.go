@@ -126,10 +126,16 @@ func secretName(name string) bool {
 // describing are the last words of names that say something of a secret, such as
 // where it is, and not what it is.
 var describing = []string{
-	"alg", "algorithm", "audience", "count", "dir", "domain", "enabled", "endpoint", "expiry", "file", "format", "header", "host", "issuer",
+	"alg", "algorithm", "audience", "count", "dir", "domain", "enabled", "endpoint", "env", "expiry", "file", "format", "header", "host", "issuer",
 	"length", "limit", "method", "methods", "mode", "name", "path", "port", "prefix", "provider", "realm", "scope", "scopes", "size", "sock",
-	"socket", "timeout", "ttl", "type", "user", "username", "version",
+	"socket", "timeout", "ttl", "type", "user", "username", "var", "version",
 }
+
+// IsVariable reports whether a text looks like the name of an environment variable. Where a name is
+// expected, another text may be a value, which messages must not repeat.
+func IsVariable(text string) bool { return variable.MatchString(text) && !random(text) }
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func nameParts(name string) []string {
 	return strings.FieldsFunc("_"+strings.ToLower(name), func(c rune) bool { return strings.ContainsRune("_-. ", c) })
@@ -204,6 +210,19 @@ func (r *Redactor) AddEnv(env ...string) {
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
 		r.addNamed(name, value)
+	}
+}
+
+// AddSettings makes known the values of a section of a configuration that is private as a whole,
+// such as one of variables or of headers, and what is secret in its names, where NAME=value was
+// written for one.
+func (r *Redactor) AddSettings(section map[string]string) {
+	for name, value := range section {
+		r.addArg(name)
+		r.addNamed(name, value)
+		if !harmless(name) {
+			r.addHeader(name, []string{value})
+		}
 	}
 }
 

@@ -80,9 +80,6 @@ type Needs struct {
 	// Liveness says that the check is about whether the server goes on answering: a
 	// server that does not fails it, even if the call of a tool got no answer before.
 	Liveness bool
-	// Provokes lists requirements that the check's own messages break on
-	// purpose, beside those declared on single messages.
-	Provokes []string
 }
 
 // Session is the kind of session that a check works in.

@@ -19,20 +19,20 @@ import (
 const (
 	RequirementsFile = "requirements.yaml"
 	GeneratedFile    = "requirements.json"
-	PositionsFile    = "positions.yaml"
+	positionsFile    = "positions.yaml"
 	PositionsJSON    = "positions.json"
-	DisputedFile     = "disputed.yaml"
+	disputedFile     = "disputed.yaml"
 	DisputedJSON     = "disputed.json"
-	AdviceFile       = "advice.yaml"
+	adviceFile       = "advice.yaml"
 	AdviceJSON       = "advice.json"
-	ConsequencesFile = "consequences.yaml"
+	consequencesFile = "consequences.yaml"
 	ConsequencesJSON = "consequences.json"
-	SDKsFile         = "sdks.yaml"
+	sdksFile         = "sdks.yaml"
 	SDKsJSON         = "sdks.json"
 	CoverageFile     = "coverage.yaml"
 	OccurrencesFile  = "occurrences.yaml"
 	HeadingsFile     = "headings.yaml"
-	RegradedFile     = "regraded.yaml"
+	regradedFile     = "regraded.yaml"
 )
 
 // A Keyword is one occurrence of a capital RFC 2119 keyword: the n-th (from 1)
@@ -82,27 +82,27 @@ func Requirements(dir string) ([]schema.Requirement, error) {
 
 // Positions reads positions.yaml.
 func Positions(dir string) ([]schema.Position, error) {
-	return read[schema.Position](filepath.Join(dir, PositionsFile))
+	return read[schema.Position](filepath.Join(dir, positionsFile))
 }
 
 // Disputes reads disputed.yaml.
 func Disputes(dir string) ([]schema.Dispute, error) {
-	return read[schema.Dispute](filepath.Join(dir, DisputedFile))
+	return read[schema.Dispute](filepath.Join(dir, disputedFile))
 }
 
 // Advice reads advice.yaml.
 func Advice(dir string) ([]schema.Advice, error) {
-	return read[schema.Advice](filepath.Join(dir, AdviceFile))
+	return read[schema.Advice](filepath.Join(dir, adviceFile))
 }
 
 // Consequences reads consequences.yaml.
 func Consequences(dir string) ([]schema.Consequence, error) {
-	return read[schema.Consequence](filepath.Join(dir, ConsequencesFile))
+	return read[schema.Consequence](filepath.Join(dir, consequencesFile))
 }
 
 // KnownFaults reads sdks.yaml.
 func KnownFaults(dir string) ([]schema.KnownFault, error) {
-	return read[schema.KnownFault](filepath.Join(dir, SDKsFile))
+	return read[schema.KnownFault](filepath.Join(dir, sdksFile))
 }
 
 // Coverages reads coverage.yaml.
@@ -122,7 +122,7 @@ func AllHeadings(dir string) ([]Headings, error) {
 
 // Regradings reads regraded.yaml.
 func Regradings(dir string) ([]Regrading, error) {
-	return read[Regrading](filepath.Join(dir, RegradedFile))
+	return read[Regrading](filepath.Join(dir, regradedFile))
 }
 
 func read[T any](path string) ([]T, error) {

@@ -25,9 +25,9 @@ import (
 // Limits of runs on hostile peers, and of the peers that keep a record as well.
 var Limits = wire.Limits{Message: 1 << 20, Total: 8 << 20, Events: 20_000, Run: 16 << 20}
 
-// Memory is how much more than before a run may hold, in bytes: 64 MB, and as much for its peer,
+// memory is how much more than before a run may hold, in bytes: 64 MB, and as much for its peer,
 // which is in the same process.
-const Memory = 128 << 20
+const memory = 128 << 20
 
 // Played is a run on a hostile peer that has ended.
 type Played struct {
@@ -135,7 +135,7 @@ type Meter struct {
 
 // ballast is held for ever and has no pointers: collecting costs nothing for it, and begins when a part of it was allocated,
 // however little else is held.
-var ballast = sync.OnceValue(func() []byte { return make([]byte, Memory) })
+var ballast = sync.OnceValue(func() []byte { return make([]byte, memory) })
 
 // NewMeter begins to measure. It collects garbage each time that what is held, with the ballast, may have
 // grown by a quarter, so that it shows.
@@ -175,7 +175,7 @@ func live() (collection, bytes uint64) {
 
 // peak is the most that was held. A collection also counts what was allocated, and perhaps
 // thrown away, while it went on, which is much where it has to wait for a processor: what
-// is held is therefore seen by two collections, one after the other. What grows far beyond [Memory] is seen
+// is held is therefore seen by two collections, one after the other. What grows far beyond [memory] is seen
 // by many, as there is one each time that all has grown by a quarter.
 type peak struct {
 	collection, last, most uint64
@@ -231,7 +231,7 @@ func Test(t *testing.T, play func(t *testing.T) Played) {
 	t.Setenv("TMPDIR", t.TempDir()) // for this run alone
 	m := NewMeter()
 	p := play(t)
-	most := uint64(Memory)
+	most := uint64(memory)
 	if p.Trace.Limits != Limits {
 		most += uint64(p.Trace.Limits.Run) // which the run may keep
 	}

@@ -107,9 +107,9 @@ func found(run *result.Run) (ids []string) {
 // byChance is the reason for forms that are found now and then.
 const byChance = "chance"
 
-// Try wants the fault to be found, unless the exceptions have a reason why it need not be. With
+// try wants the fault to be found, unless the exceptions have a reason why it need not be. With
 // strict, a reason is wrong if the fault is found.
-func (d Derived) Try(t *testing.T, exceptions []Exception, strict bool) {
+func (d Derived) try(t *testing.T, exceptions []Exception, strict bool) {
 	e := exceptionOf(exceptions, d.ID, d.Form)
 	if e.Why != "" && !strict {
 		return
@@ -154,7 +154,7 @@ func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap boo
 	}
 	each(derived, func(d Derived) {
 		t.Run(d.ID+"/"+d.Form, func(t *testing.T) {
-			try(t, func(t *testing.T) { d.Try(t, exceptions, chosen) })
+			try(t, func(t *testing.T) { d.try(t, exceptions, chosen) })
 		})
 	})
 }

@@ -76,9 +76,6 @@ type Suite struct {
 	Done func(*Spec, Outcome)
 }
 
-// Runner runs a suite and returns the outcomes of the specs that the filter leaves.
-type Runner func(ctx context.Context, s *Suite) []Outcome
-
 // InOrder runs a suite without a framework: spec after spec.
 func InOrder(ctx context.Context, s *Suite) []Outcome {
 	matches, err := types.ParseLabelFilter(s.Filter)

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/cmd/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/profile"
 	"github.com/mcpconform/mcpconform/internal/yamlfile"
+	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/expected"
@@ -140,18 +142,41 @@ func (e *Expected) UnmarshalYAML(read func(any) error) error {
 var _ yaml.InterfaceUnmarshaler = (*Expected)(nil)
 
 // Load reads a file. Faults in it are told with line and column. Variables
-// are expanded with lookup; see target.Expand.
+// are expanded with lookup; see target.Expand. Errors do not show what is secret in the file.
 func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
+	c := new(Config)
+	err := c.load(name, lookup)
+	if fault := (*yamlfile.Error)(nil); errors.As(err, &fault) {
+		fault.Message = c.redactor().String(fault.Message)
+	}
+	return c, err
+}
+
+// redactor returns one that knows what is secret in the configuration.
+func (c *Config) redactor() *transport.Redactor {
+	r := transport.NewRedactor(nil, c.Target.URL)
+	r.AddSettings(c.Target.Headers)
+	r.AddSettings(c.Target.Env)
+	r.AddArgs(c.Target.Command...)
+	r.AddArgs(c.Target.Start)
+	r.AddArgs(c.Target.TransportCommand)
+	r.AddArgs(c.TrustedOrigins...)
+	r.Add(c.Secrets...)
+	r.Add(c.Personal...)
+	r.Add(c.Authorization.Settings().Tokens()...)
+	return r
+}
+
+func (c *Config) load(name string, lookup func(string) (string, bool)) error {
 	f, err := yamlfile.Read(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if f.Has("purposes") {
-		return nil, f.Errorf([]any{"purposes"}, "purposes is now called toolRoles: rename it")
+		return f.Errorf([]any{"purposes"}, "purposes is now called toolRoles: rename it")
 	}
-	c := new(Config)
 	if err := f.Decode(c); err != nil {
-		return nil, err
+		return err
 	}
 	for _, settle := range []func(*yamlfile.File) error{
 		func(f *yamlfile.File) error { return c.Target.settle(f, lookup) }, c.settleRun, c.settleToolRoles, c.settleSelection, c.settleOrigins,
@@ -159,7 +184,7 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 		func(f *yamlfile.File) error { return c.Authorization.settle(f, lookup) },
 	} {
 		if err := settle(f); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	dir := filepath.Dir(name)
@@ -169,14 +194,14 @@ func Load(name string, lookup func(string) (string, bool)) (*Config, error) {
 	for member, folders := range map[string][]string{"scripts": c.Scripts, "sandboxWrite": c.SandboxWrite} {
 		for i, folder := range folders {
 			if folder == "" {
-				return nil, f.Errorf([]any{member, i}, "the name of the folder is empty")
+				return f.Errorf([]any{member, i}, "the name of the folder is empty")
 			}
 			if !filepath.IsAbs(folder) {
 				folders[i] = filepath.Join(dir, folder)
 			}
 		}
 	}
-	return c, c.settleExpected(f, dir)
+	return c.settleExpected(f, dir)
 }
 
 func (t *Target) settle(f *yamlfile.File, lookup func(string) (string, bool)) error {

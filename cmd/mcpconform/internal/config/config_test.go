@@ -50,6 +50,41 @@ expectedFailures:
     expires: 2099-12-31
 `
 
+// TestSecretsAreNotShown has what is wrong with a file be, or stand beside, what is secret in it.
+func TestSecretsAreNotShown(t *testing.T) {
+	const secret = "Zq7wX9-s3cr3t"
+	for _, text := range []string{
+		"target:\n  headers:\n    A: Bearer SECRET\n   x\n",
+		"target: {url: 'http://x', headers:SECRET}\n",
+		"target: {url: 'http://x', headers: {A: Bearer SECRET}}\ncallTools: SECRET\n",
+		"target: {url: 'http://me:SECRET@x/?key=SECRET'}\ncallTools: SECRET\n",
+		"target: {command: [a, --token, SECRET]}\ncallTools: SECRET\n",
+		"target: {command: [a], env: {A: SECRET}}\nrevision: SECRET\n",
+		"target: {command: [a], env: {A: '${SECRET}'}}\n",
+		"target: {command: [a], env: {A: '${a SECRET}'}}\n",
+		"target: {command: [a], env: {A:SECRET, A:SECRET}}\n",
+		"target: {command: [a], env: {A: *SECRET}}\n",
+		"target: {command: [a], env: [A=SECRET]}\n",
+		"target: {command: [a]}\n  env: {A: SECRET}\n",
+		"target:\n  env:\n    A: b\n  API_KEY=SECRET: 1\n",
+		"authorization: {SECRET}\n",
+		"authorization: {expired: SECRET}\ncallTools: SECRET\n",
+		"authorization:\n  protected: true\n  expired SECRET\n",
+		"authorization:\n  expired: |SECRET\n",
+		"authorization: {expired: \"SECRET\\n\"}\n",
+		"secrets: ['${SECRET}']\n",
+		"secrets: SECRET\n",
+		"secrets: [SECRET]\nselect: [SECRET]\n",
+		"personalData: [SECRET]\nexpectedFailures: [{id: a, reason: b, expires: SECRET}]\n",
+		"trustedOrigins: ['http://me:SECRET@x/']\n",
+	} {
+		_, _, err := load(t, strings.ReplaceAll(text, "SECRET", secret))
+		if err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func lookup(name string) (string, bool) { return "secret", name == "T" }
 
 func load(t *testing.T, text string) (string, *Config, error) {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
 // Expand replaces ${env:NAME}, ${NAME} and ${NAME:-default} in a text with what
@@ -62,8 +64,8 @@ func (e *expander) value(inner string, templated bool) (string, error) {
 		return filepath.Base(e.workspace()), nil
 	}
 	name, fallback, optional := strings.Cut(strings.TrimPrefix(inner, "env:"), ":-")
-	if strings.ContainsAny(name, ": ") {
-		return "", fmt.Errorf("only the client can fill in ${%s}; write its value, or a variable such as ${env:NAME}", inner)
+	if kind, _, found := strings.Cut(name, ":"); found && transport.IsVariable(kind) {
+		return "", fmt.Errorf("only the client can fill in ${%s:…}; write its value, or a variable such as ${env:NAME}", kind)
 	}
 	if v, ok := e.Lookup(name); ok && (v != "" || !optional) {
 		return v, nil
@@ -71,11 +73,20 @@ func (e *expander) value(inner string, templated bool) (string, error) {
 	if optional {
 		return fallback, nil
 	}
-	return "", fmt.Errorf("the environment variable %s is not set", name)
+	return "", unset(name)
 }
 
-// InputVariable is the environment variable that holds the value of an input.
-func InputVariable(id string) string {
+// unset returns the error about a variable that is not set, and does not show what cannot be
+// the name of one.
+func unset(name string) error {
+	if !transport.IsVariable(name) {
+		return errors.New("what should name an environment variable is not such a name; set a variable to the value and give its name")
+	}
+	return fmt.Errorf("the environment variable %s is not set", name)
+}
+
+// inputVariable is the environment variable that holds the value of an input.
+func inputVariable(id string) string {
 	return "MCPCONFORM_INPUT_" + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -92,7 +103,7 @@ func (e *expander) input(id string) (string, error) {
 	in, declared := e.inputs[id]
 	value, ok := e.Inputs[id]
 	if !ok {
-		value, ok = e.Lookup(InputVariable(id))
+		value, ok = e.Lookup(inputVariable(id))
 	}
 	if !ok && in.hasPreset {
 		return in.preset, nil
@@ -102,7 +113,7 @@ func (e *expander) input(id string) (string, error) {
 		if in.description != "" {
 			asked = fmt.Sprintf(" (%q)", in.description)
 		}
-		return "", fmt.Errorf("${input:%s} stands for a value for which the client asks its user%s; set the environment variable %s, or give --input %s=VALUE", id, asked, InputVariable(id), id)
+		return "", fmt.Errorf("${input:%s} stands for a value for which the client asks its user%s; set the environment variable %s, or give --input %s=VALUE", id, asked, inputVariable(id), id)
 	}
 	if in.password || !declared {
 		e.secrets = append(e.secrets, value)
@@ -209,14 +220,14 @@ func (s *Server) fillVariables(e *expander, from *entry) error {
 	if from.bearer != "" {
 		token, ok := e.Lookup(from.bearer)
 		if !ok {
-			return fmt.Errorf("bearer_token_env_var: the environment variable %s is not set", from.bearer)
+			return fmt.Errorf("bearer_token_env_var: %w", unset(from.bearer))
 		}
 		addHeader(&s.Headers, "Authorization", "Bearer "+token)
 	}
 	for _, header := range slices.Sorted(maps.Keys(from.envHeaders)) {
 		v, ok := e.Lookup(from.envHeaders[header])
 		if !ok {
-			return fmt.Errorf("env_http_headers: the environment variable %s is not set", from.envHeaders[header])
+			return fmt.Errorf("env_http_headers: %w", unset(from.envHeaders[header]))
 		}
 		addHeader(&s.Headers, header, v)
 	}
@@ -231,7 +242,7 @@ func (s *Server) fillVariables(e *expander, from *entry) error {
 	for _, name := range slices.Concat(from.needed, from.passed) {
 		v, ok := e.Lookup(name)
 		if !ok && slices.Contains(from.needed, name) {
-			return fmt.Errorf("env_keys: the client keeps the secret %s; set the environment variable %s", name, name)
+			return fmt.Errorf("env_keys: the client keeps this secret: %w", unset(name))
 		}
 		if ok {
 			add(name, v)

@@ -4,12 +4,15 @@
 package target
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
 // Server is how a client starts or reaches one server: with a command over
@@ -26,9 +29,6 @@ type Server struct {
 	// Timeout is how long the client waits for an answer, and StartTimeout how long for the start of
 	// the server; zero if the file does not say.
 	Timeout, StartTimeout time.Duration
-	// Disabled says by which member the client is told not to start the server; "" if it
-	// is not. Nothing else is known then.
-	Disabled string
 	// Secrets are values that came from other files or were asked for.
 	Secrets []string
 	// Notes say what of the file is not used, and what to do about it.
@@ -71,6 +71,7 @@ type Options struct {
 // server refers to, such as ${env:NAME} or {file:PATH}, is filled in, unless it is
 // disabled: then the error is a *DisabledError. It is an *UnnamedError if the name does not
 // settle it.
+// Neither errors nor notes show what is secret in the server.
 func Load(path, name string, o Options) (Server, error) {
 	f, err := read(path)
 	if err != nil {
@@ -90,8 +91,10 @@ func Load(path, name string, o Options) (Server, error) {
 		because = "it is not among the servers that the member mcp allows"
 	}
 	if err == nil && because != "" {
-		return Server{Name: name, Disabled: because}, &DisabledError{path, name, because}
+		return Server{}, &DisabledError{path, name, because}
 	}
+	redactor := transport.NewRedactor(nil, "")
+	hide(redactor, found)
 	var s Server
 	if err == nil {
 		s, err = e.server()
@@ -101,15 +104,43 @@ func Load(path, name string, o Options) (Server, error) {
 		err = s.fill(&expander{Options: o, file: path, inputs: f.inputs}, e)
 	}
 	if err != nil {
-		return Server{}, fmt.Errorf("%s: %s.%s: %w", path, f.at, name, err)
+		return Server{}, fmt.Errorf("%s: %s.%s: %s", path, f.at, name, redactor.String(err.Error()))
 	}
 	for _, note := range f.notes {
 		s.Notes = append(s.Notes, path+": "+note)
 	}
 	for _, note := range e.unused() {
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: %s.%s.%s", path, f.at, name, note))
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: %s.%s.%s", path, f.at, name, redactor.String(note)))
 	}
 	return s, nil
+}
+
+// private are the members the values of which are not shown, whatever their names are.
+var private = []string{"env", "environment", "envs", "headers", "http_headers"}
+
+// hide makes known what is secret in an object of a file. What refers to something else is not.
+func hide(r *transport.Redactor, o object) {
+	o = maps.Clone(o)
+	delete(o, "env_http_headers") // names of variables
+	if text, err := json.Marshal(o); err == nil {
+		r.AddArgs(string(text)) // all that names or looks tell
+	}
+	for name, v := range o {
+		r.AddArgs(name) // NAME=value for one
+		switch v := v.(type) {
+		case object:
+			if slices.Contains(private, name) {
+				section := make(map[string]string, len(v))
+				for name, value := range v {
+					section[name] = reference.ReplaceAllString(fmt.Sprint(value), "")
+				}
+				r.AddSettings(section)
+			}
+			hide(r, v)
+		case []any:
+			r.AddArgs(texts(v)...)
+		}
+	}
 }
 
 // Names returns the names of all servers of a file, sorted.

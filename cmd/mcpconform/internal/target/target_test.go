@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,7 +182,8 @@ func TestLoad(t *testing.T) {
 		},
 		{"a variable that is not set", "", `{"servers": {"a": {"command": "a", "env": {"K": "${NONE}"}}}}`, Server{}, "servers.a: env: K: the environment variable NONE is not set"},
 		{"a variable that is empty", "", `{"servers": {"a": {"command": "a", "args": ["${EMPTY}", "${EMPTY:-d}"]}}}`, Server{Name: "a", Command: []string{"a", "", "d"}}, ""},
-		{"what only the client knows", "", `{"servers": {"a": {"command": "${command:pick}"}}}`, Server{}, "only the client can fill in ${command:pick}"},
+		{"a header from a variable that is not set", "", `{"servers": {"a": {"url": "http://x", "env_http_headers": {"Authorization": "NOT_SET"}}}}`, Server{}, "servers.a: env_http_headers: the environment variable NOT_SET is not set"},
+		{"what only the client knows", "", `{"servers": {"a": {"command": "${command:pick}"}}}`, Server{}, "only the client can fill in ${command:…}"},
 		{"two lists", "", `{"mcpServers": {"a": {"command": "a"}}, "servers": {"b": {"command": "b"}}}`, Server{Name: "a", Command: []string{"a"}, Notes: []string{"FILE: the servers of the member servers are left out, because the file has mcpServers as well"}}, ""},
 		{"a list without names", "", `{"mcpServers": [{"command": "a"}]}`, Server{}, "mcpServers[0] has no name of its own"},
 		{"a server that is a text", "", `{"mcpServers": {"a": "b"}}`, Server{}, "mcpServers.a is not an object"},
@@ -215,6 +217,53 @@ func TestLoad(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestSecretsAreNotShown has what is wrong with a server stand beside what is secret in it, or be
+// it: a value where a name is expected, and a name that has its value inside.
+func TestSecretsAreNotShown(t *testing.T) {
+	const secret = "Zq7wX9-s3cr3t"
+	for _, server := range []string{
+		`{"command": "a", "env": {"A": "${SECRET}"}}`,
+		`{"command": "a", "env": {"A": "${env:SECRET}"}}`,
+		`{"command": "a", "env": {"A": "${a b: SECRET}"}}`,
+		`{"command": "a", "env": {"A": "${command:SECRET}"}}`,
+		`{"command": "a", "env": {"API_KEY=SECRET": []}}`,
+		`{"command": "a", "env": {"API_KEY": ["SECRET"]}}`,
+		`{"command": "a", "env": {"A": "SECRET"}, "type": "SECRET"}`,
+		`{"command": "a", "env": {"A": "SECRET"}, "SECRET": 1}`,
+		`{"command": "a", "API_KEY=SECRET": 1}`,
+		`{"command": "a", "args": ["--token", "SECRET"], "type": "SECRET"}`,
+		`{"command": "a", "env_keys": ["SECRET"]}`,
+		`{"command": {"path": "a", "env": {"A": "SECRET"}}, "type": "SECRET"}`,
+		`{"url": "http://x", "headers": {"A": "${SECRET}"}}`,
+		`{"url": "http://x", "headers": {"Authorization: Bearer SECRET": {}}}`,
+		`{"url": "http://x", "headers": {"A": "Bearer SECRET"}, "type": "SECRET"}`,
+		`{"url": "http://x", "requestOptions": {"headers": {"A": "Bearer SECRET"}}, "type": "SECRET"}`,
+		`{"url": "http://me:SECRET@x/?a=SECRET", "type": "SECRET"}`,
+		`{"url": "http://x", "apiKey": "SECRET", "type": "SECRET"}`,
+		`{"url": "http://x", "bearer_token_env_var": "SECRET"}`,
+		`{"url": "http://x", "env_http_headers": {"A": "SECRET"}}`,
+		`{"url": "http://x", "headers": {"A": SECRET}}`,
+	} {
+		text := `{"mcpServers": {"a": ` + strings.ReplaceAll(server, "SECRET", secret) + `}}`
+		s, err := Load(write(t, filepath.Join(t.TempDir(), "f.json"), text), "", options)
+		if err == nil && len(s.Notes) == 0 {
+			t.Errorf("%s: nothing is wrong with it", server)
+		}
+		if told := fmt.Sprint(err, s.Notes); strings.Contains(told, secret) {
+			t.Errorf("%s: %s", server, told)
+		}
+	}
+	for _, text := range []string{
+		"[mcp_servers.a.env]\nAPI_KEY = SECRET\n", "[mcp_servers.a.env]\nAPI_KEY = \"SECRET\n", "[mcp_servers.a.env]\nAPI_KEY: SECRET\n",
+		"[mcp_servers.a.env]\nSECRET\n", "[mcp_servers.a.env]\nAPI_KEY = \"\\xSECRET\"\n",
+	} {
+		_, err := Load(write(t, filepath.Join(t.TempDir(), "f.toml"), strings.ReplaceAll(text, "SECRET", secret)), "", options)
+		if err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 
