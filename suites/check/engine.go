@@ -54,6 +54,7 @@ type Engine struct {
 	shared      *client.Session // the first one, or a second one
 	sharedHung  atomic.Bool     // the shared session answers no request any more
 	left        atomic.Bool     // the shared session was closed before the end
+	ahead       *ahead          // nil if nothing is started ahead
 	closers     sync.WaitGroup
 	closing     sync.WaitGroup // of sessions
 }
@@ -86,12 +87,18 @@ var (
 	errDown      = errors.New("the server no longer answered")
 )
 
+// connect opens a connection, on which nothing is sent yet.
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
-	if o.Timeout == 0 {
-		o.Timeout = e.Timeout
-	}
 	if e.target != nil {
 		o.NoOp = e.target.noOp
+	}
+	return e.dial(ctx, label, o)
+}
+
+// dial is connect before it is known which request does nothing.
+func (e *Engine) dial(ctx context.Context, label string, o client.Options) (*client.Session, error) {
+	if o.Timeout == 0 {
+		o.Timeout = e.Timeout
 	}
 	o.StartTimeout, o.Limited, o.Pace = e.StartTimeout, e.limits.wait, &e.pace
 	started, err := e.launch(ctx)
@@ -141,8 +148,9 @@ func (e *Engine) close(ctx context.Context, s *client.Session) {
 
 // Prepare opens the first session and learns what the target offers. The
 // error is what kept the session from being established; a *transport.StartError
-// when the target could not even be started or reached.
-func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
+// when the target could not even be started or reached. The process for one of the checks that
+// will be started in any case is started meanwhile.
+func (e *Engine) Prepare(ctx context.Context, sure ...*Check) (*Target, error) {
 	if e.Timeout == 0 {
 		e.Timeout = client.DefaultTimeout
 	}
@@ -162,7 +170,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
-	s, err := e.openFirst(ctx)
+	s, err := e.openFirst(ctx, sure...)
 	for range maxMoves {
 		d, ok := e.moved(ctx, s, err)
 		if !ok {
@@ -196,11 +204,12 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 
 // openFirst connects the first session and initialises it. It returns the session also
 // with an error, unless there was no connection.
-func (e *Engine) openFirst(ctx context.Context) (*client.Session, error) {
+func (e *Engine) openFirst(ctx context.Context, sure ...*Check) (*client.Session, error) {
 	s, err := e.connect(ctx, FirstLabel, Capable())
 	if err != nil {
 		return nil, err
 	}
+	e.startAhead(ctx, sure)
 	e.target.Init, err = s.Initialize(ctx)
 	return s, err
 }
@@ -330,7 +339,7 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	if c.Needs.Session == None {
 		return e.execute(ctx, c, nil, time, false)
 	}
-	s, err := e.connect(ctx, c.Name, c.options())
+	s, err := e.connectFor(ctx, c)
 	if err == nil {
 		defer func() {
 			if key, ok := reusable(s); ok && time == first && c.leaves() && key+c.Needs.Among == c.key() && !a.several {
@@ -423,6 +432,7 @@ func found(r ledger.Record) (ids []string) {
 // Finish closes every session and waits until all processes and goroutines of
 // the run have ended.
 func (e *Engine) Finish(ctx context.Context) {
+	e.dropAhead(ctx)
 	if e.shared != nil && !e.left.Load() {
 		e.closeShared(ctx)
 	}
