@@ -16,7 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
 )
 
-// Scripted returns the check that plays a script of the user. It serves the given
+// Scripted returns the check that runs a script of the user. It serves the given
 // requirements; the first is the one that the server breaks when it does something
 // else than the script expects. Whatever a script sends counts as deliberate.
 func Scripted(s *script.Script, requirements ...string) *check.Check {
@@ -49,11 +49,11 @@ func Scripted(s *script.Script, requirements ...string) *check.Check {
 					t.Skip("the server does not declare %s", capability)
 				}
 			}
-			p := &scriptPlayer{
+			p := &scriptRun{
 				t: t, script: s, from: t.Mark(), bound: script.Bindings{"plain": t.NoOp()},
 				taken: make(map[*wire.Event]bool), named: make(map[string]*scriptRequest),
 			}
-			p.play(s.Steps)
+			p.run(s.Steps)
 		},
 	}
 }
@@ -64,8 +64,8 @@ func declares(target *check.Target, capability string) bool {
 	return v != nil && (!ok || flag)
 }
 
-// scriptPlayer plays one script against a server.
-type scriptPlayer struct {
+// scriptRun runs one script against a server.
+type scriptRun struct {
 	t      *check.T
 	script *script.Script
 	from   int // position in the log where it began
@@ -83,7 +83,7 @@ type scriptRequest struct {
 	event  *wire.Event
 }
 
-func (p *scriptPlayer) play(steps []script.Step) {
+func (p *scriptRun) run(steps []script.Step) {
 	for _, step := range steps {
 		switch step.Kind {
 		case script.Send:
@@ -103,16 +103,16 @@ func (p *scriptPlayer) play(steps []script.Step) {
 }
 
 // fail ends the script with what is wrong at a line of its file.
-func (p *scriptPlayer) fail(line int, format string, args ...any) {
+func (p *scriptRun) fail(line int, format string, args ...any) {
 	p.t.Fail("%s:%d: %s", p.script.File, line, fmt.Sprintf(format, args...))
 }
 
-// broken ends the script as one that cannot be played.
-func (p *scriptPlayer) broken(line int, err error) {
+// broken ends the script as one that cannot be run.
+func (p *scriptRun) broken(line int, err error) {
 	p.t.Inconclusive("%s:%d: %s", p.script.File, line, err)
 }
 
-func (p *scriptPlayer) send(step script.Step) {
+func (p *scriptRun) send(step script.Step) {
 	value, err := p.bound.Expand(step.Value)
 	if err != nil {
 		p.broken(step.Line, err)
@@ -137,7 +137,7 @@ func (p *scriptPlayer) send(step script.Step) {
 }
 
 // request returns the request that a name stands for: the latest for "".
-func (p *scriptPlayer) request(name string) *scriptRequest {
+func (p *scriptRun) request(name string) *scriptRequest {
 	if name == "" {
 		return p.latest
 	}
@@ -156,7 +156,7 @@ func (r *scriptRequest) answers(e *wire.Event) bool {
 // await returns the next message of the server that fits and that was not dealt
 // with yet, or why none can come: r is the request whose response is awaited, or
 // nil.
-func (p *scriptPlayer) await(what string, r *scriptRequest, fits func(e *wire.Event) bool) (*wire.Event, error) {
+func (p *scriptRun) await(what string, r *scriptRequest, fits func(e *wire.Event) bool) (*wire.Event, error) {
 	e, err := p.t.Session.AwaitEvent(p.t.Context, p.from, what, func(e *wire.Event) bool {
 		if e.Kind == wire.KindStreamEnd && r != nil && e.Stream == r.event.Stream && strings.HasPrefix(e.Stream, "post:") {
 			return true // no response can come any more
@@ -176,7 +176,7 @@ func (p *scriptPlayer) await(what string, r *scriptRequest, fits func(e *wire.Ev
 }
 
 // response awaits the response to a request.
-func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Event) bool) *wire.Event {
+func (p *scriptRun) response(line int, r *scriptRequest, fits func(e *wire.Event) bool) *wire.Event {
 	what := "response"
 	if r != nil {
 		what = "answer to " + r.method // the judge looks at it, too
@@ -194,13 +194,13 @@ func (p *scriptPlayer) response(line int, r *scriptRequest, fits func(e *wire.Ev
 }
 
 // admitted ends the script if a request was refused because it lacks authorization.
-func (p *scriptPlayer) admitted(r *scriptRequest) {
+func (p *scriptRun) admitted(r *scriptRequest) {
 	if x := p.t.Session.Log().Carrier(r.event); x != nil && x.Head != nil {
 		p.t.Admitted(x.Head, r.method)
 	}
 }
 
-func (p *scriptPlayer) expect(step script.Step) {
+func (p *scriptRun) expect(step script.Step) {
 	pattern := step.Value.(map[string]any) // all patterns of messages are
 	if !script.IsResponse(pattern) {
 		// Other messages may come in between; the finding shows the one that nearly fits.
@@ -241,7 +241,7 @@ func (p *scriptPlayer) expect(step script.Step) {
 var errNoRequest = errors.New("a response is expected, but no request was sent")
 
 // bind makes the id of a request of the server known, for the response.
-func (p *scriptPlayer) bind(pattern map[string]any, e *wire.Event) {
+func (p *scriptRun) bind(pattern map[string]any, e *wire.Event) {
 	if _, named := pattern["id"]; !named && e.Msg.Kind == wire.Request {
 		p.bound["id"] = wire.At(e.Msg.Value(), "id")
 	}
@@ -250,7 +250,7 @@ func (p *scriptPlayer) bind(pattern map[string]any, e *wire.Event) {
 // never fails if a message has come that fits. The server's reactions to earlier
 // messages have arrived when a ping is answered; over HTTP, when the requests have
 // been answered too, as each has a stream of its own.
-func (p *scriptPlayer) never(step script.Step) {
+func (p *scriptRun) never(step script.Step) {
 	if p.t.Session.Log().Transport != transport.NameStdio {
 		for _, r := range p.all {
 			// An answer that does not come is judged elsewhere.
@@ -280,7 +280,7 @@ func (p *scriptPlayer) never(step script.Step) {
 
 // branch goes on with the first arm that the next message fits: the response to
 // the latest request, or what any arm names by its method.
-func (p *scriptPlayer) branch(step script.Step) {
+func (p *scriptRun) branch(step script.Step) {
 	var chosen *script.Arm
 	var problems []string
 	r := p.latest
@@ -311,7 +311,7 @@ func (p *scriptPlayer) branch(step script.Step) {
 	if pattern, ok := chosen.Pattern.(map[string]any); ok {
 		p.bind(pattern, e)
 	}
-	p.play(chosen.Steps)
+	p.run(chosen.Steps)
 }
 
 // streamEnded reports whether the server has ended a stream in order.

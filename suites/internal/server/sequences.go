@@ -151,10 +151,10 @@ const (
 	mostReplays    = 100
 )
 
-// sequences plays a sequence. What is wrong in it is played again in other sessions, from the
+// sequences runs a sequence. What is wrong in it is run again in other sessions, from the
 // beginning and made smaller and smaller.
 func sequences(t *check.T) {
-	p := &player{T: t, words: vocabulary(t), patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
+	p := &sequenceRun{T: t, words: vocabulary(t), patience: t.Session.Options.Timeout, answered: make(map[int]bool)}
 	o := model.Options{
 		Finishes: 1, WorkTopic: "tools", Length: sequenceLength,
 		Streams: t.Target.Transport == transport.NameHTTP, Early: t.Target.Transport == transport.NameStdio,
@@ -176,7 +176,7 @@ func sequences(t *check.T) {
 	}
 	whole, session := seq, t.Session
 	for len(seq) > 0 {
-		w := p.play(session, seq)
+		w := p.run(session, seq)
 		if p.served == 0 && w == nil {
 			t.Inconclusive("no request was served")
 		}
@@ -201,8 +201,8 @@ func sequences(t *check.T) {
 	}
 }
 
-// player plays sequences.
-type player struct {
+// sequenceRun runs sequences.
+type sequenceRun struct {
 	*check.T
 	words    []*word
 	slow     *check.Call
@@ -214,7 +214,7 @@ type player struct {
 	deadline time.Time     // of replays
 	served   int
 	replays  int
-	fleeting bool         // what was wrong was not when it was played again
+	fleeting bool         // what was wrong was not when it was run again
 	answered map[int]bool // by word: whether it is answered alone
 }
 
@@ -242,14 +242,14 @@ const (
 	ofAnother
 )
 
-// same reports whether two plays show the same.
+// same reports whether two runs show the same.
 func (w *misstep) same(other *misstep) bool {
 	return other != nil && w.kind == other.kind && w.word == other.word
 }
 
 // same reports whether a replay shows what was wrong. Which of several requests goes unanswered may be a matter
 // of the moment, so it can be another one, if that is answered alone.
-func (p *player) same(w, again *misstep) bool {
+func (p *sequenceRun) same(w, again *misstep) bool {
 	switch {
 	case w.same(again):
 		return true
@@ -274,15 +274,15 @@ type requested struct {
 	early  bool // its id was in a cancellation before
 }
 
-// course is a sequence while it is played.
+// course is a sequence while it is run.
 type course struct {
 	session *client.Session
 	made    map[int]*requested // by number
 	read    int                // how far the log was read for answers that come again
 }
 
-// play plays a sequence in a session and returns the first thing that is wrong, or nil.
-func (p *player) play(s *client.Session, sequence []model.Action) *misstep {
+// run runs a sequence in a session and returns the first thing that is wrong, or nil.
+func (p *sequenceRun) run(s *client.Session, sequence []model.Action) *misstep {
 	cursors := p.cursors(s)
 	from := s.Log().Len()
 	c := &course{session: s, made: make(map[int]*requested), read: from}
@@ -383,7 +383,7 @@ func messagesSince(s *client.Session, from int) []*wire.Event {
 }
 
 // cursors asks for the first page of what has more, in the session in which its cursor is good.
-func (p *player) cursors(s *client.Session) map[string]any {
+func (p *sequenceRun) cursors(s *client.Session) map[string]any {
 	all := make(map[string]any)
 	for _, w := range p.words {
 		if !w.paged {
@@ -397,7 +397,7 @@ func (p *player) cursors(s *client.Session) map[string]any {
 	return all
 }
 
-func (p *player) cancel(s *client.Session, id wire.ID) error {
+func (p *sequenceRun) cancel(s *client.Session, id wire.ID) error {
 	_, err := s.Send(p.Context, []byte(cancellation(id)), late)
 	return err
 }
@@ -407,7 +407,7 @@ func (p *player) cancel(s *client.Session, id wire.ID) error {
 const head = 250 * time.Millisecond
 
 // listen opens a further listening stream, or returns nil if the server does not grant it.
-func (p *player) listen(s *client.Session) *transport.Stream {
+func (p *sequenceRun) listen(s *client.Session) *transport.Stream {
 	limit, stop := context.WithTimeout(p.Context, head)
 	defer stop()
 	stream, err := s.Conn.(*transport.HTTPConn).Open(limit, transport.Request{Method: http.MethodGet, Defaults: true})
@@ -422,7 +422,7 @@ func (p *player) listen(s *client.Session) *transport.Stream {
 }
 
 // drop makes a call that takes its time and hangs up on it. Nobody needs it any more.
-func (p *player) drop(s *client.Session) {
+func (p *sequenceRun) drop(s *client.Session) {
 	limit, stop := context.WithTimeout(p.Context, head)
 	defer stop()
 	id := s.NextID()
@@ -434,7 +434,7 @@ func (p *player) drop(s *client.Session) {
 
 // judge waits for the answers to requests and returns the first thing that is wrong with them, or
 // with what else has come since, or nil.
-func (p *player) judge(c *course, awaited []*requested) *misstep {
+func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 	for _, r := range awaited {
 		x, err := p.answer(c.session, r)
 		switch {
@@ -503,7 +503,7 @@ var errMissing = errors.New("no answer")
 
 // answer waits for the answer to a request. Where it may be confirmed later that none comes, it waits
 // until a request that was made after it is answered, and a moment more.
-func (p *player) answer(s *client.Session, r *requested) (*client.Exchange, error) {
+func (p *sequenceRun) answer(s *client.Session, r *requested) (*client.Exchange, error) {
 	limit, stop := context.WithTimeout(p.Context, p.patience)
 	defer stop()
 	ends := func(e *wire.Event) bool {
@@ -535,7 +535,7 @@ func (p *player) answer(s *client.Session, r *requested) (*client.Exchange, erro
 }
 
 // ended is what the end of a connection shows.
-func (p *player) ended(word int, err error) *misstep {
+func (p *sequenceRun) ended(word int, err error) *misstep {
 	var closed *client.ClosedError
 	if !errors.As(err, &closed) && !errors.Is(err, transport.ErrClosed) {
 		p.Must(err)
@@ -567,9 +567,9 @@ func ofOther(method string, result map[string]any) bool {
 	return other && slices.ContainsFunc(lists, func(l listOperation) bool { return l.method == method })
 }
 
-// confirmed plays what was wrong again, makes it small and reports it. It says false if it
+// confirmed runs what was wrong again, makes it small and reports it. It says false if it
 // cannot be confirmed, or is legal.
-func (p *player) confirmed(w *misstep) bool {
+func (p *sequenceRun) confirmed(w *misstep) bool {
 	p.until = time.Time{}
 	defer func() { p.hasty = false }()
 	p.deadline = time.Now().Add(4 * p.patience)
@@ -595,7 +595,7 @@ func (p *player) confirmed(w *misstep) bool {
 	}
 	if found == nil {
 		p.fleeting = true
-		p.Note("%s %s once in a sequence, and is answered when that is played again", name, w.message)
+		p.Note("%s %s once in a sequence, and is answered when that is run again", name, w.message)
 		return false
 	}
 	if w.kind == noAnswer {
@@ -665,9 +665,9 @@ func (p *player) confirmed(w *misstep) bool {
 	return true
 }
 
-// later plays all of what was wrong again and goes on until the calls that take their time are over: what
+// later runs all of what was wrong again and goes on until the calls that take their time are over: what
 // struck one request by chance may strike such a call each time, and its answer is awaited last.
-func (p *player) later(w *misstep) *misstep {
+func (p *sequenceRun) later(w *misstep) *misstep {
 	end := 1 + slices.IndexFunc(w.rest, func(a model.Action) bool { return a.Kind == model.Finish })
 	again, _ := p.replay(model.Valid(slices.Concat(w.sequence, w.rest[:end]), p.options))
 	if !p.same(w, again) {
@@ -677,7 +677,7 @@ func (p *player) later(w *misstep) *misstep {
 }
 
 // calls reports whether an action calls a tool.
-func (p *player) calls(a model.Action) bool {
+func (p *sequenceRun) calls(a model.Action) bool {
 	return a.Kind == model.Work || a.Kind == model.Drop || a.Kind == model.Ask && p.words[a.Word].method == "tools/call"
 }
 
@@ -701,7 +701,7 @@ func blamed(sequence []model.Action, otherwise string) string {
 }
 
 // subject names what a message is about.
-func (p *player) subject(w *misstep) string {
+func (p *sequenceRun) subject(w *misstep) string {
 	switch w.word {
 	case noRequest:
 		return "the server"
@@ -714,7 +714,7 @@ func (p *player) subject(w *misstep) string {
 
 // alone makes the request alone, in a session of its own, as often as the sequence does. It says
 // what comes of it unless that is what is expected.
-func (p *player) alone(w *misstep) string {
+func (p *sequenceRun) alone(w *misstep) string {
 	s := p.fresh()
 	if s == nil {
 		return "cannot be tried, as the server opens no further session"
@@ -772,7 +772,7 @@ func (p *player) alone(w *misstep) string {
 
 // around returns the steps of which a request is one: what it undoes has to be done first, and
 // undone if it is to be done again.
-func (p *player) around(of int) []int {
+func (p *sequenceRun) around(of int) []int {
 	word := p.words[of]
 	for i, other := range p.words {
 		switch {
@@ -786,7 +786,7 @@ func (p *player) around(of int) []int {
 }
 
 // fresh opens a session, or returns nil if the server opens none.
-func (p *player) fresh() *client.Session {
+func (p *sequenceRun) fresh() *client.Session {
 	s := p.Connect(capable)
 	if _, err := s.Initialize(p.Context); err != nil {
 		_ = s.Conn.Close(p.Context)
@@ -795,8 +795,8 @@ func (p *player) fresh() *client.Session {
 	return s
 }
 
-// replay plays a sequence in a new session. It says false if it is too late for that.
-func (p *player) replay(sequence []model.Action) (w *misstep, ok bool) {
+// replay runs a sequence in a new session. It says false if it is too late for that.
+func (p *sequenceRun) replay(sequence []model.Action) (w *misstep, ok bool) {
 	if p.replays++; p.replays > mostReplays || time.Now().After(p.deadline) {
 		return nil, false
 	}
@@ -805,11 +805,11 @@ func (p *player) replay(sequence []model.Action) (w *misstep, ok bool) {
 		return nil, false
 	}
 	defer func() { _ = s.Conn.Close(p.Context) }()
-	return p.play(s, sequence), true
+	return p.run(s, sequence), true
 }
 
 // describe says a sequence in words: what is not separated by a semicolon is sent without waiting.
-func (p *player) describe(sequence []model.Action) string {
+func (p *sequenceRun) describe(sequence []model.Action) string {
 	var b strings.Builder
 	gap := ""
 	say := func(text string) {
