@@ -650,9 +650,13 @@ func (t *T) serverGone() bool {
 	})
 }
 
-// unopenedFor reports whether the check's own session was not opened.
+// unopenedFor reports whether the check's own session was not opened: of one that needs none, the first that it opens.
 func (t *T) unopenedFor() bool {
-	return t.Session != nil && t.Session != t.engine.shared && unopened(t.Session)
+	s := t.Session
+	if t.check.Needs.Session == None && len(t.extra) > 0 {
+		s = t.extra[0]
+	}
+	return s != nil && s != t.engine.shared && unopened(s)
 }
 
 // opensAnother reports whether a process has opened a session beside the first one: then it

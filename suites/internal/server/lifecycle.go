@@ -344,18 +344,25 @@ func incompleteInitialize(t *check.T) {
 var capable = check.Capable()
 
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
+	needs := check.Needs{Session: check.Raw, Options: ofVersion(version), Transports: transports, Turn: unsupportedVersions}
+	if version != impossibleVersion {
+		// The first one shows whether the version is supported that the server offers to all of them, and may have asked for
+		// the others as well.
+		needs.Session, needs.Late = check.None, true
+	}
 	return &check.Check{
 		Name:         name,
 		Requirements: []string{"lifecycle.version.offer-other", "lifecycle.error.version-mismatch"},
-		// The first one shows whether the version is supported that the server offers to all of them.
-		Needs: check.Needs{Session: check.None, Transports: transports, Late: version != impossibleVersion, Turn: unsupportedVersions},
+		Needs:        needs,
 		Body: func(t *check.T) {
 			// A version that the server cannot support is answered with one that it does.
-			var s *client.Session
 			var err error
 			x := asksFor(t, version)
-			if x == nil || !offersOther(x, version) {
-				s = t.Connect(ofVersion(version))
+			if t.Session != nil || x == nil || !offersOther(x, version) {
+				s := t.Session
+				if s == nil {
+					s = t.Connect(ofVersion(version))
+				}
 				x, err = s.Call(t.Context, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 			}
 			t.Show(x.Events()...)
@@ -374,8 +381,8 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			if !published(offered) {
 				t.Fail("the server offers %q, which is not the name of a protocol version", offered)
 			}
-			if version == impossibleVersion && s != nil && t.Target.Transport == transport.NameStdio {
-				asksInProcess(t, s, futureVersion, offered)
+			if t.Session != nil && t.Target.Transport == transport.NameStdio {
+				asksInProcess(t, futureVersion, offered)
 			}
 			if offered != client.Version && schema.IsPublished(offered) {
 				// It has to be one that the server supports.
@@ -398,11 +405,11 @@ func offersOther(x *client.Exchange, version string) bool {
 
 // asksInProcess asks a server for further versions in the process that was asked for one, as far as it answers: a process for
 // each costs more. What it answers well there counts; if it does not, as it may, it is asked in a process of its own.
-func asksInProcess(t *check.T, s *client.Session, versions ...string) {
+func asksInProcess(t *check.T, versions ...string) {
 	for _, version := range versions {
-		params := s.InitializeParams()
+		params := t.Session.InitializeParams()
 		params["protocolVersion"] = version
-		if x, err := s.Call(t.Context, "initialize", params, client.Deliberately("*")); err != nil || x.Result() == nil {
+		if x, err := t.Session.Call(t.Context, "initialize", params, client.Deliberately("*")); err != nil || x.Result() == nil {
 			return
 		}
 	}
