@@ -63,7 +63,7 @@ func Invalid(schema any) []Mutation {
 		}
 	}
 	for _, value := range []any{[]any{}, "not-an-object"} {
-		b.try(wholeRule, "", value)
+		b.try(wholeRule, "", "", value)
 	}
 	if g.work < 0 {
 		return nil
@@ -87,8 +87,8 @@ type site struct {
 	bases []any
 }
 
-// A rule is one way to break a schema: parts proposes what to put in a place, or a function of what
-// is there. It is taken if the only fault that the schema finds in it is in one of the keywords.
+// A rule is one way to break a schema: parts proposes what to put in a place, or a [member] of
+// it. It is taken if the only fault that the schema finds in it is in one of the keywords.
 type rule struct {
 	name     string
 	keywords []string
@@ -118,7 +118,10 @@ var wholeRule = rule{"not-an-object", []string{"type"}, nil, false}
 
 // collect finds the places of the minimal value and then those that only the full one has.
 func (b *breaker) collect(minimal, full *proposal) {
-	known := map[string]bool{}
+	known, fully := map[string]bool{}, map[string]bool{}
+	for _, at := range full.places {
+		fully[at.pointer] = true
+	}
 	for _, p := range []*proposal{minimal, full} {
 		slices.SortStableFunc(p.places, func(x, y place) int {
 			return slices.Compare(strings.Split(x.pointer, "/"), strings.Split(y.pointer, "/"))
@@ -133,7 +136,7 @@ func (b *breaker) collect(minimal, full *proposal) {
 				if grafted, ok := put(minimal.value, at.path, at.value); ok && b.fits(grafted) {
 					s.bases = []any{grafted, p.value}
 				}
-			} else if _, ok := lookup(full.value, at.path); ok {
+			} else if fully[at.pointer] {
 				s.bases = append(s.bases, full.value)
 			}
 			b.sites = append(b.sites, s)
@@ -148,59 +151,58 @@ func (b *breaker) replace(r rule, s site, part any) bool {
 	if b.taken[r.name] >= maxOfKind {
 		return true
 	}
-	for _, base := range s.bases {
-		changed := part
-		if change, ok := part.(func(base any) any); ok {
-			old, _ := lookup(base, s.path)
-			changed = change(old)
-		}
-		if broken, ok := put(base, s.path, changed); ok && b.try(r, s.pointer, broken) {
-			return true
-		}
+	at := s.spot
+	if m, ok := part.(member); ok {
+		at, part = at.below(m.name, nil), m.value
 	}
-	return false
+	return slices.ContainsFunc(s.bases, func(base any) bool {
+		broken, ok := put(base, at.path, part)
+		return ok && b.try(r, s.pointer, at.pointer, broken)
+	})
 }
 
-func (b *breaker) try(r rule, pointer string, value any) bool {
+// try adds a mutation if the only fault of a value is at one of two places, a member that was
+// changed and the object that has it, and in a keyword of the rule.
+func (b *breaker) try(r rule, object, changed string, value any) bool {
 	if b.left--; b.left < 0 || b.work < 0 {
 		return false
 	}
 	list := b.tool.ValidateWithin(value, &b.work)
-	if len(list) != 1 || !slices.Contains(r.keywords, list[0].Keyword) {
+	if len(list) != 1 || list[0].Pointer != object && list[0].Pointer != changed || !slices.Contains(r.keywords, list[0].Keyword) {
 		return false
 	}
-	switch at := list[0].Pointer; {
-	case at == pointer:
-	case r.name == "null-for-required" && at[:max(0, strings.LastIndexByte(at, '/'))] == pointer:
-		pointer = at
-	case list[0].Keyword == "false" && at[:max(0, strings.LastIndexByte(at, '/'))] == pointer:
-		// The schema false reports at the member itself.
-	default:
-		return false
+	m := Mutation{r.name, list[0].Pointer, list[0].Keyword, list[0].Message, value}
+	if m.Keyword == "false" { // which is reported at the member itself
+		m.Pointer = object
 	}
 	b.taken[r.name]++
-	b.list = append(b.list, Mutation{Name: r.name, Pointer: pointer, Keyword: list[0].Keyword, Detail: list[0].Message, Value: value})
+	b.list = append(b.list, m)
 	return true
 }
 
-func missingMembers(s site) (parts []any) {
-	for _, name := range requiredIn(s) {
-		parts = append(parts, func(old any) any {
-			object, _ := old.(map[string]any)
-			without := maps.Clone(object)
-			delete(without, name)
-			return without
-		})
+// A member is a part that is put in an object, or out of it if the value is absent.
+type member struct {
+	name  string
+	value any
+}
+
+type absent struct{}
+
+// members returns parts for the required members of an object.
+func members(s site, value any) (parts []any) {
+	if kindOf(s.value) == "object" {
+		for _, name := range required(s.parts) {
+			parts = append(parts, member{name, value})
+		}
 	}
 	return parts
 }
 
-func requiredIn(s site) []string {
-	if kindOf(s.value) != "object" {
-		return nil
-	}
-	return required(s.parts)
-}
+func missingMembers(s site) []any { return members(s, absent{}) }
+
+// nulls puts null in place of required members. An optional one may be taken to
+// be left out.
+func nulls(s site) []any { return members(s, nil) }
 
 // otherTypes proposes values of types from which the value is not converted by
 // accident: a string is not replaced by a number, nor a number by digits.
@@ -368,49 +370,10 @@ func furtherMembers(s site) (parts []any) {
 	object, ok := s.value.(map[string]any)
 	for _, name := range []string{"unexpectedMember", "unexpected_member", "0"} {
 		if _, known := object[name]; ok && !known {
-			parts = append(parts, withMember(name, "unexpected"))
+			parts = append(parts, member{name, "unexpected"})
 		}
 	}
 	return parts
-}
-
-func withMember(name string, value any) func(any) any {
-	return func(old any) any {
-		object, _ := old.(map[string]any)
-		changed := maps.Clone(object)
-		changed[name] = value
-		return changed
-	}
-}
-
-// nulls puts null in place of required members. An optional one may be taken to
-// be left out.
-func nulls(s site) (parts []any) {
-	for _, name := range requiredIn(s) {
-		parts = append(parts, withMember(name, nil))
-	}
-	return parts
-}
-
-// lookup returns the part of a value at a path.
-func lookup(value any, path []any) (any, bool) {
-	for _, token := range path {
-		ok := false
-		switch t := token.(type) {
-		case string:
-			object, _ := value.(map[string]any)
-			value, ok = object[t]
-		case int:
-			list, _ := value.([]any)
-			if ok = t < len(list); ok {
-				value = list[t]
-			}
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return value, true
 }
 
 // put returns a value with another part at a path, whose parent has to exist. It
@@ -430,7 +393,9 @@ func put(value any, path []any, part any) (any, bool) {
 			return nil, false
 		}
 		object = maps.Clone(object)
-		object[t] = changed
+		if object[t] = changed; changed == (absent{}) {
+			delete(object, t)
+		}
 		return object, true
 	case int:
 		list, ok := value.([]any)
