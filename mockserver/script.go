@@ -223,15 +223,15 @@ func (a *sessionRun) course() Course {
 	}
 	step := a.steps[0]
 	c.Line = step.Line
-	pattern, of := step.Value, step.Of
+	pattern := step.Value
 	if step.Kind == script.Branch {
-		pattern, of = step.Arms[0].Pattern, step.Arms[0].Of
+		pattern = step.Arms[0].Pattern
 	}
 	if method, ok := wire.At(pattern, "method").(string); ok {
 		c.Awaits = method
 		return c
 	}
-	id := a.awaited(of)
+	id := a.awaited(step.Of)
 	c.Awaits, c.Asked = "the response to its request", &id
 	return c
 }
@@ -269,7 +269,7 @@ func (a *sessionRun) choose(step script.Step, m *wire.Message) *script.Arm {
 		arm := &step.Arms[i]
 		switch {
 		case arm.Pattern != nil:
-			if a.bound.Match(arm.Pattern, m.Value()) == nil && a.fits(arm.Pattern, arm.Of, m, arm.Line) {
+			if a.bound.Match(arm.Pattern, m.Value()) == nil && a.fits(arm.Pattern, "", m, arm.Line) {
 				return arm
 			}
 		case m.IsResponse() && m.ID.Resembles(a.ours), m.Kind == wire.Request && m.Method != "initialize" && m.Method != "ping":

@@ -32,7 +32,7 @@ const confirming = `# A tool that asks
 {"method": "elicitation/create", "params": {"message": "Order ${item}?", "requestedSchema": {"type": "object", "properties": {}}}}
 |
 
-|json when of=question
+|json when
 {"result": {"action": "accept"}}
 |
 

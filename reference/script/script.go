@@ -83,7 +83,6 @@ type Step struct {
 type Arm struct {
 	Line    int
 	Pattern any // nil for otherwise
-	Of      string
 	Steps   []Step
 }
 
@@ -209,7 +208,7 @@ func (p *parser) header() error {
 			p.next = number
 			return nil
 		}
-		if line == "" || strings.HasPrefix(line, "#") {
+		if line == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
@@ -262,10 +261,10 @@ func (p *parser) set(name, value string) error {
 	return nil
 }
 
-// listed splits a list at its commas. It may stand in brackets.
+// listed splits a list at its commas.
 func listed(value string) []string {
 	var all []string
-	for item := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(value, "["), "]"), ",") {
+	for item := range strings.SplitSeq(value, ",") {
 		if item = strings.TrimSpace(item); item != "" {
 			all = append(all, item)
 		}
@@ -333,7 +332,7 @@ func (p *parser) blocks() ([]block, error) {
 
 // attributes that the blocks of each role take.
 var attributes = map[string][]string{
-	"send": {"as"}, "expect": {"of"}, "never": nil, "when": {"of"}, "otherwise": nil, "end": nil, "inconclusive": nil,
+	"send": {"as"}, "expect": {"of"}, "never": nil, "when": nil, "otherwise": nil, "end": nil, "inconclusive": nil,
 }
 
 // steps makes steps of blocks. Within a branch they end where the arm does.
@@ -379,7 +378,7 @@ func (p *parser) branch(blocks []block) (Step, []block, error) {
 		if n := len(step.Arms); n > 0 && step.Arms[n-1].Pattern == nil {
 			return step, nil, p.errorf(b.line, "after otherwise comes the end of the branch, not %s", b.role)
 		}
-		arm := Arm{Line: b.line, Of: b.attributes["of"]}
+		arm := Arm{Line: b.line}
 		if b.role == "when" {
 			pattern, err := p.json(b)
 			if err != nil {
@@ -447,9 +446,6 @@ func (p *parser) names(steps []Step, sent map[string]bool) error {
 			sent[step.As] = true
 		}
 		for _, arm := range step.Arms {
-			if arm.Of != "" && !sent[arm.Of] {
-				return p.errorf(arm.Line, "no earlier request is named %s", arm.Of)
-			}
 			if err := p.names(arm.Steps, sent); err != nil {
 				return err
 			}

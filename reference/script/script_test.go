@@ -17,10 +17,10 @@ import (
 func text(s string) string { return strings.ReplaceAll(s, "|", "```") }
 
 const whole = `---
-# Settings.
+
 requirements: a.b, c.d
 level: SHOULD
-needs: [tools.listChanged]
+needs: tools.listChanged
 transports: stdio
 session: raw
 capabilities: {"sampling": {}}

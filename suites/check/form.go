@@ -12,7 +12,7 @@ func Form(schema any) map[string]any {
 	content := make(map[string]any)
 	properties, _ := wire.At(schema, "properties").(map[string]any)
 	for name, property := range properties {
-		value, ok, _ := values.Full(property)
+		value, ok := values.Full(property)
 		switch value.(type) {
 		case nil, []any, map[string]any:
 		default:

@@ -405,7 +405,7 @@ func (t *Target) ToolFor(name string) (Call, bool) {
 // ShortArguments returns arguments that fit the inputSchema of a tool and set the
 // duration to two seconds if it has an argument for that.
 func ShortArguments(input any) (map[string]any, bool) {
-	value, ok, _ := values.Valid(input)
+	value, ok := values.Valid(input)
 	arguments, isObject := value.(map[string]any)
 	if !ok || !isObject {
 		return nil, false

@@ -70,7 +70,7 @@ func (t *Target) Arguments(tool map[string]any) (arguments map[string]any, ok bo
 			}
 		}
 	}
-	value, ok, _ := values.Valid(tool["inputSchema"])
+	value, ok := values.Valid(tool["inputSchema"])
 	arguments, isObject := value.(map[string]any)
 	return arguments, ok && isObject
 }

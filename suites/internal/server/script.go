@@ -287,7 +287,7 @@ func (p *scriptRun) branch(step script.Step) {
 	e := p.response(step.Line, r, func(e *wire.Event) bool {
 		for i := range step.Arms {
 			arm := &step.Arms[i]
-			if arm.Pattern == nil || script.IsResponse(arm.Pattern) && !p.request(arm.Of).answers(e) {
+			if arm.Pattern == nil || script.IsResponse(arm.Pattern) && !r.answers(e) {
 				continue
 			}
 			m := p.bound.Match(arm.Pattern, e.Msg.Value())

@@ -544,7 +544,7 @@ func least(t *check.T, tool, given map[string]any) map[string]any {
 	if err != nil || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
 		return nil
 	}
-	full, _, _ := values.Full(tool["inputSchema"])
+	full, _ := values.Full(tool["inputSchema"])
 	arguments, ok := full.(map[string]any)
 	if !ok {
 		return nil

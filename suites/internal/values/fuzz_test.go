@@ -37,16 +37,14 @@ func FuzzPattern(f *testing.F) {
 	for _, text := range []string{`^[a-z]+$`, `(?=x)y|\u0041{2,}`, `((a*)*)*b`, `[^\x00-\x7f]`, `(?<!a)[)(?=]`, `\`, `(?`} {
 		f.Add(text, 3, 2)
 	}
-	f.Fuzz(func(t *testing.T, text string, least, vary int) {
-		if len(text) > 1000 || least < 0 || least > 1000 || vary < 0 {
+	f.Fuzz(func(t *testing.T, text string, more, vary int) {
+		if len(text) > 1000 || more < 0 || more > 1000 || vary < 0 {
 			t.Skip()
 		}
-		first, ok := match(text, least, vary)
-		if again, _ := match(text, least, vary); again != first {
+		work := maxWork
+		first, _ := match(text, more, vary, &work)
+		if again, _ := match(text, more, vary, &work); again != first {
 			t.Errorf("%q, then %q", first, again)
-		}
-		if ok && len(first) < least {
-			t.Errorf("%q is shorter than %d", first, least)
 		}
 	})
 }
@@ -187,13 +185,10 @@ func randomDocument(seed uint64) map[string]any {
 }
 
 func checkDocument(t *testing.T, document any) (found bool) {
-	for _, make := range []func(any) (any, bool, string){Valid, Full} {
-		value, ok, why := make(document)
+	for _, make := range []func(any) (any, bool){Valid, Full} {
+		value, ok := make(document)
 		found = found || ok
-		if ok != (why == "") {
-			t.Errorf("ok is %v, why is %q", ok, why)
-		}
-		if again, _, _ := make(document); encode(t, again) != encode(t, value) {
+		if again, _ := make(document); encode(t, again) != encode(t, value) {
 			t.Errorf("%s, then %s", encode(t, value), encode(t, again))
 		}
 		if ok {

@@ -29,11 +29,11 @@ func TestRealistic(t *testing.T) {
 			document := parse(t, test.schema)
 			for _, want := range []struct {
 				text string
-				make func(any) (any, bool, string)
+				make func(any) (any, bool)
 			}{{test.valid, Valid}, {test.full, Full}} {
-				value, ok, why := want.make(document)
+				value, ok := want.make(document)
 				if !ok {
-					t.Fatal(why)
+					t.Fatal("no value was found")
 				}
 				if diff := cmp.Diff(parse(t, want.text), value); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
@@ -94,15 +94,14 @@ func rank(m Mutation) int {
 	return -1
 }
 
-// Every schema must have the value of want; a want that starts with "?" is
-// instead a part of the reason why there is none.
+// Every schema must have the value of want, or none where that is empty.
 var keywords = []struct{ name, schema, want string }{
 	{"true", `true`, `{}`},
 	{"empty", `{}`, `{}`},
-	{"false", `false`, `?nothing is allowed here`},
-	{"no schema", `42`, `?not an object`},
-	{"null", `null`, `?not an object`},
-	{"not a schema", `{"type":"strnig"}`, `?not valid`},
+	{"false", `false`, ``},
+	{"no schema", `42`, ``},
+	{"null", `null`, ``},
+	{"not a schema", `{"type":"strnig"}`, ``},
 	{"untyped member", `{"required":["a"],"properties":{"a":{"description":"x"}}}`, `{"a":"example"}`},
 
 	{"const before all", `{"const":7,"default":8,"examples":[9],"enum":[6,7,8,9]}`, `7`},
@@ -113,26 +112,26 @@ var keywords = []struct{ name, schema, want string }{
 	{"invalid default", `{"type":"string","default":5}`, `"example"`},
 	{"default that is ill-formed", `{"type":"string","format":"uri","default":""}`, `"https://example.com/"`},
 	{"default behind an unknown format", `{"type":"string","format":"date","pattern":"^soon$","default":"soon"}`, `"soon"`},
-	{"constants exclude each other", `{"allOf":[{"const":1},{"const":2}]}`, `?const or enum`},
+	{"constants exclude each other", `{"allOf":[{"const":1},{"const":2}]}`, ``},
 	{"large constant", `{"const":123456789012345678901234567890}`, `123456789012345678901234567890`},
 
 	{"string", `{"type":"string"}`, `"example"`},
 	{"minLength", `{"type":"string","minLength":10}`, `"exampleaaa"`},
 	{"maxLength", `{"type":"string","maxLength":3}`, `"exa"`},
 	{"empty string", `{"type":"string","maxLength":0}`, `""`},
-	{"lengths exclude each other", `{"type":"string","minLength":5,"maxLength":3}`, `?no string has at least 5 and at most 3 characters`},
+	{"lengths exclude each other", `{"type":"string","minLength":5,"maxLength":3}`, ``},
 	{"long e-mail", `{"type":"string","format":"email","minLength":18}`, `"aauser@example.com"`},
 	{"long URI", `{"type":"string","format":"uri","minLength":22,"maxLength":22}`, `"https://example.com/aa"`},
 	{"format and pattern", `{"type":"string","format":"email","pattern":"^\\S+@\\S+\\.\\S+$"}`, `"user@example.com"`},
 	{"unknown format", `{"type":"string","format":"colour-of-magic"}`, `"example"`},
 	{"pattern", `{"type":"string","pattern":"^[A-Z]{2}-\\d+$"}`, `"AA-0"`},
-	{"pattern that must be long", `{"type":"string","pattern":"^[A-Z]{2}(-\\d+)*$","minLength":7}`, `"AA-000000"`},
-	{"nested stars", `{"type":"string","pattern":"^((ab)*)*$","minLength":5}`, `"ababab"`},
+	{"pattern that must be long", `{"type":"string","pattern":"^[A-Z]{2}(-\\d+)*$","minLength":7}`, `"AA-000-000"`},
+	{"nested stars", `{"type":"string","pattern":"^((ab)*)*$","minLength":5}`, `"abababab"`},
 	{"unanchored pattern", `{"type":"string","pattern":"v[0-9]","minLength":5}`, `"v0aaa"`},
 	{"second alternative", `{"type":"string","pattern":"^(a|bcd)$","minLength":3}`, `"bcd"`},
 	{"two patterns", `{"type":"string","allOf":[{"pattern":"^[a-z]+$"},{"pattern":"^x"}]}`, `"x"`},
 	{"lookahead", `{"type":"string","pattern":"^(?!x[)])(?=.*a)\\u0041[bc]$"}`, `"Ab"`},
-	{"pattern that nothing matches", `{"type":"string","pattern":"a^"}`, `?which does not match the pattern "a^"`},
+	{"pattern that nothing matches", `{"type":"string","pattern":"a^"}`, ``},
 	{"not a string", `{"type":"string","not":{"const":"example"}}`, `"example1"`},
 
 	{"number", `{"type":"number"}`, `1`},
@@ -145,50 +144,41 @@ var keywords = []struct{ name, schema, want string }{
 	{"open interval", `{"type":"number","exclusiveMinimum":2,"exclusiveMaximum":2.5}`, `2.25`},
 	{"multipleOf", `{"type":"number","multipleOf":0.1}`, `1`},
 	{"multipleOf with bounds", `{"type":"number","multipleOf":0.3,"minimum":0.4,"maximum":0.7}`, `0.6`},
-	{"common multiple", `{"type":"integer","allOf":[{"multipleOf":4},{"multipleOf":2.5}],"minimum":1}`, `20`},
-	{"no integer between", `{"type":"integer","exclusiveMinimum":5,"exclusiveMaximum":6}`, `?no such number lies between 5 and 6`},
+	{"no integer between", `{"type":"integer","exclusiveMinimum":5,"exclusiveMaximum":6}`, ``},
 	{"number but no integer", `{"type":"number","not":{"type":"integer"}}`, `1.5`},
 	{"draft-04 bounds", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer","minimum":5,"exclusiveMinimum":true}`, `6`},
-	{"number of extreme size", `{"type":"number","minimum":1e999999999}`, `?not valid`},
+	{"number of extreme size", `{"type":"number","minimum":1e999999999}`, ``},
 
 	{"boolean", `{"type":"boolean"}`, `false`},
 	{"type null", `{"type":"null"}`, `null`},
 	{"type list", `{"type":["null","string"]}`, `"example"`},
 	{"keywords hint at the type", `{"required":["a"],"properties":{"a":{"minimum":3}}}`, `{"a":3}`},
-	{"types exclude each other", `{"allOf":[{"type":"string"},{"type":"null"}]}`, `?its types exclude each other`},
+	{"types exclude each other", `{"allOf":[{"type":"string"},{"type":"null"}]}`, ``},
 	{"integer is a number", `{"allOf":[{"type":"integer"},{"type":["number","string"]}]}`, `1`},
 
 	{"array", `{"type":"array","items":{"type":"string"}}`, `[]`},
 	{"minItems", `{"type":"array","items":{"type":"boolean"},"minItems":2}`, `[false,false]`},
 	{"prefixItems", `{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":false,"minItems":2}`, `["example",1]`},
-	{"too many for the prefix", `{"type":"array","prefixItems":[{}],"items":false,"minItems":2}`, `?item 1 is needed, but not allowed`},
+	{"too many for the prefix", `{"type":"array","prefixItems":[{}],"items":false,"minItems":2}`, ``},
 	{"draft-07 tuple", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"array","items":[{"type":"null"}],"additionalItems":{"type":"integer"},"minItems":2}`, `[null,1]`},
 	{"unique strings", `{"type":"array","items":{"type":"string"},"minItems":3,"uniqueItems":true}`, `["example","example1","example2"]`},
 	{"unique integers", `{"type":"array","items":{"type":"integer","maximum":2},"minItems":3,"uniqueItems":true}`, `[1,2,0]`},
 	{"unique enum", `{"type":"array","items":{"enum":["a","b"]},"minItems":2,"uniqueItems":true}`, `["a","b"]`},
-	{"unique booleans", `{"type":"array","items":{"type":"boolean"},"minItems":3,"uniqueItems":true}`, `?are equal`},
+	{"unique booleans", `{"type":"array","items":{"type":"boolean"},"minItems":3,"uniqueItems":true}`, ``},
 	{"unique dates", `{"type":"array","items":{"type":"string","format":"date"},"minItems":2,"uniqueItems":true}`, `["2025-01-01","2025-01-02"]`},
 	{"unique objects", `{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]},"minItems":2,"uniqueItems":true}`, `[{"a":1},{"a":2}]`},
-	{"unique arrays", `{"type":"array","items":{"type":"array","items":{"type":"null"}},"minItems":3,"uniqueItems":true}`, `?are equal`},
-	{"contains", `{"type":"array","contains":{"const":"x"}}`, `["x"]`},
-	{"contains behind a prefix", `{"type":"array","prefixItems":[{"type":"integer"}],"contains":{"const":"x"},"minContains":2}`, `[1,"x","x"]`},
-	{"contains two kinds", `{"type":"array","allOf":[{"contains":{"type":"string"}},{"contains":{"type":"integer"}}]}`, `["example",1]`},
-	{"contains too much", `{"type":"array","contains":{"const":"x"},"minContains":2,"maxItems":1}`, `?cannot contain what it must`},
+	{"unique arrays", `{"type":"array","items":{"type":"array","items":{"type":"null"}},"minItems":3,"uniqueItems":true}`, ``},
+	{"rules that are not followed", `{"type":"object","required":["a"],"dependentRequired":{"a":["b"]},"properties":{"c":{"contains":{"const":"x"}}}}`, ``},
 
 	{"required", `{"type":"object","properties":{"a":{"type":"string"},"b":{}},"required":["a"]}`, `{"a":"example"}`},
 	{"required, but not declared", `{"type":"object","required":["a"]}`, `{"a":"example"}`},
-	{"required, but not allowed", `{"type":"object","required":["a"],"additionalProperties":false}`, `?member "a" is required, but not allowed`},
-	{"required, but false", `{"type":"object","required":["a"],"properties":{"a":false}}`, `?member "a" is required, but not allowed`},
-	{"a problem further below", `{"type":"object","required":["a/b"],"properties":{"a/b":{"type":"array","minItems":1,"items":{"type":"integer","minimum":2,"maximum":1}}}}`, `?/a~1b/0: no such number lies between 2 and 1`},
+	{"required, but not allowed", `{"type":"object","required":["a"],"additionalProperties":false}`, ``},
+	{"required, but false", `{"type":"object","required":["a"],"properties":{"a":false}}`, ``},
+	{"a problem further below", `{"type":"object","required":["a/b"],"properties":{"a/b":{"type":"array","minItems":1,"items":{"type":"integer","minimum":2,"maximum":1}}}}`, ``},
 	{"additionalProperties", `{"type":"object","required":["a"],"additionalProperties":{"type":"null"}}`, `{"a":null}`},
 	{"patternProperties", `{"type":"object","required":["x-a"],"patternProperties":{"^x-":{"type":"null"}},"additionalProperties":false}`, `{"x-a":null}`},
 	{"minProperties", `{"type":"object","properties":{"a":{"type":"null"}},"additionalProperties":{"type":"integer"},"minProperties":2}`, `{"a":null,"member1":1}`},
-	{"minProperties and propertyNames", `{"type":"object","propertyNames":{"enum":["u","v"]},"minProperties":2}`, `{"u":"example","v":"example"}`},
-	{"minProperties and patternProperties", `{"type":"object","patternProperties":{"^x[0-9]$":{"type":"null"}},"additionalProperties":false,"minProperties":2}`, `{"x0":null,"x1":null}`},
-	{"maxProperties", `{"type":"object","required":["a","b"],"maxProperties":1}`, `?at most 1`},
-	{"dependentRequired", `{"type":"object","required":["a"],"dependentRequired":{"a":["b"],"b":["c"]}}`, `{"a":"example","b":"example","c":"example"}`},
-	{"dependentSchemas", `{"type":"object","required":["a"],"dependentSchemas":{"a":{"required":["b"],"properties":{"b":{"type":"null"}}}}}`, `{"a":"example","b":null}`},
-	{"draft-07 dependencies", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["a"],"dependencies":{"a":["b"],"b":{"properties":{"b":{"type":"null"}}}}}`, `{"a":"example","b":null}`},
+	{"maxProperties", `{"type":"object","required":["a","b"],"maxProperties":1}`, ``},
 	{"an optional member is needed", `{"type":"object","properties":{"a":{"type":"null"}},"not":{"maxProperties":0}}`, `{"a":null}`},
 	{"unevaluatedProperties", `{"type":"object","allOf":[{"properties":{"a":{"type":"null"}}}],"required":["a"],"unevaluatedProperties":false}`, `{"a":null}`},
 
@@ -200,39 +190,37 @@ var keywords = []struct{ name, schema, want string }{
 	{"oneOf", `{"oneOf":[{"type":"integer"},{"type":"number"}]}`, `1.5`},
 	{"oneOf of objects", `{"oneOf":[{"properties":{"a":{"type":"null"}},"additionalProperties":false},{"properties":{"b":{"type":"null"}},"additionalProperties":false}]}`, `{"a":null}`},
 	{"two choices", `{"allOf":[{"anyOf":[{"const":1},{"const":2}]},{"anyOf":[{"const":3},{"const":2}]}]}`, `2`},
-	{"no choice", `{"anyOf":[{"type":"integer","minimum":2,"maximum":1},false]}`, `?no such number lies between 2 and 1`},
+	{"no choice", `{"anyOf":[{"type":"integer","minimum":2,"maximum":1},false]}`, ``},
 	{"if and then", `{"type":"object","required":["k"],"properties":{"k":{"enum":["x","y"]}},"if":{"properties":{"k":{"const":"x"}}},"then":{"required":["z"]}}`, `{"k":"x","z":"example"}`},
 	{"if and else", `{"type":"object","required":["k"],"properties":{"k":{"const":"y"}},"if":{"properties":{"k":{"const":"x"}}},"then":{"required":["z"]},"else":{"required":["w"]}}`, `{"k":"y","w":"example"}`},
 	{"not", `{"type":"object","not":{"required":["a"]}}`, `{}`},
 
 	{"$ref", `{"$ref":"#/$defs/a","$defs":{"a":{"type":"null"}}}`, `null`},
 	{"$ref with siblings", `{"$ref":"#/$defs/a","minimum":3,"$defs":{"a":{"type":"integer"}}}`, `3`},
-	{"draft-07 ignores siblings", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"$ref":"#/definitions/a","minimum":3}},"required":["a"],"definitions":{"a":{"type":"integer"}}}`, `{"a":1}`},
-	{"$anchor", `{"$ref":"#here","$defs":{"a":{"$anchor":"here","type":"null"}}}`, `null`},
-	{"$id", `{"$id":"https://example.com/s","$ref":"part","$defs":{"a":{"$id":"part","type":"null"}}}`, `?is not followed`},
+	{"$id", `{"$id":"https://example.com/s","$ref":"part","$defs":{"a":{"$id":"part","type":"null"}}}`, ``},
 	{"escaped $ref", `{"$ref":"#/$defs/a~1b%25","$defs":{"a/b%":{"type":"null"}}}`, `null`},
 	{"recursion through anyOf", `{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["next"],"properties":{"next":{"anyOf":[{"$ref":"#/$defs/n"},{"type":"null"}]}}}}}`, `{"next":null}`},
-	{"endless recursion", `{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["next"],"properties":{"next":{"$ref":"#/$defs/n"}}}}}`, `?more than 40 levels`},
-	{"references in a circle", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, `?`},
-	{"reference to nowhere", `{"$ref":"#/$defs/a"}`, `?not valid`},
-	{"remote reference", `{"$ref":"https://example.com/other.json"}`, `?nothing is loaded`},
-	{"file", `{"$ref":"file:///etc/passwd"}`, `?nothing is loaded`},
-	{"$dynamicRef", `{"$dynamicRef":"#x"}`, `?$dynamicRef is not supported`},
+	{"endless recursion", `{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","required":["next"],"properties":{"next":{"$ref":"#/$defs/n"}}}}}`, ``},
+	{"references in a circle", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, ``},
+	{"reference to nowhere", `{"$ref":"#/$defs/a"}`, ``},
+	{"remote reference", `{"$ref":"https://example.com/other.json"}`, ``},
+	{"file", `{"$ref":"file:///etc/passwd"}`, ``},
+	{"$dynamicRef", `{"$dynamicRef":"#x"}`, ``},
 }
 
 func TestKeywords(t *testing.T) {
 	for _, test := range keywords {
 		t.Run(test.name, func(t *testing.T) {
 			document := parse(t, test.schema)
-			value, ok, why := Valid(document)
-			if reason, none := strings.CutPrefix(test.want, "?"); none {
-				if ok || why == "" || !strings.Contains(why, reason) {
-					t.Fatalf("got %s, %q; want no value, with a reason like %q", encode(t, value), why, reason)
+			value, ok := Valid(document)
+			if test.want == "" {
+				if ok {
+					t.Fatalf("got %s; want no value", encode(t, value))
 				}
 				return
 			}
 			if !ok {
-				t.Fatal(why)
+				t.Fatal("no value was found")
 			}
 			if diff := cmp.Diff(parse(t, test.want), value); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -240,8 +228,8 @@ func TestKeywords(t *testing.T) {
 			if list := judge(t, document, value); len(list) > 0 {
 				t.Errorf("not valid: %v", list)
 			}
-			if full, ok, why := Full(document); !ok {
-				t.Errorf("full: %s", why)
+			if full, ok := Full(document); !ok {
+				t.Error("no full value was found")
 			} else if list := judge(t, document, full); len(list) > 0 {
 				t.Errorf("full value %s is not valid: %v", encode(t, full), list)
 			}
@@ -259,13 +247,12 @@ func TestFull(t *testing.T) {
 		{"maxProperties", `{"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"required":["c"],"maxProperties":2}`, `{"a":null,"c":null}`},
 		{"impossible member", `{"type":"object","properties":{"a":{"type":"string","minLength":2,"maxLength":1},"b":{"type":"null"}}}`, `{"b":null}`},
 		{"members that exclude each other", `{"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"not":{"required":["a","b"]}}`, `{"a":null,"c":null}`},
-		{"dependentSchemas", `{"type":"object","properties":{"a":{"type":"null"}},"dependentSchemas":{"a":{"properties":{"b":{"type":"integer"}},"required":["b"]}}}`, `{"a":null,"b":1}`},
 		{"recursion", `{"type":"object","properties":{"self":{"$ref":"#"},"list":{"type":"array","items":{"$ref":"#"}},"by":{"type":"object","additionalProperties":{"$ref":"#"}},"x":{"type":"null"}}}`, `{"by":{},"list":[],"x":null}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			value, ok, why := Full(parse(t, test.schema))
+			value, ok := Full(parse(t, test.schema))
 			if !ok {
-				t.Fatal(why)
+				t.Fatal("no value was found")
 			}
 			if diff := cmp.Diff(parse(t, test.want), value); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -276,14 +263,13 @@ func TestFull(t *testing.T) {
 
 func TestNumbersOfAnyGoType(t *testing.T) {
 	for _, minimum := range []any{3, int64(3), 3.0} {
-		value, ok, why := Valid(map[string]any{"type": "integer", "minimum": minimum})
-		if !ok || value != json.Number("3") {
-			t.Errorf("minimum %T: got %v (%T), %s", minimum, value, value, why)
+		if value, ok := Valid(map[string]any{"type": "integer", "minimum": minimum}); !ok || value != json.Number("3") {
+			t.Errorf("minimum %T: got %v (%T)", minimum, value, value)
 		}
 	}
 	for _, bad := range []any{math.NaN(), math.Inf(1), json.Number("x"), json.Number(""), json.Number(`"1"`), struct{}{}, []string{"a"}} {
-		if value, ok, why := Valid(map[string]any{"enum": []any{bad}}); ok || why == "" {
-			t.Errorf("%T %v: got %v, %q", bad, bad, value, why)
+		if value, ok := Valid(map[string]any{"enum": []any{bad}}); ok {
+			t.Errorf("%T %v: got %v", bad, bad, value)
 		}
 	}
 }
@@ -292,9 +278,9 @@ func TestNumbersOfAnyGoType(t *testing.T) {
 func TestSchemaIsNotShared(t *testing.T) {
 	document := parse(t, `{"type":"object","properties":{"a":{"default":{"x":[1]}},"b":{"const":{"y":2}}},"required":["a","b"]}`)
 	before := encode(t, document)
-	value, ok, why := Valid(document)
+	value, ok := Valid(document)
 	if !ok {
-		t.Fatal(why)
+		t.Fatal("no value was found")
 	}
 	members := value.(map[string]any)
 	members["a"].(map[string]any)["x"].([]any)[0] = "changed"

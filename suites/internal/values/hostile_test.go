@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // many returns n parts made from their numbers, separated by commas.
@@ -89,7 +88,7 @@ var hostile = []struct{ name, schema string }{
 	{"keywords of wrong types", `{"type":7,"properties":[],"required":"a"}`},
 }
 
-// Whatever the schema, the functions return, the reasons are short text, the
+// Whatever the schema, the functions return, the
 // values are valid and bounded, and the mutations are what they claim to be.
 func TestHostile(t *testing.T) {
 	for _, test := range hostile {
@@ -101,39 +100,18 @@ func TestHostile(t *testing.T) {
 			if err := d.Decode(&document); err != nil {
 				t.Fatal(err)
 			}
-			for _, make := range []func(any) (any, bool, string){Valid, Full} {
-				value, ok, why := make(document)
-				if ok {
+			for _, make := range []func(any) (any, bool){Valid, Full} {
+				if value, ok := make(document); ok {
 					if size := len(encode(t, value)); size > 3*maxBytes {
 						t.Errorf("a value of %d bytes", size)
 					}
 					if list := judge(t, document, value); len(list) > 0 {
 						t.Errorf("not valid: %v", list)
 					}
-				} else if why == "" || len(why) > 1000 || !utf8.ValidString(why) {
-					t.Errorf("the reason is %.2000q", why)
 				}
 			}
 			mutations := Invalid(document)
 			checkMutations(t, document, mutations)
 		})
-	}
-}
-
-func TestReasons(t *testing.T) {
-	for name, want := range map[string]string{
-		"long string":       "a string of 1000000000 characters would be too large",
-		"endless array":     "an array of 1000000000000 items would be too large",
-		"long object":       "an object of 1000000000000 members would be too large",
-		"many long strings": "its value would be too large",
-	} {
-		for _, test := range hostile {
-			if test.name != name {
-				continue
-			}
-			if _, ok, why := Valid(parse(t, test.schema)); ok || why != want {
-				t.Errorf("%s: %q, not %q", name, why, want)
-			}
-		}
 	}
 }

@@ -2,12 +2,9 @@ package values
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
-	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +16,8 @@ type proposal struct {
 	*generator
 	size
 	choices, counts map[string]int
-	bytes, steps    int // what is left
+	bytes           int    // what is left
+	failed          string // the pointer of the place for which no value was found
 
 	value  any
 	places []place // the outermost last
@@ -28,14 +26,16 @@ type proposal struct {
 // A spot is where a value belongs.
 type spot struct {
 	pointer string
-	path    []any // names (string) and indices (int)
-	depth   int
+	path    []any    // names (string) and indices (int)
 	vary    int      // number of the value within a series of different ones
+	again   bool     // within an item of a list like one before it
 	within  []string // references that values around it come from
 }
 
-func (s spot) below(token any, vary int, refs []string) spot {
-	return spot{s.pointer + "/" + escape(fmt.Sprint(token)), append(slices.Clip(s.path), token), s.depth + 1, vary, refs}
+func (s spot) below(token any, refs []string) spot {
+	s.pointer += "/" + escape(fmt.Sprint(token))
+	s.path, s.within = append(slices.Clip(s.path), token), refs
+	return s
 }
 
 // A place is a part of a value and what the schema says of it.
@@ -50,11 +50,6 @@ type place struct {
 type variant struct {
 	parts []map[string]any
 	refs  []string // the references that were followed
-}
-
-func (p *proposal) make() (err error) {
-	p.value, err = p.build([]any{p.root}, spot{within: []string{"#"}})
-	return err
 }
 
 // advance takes the next alternative at a place or, if there is none, at the next
@@ -74,109 +69,65 @@ func (p *proposal) advance(at string) bool {
 	}
 }
 
-func (p *proposal) spend(bytes int) error {
-	if p.bytes -= bytes; p.bytes < 0 {
-		return fmt.Errorf("its value would be too large")
-	}
-	return nil
+// fail says where no value was found.
+func (p *proposal) fail(at spot) (any, bool) {
+	p.failed = at.pointer
+	return nil, false
 }
 
-func (p *proposal) step() error {
-	if p.steps--; p.steps < 0 || p.work < 0 {
-		return errWork
-	}
-	return nil
+// spend takes the bytes of a part from what is left of the value.
+func (p *proposal) spend(part any) bool {
+	p.bytes -= len(keyOf(part))
+	return p.bytes >= 0
+}
+
+// step takes a number of decisions from what is left of the work.
+func (g *generator) step(n int) bool {
+	g.work -= costOfStep * n
+	return g.work >= 0
 }
 
 // build makes a value that should follow all the schemas.
-func (p *proposal) build(schemas []any, at spot) (any, error) {
-	if at.depth > maxDepth {
-		return nil, &problem{at.pointer, fmt.Sprintf("the value would be nested more than %d levels deep", maxDepth)}
-	}
-	variants, err := p.expand(schemas, at)
-	if err != nil {
-		return nil, err
+func (p *proposal) build(schemas []any, at spot) (value any, ok bool) {
+	if len(at.path) > maxDepth {
+		return p.fail(at)
 	}
 	var all []alternative
-	reason := ""
-	for _, v := range variants {
-		if err := p.step(); err != nil {
-			return nil, err
+	for _, v := range p.expand(schemas, at) {
+		if !p.step(1 + len(v.parts)) {
+			return p.fail(at)
 		}
-		p.work -= 50 * len(v.parts)
-		found, why := p.alternatives(v, at)
-		all = append(all, found...)
-		if reason == "" {
-			reason = why
-		}
+		all = append(all, p.alternatives(v, at)...)
 	}
 	if len(all) == 0 {
-		return nil, &problem{at.pointer, reason}
+		return p.fail(at)
 	}
-	slices.SortStableFunc(all, func(a, b alternative) int {
-		switch {
-		case a.given == b.given:
-			return 0
-		case a.given:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b alternative) int { return b.given - a.given })
 	p.counts[at.pointer] = len(all)
 	chosen := all[min(p.choices[at.pointer], len(all)-1)]
-	value := chosen.value
 	refs := slices.Concat(at.within, chosen.refs)
 	switch chosen.kind {
 	case "object":
-		value, err = p.object(chosen.variant, at, refs)
+		value, ok = p.object(chosen.variant, at, refs)
 	case "array":
-		value, err = p.array(chosen.variant, at, refs)
+		value, ok = p.array(chosen.variant, at, refs)
 	default:
-		err = p.spend(weight(value))
-	}
-	if err != nil {
-		return nil, err
+		value, ok = chosen.value, p.spend(chosen.value)
 	}
 	p.places = append(p.places, place{at, chosen.variant, value})
-	return value, nil
-}
-
-// weight is about how many bytes a value has when it is written.
-func weight(value any) int {
-	n := 8
-	switch v := value.(type) {
-	case string:
-		n += len(v)
-	case json.Number:
-		n += len(v)
-	case []any:
-		for _, item := range v {
-			n += weight(item)
-		}
-	case map[string]any:
-		for name, member := range v {
-			n += len(name) + weight(member)
-		}
-	}
-	return n
+	return value, ok
 }
 
 // expand lists the conjunctions that follow from schemas that all have to
 // hold. Those that lead back to where the value comes from are put last, so that
 // a list ends as soon as it may.
-func (p *proposal) expand(schemas []any, at spot) ([]variant, error) {
+func (p *proposal) expand(schemas []any, at spot) []variant {
 	list := []variant{{}}
 	for _, s := range schemas {
-		var err error
-		if list, err = p.spread(list, s, at); err != nil {
-			return nil, err
-		}
-	}
-	if len(list) == 0 {
-		return nil, &problem{at.pointer, "nothing is allowed here"}
+		list = p.spread(list, s)
 	}
 	slices.SortStableFunc(list, func(a, b variant) int { return recursive(a, at) - recursive(b, at) })
-	return list, nil
+	return list
 }
 
 // recursive returns 1 if a variant leads back to where the value comes from.
@@ -187,22 +138,25 @@ func recursive(v variant, at spot) int {
 	return 0
 }
 
+// ends reports whether a value can be made of the schemas that does not lead back to where it comes from.
+func (p *proposal) ends(schemas []any, at spot) bool {
+	found := p.expand(schemas, at)
+	return len(found) > 0 && recursive(found[0], at) == 0
+}
+
 // spread adds a schema to each variant.
-func (p *proposal) spread(list []variant, schema any, at spot) (spread []variant, err error) {
-	if len(list) == 0 || schema == nil || schema == true {
-		return list, nil
+func (p *proposal) spread(list []variant, schema any) []variant {
+	if schema == nil || schema == true {
+		return list
 	}
 	s, ok := schema.(map[string]any)
-	if !ok {
-		return nil, nil // the schema false
-	}
-	if err := p.step(); err != nil {
-		return nil, err
+	if !ok || len(list) == 0 || !p.step(1) {
+		return nil // the schema false, among others
 	}
 	if ref, ok := s["$ref"].(string); ok {
 		target, ok := p.resolve(ref)
 		if !ok {
-			return nil, &problem{at.pointer, "the reference " + quote(ref) + " is not followed"}
+			return nil
 		}
 		var fresh, known []variant
 		for _, v := range list {
@@ -213,55 +167,36 @@ func (p *proposal) spread(list []variant, schema any, at spot) (spread []variant
 			v.refs = append(slices.Clip(v.refs), ref)
 			fresh = append(fresh, v)
 		}
-		if list, err = p.spread(fresh, target, at); err != nil {
-			return nil, err
-		}
-		if list = append(list, known...); p.isOld() {
-			return list, nil // before 2019-09 a reference hides its neighbours
-		}
+		list = append(p.spread(fresh, target), known...)
 	}
+	list = slices.Clone(list)
 	for i := range list {
 		list[i].parts = append(slices.Clip(list[i].parts), s)
 	}
 	for _, part := range items(s["allOf"]) {
-		if list, err = p.spread(list, part, at); err != nil {
-			return nil, err
-		}
+		list = p.spread(list, part)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if options := items(s[keyword]); len(options) > 0 {
-			if list, err = p.choose(list, at, wrap(options)...); err != nil {
-				return nil, err
-			}
+			list = p.choose(list, slices.Collect(slices.Chunk(options, 1))...)
 		}
 	}
 	if s["if"] != nil {
-		return p.choose(list, at, []any{s["if"], s["then"]}, []any{s["else"]})
-	}
-	return list, nil
-}
-
-func wrap(options []any) [][]any {
-	var list [][]any
-	for _, o := range options {
-		list = append(list, []any{o})
+		list = p.choose(list, []any{s["if"], s["then"]}, []any{s["else"]})
 	}
 	return list
 }
 
 // choose spreads each variant once for every option, a conjunction.
-func (p *proposal) choose(list []variant, at spot, options ...[]any) ([]variant, error) {
-	var all []variant
+func (p *proposal) choose(list []variant, options ...[]any) (all []variant) {
 	for _, v := range list {
 		for _, option := range options {
 			if len(all) >= maxVariants {
-				return all, nil
+				return all
 			}
-			some, err := []variant{v}, error(nil)
+			some := []variant{v}
 			for _, s := range option {
-				if some, err = p.spread(some, s, at); err != nil {
-					return nil, err
-				}
+				some = p.spread(some, s)
 			}
 			for _, v := range some {
 				if kinds, _ := kindsOf(v); len(kinds) > 0 {
@@ -270,31 +205,18 @@ func (p *proposal) choose(list []variant, at spot, options ...[]any) ([]variant,
 			}
 		}
 	}
-	return all, nil
-}
-
-// isOld reports whether the schema names a dialect before 2019-09.
-func (p *proposal) isOld() bool {
-	root, _ := p.root.(map[string]any)
-	dialect, _ := root["$schema"].(string)
-	return strings.Contains(dialect, "/draft-0")
+	return all
 }
 
 // resolve follows a reference within the document.
 func (g *generator) resolve(ref string) (target any, ok bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	fragment, err := url.PathUnescape(fragment)
-	if !ok || err != nil {
+	if !ok || err != nil || fragment != "" && fragment[0] != '/' {
 		return nil, false
 	}
-	if fragment == "" {
-		return g.root, true
-	}
-	if fragment[0] != '/' {
-		return anchored(g.root, fragment)
-	}
 	target = g.root
-	for token := range strings.SplitSeq(fragment[1:], "/") {
+	for _, token := range strings.Split(fragment, "/")[1:] {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch t := target.(type) {
 		case map[string]any:
@@ -314,27 +236,13 @@ func (g *generator) resolve(ref string) (target any, ok bool) {
 	return target, true
 }
 
-// anchored finds the definition with an anchor.
-func anchored(root any, anchor string) (any, bool) {
-	object, _ := root.(map[string]any)
-	for _, holder := range []string{"$defs", "definitions"} {
-		definitions, _ := object[holder].(map[string]any)
-		for _, definition := range definitions {
-			if d, _ := definition.(map[string]any); d["$anchor"] == anchor {
-				return d, true
-			}
-		}
-	}
-	return nil, false
-}
-
 // An alternative is one way to make a value: a scalar or a constant, or of the kind
 // object or array, which has to be built.
 type alternative struct {
 	variant
 	kind  string
 	value any
-	given bool // by the schema, as a constant or default
+	given int // 1 if the schema gives it, as a constant or default
 }
 
 var kindOrder = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
@@ -396,39 +304,48 @@ func kindOf(value any) string {
 	return "null"
 }
 
-// alternatives lists ways to make a value, the best first, or says why there are none.
-func (p *proposal) alternatives(v variant, at spot) (list []alternative, why string) {
+// alternatives lists ways to make a value, the best first.
+func (p *proposal) alternatives(v variant, at spot) (list []alternative) {
 	kinds, hinted := kindsOf(v)
-	if len(kinds) == 0 {
-		return nil, "its types exclude each other"
-	}
-	var constants, preferred, listed []any
-	fixed := false
+	var constants, preferred, listed, last []any
+	lists := 0 // that exclude all other values
 	for _, s := range v.parts {
 		if c, ok := s["const"]; ok {
-			constants, fixed = append(constants, c), true
+			constants = append(constants, c)
+			lists++
 		}
 		if d, ok := s["default"]; ok {
 			preferred = append(preferred, d)
 		}
-		if e, ok := s["enum"].([]any); ok {
-			listed, fixed = append(listed, e...), true
+		if list := items(s["enum"]); len(list) > 0 {
+			listed = append(listed, list...)
+			lists++
+		}
+	}
+	in := map[string]int{} // in how many lists a value is, if there are several
+	for _, value := range slices.Concat(constants, listed) {
+		if lists > 1 {
+			in[keyOf(value)]++
 		}
 	}
 	for _, s := range v.parts {
 		preferred = append(preferred, items(s["examples"])...)
 	}
-	add := func(value any) { list = append(list, alternative{variant: v, value: value}) }
-	t := textOf(v)
-	var last []any
+	add := func(values ...any) {
+		for _, value := range values {
+			list = append(list, alternative{variant: v, value: value})
+		}
+	}
+	text := textOf(v)
 	for _, values := range [][]any{constants, preferred, listed} {
 		for i := range values {
 			value := values[(i+at.vary)%len(values)]
 			switch kind := kindOf(value); {
-			case len(list) >= maxTries || p.step() != nil:
-			case !p.admits(v, kinds, value):
-			case !fixed && p.probe && (kind == "object" || kind == "array" || kind == "null"):
-			case !fixed && value == "" && t.format != "":
+			case !slices.Contains(kinds, kind) && (kind != "number" || !slices.Contains(kinds, "integer")):
+			case len(list) >= maxTries:
+			case lists > 1 && in[keyOf(value)] < lists:
+			case lists == 0 && p.probe && (kind == "object" || kind == "array" || kind == "null"):
+			case lists == 0 && value == "" && text.format != "":
 				last = append(last, value)
 			default:
 				add(value)
@@ -436,12 +353,12 @@ func (p *proposal) alternatives(v variant, at spot) (list []alternative, why str
 		}
 	}
 	for i := range list {
-		list[i].given = true
+		list[i].given = 1
 	}
-	if fixed {
-		return list, "no value of its const or enum follows its other rules"
+	if lists > 0 {
+		return list
 	}
-	if at.depth == 0 && len(kinds) == len(kindOrder)-1 && !hinted {
+	if len(at.path) == 0 && len(kinds) == len(kindOrder)-1 && !hinted {
 		// A whole value that may be anything is an object, as arguments are.
 		kinds = []string{"object"}
 	}
@@ -450,61 +367,17 @@ func (p *proposal) alternatives(v variant, at spot) (list []alternative, why str
 		case "object", "array":
 			list = append(list, alternative{variant: v, kind: kind})
 		case "string":
-			words, reason := t.words(at.vary)
-			for _, word := range words {
-				add(word)
-			}
-			why = reason
+			add(text.words(at.vary, &p.work)...)
 		case "number", "integer":
-			numbers, reason := rangeOf(v, kind).numbers(at.vary)
-			for _, n := range numbers {
-				add(n)
-			}
-			why = reason
+			add(rangeOf(v, kind).numbers(at.vary)...)
 		case "boolean":
-			add(at.vary%2 == 1)
-			add(at.vary%2 == 0)
+			add(at.vary%2 == 1, at.vary%2 == 0)
 		case "null":
 			add(nil)
 		}
 	}
-	for _, value := range last {
-		add(value)
-	}
-	return list, why
-}
-
-// admits reports whether a value has one of the types, and is among the constants
-// that each part lists.
-func (g *generator) admits(v variant, kinds []string, value any) bool {
-	kind := kindOf(value)
-	if !slices.Contains(kinds, kind) && (kind != "number" || !slices.Contains(kinds, "integer")) {
-		return false
-	}
-	for _, s := range v.parts {
-		if c, ok := s["const"]; ok && !reflect.DeepEqual(c, value) {
-			return false
-		}
-		if e, ok := s["enum"].([]any); ok && !g.isListed(e, value) {
-			return false
-		}
-	}
-	return true
-}
-
-func (g *generator) isListed(enum []any, value any) bool {
-	if len(enum) == 0 {
-		return false
-	}
-	keys, known := g.listed[&enum[0]]
-	if !known {
-		keys = make(map[string]bool, len(enum))
-		for _, c := range enum {
-			keys[keyOf(c)] = true
-		}
-		g.listed[&enum[0]] = keys
-	}
-	return keys[keyOf(value)]
+	add(last...)
+	return list
 }
 
 func items(value any) []any {
@@ -516,7 +389,7 @@ func items(value any) []any {
 func number(s map[string]any, keyword string, otherwise int) int {
 	if n, ok := s[keyword].(json.Number); ok {
 		if f, err := n.Float64(); err == nil && f >= 0 {
-			return int(min(f, 1<<53))
+			return int(min(f, unlimited))
 		}
 	}
 	return otherwise
@@ -534,29 +407,13 @@ func limits(parts []map[string]any, least, most string) (low, high int) {
 	return low, high
 }
 
-// required returns the members that must be there, and those that they depend on.
+// required returns the members that must be there, sorted.
 func required(parts []map[string]any) []string {
 	names := map[string]bool{}
 	for _, s := range parts {
 		for _, name := range items(s["required"]) {
 			if name, ok := name.(string); ok {
 				names[name] = true
-			}
-		}
-	}
-	queue := slices.Collect(maps.Keys(names))
-	for len(queue) > 0 {
-		name := queue[0]
-		queue = queue[1:]
-		for _, s := range parts {
-			for _, keyword := range []string{"dependentRequired", "dependencies"} {
-				dependencies, _ := s[keyword].(map[string]any)
-				for _, other := range items(dependencies[name]) {
-					if other, ok := other.(string); ok && !names[other] {
-						names[other] = true
-						queue = append(queue, other)
-					}
-				}
 			}
 		}
 	}
@@ -577,157 +434,71 @@ func optional(parts []map[string]any) []string {
 
 // memberParts returns the schemas for a member, or false if it may not be there.
 func (g *generator) memberParts(parts []map[string]any, name string) (schemas []any, allowed bool) {
-	covered := false
 	for _, s := range parts {
-		hit := false
 		properties, _ := s["properties"].(map[string]any)
-		if c, ok := properties[name]; ok {
-			schemas, hit = append(schemas, c), true
+		if member, ok := properties[name]; ok {
+			schemas = append(schemas, member)
+			continue
 		}
 		patterns, _ := s["patternProperties"].(map[string]any)
-		for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
-			if g.matches(pattern, name) {
-				schemas, hit = append(schemas, patterns[pattern]), true
-			}
-		}
-		if additional, ok := s["additionalProperties"]; ok && !hit {
-			schemas, hit = append(schemas, additional), true
-		}
-		covered = covered || hit
-	}
-	for _, s := range parts {
-		if unevaluated, ok := s["unevaluatedProperties"]; ok && !covered {
-			schemas = append(schemas, unevaluated)
+		if g.work -= len(patterns) * len(name); len(patterns) == 0 { // else only the judge knows
+			schemas = append(schemas, s["additionalProperties"])
 		}
 	}
 	return schemas, !slices.Contains(schemas, any(false))
 }
 
-func (g *generator) matches(pattern, name string) bool {
-	g.work -= 10 + len(name)
-	re, known := g.patterns[pattern]
-	if !known {
-		if len(pattern) <= maxPattern {
-			re, _ = regexp.Compile(pattern)
-		}
-		g.patterns[pattern] = re
-	}
-	return re != nil && g.work > 0 && re.MatchString(name)
-}
-
-func (p *proposal) object(v variant, at spot, refs []string) (any, error) {
-	// What the presence of a member brings with it may bring more.
-	for range 8 {
-		names := required(v.parts)
-		if p.full {
-			names = append(names, optional(v.parts)...)
-		}
-		v = p.withDependencies(v, names, at)
-	}
+func (p *proposal) object(v variant, at spot, refs []string) (any, bool) {
 	low, high := limits(v.parts, "minProperties", "maxProperties")
 	names := required(v.parts)
-	if len(names) > high || low > high {
-		return nil, &problem{at.pointer, fmt.Sprintf("no object can have all its required members and at most %d", high)}
-	}
-	if low > maxItems || len(names) > maxItems {
-		return nil, &problem{at.pointer, fmt.Sprintf("an object of %d members would be too large", max(low, len(names)))}
+	if low > high || max(low, len(names)) > maxItems {
+		return p.fail(at)
 	}
 	object := map[string]any{}
-	add := func(name string, must bool) error {
-		if _, has := object[name]; has {
-			return nil
-		}
+	add := func(name string, must bool) bool {
 		schemas, allowed := p.memberParts(v.parts, name)
-		if !allowed {
-			if must {
-				return &problem{at.pointer, "member " + quote(name) + " is required, but not allowed"}
-			}
-			return nil
+		child := at.below(name, refs)
+		if _, has := object[name]; has || !must && (!allowed || !p.ends(schemas, child)) {
+			return true
 		}
-		child := at.below(name, at.vary, refs)
-		if !must {
-			if found, err := p.expand(schemas, child); err != nil || recursive(found[0], child) == 1 {
-				return nil
-			}
+		if !allowed {
+			p.fail(at)
+			return false
 		}
 		made := len(p.places)
-		member, err := p.build(schemas, child)
-		if err == nil {
+		member, ok := p.build(schemas, child)
+		switch {
+		case ok:
 			object[name] = member
-			return p.spend(len(name))
-		}
-		var impossible *problem
-		if !must && errors.As(err, &impossible) {
+			return p.spend(name)
+		case !must:
 			p.places = p.places[:made]
-			return nil
+			return p.bytes >= 0 && p.work >= 0
 		}
-		return err
+		return false
 	}
 	for _, name := range names {
-		if err := add(name, true); err != nil {
-			return nil, err
+		if !add(name, true) {
+			return nil, false
 		}
 	}
-	for _, name := range optional(v.parts) {
-		if len(object) < high && (p.full || len(object) < low) {
-			if err := add(name, false); err != nil {
-				return nil, err
-			}
-		}
+	others := optional(v.parts)
+	for i := range low {
+		others = append(others, "member"+strconv.Itoa(i+1))
 	}
-	for i, free := 0, freeNames(v.parts, low); len(object) < low && i < len(free); i++ {
-		if err := add(free[i], false); err != nil {
-			return nil, err
+	for i, name := range others {
+		wanted := low
+		if p.full && i < len(others)-low {
+			wanted = high
+		}
+		if len(object) < wanted && !add(name, false) {
+			return nil, false
 		}
 	}
 	if len(object) < low {
-		return nil, &problem{at.pointer, fmt.Sprintf("no further members were found for an object of at least %d", low)}
+		return p.fail(at)
 	}
-	return object, nil
-}
-
-// withDependencies adds the schemas that depend on members that are there.
-func (p *proposal) withDependencies(v variant, names []string, at spot) variant {
-	for _, s := range v.parts {
-		for _, keyword := range []string{"dependentSchemas", "dependencies"} {
-			dependencies, _ := s[keyword].(map[string]any)
-			for _, name := range names {
-				more, ok := dependencies[name].(map[string]any)
-				if !ok || slices.ContainsFunc(v.parts, func(s map[string]any) bool { return reflect.DeepEqual(s, more) }) {
-					continue
-				}
-				if found, err := p.spread([]variant{v}, more, at); err == nil && len(found) > 0 {
-					v = found[0]
-				}
-			}
-		}
-	}
-	return v
-}
-
-// freeNames proposes members that are not declared.
-func freeNames(parts []map[string]any, n int) []string {
-	var names []string
-	for _, s := range parts {
-		propertyNames, _ := s["propertyNames"].(map[string]any)
-		for _, name := range items(propertyNames["enum"]) {
-			if name, ok := name.(string); ok {
-				names = append(names, name)
-			}
-		}
-		patterns, _ := s["patternProperties"].(map[string]any)
-		for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
-			for k := range min(n, 16) {
-				if name, ok := match(pattern, 0, k); ok {
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	for i := range n {
-		names = append(names, "member"+strconv.Itoa(i+1))
-	}
-	return names
+	return object, true
 }
 
 // itemParts returns the schemas for the item at an index, or false if none may be there.
@@ -738,98 +509,57 @@ func itemParts(parts []map[string]any, i int) (schemas []any, allowed bool) {
 		if tuple, ok := rest.([]any); ok {
 			prefix, rest = tuple, s["additionalItems"]
 		}
-		switch {
-		case i < len(prefix):
-			schemas = append(schemas, prefix[i])
-		case rest != nil:
-			schemas = append(schemas, rest)
+		if i < len(prefix) {
+			rest = prefix[i]
 		}
+		schemas = append(schemas, rest)
 	}
 	return schemas, !slices.Contains(schemas, any(false))
 }
 
-// prefixOf is the number of items that have a schema of their own.
-func prefixOf(parts []map[string]any) int {
-	n := 0
-	for _, s := range parts {
-		n = max(n, len(items(s["prefixItems"])), len(items(s["items"])))
-	}
-	return n
-}
-
-func (p *proposal) array(v variant, at spot, refs []string) (any, error) {
+func (p *proposal) array(v variant, at spot, refs []string) (any, bool) {
 	low, high := limits(v.parts, "minItems", "maxItems")
-	if low > high {
-		return nil, &problem{at.pointer, fmt.Sprintf("no array has at least %d and at most %d items", low, high)}
-	}
-	first, unique, typed := prefixOf(v.parts), false, false
-	next := first
-	contained := map[int]any{} // by index
+	first, unique, typed := 0, false, false // first is the number of items that have a schema of their own
 	for _, s := range v.parts {
+		first = max(first, len(items(s["prefixItems"])), len(items(s["items"])))
 		unique = unique || s["uniqueItems"] == true
 		typed = typed || s["items"] != nil
-		if s["contains"] == nil {
-			continue
-		}
-		for range min(number(s, "minContains", 1), maxItems+1) {
-			contained[next] = s["contains"]
-			next++
-		}
 	}
-	if len(contained) > 0 {
-		low = max(low, next)
-	}
-	if low > high {
-		return nil, &problem{at.pointer, fmt.Sprintf("an array of at most %d items cannot contain what it must", high)}
-	}
-	if low > maxItems {
-		return nil, &problem{at.pointer, fmt.Sprintf("an array of %d items would be too large", low)}
+	if low > high || low > maxItems {
+		return p.fail(at)
 	}
 	wanted := low
 	if p.full && (typed || first > 0) {
 		wanted = min(max(low, first, 1), high, maxItems)
 	}
-	list := []any{}
-	seen := map[string]bool{}
+	list, seen := []any{}, map[string]bool{}
 	for i := range wanted {
 		schemas, allowed := itemParts(v.parts, i)
-		if c, ok := contained[i]; ok {
-			schemas = append(schemas, c)
-		}
-		vary := at.vary
+		child := at.below(i, refs)
+		child.again = at.again || i >= max(1, first)
 		if unique {
-			vary = i
+			child.vary = i
 		}
-		child := at.below(i, vary, refs)
-		if i >= low {
-			if found, err := p.expand(schemas, child); !allowed || err != nil || recursive(found[0], child) == 1 {
-				break
-			}
-		}
-		if !allowed {
-			return nil, &problem{at.pointer, fmt.Sprintf("item %d is needed, but not allowed", i)}
-		}
-		for {
-			made := len(p.places)
-			item, err := p.build(schemas, child)
-			if err != nil {
-				return nil, err
-			}
-			key := ""
-			if unique {
-				key = keyOf(item)
-			}
-			if seen[key] && p.choices[child.pointer]+1 < p.counts[child.pointer] {
-				p.places = p.places[:made]
-				p.choices[child.pointer]++
-				continue
-			}
-			seen[key] = unique
-			list = append(list, item)
+		if i >= low && (!allowed || !p.ends(schemas, child)) {
 			break
 		}
+		if !allowed {
+			return p.fail(at)
+		}
+		made := len(p.places)
+		item, ok := p.build(schemas, child)
+		for ok && unique && seen[keyOf(item)] && p.choices[child.pointer]+1 < p.counts[child.pointer] {
+			p.places = p.places[:made]
+			p.choices[child.pointer]++
+			item, ok = p.build(schemas, child)
+		}
+		if !ok {
+			return nil, false
+		}
+		seen[keyOf(item)] = unique
+		list = append(list, item)
 	}
-	return list, nil
+	return list, true
 }
 
 // keyOf returns a text that equal values share.

@@ -15,9 +15,6 @@ import (
 // tries is how many variants of each way to make a scalar are proposed.
 const tries = 4
 
-// maxPattern is how long a regular expression may be that is looked into.
-const maxPattern = 1000
-
 // textRules are what a variant says about a string. Lengths are in characters.
 type textRules struct {
 	min, max int
@@ -40,26 +37,36 @@ func textOf(v variant) textRules {
 }
 
 // words proposes strings that have the length and a good chance to follow the
-// other rules, the best first, or says why there are none.
-func (t textRules) words(vary int) (words []any, why string) {
-	switch {
-	case t.min > t.max:
-		return nil, fmt.Sprintf("no string has at least %d and at most %d characters", t.min, t.max)
-	case t.min > maxText:
-		return nil, fmt.Sprintf("a string of %d characters would be too large", t.min)
+// other rules, the best first.
+func (t textRules) words(vary int, work *int) (words []any) {
+	if t.min > min(t.max, maxText) {
+		return nil
 	}
-	add := func(word string) {
-		if n := utf8.RuneCountInString(word); n >= t.min && n <= t.max && n <= maxText {
-			words = append(words, word)
+	add := func(word string) bool {
+		n := utf8.RuneCountInString(word)
+		if n < t.min || n > min(t.max, maxText) {
+			return false
 		}
+		words = append(words, word)
+		return true
 	}
 	for k := vary; k < vary+tries && t.format != ""; k++ {
 		add(sample(t.format, k, t.min))
 	}
 	for k := vary; k < vary+tries; k++ {
 		for _, p := range t.patterns {
-			if word, ok := match(p, t.min, k); ok {
-				add(word)
+			for more := 0; more <= t.min; more++ {
+				if more == near && more < t.min-near {
+					more = t.min - near
+				}
+				word, ok := match(p, more, k, work)
+				if !ok || add(word) {
+					break
+				}
+			}
+			// What is not anchored may go on.
+			if word, ok := match(p, 0, k, work); ok {
+				add(word + strings.Repeat("a", max(0, t.min-len(word))))
 			}
 		}
 	}
@@ -69,10 +76,7 @@ func (t textRules) words(vary int) (words []any, why string) {
 	for _, c := range []string{"a", "A", "0", "1", "/"} {
 		add(strings.Repeat(c, max(t.min, min(1, t.max))))
 	}
-	if len(words) == 0 || len(t.patterns) > 0 {
-		why = "no string was found that follows its rules"
-	}
-	return words, why
+	return words
 }
 
 // fit makes word number k as long as it has to be. Different k make different
@@ -121,17 +125,24 @@ func sample(format string, k, least int) string {
 	return text
 }
 
+// Bounds of the work on patterns.
+const (
+	maxPattern = 1000 // characters of a pattern that is looked into
+	maxWritten = 4 * maxItems
+	near       = 8 // repetitions that are tried near none and near the least length
+)
+
 // What ECMA-262 has and RE2 has not: lookaround, which is left out, and \uXXXX.
 var (
 	lookaround = regexp.MustCompile(`\(\?<?[=!](\[[^\]]*\]|\\.|[^()\\\[])*\)`)
 	unicode    = regexp.MustCompile(`\\u\{?([0-9A-Fa-f]{4,6})\}?`)
 )
 
-// match makes string number k that a pattern should match, with at least least
-// characters if its repetitions let it. It reports false if the pattern is not
-// understood or too large; what it returns may still not match.
-func match(pattern string, least, k int) (string, bool) {
-	if len(pattern) > maxPattern {
+// match makes string number k that a pattern should match, with so many more repetitions than it
+// must have, where it may. It reports false if the pattern is not understood or too large; what
+// it returns may still not match.
+func match(pattern string, more, k int, work *int) (string, bool) {
+	if len(pattern) > maxPattern || *work < 0 {
 		return "", false
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
@@ -141,22 +152,16 @@ func match(pattern string, least, k int) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	m := matcher{vary: k, left: 4 * maxItems}
+	m := matcher{vary: k, more: more, left: maxWritten + more}
 	m.write(parsed)
-	if missing := least - m.out.Len(); missing > 0 && m.left > 0 {
-		m = matcher{vary: k, more: missing, left: 4 * (maxItems + least)}
-		m.write(parsed)
-		// What is not anchored may go on.
-		m.out.WriteString(strings.Repeat("a", max(0, least-m.out.Len())))
-	}
+	*work -= maxWritten + more - m.left
 	return m.out.String(), m.left > 0
 }
 
 type matcher struct {
-	out  strings.Builder
-	more int // how many characters are missing to the wanted length
-	vary int
-	left int // decisions that may still be made; 0 if it gave up
+	out        strings.Builder
+	more, vary int
+	left       int // decisions that may still be made; 0 if it gave up
 }
 
 func (m *matcher) write(re *syntax.Regexp) {
@@ -182,30 +187,17 @@ func (m *matcher) write(re *syntax.Regexp) {
 	case syntax.OpQuest:
 		m.repeat(re.Sub[0], 0, 1)
 	case syntax.OpStar:
-		m.repeat(re.Sub[0], 0, math.MaxInt)
+		m.repeat(re.Sub[0], 0, -1)
 	case syntax.OpPlus:
-		m.repeat(re.Sub[0], 1, math.MaxInt)
+		m.repeat(re.Sub[0], 1, -1)
 	case syntax.OpRepeat:
-		most := re.Max
-		if most < 0 {
-			most = math.MaxInt
-		}
-		m.repeat(re.Sub[0], re.Min, most)
+		m.repeat(re.Sub[0], re.Min, re.Max)
 	}
 }
 
-// repeat writes what is repeated as often as it must be, and more often as long
-// as characters are missing.
 func (m *matcher) repeat(re *syntax.Regexp, least, most int) {
-	for i := 0; i < most && m.left > 0 && (i < least || m.more > 0); i++ {
-		before := m.out.Len()
+	for i := 0; i < least+m.more && (i < most || most < 0) && m.left > 0; i++ {
 		m.write(re)
-		if i >= least {
-			if m.out.Len() == before {
-				return
-			}
-			m.more -= m.out.Len() - before
-		}
 	}
 }
 
@@ -225,10 +217,8 @@ func (m *matcher) class(ranges []rune) {
 	case len(within) > 0:
 		m.out.WriteRune(within[m.vary%len(within)])
 		m.vary /= len(within)
-	case len(ranges) > 0 && ranges[1] >= ' ':
-		m.out.WriteRune(max(ranges[0], ' '))
 	case len(ranges) > 0:
-		m.out.WriteRune(ranges[0])
+		m.out.WriteRune(max(ranges[0], min(' ', ranges[1])))
 	default:
 		m.left = 0
 	}
@@ -236,10 +226,15 @@ func (m *matcher) class(ranges []rune) {
 
 // A numberRange is what a variant says about a number.
 type numberRange struct {
-	min, max         *big.Rat // nil if there is none
-	minOpen, maxOpen bool     // the bound itself is excluded
-	step             *big.Rat // nil if any number will do
-	multiple         bool     // step comes from multipleOf, not from the type alone
+	bounds   []bound
+	step     *big.Rat // nil if any number will do
+	multiple bool     // step comes from multipleOf, not from the type alone
+}
+
+type bound struct {
+	at   *big.Rat
+	side int  // 1 for a lower bound, -1 for an upper one
+	open bool // the bound itself is excluded
 }
 
 func rangeOf(v variant, kind string) *numberRange {
@@ -248,14 +243,21 @@ func rangeOf(v variant, kind string) *numberRange {
 		n.step = big.NewRat(1, 1)
 	}
 	for _, s := range v.parts {
-		// In draft-04 the exclusion is a flag of the bound.
-		n.lower(rational(s["minimum"]), s["exclusiveMinimum"] == true)
-		n.lower(rational(s["exclusiveMinimum"]), true)
-		n.upper(rational(s["maximum"]), s["exclusiveMaximum"] == true)
-		n.upper(rational(s["exclusiveMaximum"]), true)
+		for _, b := range []struct {
+			keyword string
+			side    int
+			open    bool
+		}{
+			// In draft-04 the exclusion is a flag of the bound.
+			{"minimum", 1, s["exclusiveMinimum"] == true}, {"exclusiveMinimum", 1, true},
+			{"maximum", -1, s["exclusiveMaximum"] == true}, {"exclusiveMaximum", -1, true},
+		} {
+			if x := rational(s[b.keyword]); x != nil {
+				n.bounds = append(n.bounds, bound{x, b.side, b.open})
+			}
+		}
 		if step := rational(s["multipleOf"]); step != nil && step.Sign() > 0 {
-			n.every(step)
-			n.multiple = true
+			n.step, n.multiple = step, true
 		}
 	}
 	return n
@@ -277,112 +279,58 @@ func rational(value any) *big.Rat {
 	return x
 }
 
-func (n *numberRange) lower(x *big.Rat, open bool) {
-	if x != nil && (n.min == nil || x.Cmp(n.min) > 0 || x.Cmp(n.min) == 0 && open) {
-		n.min, n.minOpen = x, open
-	}
-}
-
-func (n *numberRange) upper(x *big.Rat, open bool) {
-	if x != nil && (n.max == nil || x.Cmp(n.max) < 0 || x.Cmp(n.max) == 0 && open) {
-		n.max, n.maxOpen = x, open
-	}
-}
-
-// every makes the step the least common multiple with another one, as long as
-// that is not too large.
-func (n *numberRange) every(m *big.Rat) {
-	if n.step == nil {
-		n.step = m
-		return
-	}
-	gcd := new(big.Int).GCD(nil, nil, n.step.Num(), m.Num())
-	num := new(big.Int).Mul(n.step.Num(), new(big.Int).Quo(m.Num(), gcd))
-	if num.BitLen() <= 1024 {
-		n.step = new(big.Rat).SetFrac(num, new(big.Int).GCD(nil, nil, n.step.Denom(), m.Denom()))
-	}
-}
-
 func (n *numberRange) contains(x *big.Rat) bool {
-	if n.min != nil {
-		if c := x.Cmp(n.min); c < 0 || c == 0 && n.minOpen {
-			return false
-		}
-	}
-	if n.max != nil {
-		if c := x.Cmp(n.max); c > 0 || c == 0 && n.maxOpen {
+	for _, b := range n.bounds {
+		if c := x.Cmp(b.at) * b.side; c < 0 || c == 0 && b.open {
 			return false
 		}
 	}
 	return n.step == nil || new(big.Rat).Quo(x, n.step).IsInt()
 }
 
-// below returns the greatest multiple of the step that is not above x, and above
-// the least that is not below it; without a step both are x.
-func (n *numberRange) below(x *big.Rat) *big.Rat {
-	if n.step == nil {
-		return x
+// from returns the number that is k steps above the greatest one that is not above x; without a
+// step, x is a number itself, and a step is 1.
+func (n *numberRange) from(x *big.Rat, k int) *big.Rat {
+	step, steps := big.NewRat(1, 1), big.NewRat(int64(k), 1)
+	if n.step != nil {
+		step = n.step
+		q := new(big.Rat).Quo(x, step)
+		x = new(big.Rat).Mul(step, new(big.Rat).SetInt(new(big.Int).Div(q.Num(), q.Denom()))) // the denominator is positive
 	}
-	q := new(big.Rat).Quo(x, n.step)
-	floor := new(big.Int).Div(q.Num(), q.Denom()) // the denominator is positive
-	return new(big.Rat).Mul(new(big.Rat).SetInt(floor), n.step)
+	return new(big.Rat).Add(x, steps.Mul(steps, step))
 }
 
-func (n *numberRange) above(x *big.Rat) *big.Rat {
-	return new(big.Rat).Neg(n.below(new(big.Rat).Neg(x)))
-}
-
-// plus returns x moved by a natural distance between two numbers, k times.
-func (n *numberRange) plus(x *big.Rat, k int) *big.Rat {
-	unit := n.step
-	if unit == nil {
-		unit = big.NewRat(1, 1)
-	}
-	return new(big.Rat).Add(x, new(big.Rat).Mul(unit, big.NewRat(int64(k), 1)))
-}
-
-// numbers proposes numbers of the range, the most natural first, or says that there are none.
-func (n *numberRange) numbers(vary int) (numbers []any, why string) {
+// numbers proposes numbers of the range, the most natural first.
+func (n *numberRange) numbers(vary int) (numbers []any) {
 	add := func(x *big.Rat) {
 		if n.contains(x) {
 			numbers = append(numbers, decimal(x))
 		}
 	}
-	for k := vary; k < vary+tries; k++ {
-		add(n.plus(n.above(big.NewRat(1, 1)), k))
-		add(n.plus(n.above(new(big.Rat)), k))
-		if n.min != nil {
-			add(n.plus(n.above(n.min), k))
-		}
-		if n.max != nil {
-			add(n.plus(n.below(n.max), -k))
+	one, half := big.NewRat(1, 1), big.NewRat(1, 2)
+	for k := vary; k <= vary+tries; k++ {
+		add(n.from(one, k))
+		add(n.from(new(big.Rat), k))
+		for _, b := range n.bounds {
+			add(n.from(b.at, k*b.side))
 		}
 	}
-	if n.step == nil {
-		half := big.NewRat(1, 2)
-		if n.min != nil && n.max != nil {
-			width := new(big.Rat).Sub(n.max, n.min)
+	// Between bounds that no whole number is between, and for a rule that excludes whole numbers.
+	for _, low := range n.bounds {
+		for _, high := range n.bounds {
+			width := new(big.Rat).Sub(high.at, low.at)
 			for range min(vary, 40) + tries {
-				width = new(big.Rat).Mul(width, half)
-				add(new(big.Rat).Add(n.min, width))
-			}
-		}
-		// For a rule that excludes whole numbers.
-		for _, x := range []*big.Rat{big.NewRat(1, 1), n.min, n.max} {
-			if x != nil {
-				add(new(big.Rat).Add(x, half))
-				add(new(big.Rat).Sub(x, half))
+				width.Mul(width, half)
+				add(new(big.Rat).Add(low.at, width))
 			}
 		}
 	}
-	switch {
-	case len(numbers) > 0:
-	case n.min != nil && n.max != nil:
-		why = fmt.Sprintf("no such number lies between %s and %s", short(string(decimal(n.min)), 40), short(string(decimal(n.max)), 40))
-	default:
-		why = "no number was found that follows its rules"
+	add(new(big.Rat).Add(one, half))
+	for _, b := range n.bounds {
+		add(new(big.Rat).Add(b.at, half))
+		add(new(big.Rat).Sub(b.at, half))
 	}
-	return numbers, why
+	return numbers
 }
 
 // decimal writes a number with a finite decimal expansion, as all are that come
