@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	only  = flag.String("oddity", "", "try only the oddities whose id begins with this, each alone over each of its transports")
+	only  = flag.String("oddity", "", "try only the oddities whose id begins with this, or with one of several with commas between them, each alone over each of its transports")
 	whole = flag.Bool("whole", false, "try each oddity alone over each of its transports")
 	seeds = flag.Int("seeds", 0, "make each run with this many seeds; by default a run has one of the first three")
 )
@@ -197,7 +197,7 @@ func (m *Matrix) attempts() []attempt {
 	for _, over := range m.transports() {
 		var shared []attempt
 		for i, o := range m.Oddities {
-			if !slices.Contains(o.Transports, over) || !strings.HasPrefix(o.ID, *only) {
+			if !slices.Contains(o.Transports, over) || !brief.Begins(o.ID, *only) {
 				continue
 			}
 			if m.alone(o) {

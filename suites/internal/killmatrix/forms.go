@@ -143,7 +143,7 @@ func TryForms(t *testing.T, exceptions []Exception, derived []Derived, cheap boo
 	t.Helper()
 	chosen := *form != "" || *only != ""
 	derived = slices.DeleteFunc(slices.Clone(derived), func(d Derived) bool {
-		return !wanted(d.ID) || *form != "" && d.Form != *form || !chosen && exceptionOf(exceptions, d.ID, d.Form).Why != ""
+		return !brief.Begins(d.ID, *only) || *form != "" && d.Form != *form || !chosen && exceptionOf(exceptions, d.ID, d.Form).Why != ""
 	})
 	if !chosen {
 		n := formsOneOf()

@@ -92,7 +92,7 @@ type kill struct {
 func (m *Matrix) Test(t *testing.T) {
 	var chosen []int
 	for i, f := range m.Faults {
-		if wanted(f.ID) {
+		if brief.Begins(f.ID, *only) {
 			chosen = append(chosen, i)
 		}
 	}
@@ -156,11 +156,6 @@ func each[E any](items []E, do func(E)) {
 		})
 	}
 	workers.Wait()
-}
-
-// wanted reports whether the id of a fault begins with what -fault names.
-func wanted(id string) bool {
-	return slices.ContainsFunc(strings.Split(*only, ","), func(prefix string) bool { return strings.HasPrefix(id, prefix) })
 }
 
 // try runs a fault and compares the run with what the fault announces.
