@@ -650,8 +650,12 @@ func (t *T) serverGone() bool {
 	})
 }
 
-// unopenedFor reports whether the check's own session was not opened: of one that needs none, the first that it opens.
+// unopenedFor reports whether the check's own session was not opened, of one that needs none the first that it opens, by
+// a server that has opened another one.
 func (t *T) unopenedFor() bool {
+	if t.Target.Init == nil || t.Target.Init.Result() == nil {
+		return false
+	}
 	s := t.Session
 	if t.check.Needs.Session == None && len(t.extra) > 0 {
 		s = t.extra[0]
