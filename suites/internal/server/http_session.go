@@ -225,7 +225,7 @@ var httpSessionChecks = []*check.Check{
 		Requirements: []string{"http.server.version-header-unsupported-400"},
 		Needs:        repeated(overHTTP),
 		Body: func(t *check.T) {
-			wrongVersions(t, "http.server.version-header-unsupported-400", impossibleVersion, futureVersion)
+			wrongVersions(t, "http.server.version-header-unsupported-400", futureVersion, impossibleVersion)
 		},
 	},
 }
