@@ -117,13 +117,7 @@ func (s *serverRun) start(ctx context.Context, left []*tree.Spec) {
 		Dialer: s.Dialer, Trace: s.Trace, Timeout: s.Timeout, StartTimeout: s.StartTimeout, Parallel: s.Parallel, Settings: s.Settings, Restart: s.Restart,
 		Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough},
 	}
-	var sure []*check.Check
-	if !s.narrow() { // else what is needed depends on what the first session shows
-		for _, spec := range left {
-			sure = append(sure, s.checks[spec.Name])
-		}
-	}
-	s.target, s.cause = s.engine.Prepare(ctx, sure...)
+	s.target, s.cause = s.engine.Prepare(ctx)
 	if s.cause != nil && ctx.Err() != nil {
 		s.cause = ending.Cause(ctx)
 	}

@@ -54,7 +54,7 @@ type Engine struct {
 	shared      *client.Session // the first one, or a second one
 	sharedHung  atomic.Bool     // the shared session answers no request any more
 	left        atomic.Bool     // the shared session was closed before the end
-	ahead       *ahead          // nil if nothing is started ahead
+	exclusive   atomic.Bool     // no process has opened a session while that of the first one ran
 	closers     sync.WaitGroup
 	closing     sync.WaitGroup // of sessions
 }
@@ -85,20 +85,15 @@ const triesAtOnce = 16
 var (
 	errCheckTime = errors.New("the check took too long; " + ending.Raise(ending.Timeout))
 	errDown      = errors.New("the server no longer answered")
+	errExcluded  = errors.New("the server ends each process that is started while another one runs")
 )
 
-// connect opens a connection, on which nothing is sent yet.
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
-	if e.target != nil {
-		o.NoOp = e.target.noOp
-	}
-	return e.dial(ctx, label, o)
-}
-
-// dial is connect before it is known which request does nothing.
-func (e *Engine) dial(ctx context.Context, label string, o client.Options) (*client.Session, error) {
 	if o.Timeout == 0 {
 		o.Timeout = e.Timeout
+	}
+	if e.target != nil {
+		o.NoOp = e.target.noOp
 	}
 	o.StartTimeout, o.Limited, o.Pace = e.StartTimeout, e.limits.wait, &e.pace
 	started, err := e.launch(ctx)
@@ -115,7 +110,7 @@ func (e *Engine) dial(ctx context.Context, label string, o client.Options) (*cli
 }
 
 // launch waits until there is a processor for one more process to start. The function
-// that it returns waits until that has started, which shows when it writes.
+// that it returns waits until that has started, which shows when it writes, or has ended.
 func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error) {
 	if !e.apart() {
 		return func(*wire.Log) {}, nil
@@ -129,7 +124,9 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 		defer func() { <-e.launches }()
 		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
 		defer stop()
-		_, _ = log.Await(limit, 0, func(e *wire.Event) bool { return e.From == wire.Server && e.Kind == wire.KindMessage })
+		_, _ = log.Await(limit, 0, func(e *wire.Event) bool {
+			return e.From == wire.Server && (e.Kind == wire.KindMessage || e.Kind == wire.KindClose || e.Kind == wire.KindExit)
+		})
 	}, nil
 }
 
@@ -148,9 +145,8 @@ func (e *Engine) close(ctx context.Context, s *client.Session) {
 
 // Prepare opens the first session and learns what the target offers. The
 // error is what kept the session from being established; a *transport.StartError
-// when the target could not even be started or reached. The process for one of the checks that
-// will be started in any case is started meanwhile.
-func (e *Engine) Prepare(ctx context.Context, sure ...*Check) (*Target, error) {
+// when the target could not even be started or reached.
+func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.Timeout == 0 {
 		e.Timeout = client.DefaultTimeout
 	}
@@ -170,7 +166,7 @@ func (e *Engine) Prepare(ctx context.Context, sure ...*Check) (*Target, error) {
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
 	e.target = &Target{Transport: e.Dialer.Transport(), Settings: e.Settings}
-	s, err := e.openFirst(ctx, sure...)
+	s, err := e.openFirst(ctx)
 	for range maxMoves {
 		d, ok := e.moved(ctx, s, err)
 		if !ok {
@@ -204,12 +200,11 @@ func (e *Engine) Prepare(ctx context.Context, sure ...*Check) (*Target, error) {
 
 // openFirst connects the first session and initialises it. It returns the session also
 // with an error, unless there was no connection.
-func (e *Engine) openFirst(ctx context.Context, sure ...*Check) (*client.Session, error) {
+func (e *Engine) openFirst(ctx context.Context) (*client.Session, error) {
 	s, err := e.connect(ctx, FirstLabel, Capable())
 	if err != nil {
 		return nil, err
 	}
-	e.startAhead(ctx, sure)
 	e.target.Init, err = s.Initialize(ctx)
 	return s, err
 }
@@ -339,7 +334,7 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	if c.Needs.Session == None {
 		return e.execute(ctx, c, nil, time, false)
 	}
-	s, err := e.connectFor(ctx, c)
+	s, err := e.connect(ctx, c.Name, c.options())
 	if err == nil {
 		defer func() {
 			if key, ok := reusable(s); ok && time == first && c.leaves() && key+c.Needs.Among == c.key() && !a.several {
@@ -432,7 +427,6 @@ func found(r ledger.Record) (ids []string) {
 // Finish closes every session and waits until all processes and goroutines of
 // the run have ended.
 func (e *Engine) Finish(ctx context.Context) {
-	e.dropAhead(ctx)
 	if e.shared != nil && !e.left.Load() {
 		e.closeShared(ctx)
 	}

@@ -108,6 +108,10 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 	wait := p.start(ctx, now, later)
 	e.closers.Go(func() {
 		wait()
+		if e.apart() && len(p.held) > 0 && !e.opensAnother() {
+			e.exclusive.Store(true) // what got no answer is tried where nothing else runs
+			p.again, p.held = append(p.again, p.held...), nil
+		}
 		giveUp(p.held, e.GivenUp())
 		if len(p.again) > 0 {
 			e.inTurn(ctx, p.again)
@@ -314,6 +318,14 @@ func (p *phase) over(c *Check) {
 // it needs or the one that it would share has ended, or in one of its own.
 func (p *phase) run(ctx context.Context, f *Future) {
 	p.awaitLiveness()
+	if f.Check.Needs.Session != None && p.excludes() {
+		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errExcluded), unanswered: true}
+		p.later(&p.again, f)
+		if f.Check.leaves() {
+			p.pool.give(f.Check.key(), nil)
+		}
+		return
+	}
 	unshared := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
 	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.apart() || !p.isDown()) {
 		if s, key, err := p.takeSession(ctx, f.Check); err == nil {
@@ -401,7 +413,7 @@ func (p *phase) later(list *[]*Future, f *Future) {
 
 // inTurn runs checks alone, one after the other.
 func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
-	if !e.apart() && e.shared != nil {
+	if e.bounded() && e.shared != nil {
 		e.closeShared(ctx) // a server may serve one session at a time
 	}
 	// Checks that can use the same process follow each other.
@@ -422,7 +434,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	probed := false
 	for _, f := range checks {
 		before := f.last
-		if !e.apart() {
+		if e.bounded() {
 			e.closing.Wait()
 		}
 		// A session that is opened for the check shows as well that the target lives.
@@ -560,6 +572,9 @@ func (w *worker) session(ctx context.Context, c *Check) *client.Session {
 	}
 	if w.key != c.key() {
 		w.drop(ctx)
+		if w.engine.exclusive.Load() {
+			w.engine.closing.Wait()
+		}
 	}
 	if w.used == nil {
 		s, err := w.engine.initialized(ctx, OwnLabel, c.options())
@@ -586,7 +601,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 			return
 		}
 	}
-	if w.used != nil && !w.engine.apart() {
+	if w.used != nil && w.engine.bounded() {
 		w.drop(ctx) // a server may bound how many sessions it keeps
 		w.engine.closing.Wait()
 	}
@@ -638,6 +653,33 @@ func (w *worker) drop(ctx context.Context) {
 // apart reports whether each connection is a process of its own: then no check can
 // harm the process of another.
 func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStdio }
+
+// maxExcluded is how many processes may end at once before no more are started beside the first one.
+const maxExcluded = 3
+
+// excludes reports whether processes of the server seem to exclude each other, as where they lock a file: all but the first one
+// have ended without having answered anything.
+func (e *Engine) excludes() bool {
+	if !e.apart() {
+		return false
+	}
+	ended := 0
+	for _, l := range e.Trace.Logs()[1:] {
+		for _, event := range l.Events() {
+			switch {
+			case event.Kind == wire.KindMessage && event.From == wire.Server:
+				return false
+			case event.Kind == wire.KindExit:
+				ended++
+			}
+		}
+	}
+	return ended >= maxExcluded
+}
+
+// bounded reports whether what one session takes may be missing for another one: the connections share a
+// server, or its processes exclude each other.
+func (e *Engine) bounded() bool { return !e.apart() || e.exclusive.Load() }
 
 // serverGone reports whether the server was gone when a check found something: then
 // another check may have brought it down.
