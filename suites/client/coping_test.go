@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -251,3 +253,50 @@ func TestLateOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestAnsweredLate runs a client that answers each request of the server beside the others, and one of them when it has
+// answered a later one. It leaves as soon as its own request is answered.
+func TestAnsweredLate(t *testing.T) {
+	const scenario, id = "hostile/envelopes", "base.error.invalid-request"
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		fromClient, stdin := io.Pipe()
+		stdout, fromServer := io.Pipe()
+		var all sync.WaitGroup
+		defer all.Wait()
+		all.Go(func() {
+			_ = p.Serve(ctx, fromClient, fromServer, io.Discard)
+			_ = fromServer.Close()
+		})
+		defer stdin.Close()
+		var mu sync.Mutex
+		send := func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			_, _ = io.WriteString(stdin, text+"\n")
+		}
+		send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a client","version":"1"}}}`)
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			switch m := wire.Parse(lines.Bytes()); {
+			case m.Method == "ping":
+				all.Go(func() {
+					if m.ID.Key() == `"old-version"` {
+						time.Sleep(latest)
+					}
+					send(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
+				})
+			case m.ID.Key() == "1":
+				send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+			case m.ID.Key() == "2":
+				return nil
+			}
+		}
+		return nil
+	})}, suites.Options{Timeout: 40 * time.Second})
+	if q := requirement(t, run, id); q.Verdict != result.Warn {
+		t.Errorf("%s is %s: %s", id, q.Verdict, q.Reason)
+	}
+}
+
+// latest is how long after another answer one comes.
+const latest = 100 * time.Millisecond

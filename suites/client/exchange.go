@@ -290,6 +290,7 @@ func askPings(a *Asker) {
 	a.Fence("last-ping")
 	a.Raw(`{"jsonrpc":"2.0","ID":"wrong-case","METHOD":"ping"}`)
 	a.Fence("after-wrong-case")
+	a.Late(latePatience, "wrong-case")
 	for _, id := range a.clashes() {
 		a.Request.Session.Take(id)
 		a.Ask(id, "ping", nil)
@@ -301,12 +302,15 @@ var unknownAgain = []string{"unknown-again"}
 
 func askEverything(a *Asker) {
 	askPings(a)
+	var sent []string
 	for _, m := range spelled(a.Choice) {
 		if !a.Silent {
 			a.Raw(m.Raw())
+			sent = append(sent, spelledID+m.Is)
 		}
 	}
 	a.Fence("after-spellings")
+	a.Late(a.Patience, sent...)
 	for _, ids := range alike() {
 		if !a.overdue() {
 			a.AtOnce("ping", nil, ids...)

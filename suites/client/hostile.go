@@ -45,6 +45,7 @@ var hostileScenarios = []*Scenario{
 			a.Raw(`"text"`)
 			// No client has to survive all this.
 			a.AskUser("after", "ping", nil)
+			a.Late(latePatience, "old-version", "batch-1")
 		}),
 		Judge: func(t *T) {
 			// No client has to survive these; its answers are judged.

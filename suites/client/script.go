@@ -91,7 +91,8 @@ func (a *Asker) Send(members map[string]any, breaks ...string) {
 	a.Request.Session.Send(out)
 }
 
-// Raw sends a text in place of a message.
+// Raw sends a text in place of a message. The responses that a client may give to it
+// are awaited with [Asker.Late].
 func (a *Asker) Raw(text string) {
 	a.raw = true
 	a.Request.Session.Send(&server.Outgoing{
@@ -365,6 +366,26 @@ func identifier(id any) wire.ID {
 func (a *Asker) Fence(id string) bool {
 	return a.Ask(id, "ping", nil) != nil
 }
+
+// Late waits for the responses with the given ids to raw texts, all of them together no
+// longer than patience: a client may answer several requests at a time, the earlier one
+// after the later one.
+func (a *Asker) Late(patience time.Duration, ids ...string) {
+	if a.Silent {
+		return
+	}
+	patience = min(patience, a.Patience)
+	ctx, cancel := context.WithTimeout(a.Request.Session.Context(), patience)
+	defer cancel()
+	for _, id := range ids {
+		if e, _ := a.await(ctx, patience, 0, id); e == nil {
+			return
+		}
+	}
+}
+
+// latePatience is how long a response is awaited that need not come.
+const latePatience = time.Second / 2
 
 // Has reports whether the client declared a capability.
 func (a *Asker) Has(path ...string) bool { return a.Request.Session.ClientHas(path...) }
