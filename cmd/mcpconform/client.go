@@ -95,7 +95,7 @@ and Ctrl-C ends the run.
 }
 
 // test tests the client that a command names.
-func (f *clientFlags) test(cmd *cobra.Command, args []string) (clientRun, *result.Run, *wire.Trace, error) {
+func (f *clientFlags) test(cmd *cobra.Command, args []string) (clientOptions, *result.Run, *wire.Trace, error) {
 	o, err := f.options(args)
 	if err != nil {
 		return o, nil, nil, err
@@ -190,8 +190,8 @@ func (f *clientFlags) listScenarios(w io.Writer) error {
 	return err
 }
 
-// clientRun is what a run of a client needs.
-type clientRun struct {
+// clientOptions are those of a run of a client.
+type clientOptions struct {
 	suites.Options
 	suites.ClientScenarios
 }
@@ -200,7 +200,7 @@ type clientRun struct {
 const transportWS = "ws"
 
 // bridged has the client served through a transport command.
-func (f *clientFlags) bridged(o *clientRun, args []string) error {
+func (f *clientFlags) bridged(o *clientOptions, args []string) error {
 	switch {
 	case f.transport != "":
 		return errors.New("--transport-command is the transport; --transport cannot be given with it")
@@ -215,12 +215,12 @@ func (f *clientFlags) bridged(o *clientRun, args []string) error {
 	return nil
 }
 
-func (f *clientFlags) options(args []string) (clientRun, error) {
+func (f *clientFlags) options(args []string) (clientOptions, error) {
 	scripts, err := f.scripts.read(wire.Client)
 	if err != nil {
-		return clientRun{}, err
+		return clientOptions{}, err
 	}
-	o := clientRun{
+	o := clientOptions{
 		f.running(scripts),
 		suites.ClientScenarios{Transport: f.transport, Scenarios: f.scenarios, Authorizes: f.authorizes, GivesUpAfter: f.limits.givesUp},
 	}

@@ -67,7 +67,7 @@ func (f *serverFlags) checkFleet(cmd *cobra.Command, args []string) error {
 type member struct {
 	reporters.Member
 	flags serverFlags
-	run   serverRun
+	run   serverOptions
 	args  []string
 	code  int
 }

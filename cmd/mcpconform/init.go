@@ -101,7 +101,7 @@ func (f *serverFlags) discover(cmd *cobra.Command, command []string) (*check.Tar
 	return found, o.Redactor, nil
 }
 
-func prepare(ctx context.Context, o serverRun) (*check.Target, error) {
+func prepare(ctx context.Context, o serverOptions) (*check.Target, error) {
 	if o.Trace == nil {
 		o.Trace = wire.NewTrace(wire.DefaultLimits)
 	}

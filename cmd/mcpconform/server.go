@@ -92,7 +92,7 @@ Flags that are not given are taken from mcpconform.yaml, if that file exists.
 }
 
 // test tests the server that the flags or a command name.
-func (f *serverFlags) test(ctx context.Context, args []string) (serverRun, *result.Run, *wire.Trace, error) {
+func (f *serverFlags) test(ctx context.Context, args []string) (serverOptions, *result.Run, *wire.Trace, error) {
 	o, err := f.options()
 	if err != nil {
 		return o, nil, nil, err
@@ -114,23 +114,23 @@ func (f *serverFlags) test(ctx context.Context, args []string) (serverRun, *resu
 	return o, run, trace, err
 }
 
-// serverRun is what a run of a server needs.
-type serverRun struct {
+// serverOptions are those of a run of a server.
+type serverOptions struct {
 	suites.Options
 	suites.ServerChecks
 }
 
 // options returns all but the target.
-func (f *serverFlags) options() (serverRun, error) {
+func (f *serverFlags) options() (serverOptions, error) {
 	if err := f.limits.check(); err != nil {
-		return serverRun{}, err
+		return serverOptions{}, err
 	}
 	scripts, err := f.scripts.read(wire.Server)
 	if err != nil {
-		return serverRun{}, err
+		return serverOptions{}, err
 	}
 	if _, err := f.selection.parties([]wire.Party{wire.Server}, suites.OwnRequirements(scripts, wire.Server)...); err != nil {
-		return serverRun{}, err
+		return serverOptions{}, err
 	}
 	redactor := newRedactor(nil, nil)
 	redactor.Add(f.settings.Secrets...) // also for what is said before a run
@@ -138,12 +138,12 @@ func (f *serverFlags) options() (serverRun, error) {
 	settings.CallTools, settings.GivesUpAfter = check.CallMode(f.callTools), f.limits.givesUp
 	o := f.running(scripts)
 	o.Redactor, o.Expected, o.Limits = redactor, f.expected, f.bytes
-	return serverRun{o, suites.ServerChecks{Settings: settings, StartTimeout: f.limits.startTime()}}, nil
+	return serverOptions{o, suites.ServerChecks{Settings: settings, StartTimeout: f.limits.startTime()}}, nil
 }
 
 // target makes the server that the flags or a command name the run's target. The
 // function that it returns stops what was started for the whole run.
-func (f *serverFlags) target(ctx context.Context, o *serverRun, args []string) (stop func(), err error) {
+func (f *serverFlags) target(ctx context.Context, o *serverOptions, args []string) (stop func(), err error) {
 	if !f.http.given() && len(args) == 0 {
 		if i, err := f.stdio.isolation(); err != nil || i.Any() {
 			return nil, cmp.Or(err, errNothingLaunched)

@@ -159,7 +159,7 @@ func (f *httpFlags) registerBridge(cmd *cobra.Command) {
 const urlPlaceholder = "{url}"
 
 // bridged makes a server behind a transport command the run's target.
-func (f *httpFlags) bridged(o *serverRun, args []string, command transport.Command) error {
+func (f *httpFlags) bridged(o *serverOptions, args []string, command transport.Command) error {
 	rest := *f
 	rest.url, rest.bridge = "", ""
 	named := strings.Contains(f.bridge, urlPlaceholder)
@@ -186,7 +186,7 @@ func (f *httpFlags) bridged(o *serverRun, args []string, command transport.Comma
 }
 
 // redactedURL returns the URL, which may be in any form, without its secrets.
-func (f *httpFlags) redactedURL(o *serverRun) string {
+func (f *httpFlags) redactedURL(o *serverOptions) string {
 	if f.url == "" {
 		return ""
 	}
@@ -258,7 +258,7 @@ func (f *httpFlags) endpoint(args []string, timeout time.Duration) (transport.En
 // target makes the server of the flags the run's target. The function that it
 // returns stops what was started. A server that cannot be reached is not an
 // error here: the run reports it.
-func (f *httpFlags) target(ctx context.Context, o *serverRun, args []string, command transport.Command) (stop func(), err error) {
+func (f *httpFlags) target(ctx context.Context, o *serverOptions, args []string, command transport.Command) (stop func(), err error) {
 	e, err := f.endpoint(args, o.Timeout)
 	if err != nil {
 		return nil, err

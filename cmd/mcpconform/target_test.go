@@ -45,7 +45,7 @@ func TestDetectedTransport(t *testing.T) {
 		s := httptest.NewServer(handler)
 		t.Cleanup(s.Close)
 		t.Cleanup(handler.Close)
-		var o serverRun
+		var o serverOptions
 		f := httpFlags{url: s.URL + path, transport: "auto"}
 		stop, err := f.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
@@ -78,7 +78,7 @@ func TestUnreachableServers(t *testing.T) {
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo these are the last words; exit 7"}, "these are the last words"},
 		{httpFlags{url: "http://127.0.0.1:{port}/mcp", start: "echo loading; sleep 60"}, `within 300ms; its output ends with: "loading"; if it may take longer, raise --start-timeout`},
 	} {
-		o := serverRun{ServerChecks: suites.ServerChecks{StartTimeout: 300 * time.Millisecond}}
+		o := serverOptions{ServerChecks: suites.ServerChecks{StartTimeout: 300 * time.Millisecond}}
 		stop, err := tt.flags.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRefusedInitialize(t *testing.T) {
 		s := httptest.NewServer(handler)
 		t.Cleanup(s.Close)
 		t.Cleanup(handler.Close)
-		var o serverRun
+		var o serverOptions
 		f := httpFlags{url: s.URL + server.PathMCP, transport: "auto"}
 		stop, err := f.target(t.Context(), &o, nil, transport.Command{})
 		if err != nil {
