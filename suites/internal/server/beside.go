@@ -21,10 +21,17 @@ type work struct {
 	made          int // calls
 }
 
-// ended reports whether the call is over.
-func (w *work) ended() bool {
-	return w.running == nil || slices.ContainsFunc(w.session.Log().Events()[w.running.Request.Seq+1:], func(e *wire.Event) bool { return over(e, w.running) })
+// end returns what has ended the call, or nil.
+func (w *work) end() *wire.Event {
+	events := w.session.Log().Events()[w.running.Request.Seq+1:]
+	if i := slices.IndexFunc(events, func(e *wire.Event) bool { return over(e, w.running) }); i >= 0 {
+		return events[i]
+	}
+	return nil
 }
+
+// ended reports whether the call is over.
+func (w *work) ended() bool { return w.running == nil || w.end() != nil }
 
 // goesOn sees to it that a call is under way. It reports false if that was tried often enough, or
 // the server takes one request at a time.
@@ -56,6 +63,18 @@ func (w *work) do(something func()) bool {
 	}
 	w.beside++
 	return true
+}
+
+// repeat runs a check beside the call. It reports whether the check was over before the call, or broke it off, as a
+// session does that the check ends: what follows then has another one.
+func (w *work) repeat(c *check.Check) (record ledger.Record, ok bool) {
+	ok = w.do(func() { record = w.t.Repeat(c, w.session) })
+	if end := w.end(); end != nil && !w.running.Answers(end) {
+		w.after--
+		w.beside++
+		w.session, w.running, ok = w.t.Open(capable), nil, true
+	}
+	return record, ok
 }
 
 // stop cancels the call.
@@ -99,12 +118,12 @@ func checksBeside(t *check.T) {
 		if !w.goesOn() {
 			break
 		}
-		var found []string
-		if !w.do(func() { found = accused(t.Repeat(c, t.Session)) }) {
+		record, ok := w.repeat(c)
+		if !ok {
 			continue
 		}
 		known := t.Found(c)
-		if found = slices.DeleteFunc(found, func(id string) bool { return slices.Contains(known, id) }); len(found) > 0 {
+		if found := slices.DeleteFunc(accused(record), func(id string) bool { return slices.Contains(known, id) }); len(found) > 0 {
 			suspects[c] = found
 		}
 	}
@@ -121,8 +140,8 @@ func checksBeside(t *check.T) {
 		if len(suspects[c]) == 0 || !again.goesOn() {
 			continue
 		}
-		var record ledger.Record
-		if !again.do(func() { record = t.Repeat(c, again.session) }) {
+		record, ok := again.repeat(c)
+		if !ok {
 			continue
 		}
 		for _, id := range suspects[c] {
@@ -147,14 +166,17 @@ func unsuspect(w *work, suspects map[*check.Check][]string) {
 	if len(suspects) == 0 {
 		return
 	}
-	before := &work{t: w.t, session: w.t.Open(capable), call: w.call}
-	if before.goesOn() {
-		before.stop()
-		w.t.FenceOn(before.session)
-	}
+	var before *work
 	for _, c := range w.t.Sharing() {
 		if len(suspects[c]) == 0 {
 			continue
+		}
+		if before == nil || before.session.Fence(w.t.Context) != nil { // the last check may have ended the session
+			before = &work{t: w.t, session: w.t.Open(capable), call: w.call}
+			if before.goesOn() {
+				before.stop()
+				w.t.FenceOn(before.session)
+			}
 		}
 		known := accused(w.t.Repeat(c, before.session))
 		suspects[c] = slices.DeleteFunc(suspects[c], func(id string) bool { return slices.Contains(known, id) })
