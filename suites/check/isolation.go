@@ -282,7 +282,7 @@ func (p *phase) hold(slots chan struct{}) (release func()) {
 // an early check leaves, before others, which use the time that it waits.
 func (c *Check) order() int {
 	switch {
-	case c.takesLong() && c.Needs.Session != Own:
+	case c.takesLong() && (c.Needs.Session != Own || c.Needs.Among != ""):
 		return 0
 	case c.leaves():
 		return 1
