@@ -30,8 +30,13 @@ func TestFaultyServers(t *testing.T) {
 		}
 		parts = slices.Collect(slices.Chunk(names, atOnce))
 	}
-	for _, over := range []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE} {
+	transports := []string{transport.NameStdio, transport.NameHTTP, transport.NameSSE}
+	for at, over := range transports {
 		t.Run(over, func(t *testing.T) {
+			parts := parts
+			if len(parts) > len(transports) { // each fault over one of the transports
+				parts = brief.Part(t, slices.Concat(parts[at:], parts[:at]), max(1, brief.InTurn(len(transports))))
+			}
 			for _, names := range parts {
 				run := conducted(t, suites.ClientScenarios{Transport: over, Scenarios: names, Launch: func(p client.Endpoint) (transport.Process, error) {
 					return suites.ReferenceClient(p, answerTime).Launch()
