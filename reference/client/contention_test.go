@@ -10,16 +10,20 @@ import (
 	"github.com/mcpconform/mcpconform/reference/transport"
 )
 
-// contended is a connection to a peer that waits for a processor for a share of the time.
+// contended is a connection to a peer that waits for a processor for a share of the time, in
+// turns: for so long it waits, and then it does not.
 type contended struct {
 	transport.Conn
 	began time.Time
 	share float64
+	turn  time.Duration
 	busy  bool
 }
 
 func (c contended) Contention() (time.Duration, bool) {
-	return time.Duration(float64(time.Since(c.began)) * c.share), c.busy
+	waited := time.Since(c.began)
+	whole := waited.Truncate(c.turn)
+	return time.Duration(float64(whole)*c.share) + min(waited-whole, time.Duration(float64(c.turn)*c.share)), c.busy
 }
 
 // The time for which a peer waits for a processor does not count, up to a bound.
@@ -29,18 +33,20 @@ func TestContention(t *testing.T) {
 		name        string
 		answerAfter time.Duration // zero: never
 		share       float64
+		turn        time.Duration
 		idle        bool
 		want        time.Duration // until the answer or the end of the wait
 	}{
-		{"a slow answer on a busy machine", 3 * limit, 0.9, false, 3 * limit},
-		{"no answer of one that has a processor", 0, 0.01, false, limit + 250*time.Millisecond},
-		{"no answer on a busy machine", 0, 0.9, false, 5 * limit},
-		{"no answer on an idle machine", 0, 0.9, true, limit},
+		{"a slow answer on a busy machine", 3 * limit, 0.9, 1, false, 3 * limit},
+		{"a slow answer on a machine that is busy in turns", 3 * limit, 0.7, 3 * time.Second, false, 3 * limit},
+		{"no answer of one that has a processor", 0, 0.01, 1, false, limit + 250*time.Millisecond},
+		{"no answer on a busy machine", 0, 0.9, 1, false, 5 * limit},
+		{"no answer on an idle machine", 0, 0.9, 1, true, limit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				wrap := func(conn transport.Conn) transport.Conn { return contended{conn, began, c.share, !c.idle} }
+				wrap := func(conn transport.Conn) transport.Conn { return contended{conn, began, c.share, c.turn, !c.idle} }
 				s := dialThrough(t, wrap, client.Options{Timeout: limit}, func(p *peer) {
 					if p.next(); c.answerAfter > 0 {
 						time.Sleep(c.answerAfter) //nolint:forbidigo // in virtual time
