@@ -25,7 +25,7 @@ func TestCalmMatrix(t *testing.T) {
 			"transport. Only a part of the runs is made: all with `MCPCONFORM_WHOLE=1`, and one for each oddity, over any of its transports, with\n" +
 			"a larger number. With `-whole`, each oddity is tried alone over each of its transports, with `-oddity PREFIX` those whose id begins\n" +
 			"with this. With `-seeds 20` each run is made with that many seeds.\n",
-		OneOf: brief.Usual(8),
+		OneOf: brief.Usual(16),
 		Run: func(ctx context.Context, seed uint64, over string, chosen ...int) (*result.Run, error) {
 			o := serverOptions()
 			for _, i := range chosen {

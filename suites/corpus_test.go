@@ -55,7 +55,7 @@ func corpusOf[E any](t *testing.T, rows []E, transports func(E) []string) []corp
 		return all
 	}
 	// Each is a whole run; no multiple of the transports.
-	return brief.Part(t, all, 3*max(brief.InTurn(4), 2)+1)
+	return brief.Part(t, all, 3*max(brief.Usual(8), brief.InTurn(4), 2)+1)
 }
 
 // TestHostileServers meets the hostile servers of the corpus over each transport.
@@ -241,7 +241,7 @@ func TestDeathBetweenBytes(t *testing.T) {
 	for bytes := 1; bytes < 600; bytes++ {
 		moments = append(moments, bytes)
 	}
-	for _, bytes := range brief.Part(t, moments, 1+10*max(brief.InTurn(4), 2)) {
+	for _, bytes := range brief.Part(t, moments, 1+10*max(brief.Usual(8), brief.InTurn(4), 2)) {
 		t.Run(strconv.Itoa(bytes), func(t *testing.T) {
 			hostile.Test(t, func(t *testing.T) (p hostile.Played) {
 				virtual.Test(t, func(t *testing.T) {

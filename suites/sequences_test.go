@@ -57,7 +57,7 @@ func TestSequencesAccuseNobody(t *testing.T) {
 	for i := range seeds {
 		seeds[i] = uint64(i + 1)
 	}
-	for _, seed := range brief.Part(t, seeds, max(1, brief.InTurn(4))) {
+	for _, seed := range brief.Part(t, seeds, max(1, brief.Usual(10), brief.InTurn(4))) {
 		for i, over := range transports {
 			odd := oddities[(int(seed)*len(transports)+i)%len(oddities)]
 			if odd.Transports != nil && !slices.Contains(odd.Transports, over) {
@@ -111,7 +111,7 @@ func TestSequencesAtEverySeed(t *testing.T) {
 			}
 		}
 	}
-	for _, one := range brief.Part(t, tries, max(2, brief.InTurn(8))) {
+	for _, one := range brief.Part(t, tries, max(2, brief.Usual(16), brief.InTurn(8))) {
 		t.Run(fmt.Sprintf("%s/%d", one.fault.ID, one.seed), inVirtualTime(func(t *testing.T) {
 			o := serverOptions()
 			one.fault.Apply(&o)

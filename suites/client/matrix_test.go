@@ -37,7 +37,7 @@ func TestKillMatrix(t *testing.T) {
 			"`mcpconform mock client --fault ID URL` runs a faulty client. Faults of servers are in `kill-matrix.md`. Written by\n" +
 			"`go test ./suites/client -run TestKillMatrix -update`.\n",
 		Scenarios: true,
-		OneOf:     brief.Usual(3),
+		OneOf:     brief.Usual(6),
 	}
 	for _, f := range mockclient.Catalogue() {
 		f.Scenario = cmp.Or(f.Scenario, client.Baseline)

@@ -164,7 +164,7 @@ func formsOneOf() int {
 	if n := brief.OneOf(); n > 0 {
 		return 16 * n
 	}
-	return max(1, 4*brief.Sample())
+	return max(1, 8*brief.Sample())
 }
 
 // CheckExceptions wants each exception to be about forms that there are, and no form to have two.

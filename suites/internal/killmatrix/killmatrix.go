@@ -75,7 +75,7 @@ type Matrix struct {
 	Faults    []Fault
 	// OneOf limits the whole runs to one fault out of so many. Zero tries all. Faults that can
 	// be tried where their requirement alone is selected, which costs little, are all tried so where
-	// MCPCONFORM_WHOLE is set, as in .ci/run, else one in three, and none where tests are short.
+	// MCPCONFORM_WHOLE is set, as in .ci/run, else one in six, and none where tests are short.
 	OneOf int
 }
 
@@ -106,7 +106,7 @@ func (m *Matrix) Test(t *testing.T) {
 			of *= 12 // one or two: what the runs have at the same time is the same in each
 		}
 		chosen = brief.Part(t, chosen, of)
-		switch n := brief.Usual(3); {
+		switch n := brief.Usual(6); {
 		case testing.Short() || brief.Race:
 			selected = nil
 		case n > 0:
