@@ -654,7 +654,7 @@ func (s *Session) Call(ctx context.Context, method string, params any, opts ...O
 			return &Exchange{}, err
 		}
 		x, err := p.Await(ctx)
-		if err != nil || !wire.TooMany(x.Head) || x.Response != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
+		if err != nil || !wire.TooMany(x.Head) || x.Result() != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
 			return x, err
 		}
 	}
