@@ -138,6 +138,16 @@ var httpOddities = []Oddity{
 		Apply:   inForm(server.AnswerJSON),
 	},
 	{
+		ID: "http.requests-unheard", Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.", Transports: overHTTP,
+		Why: "The server offers neither stream, and the text does not say how long a call may take.", Source: at("basic/lifecycle#timeouts"), Changes: "form of answers", Untried: []string{"*"},
+		Apply: all(inForm(server.AnswerJSON), serve(func(o *server.HTTPOptions) { o.NoGet = true }), sending(func(out *server.Outgoing) []*server.Outgoing {
+			if out.Kind == wire.Request {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	},
+	{
 		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.", Transports: overHTTP,
 		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Apply: func(o *server.Options) {
