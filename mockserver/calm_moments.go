@@ -22,7 +22,7 @@ var momentOddities = []Oddity{
 	{
 		ID: "moments.in-turn-slowly", Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
 		Why: "A server may serve one request after the other, and the text sets no time for an answer but that of ping.", Source: at("basic/lifecycle#timeouts"), Changes: "calls",
-		Untried: []string{"base.response.correlated"},
+		Untried: []string{"*"},
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			return inOrder(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
 				if strings.HasSuffix(r.Method, "/list") {
