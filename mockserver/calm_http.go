@@ -138,6 +138,16 @@ var httpOddities = []Oddity{
 		Apply:   inForm(server.AnswerJSON),
 	},
 	{
+		ID: "http.requests-unheard", Summary: "Each request is answered with JSON and there is no listening stream: calls that ask the client wait half a minute for an answer.", Transports: overHTTP,
+		Why: "The server offers neither stream, and the text does not say how long a call may take.", Source: at("basic/lifecycle#timeouts"), Changes: "form of answers", Untried: []string{"*"},
+		Apply: all(inForm(server.AnswerJSON), serve(func(o *server.HTTPOptions) { o.NoGet = true }), sending(func(out *server.Outgoing) []*server.Outgoing {
+			if out.Kind == wire.Request {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		})),
+	},
+	{
 		ID: "http.forms-by-turns", Summary: "Requests are answered with a stream and with JSON by turns.", Transports: overHTTP,
 		Why: "The server either initiates a stream or returns JSON.", Source: at("basic/transports#sending-messages-to-the-server"), Changes: "form of answers",
 		Apply: func(o *server.Options) {
@@ -562,20 +572,40 @@ var httpOddities = []Oddity{
 	{
 		ID: "http.too-many-requests", Summary: "Beyond 100 in a second, requests are answered with 429 and Retry-After.", Transports: overHTTP,
 		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
-		Apply: func(o *server.Options) {
-			var mu sync.Mutex
-			var second, n int64
-			refusingHTTP(http.StatusTooManyRequests, func(*http.Request) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				if now := time.Now().Unix(); now != second {
-					second, n = now, 0
-				}
-				n++
-				return n > 100
-			})(o)
-		},
+		Apply: limitingRate(100, func(w http.ResponseWriter) { http.Error(w, "too many requests", http.StatusTooManyRequests) }),
 	},
+	{
+		ID: "http.too-many-requests-as-errors", Summary: "Beyond 20 in a second, requests are answered with 429, Retry-After and a JSON-RPC error without an id.", Transports: overHTTP,
+		Why: "Limits of rate are HTTP's own affair (RFC 6585, section 4), and the body of a refusal may be an error.", Source: at("basic/transports#sending-messages-to-the-server"), Untried: []string{"*"},
+		Apply: limitingRate(20, func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = w.Write([]byte(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Too many requests"},"id":null}`))
+		}),
+	},
+}
+
+// limitingRate refuses requests beyond a number in a second.
+func limitingRate(most int64, refuse func(http.ResponseWriter)) apply {
+	return func(o *server.Options) {
+		var mu sync.Mutex
+		var second, n int64
+		between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			mu.Lock()
+			if now := time.Now().Unix(); now != second {
+				second, n = now, 0
+			}
+			n++
+			over := n > most
+			mu.Unlock()
+			if over {
+				w.Header().Set("Retry-After", "1")
+				refuse(w)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})(o)
+	}
 }
 
 // stateless serves each request in a session of its own, which no client gets to know.

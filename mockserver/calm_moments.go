@@ -17,19 +17,19 @@ var momentOddities = []Oddity{
 		ID: "moments.in-turn", Summary: "Requests other than pings wait until the one before them has been answered.",
 		Why: "A server may serve one request after the other.", Source: at("basic/index#requests"), Changes: "calls",
 		Untried: []string{"base.response.correlated"},
+		Apply:   wrapping("*", inOrder),
+	},
+	{
+		ID: "moments.in-turn-slowly", Summary: "Each list takes two seconds, and requests other than pings wait until the one before them has been answered.",
+		Why: "A server may serve one request after the other, and the text sets no time for an answer but that of ping.", Source: at("basic/lifecycle#timeouts"), Changes: "calls",
+		Untried: []string{"*"},
 		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
-			if r.Method == "ping" || r.Method == "initialize" {
+			return inOrder(ctx, r, func(ctx context.Context, r *server.Request) (any, *wire.Error) {
+				if strings.HasSuffix(r.Method, "/list") {
+					<-time.After(2 * time.Second)
+				}
 				return next(ctx, r)
-			}
-			r.Detach()
-			turn := r.Session.Value(queueKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
-			select {
-			case turn <- struct{}{}:
-				defer func() { <-turn }()
-			case <-ctx.Done():
-				return server.NoAnswer, nil
-			}
-			return next(ctx, r)
+			})
 		}),
 	},
 	{
@@ -91,4 +91,20 @@ func delayedBy(time func(r *server.Request) time.Duration) apply {
 		}
 		return []*server.Outgoing{out}
 	})
+}
+
+// inOrder serves the requests of a session one after the other.
+func inOrder(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+	if r.Method == "ping" || r.Method == "initialize" {
+		return next(ctx, r)
+	}
+	r.Detach()
+	turn := r.Session.Value(queueKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return server.NoAnswer, nil
+	}
+	return next(ctx, r)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -381,6 +382,34 @@ var toolFaults = []Fault{
 		Apply: called("sum", func(result object) {
 			result["structuredContent"] = object{"sum": "3"}
 			result["content"] = textOf(`{"sum":"3"}`)
+		}),
+	},
+	{
+		ID: "tools.structured-wrong-type-below-zero", Requirement: "tools.output-schema.conforms", Form: ByValue,
+		Summary: "A sum below zero comes as a string.",
+		Apply: called("sum", func(result object) {
+			if structured := text(object{"sum": wire.At(result, "structuredContent", "sum")}); strings.HasPrefix(structured, `{"sum":-`) {
+				result["structuredContent"] = object{"sum": structured}
+				result["content"] = textOf(text(object{"sum": structured}))
+			}
+		}),
+	},
+	{
+		ID: "tools.structured-misnamed-for-one-kind", Requirement: "tools.output-schema.conforms", Form: ByValue,
+		Summary: "The result of a tool has another member than its output schema requires, for one of the values that an argument may have.",
+		Apply: servingTool(object{
+			"name": "weigh", "annotations": object{"readOnlyHint": true},
+			"inputSchema": object{
+				"type": "object", "properties": object{"unit": object{"$ref": "#/$defs/unit"}}, "required": list{"unit"},
+				"$defs": object{"unit": object{"enum": list{"gram", "ounce", "stone"}}},
+			},
+			"outputSchema": object{"type": "object", "properties": object{"weight": object{"type": "number"}}, "required": list{"weight"}},
+		}, func(_ context.Context, r *server.Request) (any, *wire.Error) {
+			member := "weight"
+			if wire.At(r.Params, "arguments", "unit") == "stone" {
+				member = "stones"
+			}
+			return object{"structuredContent": object{member: 3}, "content": textOf(text(object{member: 3}))}, nil
 		}),
 	},
 	{

@@ -53,6 +53,9 @@ type Options struct {
 	// Answered is told the method of each request of the server that was
 	// answered; it may be nil.
 	Answered func(ctx context.Context, method string)
+	// Beside returns the records of all connections that the peer may serve by turns, this one among
+	// them; nil if there are no others.
+	Beside func() []*wire.Log
 	// Limited is called when the server refused a request because there were too
 	// many (see [wire.TooMany]), with the time that it asks to wait. It waits, and
 	// reports whether to send the request again. Nil: the refusal is the answer.
@@ -431,13 +434,29 @@ const StartTimes = 3
 func (p *Pending) limit() (limit, slowest time.Duration) {
 	limit = p.session.Options.Timeout
 	if !p.starts() {
-		return p.session.hurried(limit, p)
+		limit, slowest = p.session.hurried(limit, p)
+		return limit + p.behind(), slowest
 	}
 	limit = cmp.Or(p.session.Options.StartTimeout, StartTimes*limit)
 	if p.session.Options.Pace != nil {
 		limit = max(limit, StartTimes*p.session.Options.Pace.Start())
 	}
 	return limit, 0
+}
+
+// behind returns how long the peer has gone on to answer what it was asked before the request: it may
+// serve one request after the other, and how many wait is not its choice.
+func (p *Pending) behind() (busy time.Duration) {
+	logs := []*wire.Log{p.session.Log()}
+	if p.session.Options.Beside != nil {
+		logs = p.session.Options.Beside()
+	}
+	for _, log := range logs {
+		if last := log.LastAnswer(p.Request.At); last != nil {
+			busy = max(busy, last.At-p.Request.At)
+		}
+	}
+	return busy
 }
 
 // starts reports whether the request is an initialize to a process that has not answered
@@ -553,8 +572,8 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 		if err != nil && end == nil && waiting.Err() != nil && ctx.Err() == nil {
 			if slowest > 0 {
 				s.Options.Pace.overslept(time.Since(due))
-				most, slowest = limit()
 			}
+			most, slowest = limit()
 			if began.Add(most+machine.granted).After(time.Now()) || machine.grants(most) {
 				cancel()
 				continue
@@ -635,7 +654,7 @@ func (s *Session) Call(ctx context.Context, method string, params any, opts ...O
 			return &Exchange{}, err
 		}
 		x, err := p.Await(ctx)
-		if err != nil || !wire.TooMany(x.Head) || x.Response != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
+		if err != nil || !wire.TooMany(x.Head) || x.Result() != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
 			return x, err
 		}
 	}

@@ -39,6 +39,9 @@ const (
 	listenGrace = 250 * time.Millisecond
 	// lateGrace is how long the others wait for it that follow one that got none.
 	lateGrace = 25 * time.Millisecond
+	// turns is how many limits the head of a response may take whose request waits for others. How long
+	// the answer is awaited, the sender decides.
+	turns = 4
 	// closeWait bounds the DELETE with which a connection closes.
 	closeWait = 2 * time.Second
 )
@@ -177,6 +180,9 @@ func (c *HTTPConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 	o := &outbound{
 		method: http.MethodPost, url: c.site.url, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
 		deliberate: m.Deliberate, patience: c.site.timeout, ordinary: m.ordinary(msg) && c.listens(),
+	}
+	if !acknowledged(msg) {
+		o.patience *= turns
 	}
 	override(o.header, m.Header)
 	if msg.Kind == wire.Request && msg.Method == "initialize" {

@@ -583,7 +583,7 @@ func (x *roundTrip) event(item wire.SSEItem) wire.Event {
 			e.Kind, e.Msg = wire.KindMessage, x.link.log.Parse(item.Data)
 		}
 	case item.Incomplete:
-		e.Note = join(e.Note, "the stream ended inside this event")
+		e.Note = join(e.Note, wire.InsideEvent)
 		if item.SSE.HasID { // the last event id is that of the last event that was dispatched (HTML Standard, section 9.2.6)
 			e.Note += ", whose id " + wire.Quote(item.SSE.ID, maxNote) + " does not count"
 			e.SSE.ID, e.SSE.HasID = "", false

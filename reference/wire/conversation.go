@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"time"
 	"weak"
 )
 
@@ -550,6 +551,19 @@ func (l *Log) Requests(p Party, method string) []*Exchange {
 		}
 	}
 	return all
+}
+
+// LastAnswer returns the last response to what the client has asked up to a time, or nil.
+func (l *Log) LastAnswer(until time.Duration) (last *Event) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.readOn(l.Events())
+	for _, x := range l.conversation.Exchanges {
+		if x.From() == Client && x.Request.At <= until && x.Response != nil && (last == nil || x.Response.Seq > last.Seq) {
+			last = x.Response
+		}
+	}
+	return last
 }
 
 // Unanswered returns, as they are now, the requests that have no response.

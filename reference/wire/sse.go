@@ -14,6 +14,9 @@ import (
 // than a reader's limit.
 var ErrSSETooLong = errors.New("an event of the stream is longer than the limit")
 
+// InsideEvent is what the record says of an event for which [SSEItem.Incomplete] holds.
+const InsideEvent = "the stream ended inside this event"
+
 // SSEItem is one thing that an event stream holds: an event or a comment.
 type SSEItem struct {
 	SSE       SSE

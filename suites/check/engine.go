@@ -96,6 +96,9 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 		o.NoOp = e.target.noOp
 	}
 	o.StartTimeout, o.Limited, o.Pace = e.StartTimeout, e.limits.wait, &e.pace
+	if !e.apart() {
+		o.Beside = e.Trace.Logs
+	}
 	started, err := e.launch(ctx)
 	if err != nil {
 		return nil, err

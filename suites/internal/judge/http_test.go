@@ -1536,6 +1536,21 @@ func TestEndedSession(t *testing.T) {
 	}
 }
 
+// A response that an author sees leave does not count without the empty line behind it. The finding says so.
+func TestResponseInUnendedEvent(t *testing.T) {
+	s := newHTTPScript(t, "http").handshake()
+	stream := s.ask(http.MethodPost, mcp, pingFive, later("Accept", both))
+	s.head(stream, 200, headers("Content-Type", "text/event-stream"))
+	s.add(wire.Event{Kind: wire.KindSSE, From: wire.Server, Stream: stream, Raw: []byte(pongFive), SSE: &wire.SSE{}, Note: wire.InsideEvent})
+	s.end(stream)
+	for _, id := range []string{"http.server.sse-no-early-close", "http.server.sse-response-sent"} {
+		seen := Judge([]*wire.Log{s.log}, Options{})[Key{Requirement: id, Party: wire.Server}]
+		if seen == nil || len(seen.Findings) != 1 || !strings.Contains(seen.Findings[0].Message, "inside an event") {
+			t.Errorf("%s: %+v", id, seen)
+		}
+	}
+}
+
 // TestTooManyRequests: a request that was refused because there were too many
 // was not made. It may be made again, and so may the response to one.
 func TestTooManyRequests(t *testing.T) {

@@ -335,6 +335,7 @@ func abandoned(t *check.T, call check.Call, method string, patient bool) (asked,
 	request, err := t.Session.AwaitEvent(t.Context, p.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
 		return asks(e, method) || over(e, p)
 	})
+	mayYetAsk(t, call, method, err)
 	t.Must(err)
 	if over(request, p) {
 		return nil, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	. "github.com/mcpconform/mcpconform/suites/internal/match"
 )
 
@@ -151,6 +152,9 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 		e, err := t.Session.AwaitEvent(t.Context, from, "answer to tools/call", func(e *wire.Event) bool {
 			return over(e, p) || asks(e, method)
 		})
+		if len(asked) == 0 {
+			mayYetAsk(t, call, method, err)
+		}
 		t.Must(err)
 		if e.Kind == wire.KindStreamEnd {
 			t.Await(p) // says how it ended without an answer
@@ -168,6 +172,14 @@ func converse(t *check.T, call check.Call, method string, reply func(request *wi
 			t.Inconclusive("the tool %q asks for sampling with messages that no model can sample", call.Tool)
 		}
 		respond(t, e, reply(e), opts...)
+	}
+}
+
+// mayYetAsk ends the check if a wait for what a tool asks was too short: the text does not say how soon a tool
+// asks, nor how long it may take.
+func mayYetAsk(t *check.T, call check.Call, method string, err error) {
+	if timedOut(err) {
+		t.Inconclusive("the tool %q did not send %s in time; %s", call.Tool, method, ending.Raise(ending.Timeout))
 	}
 }
 

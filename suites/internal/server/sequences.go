@@ -444,7 +444,7 @@ func (p *sequenceRun) judge(c *course, awaited []*requested) *misstep {
 			return &misstep{kind: noAnswer, word: r.word(), early: r.early, waited: true, message: "gets no answer"}
 		case err != nil:
 			return p.ended(r.word(), err)
-		case x.Response == nil && wire.TooMany(x.Head):
+		case x.Result() == nil && wire.TooMany(x.Head):
 			p.Inconclusive("the server refuses requests because there are too many")
 		case check.LostSession(c.session):
 			p.Inconclusive("the server has ended the session")

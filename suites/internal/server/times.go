@@ -76,6 +76,7 @@ func leaveOpen(t *check.T, role string) *unanswered {
 	e, err := t.Session.AwaitEvent(t.Context, u.pending.Request.Seq+1, "request within a call", func(e *wire.Event) bool {
 		return asks(e, u.method) || over(e, u.pending)
 	})
+	mayYetAsk(t, call, u.method, err)
 	t.Must(err)
 	if over(e, u.pending) {
 		t.Inconclusive("the tool %q did not send %s", call.Tool, u.method)

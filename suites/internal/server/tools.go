@@ -34,6 +34,7 @@ const (
 	maxMutations = 6  // invalid calls of one tool
 	maxMutated   = 5  // tools with invalid calls
 	maxOfRule    = 2  // tools in which any other rule is broken
+	maxBranches  = 6  // calls of one tool with an output schema beside the ordinary one
 )
 
 // server/tools
@@ -139,7 +140,10 @@ var toolChecks = []*check.Check{
 				}
 				// Other arguments that fit lead to other results, which the rules judge.
 				if x.Result() != nil && x.Response != nil && x.Response.At-x.Request.At < prompt {
-					if others := least(t, tool, arguments); others != nil {
+					for _, others := range append(branches(t, tool), least(t, tool, arguments)) {
+						if others == nil {
+							continue
+						}
 						// Whether it answers these does not matter here.
 						_, _ = t.Session.Call(t.Context, "tools/call", map[string]any{"name": name, "arguments": others})
 					}
@@ -540,13 +544,8 @@ const prompt = 500 * time.Millisecond
 // are those already given. A tool that does something, and may be called because
 // the user or a profile says how, is not called otherwise.
 func least(t *check.T, tool, given map[string]any) map[string]any {
-	input, err := schema.CompileTool(tool["inputSchema"])
-	if err != nil || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
-		return nil
-	}
-	full, _ := values.Full(tool["inputSchema"])
-	arguments, ok := full.(map[string]any)
-	if !ok {
+	input, arguments := filled(t, tool)
+	if arguments == nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
@@ -563,6 +562,80 @@ func least(t *check.T, tool, given map[string]any) map[string]any {
 		return nil
 	}
 	return arguments
+}
+
+// filled returns the input schema of a tool, and arguments that fit it, with the optional ones; nil if there are
+// none, or the tool is to be called as the user or a profile says alone.
+func filled(t *check.T, tool map[string]any) (*schema.Tool, map[string]any) {
+	input, err := schema.CompileTool(tool["inputSchema"])
+	if err != nil || t.Target.Known(tool) && at(tool, "annotations", "readOnlyHint") != true {
+		return nil, nil
+	}
+	full, _ := values.Full(tool["inputSchema"])
+	arguments, _ := full.(map[string]any)
+	return input, arguments
+}
+
+// branches returns other arguments for a tool with an output schema: what it is given may decide which
+// members its answer has, and of which type. A few have another one of the values that the input schema lists
+// or another truth value, and two have negative numbers and fractions.
+func branches(t *check.T, tool map[string]any) (all []map[string]any) {
+	input, arguments := filled(t, tool)
+	if arguments == nil || tool["outputSchema"] == nil {
+		return nil
+	}
+	add := func(changed map[string]any) {
+		if len(all) < maxBranches && !reflect.DeepEqual(changed, arguments) && len(input.Validate(changed)) == 0 {
+			all = append(all, changed)
+		}
+	}
+	for _, number := range []json.Number{"-1", "0.5"} {
+		changed := maps.Clone(arguments)
+		for name, value := range arguments {
+			if _, is := value.(json.Number); is {
+				changed[name] = number
+			}
+		}
+		add(changed)
+	}
+	listed := append(listedValues(tool["inputSchema"]), true, false)
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		if free := with(arguments, name, noTool); len(input.Validate(free)) == 0 {
+			continue // any text fits
+		}
+		for _, value := range listed {
+			add(with(arguments, name, value))
+		}
+	}
+	return all
+}
+
+// with returns arguments with another value for one of them.
+func with(arguments map[string]any, name string, value any) map[string]any {
+	changed := maps.Clone(arguments)
+	changed[name] = value
+	return changed
+}
+
+// listedValues returns the values that a schema lists anywhere.
+func listedValues(v any) (all []any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if values, ok := v[name].([]any); ok && name == "enum" {
+				all = append(all, values...)
+			} else if name == "const" {
+				all = append(all, v[name])
+			} else {
+				all = append(all, listedValues(v[name])...)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, listedValues(item)...)
+		}
+	}
+	return all
 }
 
 // leastOf returns the least values of the type of a value, the least of all first.
