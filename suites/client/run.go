@@ -458,7 +458,9 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 		return nil
 	}
 	beside, err := e.launch(ctx, t, w)
-	if err != nil || t.Ending.Skipped != "" || t.heard(e.Trace) || !beside || !e.launches.tryAlone() {
+	// Those that hang are launched all at once, so that they may not have had the time to speak.
+	slow := t.Ending.Exit == nil && e.launches.baselineHung()
+	if err != nil || t.Ending.Skipped != "" || t.heard(e.Trace) || slow || !beside || !e.launches.tryAlone() {
 		return err
 	}
 	end, after := t.Ending, t.after
