@@ -77,8 +77,9 @@ func (s ClientScenarios) Secrets(r *transport.Redactor) {
 type clientRun struct {
 	ClientScenarios
 	*run
-	all  []*client.Scenario
-	runs map[string]*scenarioRun // by scenario
+	all    []*client.Scenario
+	runs   map[string]*scenarioRun // by scenario
+	engine *client.Engine
 
 	ended    chan struct{} // closed when all scenarios have ended; then these are known:
 	finished []*client.T
@@ -148,7 +149,7 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	for _, c := range scenarios {
 		s.ledger.Serve(s.source+c.Name, wire.Client, c.Requirements...)
 	}
-	engine := &client.Engine{
+	s.engine = &client.Engine{
 		Transport: s.Transport, Launch: s.Launch, Bridge: s.Bridge, TransportCommand: s.TransportCommand, Trace: s.Trace, Timeout: s.Timeout, Parallel: s.Parallel,
 		Authorizes: s.Authorizes, Network: s.Network, GivesUpAfter: s.GivesUpAfter, Choice: family.Choice{Seed: s.Seed, Thorough: s.Thorough}, Needed: s.support(left),
 		Done: func(t *client.T) {
@@ -160,9 +161,9 @@ func (s *clientRun) start(ctx context.Context, left []*tree.Spec) {
 	go func() {
 		defer close(s.ended)
 		if s.Announce != nil {
-			s.finished, s.err = engine.Serve(ctx, scenarios, s.Announce)
+			s.finished, s.err = s.engine.Serve(ctx, scenarios, s.Announce)
 		} else {
-			s.finished, s.err = engine.Run(ctx, scenarios)
+			s.finished, s.err = s.engine.Run(ctx, scenarios)
 		}
 	}()
 }
@@ -204,6 +205,9 @@ func (s *clientRun) finish(ctx context.Context) {
 		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
 	}
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
+	if s.engine.OneByOne() {
+		s.notes = append(s.notes, "the client did nothing while another process of it ran, so it was launched once at a time, which takes longer")
+	}
 	s.ledger.Evidence.Revision = settled(s.finished)
 	s.ledger.Evidence.Partial = len(s.Scenarios) > 0
 	if len(s.finished) > 0 {

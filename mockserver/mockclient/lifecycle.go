@@ -332,6 +332,11 @@ var utilityFaults = []Fault{
 		Apply:   refusing(replies("last-ping")),
 	},
 	{
+		ID: "ping.behind-own", Requirement: "ping.response-prompt", Scenario: requests,
+		Summary: "A ping is answered only when the client's own request has been.",
+		Apply:   heldBack(replies("a word", "last-ping")),
+	},
+	{
 		ID: "cancellation.death", Requirement: "cancellation.either-side", Scenario: rootsSeen,
 		Summary:    "A cancellation by the server ends the client.",
 		Apply:      dyingOf("notifications/cancelled"),

@@ -454,6 +454,48 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
+// TestClientsThatExcludeEachOther: a client that can run only once at a time, as where it locks a file or listens at a port
+// of its own, shows as much as any other. One that does nothing in a scenario for reasons of its own is not mistaken for it.
+func TestClientsThatExcludeEachOther(t *testing.T) {
+	for _, name := range []string{"ends at once", "waits", "does nothing in some scenarios"} {
+		t.Run(name, func(t *testing.T) {
+			excludes := name != "does nothing in some scenarios"
+			lock := sync.OnceValue(func() chan struct{} { return make(chan struct{}, 1) }) // in virtual time
+			found := conducted(t, suites.ClientScenarios{Scenarios: []string{"capabilities/*", "lifecycle/*", "time/silence"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+				switch name {
+				case "ends at once":
+					select {
+					case lock() <- struct{}{}:
+					default:
+						return errors.New("another one is running")
+					}
+					defer func() { <-lock() }()
+				case "waits":
+					select {
+					case lock() <- struct{}{}:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+					defer func() { <-lock() }()
+				default:
+					if strings.HasPrefix(p.Scenario, "capabilities/") {
+						return nil
+					}
+				}
+				return standalone(p, nil).Run(ctx)
+			})}, suites.Options{Parallel: 1})
+			for _, id := range []string{"lifecycle.capability.client-uses-tools", "lifecycle.timeout.established", "lifecycle.version.disconnect"} {
+				if q := requirement(t, found, id); excludes && q.Verdict != result.Pass {
+					t.Errorf("%s is %s: %s %+v", id, q.Verdict, q.Reason, q.Findings)
+				}
+			}
+			if noted := strings.Contains(strings.Join(found.Notes, "\n"), "launched once at a time"); noted != excludes && name != "waits" { // those may get their turn in time
+				t.Errorf("the notes are %q", found.Notes)
+			}
+		})
+	}
+}
+
 // TestBaselineBrokenOff launches a client that gives an ordinary server up: if it does so
 // once, the machine may have been slow.
 func TestBaselineBrokenOff(t *testing.T) {

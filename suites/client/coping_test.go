@@ -298,5 +298,55 @@ func TestAnsweredLate(t *testing.T) {
 	}
 }
 
+// TestPingsBehindOwnRequests runs a client that answers pings only when it has the answers to its own requests: that is held
+// against it, and not what it did not answer in between.
+func TestPingsBehindOwnRequests(t *testing.T) {
+	const id = "ping.response-prompt"
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{"exchange/requests", "hostile/*"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		fromClient, stdin := io.Pipe()
+		stdout, fromServer := io.Pipe()
+		var serving sync.WaitGroup
+		defer serving.Wait()
+		serving.Go(func() {
+			_ = p.Serve(ctx, fromClient, fromServer, io.Discard)
+			_ = fromServer.Close()
+		})
+		defer stdin.Close()
+		send := func(text string) { _, _ = io.WriteString(stdin, text+"\n") }
+		send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a client","version":"1"}}}`)
+		var pings []wire.ID
+		lines := bufio.NewScanner(stdout)
+		for lines.Buffer(nil, 1<<22); lines.Scan(); {
+			m := wire.Parse(lines.Bytes())
+			if m.Method == "ping" {
+				pings = append(pings, m.ID)
+			}
+			if !m.IsResponse() {
+				continue
+			}
+			for _, ping := range pings {
+				send(`{"jsonrpc":"2.0","id":` + ping.String() + `,"result":{}}`)
+			}
+			pings = nil
+			switch m.ID.Key() {
+			case "1":
+				send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+			case "2":
+				send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+			case "3":
+				return nil
+			}
+		}
+		return nil
+	})}, suites.Options{})
+	if q := requirement(t, run, id); q.Verdict != result.Fail {
+		t.Errorf("%s is %s: %s", id, q.Verdict, q.Reason)
+	}
+	if q := requirement(t, run, "base.error.parse-survive"); len(q.Findings) > 0 {
+		t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
+	}
+}
+
 // latest is how long after another answer one comes.
 const latest = 100 * time.Millisecond

@@ -165,17 +165,17 @@ func (t *T) interrupted() bool { return t.Ending.Attended || t.Ending.Late && t.
 // silentTo reports whether a request of the script was not answered while the client
 // was running.
 func (t *T) silentTo(x *judge.Exchange) bool {
-	if x == nil || x.Response != nil {
-		return false
-	}
-	for _, c := range t.Conversations {
-		for _, e := range c.Events {
-			if e.Kind == wire.KindTimeout && e.Conn == x.Request.Conn && e.Seq > x.Request.Seq {
-				return true
-			}
-		}
-	}
-	return false
+	return x != nil && x.Response == nil && t.silentUntil(x.Request, nil)
+}
+
+// silentUntil reports whether an answer was missed in time since a request of the script, and before an event unless
+// that is nil.
+func (t *T) silentUntil(request, until *wire.Event) bool {
+	return slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
+		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
+			return e.Kind == wire.KindTimeout && e.Conn == request.Conn && e.Seq > request.Seq && (until == nil || e.Seq < until.Seq)
+		})
+	})
 }
 
 // replied reports whether the client has sent any response since a request.
@@ -426,7 +426,7 @@ func (t *T) judgeClash(c *judge.Conversation, x *judge.Exchange, served bool) {
 		t.Violation("base.request.id-space-per-side", "the client went on as if a ping with the id of its own request were the answer to that, and never answered the ping",
 			own.Request, x.Request, next)
 	case served:
-		t.judgePing(x, "base.request.id-space-per-side")
+		t.judgePing(x, "base.request.id-space-per-side", "")
 	default:
 		t.Inconclusive("the client answers no ping with such an id with a result", "base.request.id-space-per-side")
 	}
@@ -508,7 +508,7 @@ func judgePings(t *T) {
 		}
 	}
 	if x, ok := t.Answered("last-ping"); ok && served[true] {
-		t.Check("ping.response-prompt", Named("a ping after requests of unknown methods", x)).To(HaveResult())
+		t.judgePing(x, "ping.response-prompt", "after requests of unknown methods")
 	}
 	if x, ok := t.Answered("after-wrong-case"); ok {
 		t.Check("base.jsonrpc.member-case", t.strayTo("wrong-case"), x.Events()...).
@@ -516,8 +516,9 @@ func judgePings(t *T) {
 	}
 }
 
-func (t *T) judgePing(x *judge.Exchange, id string) {
-	if message, proof := t.flaw(x, id, ""); message != "" {
+// judgePing judges the answer to a ping. sent says how it was sent, as in flaw.
+func (t *T) judgePing(x *judge.Exchange, id, sent string) {
+	if message, proof := t.flaw(x, id, sent); message != "" {
 		t.Violation(id, message, proof...)
 	} else if x.Response != nil {
 		t.Exercised(id)
@@ -536,6 +537,8 @@ func (t *T) flaw(x *judge.Exchange, id, sent string) (message string, proof []*w
 	case response == nil:
 	case id == "ping.response-prompt" && t.afterGivingUp(request, response) != nil:
 		return ping + " was answered only after the client had given up its own request", []*wire.Event{request, t.afterGivingUp(request, response), response}
+	case id == "ping.response-prompt" && t.silentUntil(request, response) && t.behindOwn(request, response) != nil:
+		return ping + " was not answered in time, but only when the client had the answer to its own request", []*wire.Event{request, t.behindOwn(request, response), response}
 	case response.Msg.Kind != wire.Result:
 		return ping + " was answered with an error", []*wire.Event{request, response}
 	}
@@ -556,6 +559,16 @@ func (t *T) afterGivingUp(request, response *wire.Event) *wire.Event {
 		if c := x.Cancelled; c != nil && x.Request.Conn == request.Conn && x.Request.Seq < request.Seq &&
 			request.Seq < c.Seq && c.Seq < response.Seq {
 			return c
+		}
+	}
+	return nil
+}
+
+// behindOwn returns the answer to an own request of the client that came between a ping and its response, or nil.
+func (t *T) behindOwn(request, response *wire.Event) *wire.Event {
+	for _, x := range t.Requests() {
+		if r := x.Response; r != nil && x.Request.Conn == request.Conn && x.Request.Seq < request.Seq && request.Seq < r.Seq && r.Seq < response.Seq {
+			return r
 		}
 	}
 	return nil

@@ -234,8 +234,8 @@ func breakList(result map[string]any, member string) {
 // before.
 func (t *T) judgeSurvival(what, id string) {
 	before, ok := t.Answered("before")
-	if !ok {
-		return
+	if !ok || t.silentUntil(before.Request, before.Response) {
+		return // there is nothing to compare with
 	}
 	x, ok := t.Answered("after")
 	switch {

@@ -156,10 +156,13 @@ func (e *Engine) lasting(ctx context.Context, t *T) *T {
 
 // mute reports whether the client ended without having sent anything.
 func (t *T) mute() bool {
-	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool {
-		return slices.ContainsFunc(c.Events, func(e *wire.Event) bool {
-			return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
-		})
+	return t.Ending.Exit != nil && !slices.ContainsFunc(t.Conversations, func(c *judge.Conversation) bool { return spoke(c.Events) })
+}
+
+// spoke reports whether the client sent anything on a connection.
+func spoke(events []*wire.Event) bool {
+	return slices.ContainsFunc(events, func(e *wire.Event) bool {
+		return e.From == wire.Client && e.Kind != wire.KindSignal && e.Kind != wire.KindClose
 	})
 }
 

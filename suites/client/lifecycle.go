@@ -177,7 +177,7 @@ var lifecycleScenarios = []*Scenario{
 			x, ok := t.Answered("early-ping")
 			switch c := t.Handshake(); {
 			case ok:
-				t.judgePing(x, "ping.response-prompt")
+				t.judgePing(x, "ping.response-prompt", "")
 			case x != nil && c != nil && c.Initialized != nil && answeredSince(c, x.Request):
 				t.Violation("ping.response-prompt", "a ping before the answer to initialize got no answer, neither then nor later, although the client went on", x.Request)
 			}

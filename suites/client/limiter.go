@@ -28,7 +28,22 @@ type launchLimiter struct {
 	active   time.Duration // of that, since it sent something
 	pause    time.Duration // the longest one in that time
 	sent     int           // by the client in that time
+
+	there int           // clients that run
+	begun int           // how many were launched in all
+	next  chan struct{} // closed when the next one ends; nil if none waits for that
+	turns turns
 }
+
+// turns says whether clients run one after the other.
+type turns int
+
+const (
+	together turns = iota
+	trying         // one is launched alone, as it did nothing beside another
+	apart          // that has made it speak: it can run only once at a time
+	settled        // that has made no difference, and is not tried again
+)
 
 // A client that takes this many times as long as with an ordinary server counts as
 // hanging. The factor allows for a busy machine.
@@ -161,6 +176,7 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *wait
 		case <-ctx.Done():
 		}
 	}
+	l.enter(ctx, s)
 	if why = l.ended(); ctx.Err() != nil {
 		why = cutShort(ctx)
 	}
@@ -169,6 +185,61 @@ func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *wait
 	}
 	s.release()
 	return nil, why
+}
+
+// enter waits until no other client is there, if clients run one after the other.
+func (l *launchLimiter) enter(ctx context.Context, s *slot) {
+	for {
+		l.mu.Lock()
+		if l.there == 0 || l.turns != trying && l.turns != apart {
+			l.there++
+			l.begun++
+			s.entered, s.first, s.number = true, l.there == 1, l.begun
+			l.mu.Unlock()
+			return
+		}
+		if l.next == nil {
+			l.next = make(chan struct{})
+		}
+		next := l.next
+		l.mu.Unlock()
+		select {
+		case <-next:
+		case <-l.over:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tryAlone reports whether a client that did nothing beside another one is to be launched once more, alone.
+func (l *launchLimiter) tryAlone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turns == together {
+		l.turns = trying
+	}
+	return l.turns != settled
+}
+
+// triedAlone notes whether a client that did nothing beside another one has spoken alone.
+func (l *launchLimiter) triedAlone(spoke bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case spoke && l.turns == trying:
+		l.turns = apart
+	case l.turns == trying:
+		l.turns = settled
+	}
+}
+
+// oneByOne reports whether the client was found to run only once at a time.
+func (l *launchLimiter) oneByOne() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.turns == apart
 }
 
 // baselineHangs notes that the client does not end by itself with an ordinary server.
@@ -246,6 +317,16 @@ type slot struct {
 	limiter *launchLimiter
 	working *waiter // nil if it only waits
 	present bool
+	entered bool
+	first   bool // no other client was there at the beginning
+	number  int  // of those that were launched until then
+}
+
+// beside reports whether another client is or was there at the same time.
+func (s *slot) beside() bool {
+	s.limiter.mu.Lock()
+	defer s.limiter.mu.Unlock()
+	return !s.first || s.limiter.begun > s.number
 }
 
 // idle makes room for another client that does something: this one only waits.
@@ -259,6 +340,16 @@ func (s *slot) idle() {
 // release gives the slot back.
 func (s *slot) release() {
 	s.idle()
+	if s.entered {
+		s.limiter.mu.Lock()
+		s.entered = false
+		s.limiter.there--
+		if s.limiter.next != nil {
+			close(s.limiter.next)
+			s.limiter.next = nil
+		}
+		s.limiter.mu.Unlock()
+	}
 	if s.present {
 		<-s.limiter.present
 		s.present = false

@@ -445,39 +445,67 @@ func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
 	return "the client goes on to send requests in a lost session, in scenario " + s.After
 }
 
+// OneByOne reports whether the client was launched again only when the launch before it had ended, as it can run only once at a time.
+func (e *Engine) OneByOne() bool { return e.launches != nil && e.launches.oneByOne() }
+
 // runScenario launches the client against one server and waits for its end. It takes
-// the place of a waiter, unless that is nil.
+// the place of a waiter, unless that is nil. A client that did nothing beside others is launched
+// once more without them: it may be one that can run only once at a time.
 func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.unrenewed(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
 	}
+	beside, err := e.launch(ctx, t, w)
+	// Those that hang are launched all at once, so that they may not have had the time to speak.
+	slow := t.Ending.Exit == nil && e.launches.baselineHung()
+	if err != nil || t.Ending.Skipped != "" || t.heard(e.Trace) || slow || !beside || !e.launches.tryAlone() {
+		return err
+	}
+	end, after := t.Ending, t.after
+	t.after = len(e.Trace.Logs())
+	_, err = e.launch(ctx, t, nil)
+	if t.Ending.Skipped != "" {
+		t.Ending, t.after = end, after
+	}
+	e.launches.triedAlone(err == nil && t.heard(e.Trace))
+	return err
+}
+
+// heard reports whether the client has sent anything in a scenario.
+func (t *T) heard(trace *wire.Trace) bool {
+	return slices.ContainsFunc(t.logs(trace), func(l *wire.Log) bool { return spoke(l.Events()) })
+}
+
+// launch launches the client of a scenario as soon as it may be, waits for its end, and reports whether another
+// one was there at the time.
+func (e *Engine) launch(ctx context.Context, t *T, w *waiter) (beside bool, err error) {
 	slot, why := e.launches.acquire(ctx, t.Scenario, w)
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
-		return nil
+		return false, nil
 	}
 	defer slot.release()
 	run, dir, remove, err := e.prepare(t)
 	defer remove()
 	if err != nil {
-		return err
+		return false, err
 	}
 	server, endpoint, err := e.open(ctx, t, run, dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	process, err := e.Launch(endpoint)
 	if err != nil {
 		server.shut(ctx)
-		return err
+		return false, err
 	}
 	t.Ending = e.await(ctx, process, t, run, slot, server)
 	if server.failed != nil {
-		return server.failed()
+		err = server.failed()
 	}
-	return nil
+	return slot.beside(), err
 }
 
 // prepare prepares a scenario run. The caller removes the folder, also after an error.
