@@ -416,7 +416,12 @@ func TestCancellation(t *testing.T) {
 			good: call(1, "7") + ended(1) + fence(2) + fence(3) + cancels(1), bad: call(1, "7") + ended(1) + ask("ping", `{}`, `{}`) + cancels(1),
 		},
 	})
+	meanwhile := ""
+	for id := 30; id < 50; id++ {
+		meanwhile += fence(id)
+	}
 	crossing := map[string]string{
+		"done when cancelled":     call(1, "7") + meanwhile + cancels(1) + fence(3) + fence(4) + ended(1),
 		"tool that was aborted":   call(1, "7") + cancels(1) + strings.Replace(ended(1), `"content":[`, `"isError":true,"content":[{"type":"text","text":"the transaction was aborted"}`, 1) + fence(3) + fence(4),
 		"answer on its way":       call(1, "7") + cancels(1) + ended(1) + fence(3) + fence(4),
 		"answer behind one fence": call(1, "7") + cancels(1) + fence(3) + ended(1) + fence(4),

@@ -340,6 +340,10 @@ func lasting(x *Exchange, durations map[string]time.Duration) time.Duration {
 	return last.At - x.Request.At + time.Duration(float64(last.At-first.At)*(total-to)/(to-from))
 }
 
+// doneShare is the share of its time within which a request may be done and only its response be left to send: the
+// cancellation may then be ignored (basic/utilities/cancellation#behavior-requirements).
+const doneShare = 4
+
 // judgeAfterCancellation judges a cancelled request whose cancellation has
 // been dealt with at a position in the log. What arrives within the grace may have
 // been on its way. A response that the transport demands is not a finding. Silence
@@ -352,7 +356,7 @@ func judgeAfterCancellation(x *Exchange, read int, grace time.Duration, owed, la
 	case owed:
 	case r != nil && (failsAs(stated, r) || r.At-x.Cancelled.At >= Crossing && failsAs(cancelled, r)):
 		rec.Fail(noResponse, receiver, "the request was cancelled and then answered, with a response that tells of the cancellation; a cancelled request gets no response", x.Request, x.Cancelled, r)
-	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= grace:
+	case r != nil && r.Seq > read && r.At-x.Cancelled.At >= max(grace, (r.At-x.Request.At)/doneShare):
 		rec.Fail(noResponse, receiver, "the request was answered although it had been cancelled well before; a cancelled request gets no response", x.Request, x.Cancelled, r)
 	case r == nil && read != math.MaxInt && watched >= Crossing:
 		rec.Pass(noResponse, receiver)
