@@ -254,11 +254,11 @@ func TestLateOnce(t *testing.T) {
 	}
 }
 
-// TestAnsweredLate runs a client that answers each request of the server beside the others, and one of them when it has
-// answered a later one. It leaves as soon as its own request is answered.
-func TestAnsweredLate(t *testing.T) {
-	const scenario, id = "hostile/envelopes", "base.error.invalid-request"
-	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{scenario}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+// byHand returns the launch of a client over stdio that sends initialize, and then only what reads has it send for each message
+// of the server, until that reports that the client leaves. Each launch has a reads of its own; what it does beside ends before
+// the client.
+func byHand(reader func(send func(text string), beside func(func())) (reads func(m *wire.Message) (leaves bool))) func(client.Endpoint) (transport.Process, error) {
+	return inProcess(func(ctx context.Context, p client.Endpoint) error {
 		fromClient, stdin := io.Pipe()
 		stdout, fromServer := io.Pipe()
 		var all sync.WaitGroup
@@ -268,30 +268,44 @@ func TestAnsweredLate(t *testing.T) {
 			_ = fromServer.Close()
 		})
 		defer stdin.Close()
-		var mu sync.Mutex
-		send := func(text string) {
-			mu.Lock()
-			defer mu.Unlock()
-			_, _ = io.WriteString(stdin, text+"\n")
-		}
+		send := func(text string) { _, _ = io.WriteString(stdin, text+"\n") } // a pipe takes one write at a time
+		reads := reader(send, all.Go)
 		send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a client","version":"1"}}}`)
-		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			switch m := wire.Parse(lines.Bytes()); {
+		lines := bufio.NewScanner(stdout)
+		for lines.Buffer(nil, 1<<22); lines.Scan(); {
+			if reads(wire.Parse(lines.Bytes())) {
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// pong is the answer to a ping.
+func pong(id wire.ID) string { return `{"jsonrpc":"2.0","id":` + id.String() + `,"result":{}}` }
+
+// TestAnsweredLate runs a client that answers each request of the server beside the others, and one of them when it has
+// answered a later one. It leaves as soon as its own request is answered.
+func TestAnsweredLate(t *testing.T) {
+	const scenario, id = "hostile/envelopes", "base.error.invalid-request"
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{scenario}, Launch: byHand(func(send func(string), beside func(func())) func(*wire.Message) bool {
+		return func(m *wire.Message) (leaves bool) {
+			switch {
 			case m.Method == "ping":
-				all.Go(func() {
+				beside(func() {
 					if m.ID.Key() == `"old-version"` {
 						time.Sleep(latest)
 					}
-					send(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"result":{}}`)
+					send(pong(m.ID))
 				})
 			case m.ID.Key() == "1":
 				send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 				send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 			case m.ID.Key() == "2":
-				return nil
+				return true
 			}
+			return false
 		}
-		return nil
 	})}, suites.Options{Timeout: 40 * time.Second})
 	if q := requirement(t, run, id); q.Verdict != result.Warn {
 		t.Errorf("%s is %s: %s", id, q.Verdict, q.Reason)
@@ -302,30 +316,17 @@ func TestAnsweredLate(t *testing.T) {
 // against it, and not what it did not answer in between.
 func TestPingsBehindOwnRequests(t *testing.T) {
 	const id = "ping.response-prompt"
-	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{"exchange/requests", "hostile/*"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
-		fromClient, stdin := io.Pipe()
-		stdout, fromServer := io.Pipe()
-		var serving sync.WaitGroup
-		defer serving.Wait()
-		serving.Go(func() {
-			_ = p.Serve(ctx, fromClient, fromServer, io.Discard)
-			_ = fromServer.Close()
-		})
-		defer stdin.Close()
-		send := func(text string) { _, _ = io.WriteString(stdin, text+"\n") }
-		send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a client","version":"1"}}}`)
+	run := conducted(t, suites.ClientScenarios{Transport: transport.NameStdio, Scenarios: []string{"exchange/requests", "hostile/*"}, Launch: byHand(func(send func(string), _ func(func())) func(*wire.Message) bool {
 		var pings []wire.ID
-		lines := bufio.NewScanner(stdout)
-		for lines.Buffer(nil, 1<<22); lines.Scan(); {
-			m := wire.Parse(lines.Bytes())
+		return func(m *wire.Message) (leaves bool) {
 			if m.Method == "ping" {
 				pings = append(pings, m.ID)
 			}
 			if !m.IsResponse() {
-				continue
+				return false
 			}
 			for _, ping := range pings {
-				send(`{"jsonrpc":"2.0","id":` + ping.String() + `,"result":{}}`)
+				send(pong(ping))
 			}
 			pings = nil
 			switch m.ID.Key() {
@@ -335,10 +336,10 @@ func TestPingsBehindOwnRequests(t *testing.T) {
 			case "2":
 				send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
 			case "3":
-				return nil
+				return true
 			}
+			return false
 		}
-		return nil
 	})}, suites.Options{})
 	if q := requirement(t, run, id); q.Verdict != result.Fail {
 		t.Errorf("%s is %s: %s", id, q.Verdict, q.Reason)
