@@ -314,6 +314,7 @@ type Pending struct {
 	Request *wire.Event
 
 	session *Session
+	sent    time.Time
 }
 
 // Option changes how one message is sent.
@@ -347,7 +348,7 @@ func (s *Session) StartRaw(ctx context.Context, id wire.ID, method string, raw [
 	if err != nil {
 		return nil, err
 	}
-	return &Pending{ID: id, Method: method, Request: sent, session: s}, nil
+	return &Pending{ID: id, Method: method, Request: sent, session: s, sent: time.Now()}, nil
 }
 
 // Send sends bytes as one message, whatever they hold.
@@ -435,6 +436,9 @@ func (p *Pending) limit() (limit, slowest time.Duration) {
 	limit = p.session.Options.Timeout
 	if !p.starts() {
 		limit, slowest = p.session.hurried(limit, p)
+		if time.Since(p.sent) < limit {
+			return limit, slowest // which is asked for again once it has passed
+		}
 		return limit + p.behind(), slowest
 	}
 	limit = cmp.Or(p.session.Options.StartTimeout, StartTimes*limit)
