@@ -49,7 +49,8 @@ type Needs struct {
 	Authorization bool
 	// ToolRoles are the roles in which the check calls tools, as far as there are tools for them.
 	ToolRoles []string
-	// Options of the session, when it is not the shared one.
+	// Options of the session, when it is not the shared one. If they name no capability, an [Own] session may be one whose
+	// client declares all of them.
 	Options client.Options
 	// Among names checks that use [Own] sessions in turn which no others use: what they do would
 	// mislead those.
@@ -198,9 +199,9 @@ func (c *Check) callsTools() bool { return c.Needs.Server == "tools" || len(c.Ne
 // takesLong reports whether a check is begun before others, which use the time that it waits.
 func (c *Check) takesLong() bool { return c.Needs.Long || slices.Contains(c.Needs.ToolRoles, "slow") }
 
-// key names the handshake of the check's session for a pool.
-func (c *Check) key() string {
-	return keyOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities) + c.Needs.Among
+// key names the sessions in which the check can be run.
+func (c *Check) key() key {
+	return key{clientOf(cmp.Or(c.options().Version, client.Version), c.options().Capabilities), c.Needs.Among}
 }
 
 // leaves reports whether the check may leave a session that others can use.

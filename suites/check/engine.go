@@ -45,6 +45,8 @@ type Engine struct {
 	limits      limits
 	pool        pool
 	launches    chan struct{} // holds an entry for each process that is starting
+	queue       *queue        // of the checks that are run at the same time
+	ahead       ahead
 	concurrency concurrency
 	found       sync.Map      // by check: the requirements of which its last execution alone found something
 	varied      sync.Map      // by check and number of the family: the first [variation]
@@ -124,7 +126,10 @@ func (e *Engine) launch(ctx context.Context) (started func(*wire.Log), err error
 		return nil, context.Cause(ctx)
 	}
 	return func(log *wire.Log) {
-		defer func() { <-e.launches }()
+		defer func() {
+			<-e.launches
+			e.queue.wake() // a check may wait for its process to be started
+		}()
 		limit, stop := context.WithTimeout(context.Background(), max(slowStart, 3*e.pace.Start()))
 		defer stop()
 		_, _ = log.Await(limit, 0, func(e *wire.Event) bool {
@@ -164,7 +169,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if e.apart() {
 		e.pool.limit = maxProcesses
 	}
-	e.launches = make(chan struct{}, runtime.GOMAXPROCS(0))
+	e.launches, e.queue = make(chan struct{}, runtime.GOMAXPROCS(0)), newQueue()
 	e.tries = make(chan struct{}, triesAtOnce)
 	e.liveness.begin()
 	e.concurrency.trying = make(chan struct{}, 1)
@@ -340,7 +345,7 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 	s, err := e.connect(ctx, c.Name, c.options())
 	if err == nil {
 		defer func() {
-			if key, ok := reusable(s); ok && time == first && c.leaves() && key+c.Needs.Among == c.key() && !a.several {
+			if k, ok := reusable(s); ok && time == first && c.leaves() && k.client == c.key().client && !a.several {
 				a.left = true
 				e.putBack(ctx, c.key(), s, &a)
 			} else {
@@ -381,15 +386,20 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	defer cancel()
 	t := newT(limit, e, c, s)
 	t.concurrent = concurrent
+	var ahead *confirmation
 	if s != nil && c.Needs.Brief {
 		s.Hurry(time)
 		defer s.Hurry(0)
+		if time == first && e.apart() {
+			ahead = e.confirmAhead(ctx, c, s)
+		}
 	}
 	mark := 0
 	if s != nil {
 		mark = s.Log().Len()
 	}
 	t.body()
+	ahead.waited()
 	aborted := errors.Is(context.Cause(limit), errDown)
 	if !concurrent {
 		e.found.Store(c, found(t.rec.Record))
@@ -405,7 +415,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 	if aborted { // what it found may come of being ended
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
-	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1}
+	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1, confirmation: ahead}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {

@@ -518,10 +518,17 @@ const (
 // it is sent again and again it is first served, or refused in another way, then refused as
 // before several times in a row, and after a pause no longer.
 func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
-	refusals = slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
+	return e.limited(ctx, rateLabel, &e.concurrency.rate, ratable(refusals), e.tryRate)
+}
+
+// rateLabel is the label of the logs of sessions in which limitsRate repeats requests.
+const rateLabel = "whether requests are refused for their rate"
+
+// ratable returns the refusals that may be due to how many requests there were.
+func ratable(refusals []refused) []refused {
+	return slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
 		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete"
 	})
-	return e.limited(ctx, "whether requests are refused for their rate", &e.concurrency.rate, refusals, e.tryRate)
 }
 
 // tryRate makes the experiment of limitsRate with a request that was served once.

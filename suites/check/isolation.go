@@ -30,10 +30,11 @@ type attempt struct {
 	doubtful   bool // that was found out by a limit which has to be tried twice
 	disturbed  bool // other checks kept it from a verdict
 	interference
-	refusals []refused // of a failed check
-	several  bool      // it used more than one session
-	unopened bool      // its session was not opened for it
-	broken   bool      // of a failed check: the server said that it was broken
+	refusals     []refused     // of a failed check
+	several      bool          // it used more than one session
+	unopened     bool          // its session was not opened for it
+	broken       bool          // of a failed check: the server said that it was broken
+	confirmation *confirmation // of one that is run for the first time, if it may need one
 }
 
 // Times that a check is executed: learned limits are doubled the further times.
@@ -60,6 +61,7 @@ type Future struct {
 	Check *Check
 	done  chan struct{}
 	last  attempt
+	lent  bool // it was run in a session of the client that can do everything, which it does not need
 	// abandoned is what the check had recorded when the target went down and it
 	// could not be run again.
 	abandoned ledger.Record
@@ -70,6 +72,14 @@ type Future struct {
 func (f *Future) Await() Outcome {
 	<-f.done
 	return f.last.outcome
+}
+
+// where returns the session in which the check was run, or is if it was not yet.
+func (f *Future) where() (key, client.Options) {
+	if f.lent {
+		return ofCapable, Capable()
+	}
+	return f.Check.key(), f.Check.options()
 }
 
 // finish ends a check, in the one place where that happens.
@@ -116,6 +126,7 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 		if len(p.again) > 0 {
 			e.inTurn(ctx, p.again)
 		}
+		e.closeAhead(ctx)
 	})
 }
 
@@ -123,7 +134,6 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 // that could not be run there, get other sessions. The function that start returns
 // waits for all of them.
 func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future) (wait func()) {
-	queue := newQueue()
 	sharedSlots := make(chan struct{}, sharedAtOnce)
 	toolsKnown := make(chan struct{})
 	release := p.hold(sharedSlots)
@@ -135,14 +145,14 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 				p.pool.expect(f.Check.key())
 			}
 			if f.Check.Needs.Session != Shared {
-				queue.push(f)
+				p.queue.push(f)
 				continue
 			}
 			sharing.Go(func() {
 				sharedSlots <- struct{}{}
 				defer func() { <-sharedSlots }()
 				if !p.try(ctx, f, p.shared) {
-					queue.push(f)
+					p.queue.push(f)
 				}
 			})
 		}
@@ -160,7 +170,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 		close(toolsKnown)
 		release()
 		sharing.Wait()
-		queue.close()
+		p.queue.close()
 	})
 	var workers sync.WaitGroup
 	for i := range p.Parallel {
@@ -168,11 +178,12 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			if i >= fewAtOnce && !p.apart() && !p.latent() {
 				<-toolsKnown
 			}
-			for f := queue.pop(p.claim); f != nil; f = queue.pop(p.claim) {
+			for f := p.queue.pop(p.claim); f != nil; f = p.queue.pop(p.claim) {
 				p.run(ctx, f)
 				p.over(f.Check)
-				queue.wake() // it may have given a session back, or end a turn
+				p.queue.wake() // it may have given a session back, or end a turn
 			}
+			p.openForAgain(ctx) // nothing more will be begun
 		})
 	}
 	ended := make(chan struct{})
@@ -211,12 +222,12 @@ func (q *queue) push(f *Future) {
 	q.changed.Signal()
 }
 
-// pop waits for a check that is ready. It returns nil when no more will come.
+// pop waits for a check that is ready, a late one until no other waits. It returns nil when no more will come.
 func (q *queue) pop(ready func(*Check) bool) *Future {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		i := slices.IndexFunc(q.waiting, func(f *Future) bool { return ready(f.Check) })
+		i := slices.IndexFunc(q.waiting, func(f *Future) bool { return (!f.Check.Needs.Late || q.waiting[0].Check.Needs.Late) && ready(f.Check) })
 		if i >= 0 {
 			f := q.waiting[i]
 			q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -294,17 +305,30 @@ func (c *Check) order() int {
 	return 3
 }
 
-// claim reports whether a check need wait neither for a session to come back nor for its turn, which it then has.
+// claim reports whether a check need wait neither for a session, be it to come back or to be opened, nor for its
+// turn, which it then has.
 func (p *phase) claim(c *Check) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.turns[c.Needs.Turn] || c.Needs.Session == Own && !p.pool.has(c.key(), c.Needs.Late) {
+	if p.turns[c.Needs.Turn] || !p.hasSession(c) {
 		return false
 	}
 	if c.Needs.Turn != "" {
 		p.turns[c.Needs.Turn] = true
 	}
 	return true
+}
+
+// hasSession reports whether there is a session for a check, or one can be opened at once.
+func (p *phase) hasSession(c *Check) bool {
+	now, idle := true, c.Needs.Session == None
+	switch c.Needs.Session {
+	case Own:
+		now, idle = p.pool.has(c.key(), c.Needs.Late)
+	case Shared:
+		_, idle = p.pool.has(c.key(), false)
+	}
+	return now && (idle || len(p.launches) < cap(p.launches))
 }
 
 // over ends the turn of a check.
@@ -328,9 +352,10 @@ func (p *phase) run(ctx context.Context, f *Future) {
 	}
 	unshared := f.Check.Needs.Session == Shared && (!f.last.unanswered || closed(p.shared))
 	if (f.Check.Needs.Session == Own || unshared) && p.GivenUp() == nil && (p.apart() || !p.isDown()) {
-		if s, key, err := p.takeSession(ctx, f.Check); err == nil {
+		if s, k, err := p.takeSession(ctx, f.Check); err == nil {
+			f.lent = k != f.Check.key()
 			done := p.try(ctx, f, s)
-			p.putBack(ctx, key, s, &f.last)
+			p.putBack(ctx, k, s, &f.last)
 			if done {
 				return
 			}
@@ -360,12 +385,12 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 	case s != nil:
 		f.last = p.execute(ctx, f.Check, s, first, true)
 	case f.last.doubtful:
-		f.last = p.alone(ctx, f.Check, further)
+		f.last = f.last.confirmation.result(func() attempt { return p.alone(ctx, f.Check, further) })
 	default:
 		f.last = p.alone(ctx, f.Check, first)
 	}
 	if f.last.doubtful && s == nil && p.apart() && ctx.Err() == nil {
-		f.last = p.alone(ctx, f.Check, further)
+		f.last = f.last.confirmation.result(func() attempt { return p.alone(ctx, f.Check, further) })
 		if f.last.outcome.Verdict == Passed {
 			f.last.outcome.note("at first an answer did not come as soon as others had; it did when the check was run again")
 		}
@@ -416,10 +441,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	if e.bounded() && e.shared != nil {
 		e.closeShared(ctx) // a server may serve one session at a time
 	}
-	// Checks that can use the same process follow each other.
-	slices.SortStableFunc(checks, func(a, b *Future) int {
-		return cmp.Or(cmp.Compare(a.Check.key(), b.Check.key()), cmp.Compare(a.Check.Needs.Session, b.Check.Needs.Session))
-	})
+	checks = inOrder(checks)
 	w := worker{engine: e}
 	defer w.drop(ctx)
 	if e.apart() {
@@ -438,7 +460,7 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 			e.closing.Wait()
 		}
 		// A session that is opened for the check shows as well that the target lives.
-		probed = probed || !e.isDown() && w.session(ctx, f.Check) != nil
+		probed = probed || !e.isDown() && w.session(ctx, f) != nil
 		if cause := e.ready(ctx, len(unanswered) > 0 || !probed); cause != nil {
 			f.giveUp(cause)
 			continue
@@ -451,6 +473,11 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		again := func() { w.execute(ctx, f) }
 		again()
 		e.excuse(ctx, f, again)
+		if k, _ := f.where(); w.used != nil && w.key != k && before.mine() && f.last.outcome.Verdict == Passed {
+			w.drop(ctx) // it may have failed because of what the client cannot do
+			again()
+			e.excuse(ctx, f, again)
+		}
 		switch {
 		case ctx.Err() != nil:
 			f.last = before // the second execution was cut short
@@ -474,6 +501,24 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 		f.keep()
 	}
 	giveUp(unanswered, nil)
+}
+
+// inOrder sorts checks that are run in turn: those that can use the same process follow each other, and those that can
+// use any come last.
+func inOrder(checks []*Future) []*Future {
+	return slices.SortedStableFunc(slices.Values(checks), func(a, b *Future) int {
+		ka, _ := a.where()
+		kb, _ := b.where()
+		switch {
+		case ka == kb:
+			return cmp.Compare(a.Check.Needs.Session, b.Check.Needs.Session)
+		case ka == anyClient:
+			return 1
+		case kb == anyClient:
+			return -1
+		}
+		return ka.compare(kb)
+	})
 }
 
 // giveUp ends checks for a cause, or with what they have if it is nil.
@@ -560,37 +605,39 @@ func (a *attempt) tellsNothing(reason string) {
 // the same one as long as all goes well.
 type worker struct {
 	engine *Engine
-	key    string
+	key    key
 	used   *client.Session
 	mark   int // of its log, when the last check was run in it
 }
 
 // session returns the session for a check that can use one that others have used, or nil.
-func (w *worker) session(ctx context.Context, c *Check) *client.Session {
+func (w *worker) session(ctx context.Context, f *Future) *client.Session {
+	c := f.Check
 	if c.Needs.Session != Own && c.Needs.Session != Shared || w.engine.GivenUp() != nil {
 		return nil
 	}
-	if w.key != c.key() {
+	k, o := f.where()
+	if w.used != nil && w.key != k && !w.key.lends(k) {
 		w.drop(ctx)
+	}
+	if w.used == nil {
 		if w.engine.exclusive.Load() {
 			w.engine.closing.Wait()
 		}
-	}
-	if w.used == nil {
-		s, err := w.engine.initialized(ctx, OwnLabel, c.options())
+		s, err := w.engine.initialized(ctx, OwnLabel, o)
 		if err != nil {
 			return nil
 		}
-		w.used, w.key = s, c.key()
+		w.used, w.key = s, k
 	}
-	w.used.Answer(c.options().Answers)
+	serve(w.used, w.key, c)
 	return w.used
 }
 
 // execute runs a check alone, in a session that others have used before it
 // unless they have disturbed it, or cost it.
 func (w *worker) execute(ctx context.Context, f *Future) {
-	if s := w.session(ctx, f.Check); s != nil {
+	if s := w.session(ctx, f); s != nil {
 		w.mark = s.Log().Len()
 		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		if !f.last.lost {

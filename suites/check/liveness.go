@@ -246,8 +246,17 @@ func (e *Engine) open(ctx context.Context, label string, o client.Options, use f
 	return use(s)
 }
 
-// initialized connects a session and initialises it. With an error, nothing is left of it.
+// initialized returns an initialised session: one that was opened ahead for the same, or a new one. With an error,
+// nothing is left of it.
 func (e *Engine) initialized(ctx context.Context, label string, o client.Options) (*client.Session, error) {
+	if s := e.ahead.take(label, o); s != nil {
+		return s, nil
+	}
+	return e.opened(ctx, label, o)
+}
+
+// opened connects a session and initialises it.
+func (e *Engine) opened(ctx context.Context, label string, o client.Options) (*client.Session, error) {
 	s, err := e.connect(ctx, label, o)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ import (
 )
 
 // What gives a server nothing to do is answered as quickly as before, or not at all:
-// that shows long before the time limit, and counts once it has shown twice.
+// that shows long before the time limit, and counts once it has shown twice, for which the limits of both tries are
+// waited for at the same time.
 func TestLearnedLimit(t *testing.T) {
 	for name, c := range map[string]struct {
 		silent  int32 // connections in which the server falls silent
@@ -28,8 +29,8 @@ func TestLearnedLimit(t *testing.T) {
 		within  time.Duration
 	}{
 		"never":                 {0, true, check.Passed, false, time.Second},
-		"once":                  {1, true, check.Passed, false, 3 * time.Second},
-		"always":                {10, true, check.Failed, true, 5 * time.Second},
+		"once":                  {1, true, check.Passed, false, time.Second},
+		"always":                {10, true, check.Failed, true, 1300 * time.Millisecond},
 		"and may take its time": {10, false, check.Failed, true, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,6 +110,70 @@ func TestSlowStarts(t *testing.T) {
 		e.Finish(t.Context())
 		if o.Verdict != check.Passed {
 			t.Errorf("%s: %s", o.Verdict, o.Reason)
+		}
+	})
+}
+
+// Rather than wait for its turn, a check that needs nothing of its client uses the session of one that can do everything.
+func TestLentSessions(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		e := engine(time.Minute)
+		if _, err := e.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var checks []*check.Check
+		for i := range 5 {
+			checks = append(checks, &check.Check{
+				Name: fmt.Sprintf("a/%d", i), Requirements: []string{"a"}, Needs: check.Needs{Session: check.Own},
+				Body: func(t *check.T) {
+					time.Sleep(time.Minute)
+					t.Fence()
+				},
+			})
+		}
+		checks = append(checks, &check.Check{
+			Name: "b", Requirements: []string{"b"}, Needs: check.Needs{Session: check.Own, Options: check.Capable()},
+			Body: func(t *check.T) { t.Fence() },
+		})
+		began := time.Now()
+		for _, f := range e.Start(t.Context(), checks, nil) {
+			if o := f.Await(); o.Verdict != check.Passed {
+				t.Errorf("%s: %s %s", o.Check.Name, o.Verdict, o.Reason)
+			}
+		}
+		took := time.Since(began)
+		e.Finish(t.Context())
+		if took > 3*time.Minute+10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if n := len(e.Trace.Logs()); n > 3 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
+
+// What is run again alone gets a session that was opened while the last of the first executions went on.
+func TestOpenedAhead(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		e := engine(time.Minute)
+		if _, err := e.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var ended time.Duration
+		checks := []*check.Check{
+			{Name: "a", Requirements: []string{"a"}, Needs: check.Needs{Session: check.Own}, Body: func(t *check.T) { t.Fail("it is wrong") }},
+			{Name: "b", Requirements: []string{"b"}, Needs: check.Needs{Session: check.Raw, Options: check.Capable()}, Body: func(t *check.T) {
+				time.Sleep(time.Second)
+				ended = time.Since(e.Trace.Start)
+			}},
+		}
+		for _, f := range e.Start(t.Context(), checks, nil) {
+			f.Await()
+		}
+		e.Finish(t.Context())
+		logs := e.Trace.Logs()
+		if began := logs[len(logs)-1].Events()[0].At; began >= ended {
+			t.Errorf("the last session was opened after %v, when the checks had ended after %v", began, ended)
 		}
 	})
 }

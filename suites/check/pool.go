@@ -11,22 +11,40 @@ import (
 )
 
 // pool keeps the sessions that checks use one after the other while all are run: most
-// of the time would go into a new session for each, over stdio into a process. A server
-// cannot tell the clients of sessions with the same key apart.
+// of the time would go into a new session for each, over stdio into a process.
 type pool struct {
-	limit  int            // sessions of a key that are used in turn
-	limits map[string]int // the same for keys of which fewer are worth what they cost
+	limit  int         // sessions of a key that are used in turn
+	limits map[key]int // the same for keys of which fewer are worth what they cost
 
-	mu    sync.Mutex
-	keyed map[string]*sessions
+	mu       sync.Mutex
+	keyed    map[key]*sessions
+	returned chan struct{} // closed and replaced when one comes back or is lost
+}
+
+// key names the sessions that do for the same checks.
+type key struct {
+	client string // that a server sees: it cannot tell the clients of two sessions with the same one apart
+	among  string // see Needs.Among
+}
+
+var (
+	// anyClient is the key of checks that need nothing of their client, ofCapable that of sessions whose client can do everything.
+	anyClient = key{client: clientOf(client.Version, nil)}
+	ofCapable = key{client: clientOf(client.Version, AllCapabilities())}
+)
+
+// lends reports whether sessions of a key do for the checks of another one.
+func (k key) lends(to key) bool { return k == ofCapable && to == anyClient }
+
+func (k key) compare(other key) int {
+	return cmp.Or(cmp.Compare(k.client, other.client), cmp.Compare(k.among, other.among))
 }
 
 // sessions are those of one key.
 type sessions struct {
-	limit    int // that are used in turn
-	idle     []*client.Session
-	open     int           // idle or in use, or about to be
-	returned chan struct{} // closed and replaced when one comes back or is lost
+	limit int // that are used in turn
+	idle  []*client.Session
+	open  int // idle or in use, or about to be
 }
 
 // How many sessions of a key are used in turn: what one check waits for, for a second at
@@ -47,7 +65,7 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 		per = perSlowStart
 	}
 	worth := func(checks int) int { return max(1, min(p.limit, (checks+per-1)/per)) }
-	p.limits = make(map[string]int)
+	p.limits = make(map[key]int)
 	all := 0
 	for _, c := range checks {
 		if c.Needs.Session == Own {
@@ -56,111 +74,123 @@ func (p *pool) plan(checks []*Check, apart, slow bool) {
 		}
 	}
 	p.limit = worth(all)
-	for key, n := range p.limits {
+	for k, n := range p.limits {
 		switch {
 		case !apart:
-			delete(p.limits, key)
-		case !slow && waitsApart(checks, key):
-			p.limits[key] = min(n, p.limit)
+			delete(p.limits, k)
+		case !slow && waitsApart(checks, k):
+			p.limits[k] = min(n, p.limit)
 		default:
-			p.limits[key] = worth(n)
+			p.limits[k] = worth(n)
 		}
 	}
 }
 
 // waitsApart reports whether checks of a key may wait long, and no others use what they leave: one of their sessions
 // after the other would make the run longer.
-func waitsApart(checks []*Check, key string) bool {
-	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Among != "" && c.takesLong() && c.key() == key })
+func waitsApart(checks []*Check, k key) bool {
+	return slices.ContainsFunc(checks, func(c *Check) bool { return c.Needs.Among != "" && c.takesLong() && c.key() == k })
 }
 
-// keyOf names the handshakes after which a server sees the same client: what a server
+// clientOf names the handshakes after which a server sees the same client: what a server
 // may use depends on the capabilities that the specification defines.
-func keyOf(version string, capabilities map[string]any) string {
+func clientOf(version string, capabilities map[string]any) string {
 	defined := make(map[string]any)
 	for _, name := range usable {
-		if value, ok := capabilities[name]; ok {
-			defined[name] = value
+		if value, ok := capabilities[name].(map[string]any); ok {
+			defined[name] = map[string]any{"listChanged": value["listChanged"]}
 		}
 	}
 	return version + string(client.Marshal(defined))
 }
 
-// usable are the capabilities of a client that a server may use.
+// usable are the capabilities of a client that a server may use. Of their members the revision defines one.
 var usable = []string{"sampling", "roots", "elicitation"}
 
-func (p *pool) of(key string) *sessions {
+func (p *pool) of(k key) *sessions {
 	if p.keyed == nil {
-		p.keyed = make(map[string]*sessions)
+		p.keyed, p.returned = make(map[key]*sessions), make(chan struct{})
 	}
-	if p.keyed[key] == nil {
-		p.keyed[key] = &sessions{limit: cmp.Or(p.limits[key], p.limit), returned: make(chan struct{})}
+	if p.keyed[k] == nil {
+		p.keyed[k] = &sessions{limit: cmp.Or(p.limits[k], p.limit)}
 	}
-	return p.keyed[key]
+	return p.keyed[k]
 }
 
 // expect says that a session will come that a check opens for itself.
-func (p *pool) expect(key string) {
+func (p *pool) expect(k key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.of(key).open++
+	p.of(k).open++
 }
 
-// has reports whether take would return at once.
-func (p *pool) has(key string, old bool) bool {
+// has reports whether take would return at once, and whether that would be with a session.
+func (p *pool) has(k key, old bool) (now, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.of(key)
-	return len(s.idle) > 0 || p.opens(s, old)
+	_, idle = p.idle(k, old)
+	return idle || p.opens(k, old), idle
 }
 
 // opens reports whether take lets a new session be opened when none is idle.
-func (p *pool) opens(s *sessions, old bool) bool { return s.open < s.limit && !(old && s.open > 0) }
+func (p *pool) opens(k key, old bool) bool {
+	s := p.of(k)
+	return s.open < s.limit && !(old && s.open > 0)
+}
 
-// take returns an idle session or, if there are not too many yet, nil for a new one; if it
-// has to be old, only the first one is new, and of several the one that is idle longest is taken. It waits for a session to come back if there
-// is neither.
-func (p *pool) take(ctx context.Context, key string, old bool) (*client.Session, error) {
+// idle returns the key of the idle session that take returns, if there is one: rather than wait for one of its
+// own key, it takes one of another that will do.
+func (p *pool) idle(k key, old bool) (of key, ok bool) {
+	if len(p.of(k).idle) > 0 || p.opens(k, old) {
+		return k, len(p.of(k).idle) > 0
+	}
+	return ofCapable, ofCapable.lends(k) && len(p.of(ofCapable).idle) > 0
+}
+
+// take returns an idle session and its key or, if there are not too many yet, nil for a new one; if it
+// has to be old, only the first one is new, and of several the one that is idle longest is taken. It waits for a
+// session to come back if there is neither.
+func (p *pool) take(ctx context.Context, k key, old bool) (*client.Session, key, error) {
 	for {
 		p.mu.Lock()
-		s := p.of(key)
-		if n := len(s.idle); n > 0 {
-			i := n - 1
+		if of, ok := p.idle(k, old); ok {
+			s := p.of(of)
+			i := len(s.idle) - 1
 			if old {
 				i = 0
 			}
 			taken := s.idle[i]
 			s.idle = slices.Delete(s.idle, i, i+1)
 			p.mu.Unlock()
-			return taken, nil
+			return taken, of, nil
 		}
-		if p.opens(s, old) {
-			s.open++
+		if p.opens(k, old) {
+			p.of(k).open++
 			p.mu.Unlock()
-			return nil, nil
+			return nil, k, nil
 		}
-		returned := s.returned
+		returned := p.returned
 		p.mu.Unlock()
 		select {
 		case <-returned:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, k, context.Cause(ctx)
 		}
 	}
 }
 
 // give puts a session back, or says with nil that one has been lost.
-func (p *pool) give(key string, s *client.Session) {
+func (p *pool) give(k key, s *client.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := p.of(key)
+	of := p.of(k)
 	if s != nil {
 		of.idle = append(of.idle, s)
 	} else {
 		of.open--
 	}
-	close(of.returned)
-	of.returned = make(chan struct{})
+	close(p.returned)
+	p.returned = make(chan struct{})
 }
 
 // empty returns the sessions that are idle, which it then forgets.
@@ -177,11 +207,11 @@ func (p *pool) empty() []*client.Session {
 
 // reusable reports whether others can use a session in turn that a check opened for
 // itself: one initialize was served, in the ordinary way, and nothing is left undone in it.
-func reusable(s *client.Session) (key string, ok bool) {
+func reusable(s *client.Session) (as key, ok bool) {
 	log := s.Log()
 	inits := slices.DeleteFunc(log.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() == nil })
 	if len(inits) != 1 || inits[0].Result()["protocolVersion"] != client.Version || !tidy(s) {
-		return "", false
+		return key{}, false
 	}
 	initialized := slices.ContainsFunc(log.Events(), func(e *wire.Event) bool {
 		return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.Method == "notifications/initialized"
@@ -189,7 +219,7 @@ func reusable(s *client.Session) (key string, ok bool) {
 	params, _ := inits[0].Request.Msg.Params.(map[string]any)
 	capabilities, _ := params["capabilities"].(map[string]any)
 	s.Init = inits[0]
-	return keyOf(client.Version, capabilities), initialized && params["protocolVersion"] == client.Version
+	return key{client: clientOf(client.Version, capabilities)}, initialized && params["protocolVersion"] == client.Version
 }
 
 // tidy reports whether a session goes on, and neither a tool nor this side owes an answer.
@@ -209,30 +239,36 @@ func closed(s *client.Session) bool {
 
 // putBack gives a session back after a check, or closes it if that may have left
 // something behind.
-func (e *Engine) putBack(ctx context.Context, key string, s *client.Session, a *attempt) {
+func (e *Engine) putBack(ctx context.Context, k key, s *client.Session, a *attempt) {
 	// What the server asked last is being answered.
 	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !tidy(s) && (s.Fence(ctx) != nil || !tidy(s)) {
 		e.close(ctx, s)
 		s = nil
 	}
-	e.pool.give(key, s)
+	e.pool.give(k, s)
 }
 
-// takeSession returns a session for a check that can use one that others have used before it.
-func (e *Engine) takeSession(ctx context.Context, c *Check) (s *client.Session, key string, err error) {
-	o := c.options()
-	key = c.key()
-	s, err = e.pool.take(ctx, key, c.Needs.Late)
+// takeSession returns a session for a check that can use one that others have used before it, and its key.
+func (e *Engine) takeSession(ctx context.Context, c *Check) (*client.Session, key, error) {
+	s, k, err := e.pool.take(ctx, c.key(), c.Needs.Late)
 	switch {
 	case err != nil:
-		return nil, key, err
-	case s != nil:
-		s.Answer(o.Answers)
-		return s, key, nil
+		return nil, k, err
+	case s == nil:
+		if s, err = e.initialized(ctx, OwnLabel, c.options()); err != nil {
+			e.pool.give(k, nil)
+		}
+		return s, k, err
 	}
-	if s, err = e.initialized(ctx, OwnLabel, o); err != nil {
-		e.pool.give(key, nil)
-		return nil, key, err
+	serve(s, k, c)
+	return s, k, nil
+}
+
+// serve has a session answer the server as a check wants, or as its client declared if it is lent to the check.
+func serve(s *client.Session, k key, c *Check) {
+	if k == c.key() {
+		s.Answer(c.options().Answers)
+	} else {
+		s.Answer(s.Options.Answers)
 	}
-	return s, key, nil
 }

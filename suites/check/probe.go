@@ -99,15 +99,15 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 		return
 	}
 	o := Capable()
-	key := keyOf(client.Version, o.Capabilities)
-	e.pool.expect(key)
+	k := ofCapable
+	e.pool.expect(k)
 	s, err := e.connect(ctx, "probe of tools", o)
 	if err != nil {
-		e.pool.give(key, nil)
+		e.pool.give(k, nil)
 		return // the checks say what is wrong
 	}
 	var subscribed []string
-	defer func() { e.leave(context.WithoutCancel(ctx), key, s, subscribed) }()
+	defer func() { e.leave(context.WithoutCancel(ctx), k, s, subscribed) }()
 	if _, err := s.Initialize(ctx); err != nil {
 		return
 	}
@@ -240,11 +240,11 @@ func updateFor(e *wire.Event) string {
 
 // leave ends the subscriptions of a session and leaves it to checks that use it in turn,
 // unless something is left undone in it.
-func (e *Engine) leave(ctx context.Context, key string, s *client.Session, subscribed []string) {
+func (e *Engine) leave(ctx context.Context, k key, s *client.Session, subscribed []string) {
 	for _, uri := range subscribed {
 		if x, err := s.Call(ctx, "resources/unsubscribe", map[string]any{"uri": uri}); err != nil || x.Result() == nil {
 			e.close(ctx, s)
-			e.pool.give(key, nil)
+			e.pool.give(k, nil)
 			return
 		}
 	}
@@ -252,7 +252,7 @@ func (e *Engine) leave(ctx context.Context, key string, s *client.Session, subsc
 	if _, ok := reusable(s); !ok {
 		a.lost = true
 	}
-	e.putBack(ctx, key, s, &a)
+	e.putBack(ctx, k, s, &a)
 }
 
 // watched is a list that may change without a notification.

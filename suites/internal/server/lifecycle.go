@@ -115,13 +115,13 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/incomplete-initialize",
 		Requirements: []string{"base.error.invalid-params"},
-		Needs:        check.Needs{Session: check.Raw, Among: lastInProcess},
+		Needs:        check.Needs{Session: check.Raw, Among: lastInProcess, Options: capable},
 		Body:         incompleteInitialize,
 	},
 	{
 		Name:         "lifecycle/initialize-without-id",
-		Requirements: []string{"base.notification.no-response"},
-		Needs:        check.Needs{Session: check.Raw, Options: capable},
+		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional"},
+		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Capabilities: unknownCapabilities(), Answers: check.StandardAnswers()}},
 		Body: func(t *check.T) {
 			// What comes before the handshake goes another way through many servers than what comes after it.
 			params := t.Session.InitializeParams()
@@ -139,11 +139,17 @@ var lifecycleChecks = []*check.Check{
 					return answersNothing(t, e) && !t.Refused(sent, e)
 				}))
 			}
+			// The set of capabilities is open, and so is what each of them holds: nothing unknown is a reason to refuse.
+			t.About("lifecycle.capability.client-additional")
 			if err != nil || x.Result() == nil {
+				t.Clear()
+				s := t.Connect(t.Session.Options)
+				t.Expect(t.CallOn(s, "initialize", s.InitializeParams())).To(HaveResult())
 				t.Note("after an initialize without an id none is served on the same connection") // no sentence says that it has to be
 				return
 			}
 			t.Notify("notifications/initialized", nil)
+			t.Fence()
 		},
 	},
 	{
@@ -154,25 +160,6 @@ var lifecycleChecks = []*check.Check{
 			"sampling":     map[string]any{},
 		}, Answers: answersFor("sampling")}},
 		Body: handshake,
-	},
-	{
-		Name:         "lifecycle/unknown-capabilities",
-		Requirements: []string{"lifecycle.capability.client-additional"},
-		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
-			"mcpconform/unlisted": map[string]any{},
-			"roots":               map[string]any{"listChanged": true, "mcpconform": map[string]any{}},
-			"sampling":            map[string]any{"mcpconform": map[string]any{}},
-			"elicitation":         map[string]any{"mcpconform": map[string]any{}},
-		}, Answers: check.StandardAnswers()}},
-		Body: func(t *check.T) {
-			// The set of capabilities is open, and so is what each of them holds: nothing unknown is a reason to refuse.
-			handshake(t)
-			if t.Target.Transport == transport.NameStdio {
-				// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
-				t.Must(t.Session.Conn.Close(t.Context))
-				t.Exercised("lifecycle.shutdown.stdio-server-exits")
-			}
-		},
 	},
 	{
 		Name:         "lifecycle/no-capabilities",
@@ -248,7 +235,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Options: capable, Late: true, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
 			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
@@ -282,8 +269,19 @@ func handshake(t *check.T) {
 	t.Fence()
 }
 
-// lastInProcess are checks of which the second ends the process that the first one leaves.
+// lastInProcess are checks of which the last ends the process that the first one leaves. Between them are those that change
+// what the server offers, which would mislead others.
 const lastInProcess = "the end of the process"
+
+// unknownCapabilities are all capabilities that a client can declare, and beside and inside them what no revision defines.
+func unknownCapabilities() map[string]any {
+	all := check.AllCapabilities()
+	for _, capability := range all {
+		capability.(map[string]any)["mcpconform"] = map[string]any{}
+	}
+	all["mcpconform/unlisted"] = map[string]any{}
+	return all
+}
 
 // incompleteInitialize sends initialize without what it has to contain, one thing at a time.
 // Over stdio, one that is served all the same begins the session, and is the last.

@@ -1,0 +1,159 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// ahead holds sessions that are opened before they are asked for, in a time in which no other is: over stdio
+// each takes what a process takes to start.
+type ahead struct {
+	mu       sync.Mutex
+	openings []*opening
+}
+
+// opening is a session that is being opened.
+type opening struct {
+	label, client string
+	done          chan struct{}
+	session       *client.Session // nil if that failed; to be read when it is done
+}
+
+// openAhead begins to open a session, unless that was begun.
+func (e *Engine) openAhead(ctx context.Context, label string, o client.Options) {
+	opens := &opening{label: label, client: clientOf(client.Version, o.Capabilities), done: make(chan struct{})}
+	e.ahead.mu.Lock()
+	defer e.ahead.mu.Unlock()
+	if e.ahead.find(label, opens.client) >= 0 {
+		return
+	}
+	e.ahead.openings = append(e.ahead.openings, opens)
+	e.closers.Go(func() {
+		defer close(opens.done)
+		opens.session, _ = e.opened(ctx, label, o) // who asks for it tries again
+	})
+}
+
+// find returns the place of the opening for a label and a client, or -1.
+func (a *ahead) find(label, of string) int {
+	return slices.IndexFunc(a.openings, func(opens *opening) bool { return opens.label == label && opens.client == of })
+}
+
+// take returns the session that was opened ahead for a label and a client, or nil.
+func (a *ahead) take(label string, o client.Options) *client.Session {
+	a.mu.Lock()
+	i := a.find(label, clientOf(client.Version, o.Capabilities))
+	if i < 0 {
+		a.mu.Unlock()
+		return nil
+	}
+	opens := a.openings[i]
+	a.openings = slices.Delete(a.openings, i, i+1)
+	a.mu.Unlock()
+	<-opens.done // which the limit of a handshake bounds
+	return opens.session
+}
+
+// closeAhead closes the sessions that nobody has asked for.
+func (e *Engine) closeAhead(ctx context.Context) {
+	e.ahead.mu.Lock()
+	openings := e.ahead.openings
+	e.ahead.openings = nil
+	e.ahead.mu.Unlock()
+	for _, opens := range openings {
+		if <-opens.done; opens.session != nil {
+			e.close(ctx, opens.session)
+		}
+	}
+}
+
+// openForAgain opens the sessions in which checks will be run again, while the last of the first executions go on.
+func (p *phase) openForAgain(ctx context.Context) {
+	if !p.apart() || !p.opensAnother() || p.GivenUp() != nil {
+		return
+	}
+	p.mu.Lock()
+	again := slices.Clone(p.again)
+	p.mu.Unlock()
+	var keys []key
+	var met []refused
+	for _, f := range inOrder(again) {
+		met = append(met, f.last.refusals...)
+		k, o := f.where()
+		reuses := f.Check.Needs.Session == Own || f.Check.Needs.Session == Shared
+		if reuses && k.among == "" && !slices.ContainsFunc(keys, func(known key) bool { return known == k || known.lends(k) }) {
+			keys = append(keys, k)
+			p.openAhead(ctx, OwnLabel, o)
+		}
+	}
+	if len(ratable(met)) > 0 {
+		p.openAhead(ctx, rateLabel, Capable())
+	}
+}
+
+// confirmation is a further execution of a check that is begun before the first one has found out by a limit that
+// something does not come, so that both limits are waited for at the same time. Nil is none.
+type confirmation struct {
+	watch   context.Context
+	stop    context.CancelFunc
+	begun   chan struct{} // closed when it is
+	ended   chan struct{}
+	attempt attempt // to be read when it has ended
+}
+
+// silence is how long a process is silent, that was asked what it usually answers at once, until it is tried in another
+// one whether it goes on being so.
+const silence = 250 * time.Millisecond
+
+// confirmAhead begins a confirmation once a process is silent in whose session a check is run that gives it nothing to do.
+func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) *confirmation {
+	ahead := &confirmation{begun: make(chan struct{}), ended: make(chan struct{})}
+	ahead.watch, ahead.stop = context.WithCancel(ctx)
+	from := s.Log().Len()
+	e.closers.Go(func() {
+		defer close(ahead.ended)
+		for {
+			limit, cancel := context.WithTimeout(ahead.watch, e.pace.Reaction(silence))
+			heard, err := s.Log().Await(limit, from, func(e *wire.Event) bool { return e.From == wire.Server })
+			cancel()
+			switch {
+			case err == nil:
+				from = heard.Seq + 1
+				continue
+			case errors.Is(err, wire.ErrEnded), ahead.watch.Err() != nil:
+				return // the first one knows
+			}
+			close(ahead.begun)
+			ahead.attempt = e.alone(ctx, c, further)
+			return
+		}
+	})
+	return ahead
+}
+
+// waited says that the first execution waits for nothing any more.
+func (c *confirmation) waited() {
+	if c != nil {
+		c.stop()
+	}
+}
+
+// result returns what a further execution comes to: the confirmation, if it was begun.
+func (c *confirmation) result(execute func() attempt) attempt {
+	if c == nil {
+		return execute()
+	}
+	select {
+	case <-c.begun:
+		<-c.ended
+		return c.attempt
+	default:
+		return execute()
+	}
+}
