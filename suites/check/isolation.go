@@ -398,7 +398,10 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 
 // fenceShared finds out whether the shared session still answers, and returns why not.
 func (e *Engine) fenceShared(ctx context.Context) error {
-	err := e.shared.Fence(ctx)
+	if e.sharedHung.Load() {
+		return errDown
+	}
+	err := e.fence(ctx, e.shared)
 	if err != nil {
 		e.sharedHung.Store(true)
 	}
@@ -413,6 +416,7 @@ func (p *phase) later(list *[]*Future, f *Future) {
 
 // inTurn runs checks alone, one after the other.
 func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
+	e.toTheEnd()
 	if e.bounded() && e.shared != nil {
 		e.closeShared(ctx) // a server may serve one session at a time
 	}
@@ -520,6 +524,8 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 // only met what the server may do at any time. again runs the check once more, or is
 // nil if that cannot help.
 func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
+	ctx, stop := e.unlessGivenUp(ctx)
+	defer stop()
 	for n := 1; f.last.limit != nil && again != nil; n++ {
 		if n == maxLimited || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
 			f.last.tellsNothing(fmt.Sprintf("the server refuses requests because there are too many (HTTP status %d)", f.last.limit.HTTP.Status))
@@ -595,7 +601,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		if !f.last.lost {
 			// A check that is run once more must not meet what it sent before.
-			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
+			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && w.engine.fence(ctx, s) != nil {
 				w.drop(ctx)
 			}
 			return

@@ -108,6 +108,8 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	}
 	var subscribed []string
 	defer func() { e.leave(context.WithoutCancel(ctx), key, s, subscribed) }()
+	ctx, stop := e.unlessDown(ctx)
+	defer stop()
 	if _, err := s.Initialize(ctx); err != nil {
 		return
 	}
