@@ -55,7 +55,8 @@ type Engine struct {
 	shared      *client.Session // the first one, or a second one
 	sharedHung  atomic.Bool     // the shared session answers no request any more
 	left        atomic.Bool     // the shared session was closed before the end
-	exclusive   atomic.Bool     // no process has opened a session while that of the first one ran
+	exclusive   atomic.Bool     // the target opens no session while another one is open
+	opened      sync.Map        // the sessions that were connected and not closed
 	unwatch     func()          // ends the watch over the target; nil before it has begun
 	watching    sync.WaitGroup
 	closers     sync.WaitGroup
@@ -89,6 +90,7 @@ var (
 	errCheckTime = errors.New("the check took too long; " + ending.Raise(ending.Timeout))
 	errDown      = errors.New("the server no longer answered")
 	errExcluded  = errors.New("the server ends each process that is started while another one runs")
+	errWaits     = errors.New("the server leaves an initialize unanswered as long as another session is open")
 )
 
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
@@ -112,7 +114,9 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if err != nil {
 		return nil, err
 	}
-	return client.New(conn, o), nil
+	s := client.New(conn, o)
+	e.opened.Store(s, true)
+	return s, nil
 }
 
 // launch waits until there is a processor for one more process to start. The function
@@ -143,6 +147,7 @@ const slowStart = 2 * time.Second
 // close shuts a session down in the background; Finish waits for it.
 func (e *Engine) close(ctx context.Context, s *client.Session) {
 	e.closing.Add(1)
+	e.opened.Delete(s)
 	e.closers.Go(func() {
 		defer e.closing.Done()
 		if e.GivenUp() != nil && !e.apart() {
@@ -306,6 +311,9 @@ func (e *Engine) share(ctx context.Context, checks []*Check) {
 	case err == nil:
 		second.Options.NoOp = e.target.noOp
 		e.shared = second
+	case second != nil && late(err) && e.first.Fence(ctx) == nil:
+		e.exclusive.Store(true)
+		fallthrough
 	case second != nil:
 		e.close(ctx, second)
 	}

@@ -318,8 +318,8 @@ func (p *phase) over(c *Check) {
 // it needs or the one that it would share has ended, or in one of its own.
 func (p *phase) run(ctx context.Context, f *Future) {
 	p.awaitLiveness()
-	if f.Check.Needs.Session != None && p.excludes() {
-		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errExcluded), unanswered: true}
+	if why := p.excludes(f.Check); why != nil {
+		f.last = attempt{outcome: f.Check.cutShort(ByLimit, why), unanswered: true}
 		p.later(&p.again, f)
 		if f.Check.leaves() {
 			p.pool.give(f.Check.key(), nil)
@@ -524,8 +524,6 @@ func (e *Engine) ready(ctx context.Context, doubt bool) error {
 // only met what the server may do at any time. again runs the check once more, or is
 // nil if that cannot help.
 func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
-	ctx, stop := e.unlessGivenUp(ctx)
-	defer stop()
 	for n := 1; f.last.limit != nil && again != nil; n++ {
 		if n == maxLimited || !e.limits.wait(ctx, client.RetryAfter(f.last.limit)) {
 			f.last.tellsNothing(fmt.Sprintf("the server refuses requests because there are too many (HTTP status %d)", f.last.limit.HTTP.Status))
@@ -663,24 +661,30 @@ func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStd
 // maxExcluded is how many processes may end at once before no more are started beside the first one.
 const maxExcluded = 3
 
-// excludes reports whether processes of the server seem to exclude each other, as where they lock a file: all but the first one
-// have ended without having answered anything.
-func (e *Engine) excludes() bool {
-	if !e.apart() {
-		return false
+// excludes returns why a check has to wait until no other session is open, or nil. Processes of the server seem to exclude each
+// other, as where they lock a file, if all but the first one have ended without having answered anything.
+func (e *Engine) excludes(c *Check) error {
+	switch {
+	case !e.apart() && e.exclusive.Load():
+		return errWaits
+	case !e.apart(), c.Needs.Session == None:
+		return nil
 	}
 	ended := 0
 	for _, l := range e.Trace.Logs()[1:] {
 		for _, event := range l.Events() {
 			switch {
 			case event.Kind == wire.KindMessage && event.From == wire.Server:
-				return false
+				return nil
 			case event.Kind == wire.KindExit:
 				ended++
 			}
 		}
 	}
-	return ended >= maxExcluded
+	if ended < maxExcluded {
+		return nil
+	}
+	return errExcluded
 }
 
 // bounded reports whether what one session takes may be missing for another one: the connections share a

@@ -127,15 +127,18 @@ func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
 	if e.apart() {
 		return nil // where each connection is a process, the others go on when one ends
 	}
-	ctx, stop := e.unlessGivenUp(ctx)
-	defer stop()
 	var fenced sync.WaitGroup
+	alive := false
 	if !e.left.Load() && !e.sharedHung.Load() {
-		fenced.Go(func() { _ = e.fenceShared(ctx) })
+		fenced.Go(func() { alive = e.fenceShared(ctx) == nil })
 	}
 	down = e.probe(ctx)
 	fenced.Wait()
-	if down == nil || ctx.Err() != nil {
+	switch {
+	case down == nil, ctx.Err() != nil:
+		return nil
+	case alive && late(down):
+		e.exclusive.Store(true)
 		return nil
 	}
 	l.mu.Lock()
@@ -225,28 +228,14 @@ func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
 	return !slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
 }
 
-// findOut asks the target whether it answers, in the first session and in a new one, until two time limits have passed in
-// which it has answered nothing. A target that cannot be started again is then given up.
+// findOut asks the target whether it answers, in the session that it answered last and in a new one, until two time limits have
+// passed in which it has answered nothing. A target that cannot be started again is then given up.
 func (e *Engine) findOut(ctx context.Context, since time.Duration) {
 	if done, ok := e.beginProbe(); ok {
 		defer done()
 	}
 	limit := 2*e.Timeout - e.Timeout/silence - e.Timeout/looks
-	ctx, answered := context.WithCancel(ctx)
-	defer answered()
-	var first sync.WaitGroup
-	if !e.left.Load() { // it may leave other sessions waiting as long as this one is open
-		first.Go(func() {
-			if anyAnswer(ctx, e.first, "any more", e.asks()...) == nil {
-				answered()
-			}
-		})
-	}
-	err := e.ask(ctx, limit)
-	if err == nil {
-		answered()
-	}
-	first.Wait()
+	err := e.askBoth(ctx, limit)
 	var unresponsive *UnresponsiveError
 	hangs := errors.As(err, &unresponsive) && !e.heard(since)
 	l := &e.liveness
@@ -263,6 +252,65 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration) {
 	l.down, l.wasDown, l.unresponsive = true, true, true
 	l.cause, l.downSince = unresponsive, time.Since(e.Trace.Start)
 	l.hang()
+}
+
+// askBoth asks the target in the session that it answered last and in a new one, where that is of use. It returns nil if either
+// is answered.
+func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
+	last := e.lastToAnswer()
+	if last != nil && !e.apart() && e.exclusive.Load() {
+		return anyAnswer(ctx, last, "any more", e.asks()...)
+	}
+	both, stop := context.WithCancel(ctx)
+	defer stop()
+	alive := false
+	var asking sync.WaitGroup
+	if last != nil {
+		asking.Go(func() {
+			if alive = anyAnswer(both, last, "any more", e.asks()...) == nil; !alive {
+				return
+			}
+			// It may open no other session as long as this one is open, which another handshake may show before.
+			for range looks {
+				if e.exclusive.Load() || !pause(both, e.Timeout/looks) {
+					break
+				}
+			}
+			stop()
+		})
+	}
+	err := e.ask(both, limit)
+	stop()
+	asking.Wait()
+	if !alive {
+		return err
+	}
+	if !e.apart() && ctx.Err() == nil && (late(err) || errors.Is(err, context.Canceled)) {
+		e.exclusive.Store(true)
+	}
+	return nil
+}
+
+// lastToAnswer returns the open session in which the target has answered last, or nil: it may leave others waiting as long as
+// that one is open.
+func (e *Engine) lastToAnswer() (latest *client.Session) {
+	var at time.Duration
+	e.opened.Range(func(key, _ any) bool {
+		s := key.(*client.Session)
+		if last := s.Log().LastAnswer(time.Since(e.Trace.Start)); last != nil && last.At >= at && goesOn(s) {
+			latest, at = s, last.At
+		}
+		return true
+	})
+	return latest
+}
+
+// goesOn reports whether a session was opened and neither side has ended it.
+func goesOn(s *client.Session) bool {
+	if conn, ok := s.Conn.(*transport.HTTPConn); ok && (conn.Left() || conn.Lost()) {
+		return false
+	}
+	return !closed(s) && !unopened(s)
 }
 
 // unlessGivenUp returns a context that ends once nothing is tried any more.

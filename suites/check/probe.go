@@ -100,18 +100,23 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	}
 	o := Capable()
 	key := keyOf(client.Version, o.Capabilities)
-	e.pool.expect(key)
-	s, err := e.connect(ctx, "probe of tools", o)
-	if err != nil {
-		e.pool.give(key, nil)
-		return // the checks say what is wrong
-	}
 	var subscribed []string
-	defer func() { e.leave(context.WithoutCancel(ctx), key, s, subscribed) }()
+	s := e.first
+	if e.apart() || !e.exclusive.Load() {
+		var err error
+		e.pool.expect(key)
+		if s, err = e.connect(ctx, "probe of tools", o); err != nil {
+			e.pool.give(key, nil)
+			return // the checks say what is wrong
+		}
+		defer func() { e.leave(context.WithoutCancel(ctx), key, s, subscribed) }()
+	}
 	ctx, stop := e.unlessDown(ctx)
 	defer stop()
-	if _, err := s.Initialize(ctx); err != nil {
-		return
+	if s != e.first {
+		if _, err := s.Initialize(ctx); err != nil {
+			return
+		}
 	}
 	// How long a process takes to start says nothing about its tools.
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
