@@ -47,6 +47,26 @@ func fewSessions(most int, status int) apply {
 	}
 }
 
+// sessionsInTurn has initialize wait until no other session is open.
+func sessionsInTurn(o *server.Options) {
+	turn := make(chan struct{}, 1)
+	all(between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if posted(r).Kind != wire.Request || posted(r).Method != "initialize" || idOf(r) != "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case turn <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		next.ServeHTTP(w, r)
+		if w.Header().Get(sessionHeader) == "" {
+			<-turn // it was refused
+		}
+	}), peeking(), replying(server.DeletedSession, func(*server.Reply) { <-turn }))(o)
+}
+
 // oneSession ends a session when another one begins.
 func oneSession(o *server.Options) {
 	var ended sync.Map
@@ -154,6 +174,11 @@ var pairOddities = []Oddity{
 		ID: "http.few-sessions-400", Summary: "Beyond one session, initialize is refused with 400, until that one has ended.",
 		Why: "A server can handle several connections, and need not.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
 		Apply: fewSessions(1, http.StatusBadRequest),
+	},
+	{
+		ID: "http.sessions-in-turn", Summary: "As long as one session is open, initialize waits for its end.",
+		Why: "A server can handle several connections, and need not; nothing says how soon an initialize is answered.", Source: at("basic/transports#streamable-http"), Transports: overHTTP, Untried: []string{"*"}, Changes: "sessions",
+		Apply: sessionsInTurn,
 	},
 	{
 		ID: "http.one-session", Summary: "A session ends when another one begins.",

@@ -135,8 +135,9 @@ func (p *Progress) Phase(name string) {
 	}
 }
 
-// Done tells that the requirement or check called name got its verdict, and why.
-func (p *Progress) Done(name string, verdict result.Verdict, message string) {
+// Done tells that the requirement or check called name got its verdict, and why, or that what was found is disputed and does not
+// count.
+func (p *Progress) Done(name string, verdict result.Verdict, disputed bool, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.running {
@@ -148,6 +149,9 @@ func (p *Progress) Done(name string, verdict result.Verdict, message string) {
 	default:
 		o = outError
 	}
+	if disputed {
+		o = outDisputed
+	}
 	p.done++
 	p.counts[o]++
 	p.last = line(name, limitName)
@@ -155,7 +159,7 @@ func (p *Progress) Done(name string, verdict result.Verdict, message string) {
 		return
 	}
 	switch o {
-	case outFail, outError, outWarn:
+	case outFail, outError, outWarn, outDisputed:
 		text := fmt.Sprintf("%s %s %s", p.paint(o.mark()+" "+o.label(), o.style()), p.last, line(message, limitMessage))
 		fmt.Fprintln(p.w, strings.TrimRight(text, " "))
 	}
@@ -240,7 +244,7 @@ func (p *Progress) status(n int) string {
 	} else {
 		put(part{fmt.Sprintf(" %d", p.done), ""})
 	}
-	for _, o := range []outcome{outFail, outError, outWarn} {
+	for _, o := range []outcome{outFail, outError, outWarn, outDisputed} {
 		if c := p.counts[o]; c > 0 {
 			put(part{"  ", ""}, part{o.counted(c), o.style()})
 		}

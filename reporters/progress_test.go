@@ -58,11 +58,11 @@ func TestProgressBar(t *testing.T) {
 		t.Errorf("at the start: %q", got)
 	}
 	p.Phase("start \x1b[31mtarget")
-	p.Done("a", result.Pass, "")
-	p.Done("b", result.Fail, "bad")
+	p.Done("a", result.Pass, false, "")
+	p.Done("b", result.Fail, false, "bad")
 	before := len(w.String())
 	for range 100 {
-		p.Done("c", result.Warn, "meh")
+		p.Done("c", result.Warn, false, "meh")
 	}
 	if len(w.String()) != before {
 		t.Error("drawn without a tick")
@@ -82,7 +82,7 @@ func TestProgressBar(t *testing.T) {
 	}
 	after := w.String()
 	p.Stop()
-	p.Done("d", result.Fail, "late")
+	p.Done("d", result.Fail, false, "late")
 	p.Phase("late")
 	if w.String() != after {
 		t.Error("written after Stop")
@@ -94,7 +94,7 @@ func TestProgressFitsTheWidth(t *testing.T) {
 	p.Start(300)
 	p.Phase(strings.Repeat("世界 ", 50))
 	for _, v := range []result.Verdict{result.Fail, result.Error, result.Warn, result.Pass} {
-		p.Done(strings.Repeat("x", 200), v, "")
+		p.Done(strings.Repeat("x", 200), v, false, "")
 	}
 	for n := 1; n < 200; n++ {
 		if got := p.status(n); columns(got) > n {
@@ -107,14 +107,15 @@ func TestProgressFitsTheWidth(t *testing.T) {
 func TestProgressLines(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, ProgressOptions{}) // a buffer is not a terminal
-	p.Done("early", result.Fail, "not started")
+	p.Done("early", result.Fail, false, "not started")
 	p.Start(3)
 	p.Phase("server/tools")
-	p.Done("a.pass", result.Pass, "")
-	p.Done("a.fail", result.Fail, "wrong \x1b[2J\ncode")
-	p.Done("a.warn", result.Warn, "")
+	p.Done("a.pass", result.Pass, false, "")
+	p.Done("a.fail", result.Fail, false, "wrong \x1b[2J\ncode")
+	p.Done("a.warn", result.Warn, false, "")
+	p.Done("a.contested", result.Fail, true, "contested")
 	p.Stop()
-	want := "… server/tools\n✗ fail a.fail wrong \\x1b[2J\\ncode\n▲ warn a.warn\n"
+	want := "… server/tools\n✗ fail a.fail wrong \\x1b[2J\\ncode\n▲ warn a.warn\n≷ disputed a.contested contested\n"
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}
@@ -125,7 +126,7 @@ func TestProgressQuiet(t *testing.T) {
 	p := NewProgress(&b, ProgressOptions{Mode: ProgressQuiet})
 	p.Start(1)
 	p.Phase("x")
-	p.Done("a", result.Fail, "x")
+	p.Done("a", result.Fail, false, "x")
 	p.Stop()
 	if b.Len() > 0 {
 		t.Errorf("wrote %q", b.String())
@@ -143,7 +144,7 @@ func TestProgressConcurrent(t *testing.T) {
 			group.Go(func() {
 				for range 10 {
 					p.Phase("x")
-					p.Done("a", result.Pass, "")
+					p.Done("a", result.Pass, false, "")
 				}
 			})
 		}

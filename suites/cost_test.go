@@ -198,40 +198,49 @@ func TestLatentServer(t *testing.T) {
 	}
 }
 
-// TestHangingServer bounds what a server costs that from some message on answers nothing but initialize, in any session.
+// TestHangingServer bounds what a server costs that from some message on answers nothing any more, or nothing but initialize, in
+// any session: two time limits, beside what it took until then and the end of the sessions.
 func TestHangingServer(t *testing.T) {
 	brief.WholeRuns(t)
-	const timeout, most = reference.DefaultTimeout, 7 * reference.DefaultTimeout / 2
-	for _, over := range []string{transport.NameHTTP, transport.NameSSE} {
-		for _, served := range []int32{5, 60, 300} {
-			t.Run(fmt.Sprintf("%s after %d", over, served), inVirtualTime(func(t *testing.T) {
-				o := serverOptions()
-				var received atomic.Int32
-				ended := make(chan struct{})
-				o.Behaviour.Inbound = func(raw []byte) []byte {
-					if !bytes.Contains(raw, []byte(`"initialize"`)) && received.Add(1) > served {
+	const timeout, most = reference.DefaultTimeout, 2*reference.DefaultTimeout + 2*time.Second
+	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+		for _, answers := range []string{"nothing", "initialize"} {
+			for _, served := range []int32{5, 12, 60, 300} {
+				t.Run(fmt.Sprintf("%s after %d answers %s", over, served, answers), inVirtualTime(func(t *testing.T) {
+					o := serverOptions()
+					var received atomic.Int32
+					ended := make(chan struct{})
+					o.Behaviour.Inbound = func(raw []byte) []byte {
+						n := received.Add(1)
+						time.Sleep(time.Duration(n%7) * 10 * time.Millisecond) // what is asked at once is not answered at once
+						switch {
+						case n <= served, answers == "initialize" && bytes.Contains(raw, []byte(`"initialize"`)):
+							return raw
+						case over == transport.NameStdio: // what blocks there could not be ended
+							return []byte(`{"jsonrpc":"2.0","method":"notifications/unanswered"}`)
+						}
 						<-ended
+						return raw
 					}
-					return raw
-				}
-				dialer, stop, err := serve(t.Context(), over, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer stop()
-				defer close(ended)
-				began := time.Now()
-				run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer}, suites.Options{Timeout: timeout})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(began); took > most {
-					t.Errorf("it takes %v, %.1f time limits", took, float64(took)/float64(timeout))
-				}
-				if run.Verdict == result.Conformant {
-					t.Errorf("%s: %s", run.Verdict, run.Reason)
-				}
-			}))
+					dialer, stop, err := serve(t.Context(), over, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer stop()
+					defer close(ended)
+					began := time.Now()
+					run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer}, suites.Options{Timeout: timeout})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); took > most {
+						t.Errorf("it takes %v, %.1f time limits", took, float64(took)/float64(timeout))
+					}
+					if run.Verdict == result.Conformant {
+						t.Errorf("%s: %s", run.Verdict, run.Reason)
+					}
+				}))
+			}
 		}
 	}
 }

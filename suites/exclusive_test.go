@@ -3,10 +3,16 @@ package suites_test
 import (
 	"context"
 	"io"
+	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/virtual"
+	"github.com/mcpconform/mcpconform/mockserver"
+	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/suites"
@@ -44,4 +50,84 @@ func TestProcessesThatExcludeEachOther(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A server may open one session at a time and leave other clients waiting. It costs about two time limits, is tried one session
+// after the other, and is not accused of those that waited.
+func TestSessionsInTurn(t *testing.T) {
+	i := slices.IndexFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool { return o.ID == "http.sessions-in-turn" })
+	run, took := handshakes(t, mockserver.Oddities()[i].Apply)
+	passed := make(map[string]bool)
+	noted := false
+	for _, q := range run.Requirements {
+		passed[q.ID] = q.Verdict == result.Pass
+		noted = noted || q.ID == "base.response.present" && len(q.Notes) > 0
+		if len(q.Findings) > 0 {
+			t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Findings[0].Message)
+		}
+	}
+	for _, id := range []string{"base.response.present", "lifecycle.version.offer-other", "lifecycle.capability.client-experimental", "ping.response-prompt", "http.server.session-ended-404"} {
+		if !passed[id] {
+			t.Errorf("%s has not passed", id)
+		}
+	}
+	if !noted {
+		t.Error("the wait is not noted")
+	}
+	if took > 5*client.DefaultTimeout/2 {
+		t.Errorf("it takes %v", took)
+	}
+	if run.Verdict != result.Conformant {
+		t.Errorf("%s: %s", run.Verdict, run.Reason)
+	}
+}
+
+// A server that answers no initialize but the first one, whatever has ended, breaks what it says of requests, once.
+func TestFirstSessionOnly(t *testing.T) {
+	run, took := handshakes(t, func(o *server.Options) {
+		var first atomic.Bool
+		o.Behaviour.HTTP.Middleware = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && first.Swap(true) {
+					_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client goes
+					<-r.Context().Done()
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}
+	})
+	var broken []string
+	for _, q := range run.Requirements {
+		if q.Verdict == result.Fail {
+			broken = append(broken, q.ID)
+		}
+	}
+	if !slices.Equal(broken, []string{"base.response.present"}) {
+		t.Errorf("%q are broken", broken)
+	}
+	if took > 3*client.DefaultTimeout {
+		t.Errorf("it takes %v", took)
+	}
+}
+
+// handshakes runs all checks against a server over Streamable HTTP, and returns how long that takes.
+func handshakes(t *testing.T, apply func(*server.Options)) (run *result.Run, took time.Duration) {
+	t.Helper()
+	virtual.Test(t, func(t *testing.T) {
+		o := serverOptions()
+		apply(&o)
+		dialer, stop, err := serve(t.Context(), transport.NameHTTP, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		began := time.Now()
+		run, _, err = suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = time.Since(began)
+	})
+	return run, took
 }

@@ -66,7 +66,9 @@ type Options struct {
 // goroutines.
 type Progress interface {
 	Start(total int)
-	Done(name string, verdict result.Verdict, message string)
+	// Done tells the verdict of a check or scenario and what decided it; disputed says that maintainers contest its findings,
+	// which then do not count.
+	Done(name string, verdict result.Verdict, disputed bool, message string)
 	Stop()
 }
 
@@ -419,7 +421,7 @@ func (r *run) start(ctx context.Context, left []*tree.Spec) {
 
 func (r *run) done(s *tree.Spec, o tree.Outcome) {
 	if r.Progress != nil && !s.Judges {
-		r.Progress.Done(s.Name, o.Verdict, o.Message)
+		r.Progress.Done(s.Name, o.Verdict, o.Disputed, o.Message)
 	}
 }
 
@@ -427,7 +429,7 @@ func (r *run) done(s *tree.Spec, o tree.Outcome) {
 // requirements in it.
 func (r *run) outcome(record ledger.Record) tree.Outcome {
 	o := tree.Outcome{Record: record}
-	o.Verdict, o.Message = r.ledger.Worst(record, func(k ledger.Key) (schema.Requirement, bool) {
+	o.Verdict, o.Disputed, o.Message = r.ledger.Worst(record, r.Strict, func(k ledger.Key) (schema.Requirement, bool) {
 		q := r.find(k.Requirement)
 		return q, k.Party == r.stimulus.party() && r.Selection.Includes(q, k.Party)
 	})

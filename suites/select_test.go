@@ -104,7 +104,7 @@ func (w *watcher) Start(int) {}
 
 func (w *watcher) Stop() {}
 
-func (w *watcher) Done(name string, verdict result.Verdict, message string) {
+func (w *watcher) Done(name string, verdict result.Verdict, _ bool, message string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if verdict == result.Fail || verdict == result.Warn {

@@ -104,7 +104,7 @@ func (f *serverFlags) testAll(cmd *cobra.Command) error {
 		testing.Go(func() {
 			defer func() { <-slots }()
 			m.test(cmd.Context())
-			progress.Done(m.Name, m.verdict(), m.Reason())
+			progress.Done(m.Name, m.verdict(), false, m.Reason())
 		})
 	}
 	testing.Wait()

@@ -231,6 +231,9 @@ func (c *SSEConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 		method: http.MethodPost, url: c.post, header: c.header(http.MethodPost), body: nonNil(m.Raw), message: true, parsed: msg,
 		deliberate: m.Deliberate, patience: c.site.timeout, omitEnd: true, ordinary: m.ordinary(msg),
 	}
+	if !acknowledged(msg) {
+		o.patience *= turns
+	}
 	override(o.header, m.Header)
 	if msg.Kind == wire.Request && msg.Method == "initialize" {
 		c.initialize.Store(msg)

@@ -36,7 +36,7 @@ func (e *Engine) openAhead(ctx context.Context, label string, o client.Options) 
 	e.ahead.openings = append(e.ahead.openings, opens)
 	e.closers.Go(func() {
 		defer close(opens.done)
-		opens.session, _ = e.opened(ctx, label, o) // who asks for it tries again
+		opens.session, _ = e.openNew(ctx, label, o) // who asks for it tries again
 	})
 }
 
@@ -107,9 +107,9 @@ type confirmation struct {
 	attempt attempt // to be read when it has ended
 }
 
-// silence is how long a process is silent, that was asked what it usually answers at once, until it is tried in another
+// silent is how long a process is silent, that was asked what it usually answers at once, until it is tried in another
 // one whether it goes on being so.
-const silence = 250 * time.Millisecond
+const silent = 250 * time.Millisecond
 
 // confirmAhead begins a confirmation once a process is silent in whose session a check is run that gives it nothing to do.
 func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) *confirmation {
@@ -119,7 +119,7 @@ func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) 
 	e.closers.Go(func() {
 		defer close(ahead.ended)
 		for {
-			limit, cancel := context.WithTimeout(ahead.watch, e.pace.Reaction(silence))
+			limit, cancel := context.WithTimeout(ahead.watch, e.pace.Reaction(silent))
 			heard, err := s.Log().Await(limit, from, func(e *wire.Event) bool { return e.From == wire.Server })
 			cancel()
 			switch {

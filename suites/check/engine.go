@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -56,7 +57,10 @@ type Engine struct {
 	shared      *client.Session // the first one, or a second one
 	sharedHung  atomic.Bool     // the shared session answers no request any more
 	left        atomic.Bool     // the shared session was closed before the end
-	exclusive   atomic.Bool     // no process has opened a session while that of the first one ran
+	exclusive   atomic.Bool     // the target opens no session while another one is open
+	opened      sync.Map        // the sessions that were connected and not closed
+	unwatch     func()          // ends the watch over the target; nil before it has begun
+	watching    sync.WaitGroup
 	closers     sync.WaitGroup
 	closing     sync.WaitGroup // of sessions
 }
@@ -88,6 +92,7 @@ var (
 	errCheckTime = errors.New("the check took too long; " + ending.Raise(ending.Timeout))
 	errDown      = errors.New("the server no longer answered")
 	errExcluded  = errors.New("the server ends each process that is started while another one runs")
+	errWaits     = errors.New("the server leaves an initialize unanswered as long as another session is open")
 )
 
 func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*client.Session, error) {
@@ -97,7 +102,7 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if e.target != nil {
 		o.NoOp = e.target.noOp
 	}
-	o.StartTimeout, o.Limited, o.Pace = e.StartTimeout, e.limits.wait, &e.pace
+	o.StartTimeout, o.Limited, o.Pace = cmp.Or(o.StartTimeout, e.StartTimeout), e.limits.wait, &e.pace
 	if !e.apart() {
 		o.Beside = e.Trace.Logs
 	}
@@ -111,7 +116,9 @@ func (e *Engine) connect(ctx context.Context, label string, o client.Options) (*
 	if err != nil {
 		return nil, err
 	}
-	return client.New(conn, o), nil
+	s := client.New(conn, o)
+	e.opened.Store(s, true)
+	return s, nil
 }
 
 // launch waits until there is a processor for one more process to start. The function
@@ -145,8 +152,14 @@ const slowStart = 2 * time.Second
 // close shuts a session down in the background; Finish waits for it.
 func (e *Engine) close(ctx context.Context, s *client.Session) {
 	e.closing.Add(1)
+	e.opened.Delete(s)
 	e.closers.Go(func() {
 		defer e.closing.Done()
+		if e.GivenUp() != nil && !e.apart() {
+			limit, stop := context.WithTimeout(ctx, AtOnce) // nothing will answer the end of the session
+			defer stop()
+			ctx = limit
+		}
 		_ = s.Close(ctx)
 	})
 }
@@ -188,11 +201,12 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.explained(e.unauthorized(err))
 	}
-	err = e.target.discover(ctx, s, e.ask)
+	ask := func(ctx context.Context) error { return e.ask(ctx, e.Timeout) }
+	err = e.target.discover(ctx, s, ask)
 	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
 		e.close(ctx, s)
 		if s, err = e.openFirst(ctx); err == nil {
-			err = e.target.discover(ctx, s, e.ask)
+			err = e.target.discover(ctx, s, ask)
 		}
 		e.first, e.shared = s, s
 	}
@@ -258,6 +272,9 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		}
 	}
 	if cause == nil {
+		watched, stop := context.WithCancel(ctx)
+		e.unwatch = stop
+		e.watching.Go(func() { e.watch(watched) })
 		e.share(ctx, checks)
 		e.target.probed = make(chan struct{})
 	}
@@ -275,6 +292,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 // server that serves several sessions in one process may do for its first one what it
 // fails to do for all others, so that this is a second one if it can be had.
 func (e *Engine) share(ctx context.Context, checks []*Check) {
+	ctx, stop := e.unlessDown(ctx)
+	defer stop()
 	var second *client.Session
 	err := errors.New("no second session is needed")
 	shares := func(c *Check) bool { return c.Needs.Session == Shared }
@@ -297,6 +316,9 @@ func (e *Engine) share(ctx context.Context, checks []*Check) {
 	case err == nil:
 		second.Options.NoOp = e.target.noOp
 		e.shared = second
+	case second != nil && late(err) && e.first.Fence(ctx) == nil:
+		e.exclusive.Store(true)
+		fallthrough
 	case second != nil:
 		e.close(ctx, second)
 	}
@@ -353,7 +375,9 @@ func (e *Engine) alone(ctx context.Context, c *Check, time int) (a attempt) {
 			}
 		}()
 		if c.Needs.Session != Raw {
-			_, err = s.Initialize(ctx)
+			opening, stop := e.unlessDown(ctx)
+			_, err = s.Initialize(opening)
+			stop()
 		}
 	}
 	if err != nil {
@@ -376,12 +400,8 @@ func (e *Engine) limit(c *Check) time.Duration {
 // execute runs the body of a check, for the first or a further time. It is concurrent where
 // others are run at the same time, and the check is run again if anything is wrong.
 func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, concurrent bool) attempt {
-	running, abort := context.WithCancelCause(ctx)
-	defer abort(nil)
-	defer context.AfterFunc(e.liveness.givenUp, func() { abort(e.GivenUp()) })()
-	if time == first {
-		defer context.AfterFunc(e.liveness.hung, func() { abort(errDown) })()
-	}
+	running, stop := e.unlessDown(ctx)
+	defer stop()
 	limit, cancel := context.WithTimeoutCause(running, e.limit(c), errCheckTime)
 	defer cancel()
 	t := newT(limit, e, c, s)
@@ -440,6 +460,10 @@ func found(r ledger.Record) (ids []string) {
 // Finish closes every session and waits until all processes and goroutines of
 // the run have ended.
 func (e *Engine) Finish(ctx context.Context) {
+	if e.unwatch != nil {
+		e.unwatch()
+		e.watching.Wait()
+	}
 	if e.shared != nil && !e.left.Load() {
 		e.closeShared(ctx)
 	}

@@ -342,8 +342,8 @@ func (p *phase) over(c *Check) {
 // it needs or the one that it would share has ended, or in one of its own.
 func (p *phase) run(ctx context.Context, f *Future) {
 	p.awaitLiveness()
-	if f.Check.Needs.Session != None && p.excludes() {
-		f.last = attempt{outcome: f.Check.cutShort(ByLimit, errExcluded), unanswered: true}
+	if why := p.excludes(f.Check); why != nil {
+		f.last = attempt{outcome: f.Check.cutShort(ByLimit, why), unanswered: true}
 		p.later(&p.again, f)
 		if f.Check.leaves() {
 			p.pool.give(f.Check.key(), nil)
@@ -423,7 +423,10 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 
 // fenceShared finds out whether the shared session still answers, and returns why not.
 func (e *Engine) fenceShared(ctx context.Context) error {
-	err := e.shared.Fence(ctx)
+	if e.sharedHung.Load() {
+		return errDown
+	}
+	err := e.fence(ctx, e.shared)
 	if err != nil {
 		e.sharedHung.Store(true)
 	}
@@ -438,6 +441,7 @@ func (p *phase) later(list *[]*Future, f *Future) {
 
 // inTurn runs checks alone, one after the other.
 func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
+	e.toTheEnd()
 	if e.bounded() && e.shared != nil {
 		e.closeShared(ctx) // a server may serve one session at a time
 	}
@@ -642,7 +646,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 		f.last = w.engine.execute(ctx, f.Check, s, further, false)
 		if !f.last.lost {
 			// A check that is run once more must not meet what it sent before.
-			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && s.Fence(ctx) != nil {
+			if f.last.unanswered || f.last.limit != nil || f.last.outcome.Verdict != Passed && w.engine.fence(ctx, s) != nil {
 				w.drop(ctx)
 			}
 			return
@@ -704,24 +708,30 @@ func (e *Engine) apart() bool { return e.Dialer.Transport() == transport.NameStd
 // maxExcluded is how many processes may end at once before no more are started beside the first one.
 const maxExcluded = 3
 
-// excludes reports whether processes of the server seem to exclude each other, as where they lock a file: all but the first one
-// have ended without having answered anything.
-func (e *Engine) excludes() bool {
-	if !e.apart() {
-		return false
+// excludes returns why a check has to wait until no other session is open, or nil. Processes of the server seem to exclude each
+// other, as where they lock a file, if all but the first one have ended without having answered anything.
+func (e *Engine) excludes(c *Check) error {
+	switch {
+	case !e.apart() && e.exclusive.Load():
+		return errWaits
+	case !e.apart(), c.Needs.Session == None:
+		return nil
 	}
 	ended := 0
 	for _, l := range e.Trace.Logs()[1:] {
 		for _, event := range l.Events() {
 			switch {
 			case event.Kind == wire.KindMessage && event.From == wire.Server:
-				return false
+				return nil
 			case event.Kind == wire.KindExit:
 				ended++
 			}
 		}
 	}
-	return ended >= maxExcluded
+	if ended < maxExcluded {
+		return nil
+	}
+	return errExcluded
 }
 
 // bounded reports whether what one session takes may be missing for another one: the connections share a

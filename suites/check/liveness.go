@@ -35,27 +35,29 @@ func (e *UnresponsiveError) Error() string {
 type liveness struct {
 	givenUp context.Context // ended, with the cause, once nothing is tried any more
 	giveUp  context.CancelCauseFunc
-	hung    context.Context // ended once the target was seen to hang, where all connections share it
+	hung    context.Context // ended once the target was seen to hang
 	hang    context.CancelFunc
 
 	mu           sync.Mutex
-	probing      chan struct{} // open while a check is finding out whether the target answers, or nil
+	probing      chan struct{} // open while it is being found out whether the target answers, or nil
 	down         bool          // it did not answer when it was last tried
 	cause        error         // of down
 	downSince    time.Duration // in the time of the trace
 	wasDown      bool          // at some time
-	unresponsive bool          // it answered the handshake and nothing else then
+	unresponsive bool          // it answered nothing then
 	dead         error         // why it cannot be restarted
 	restarts     int           // how often it was restarted
 	suspects     []string      // checks that may have brought it down
 
-	unanswered      int           // checks without an answer since the target was last heard
-	unansweredSince time.Duration // end of the first of them, in the time of the trace
+	askedAt time.Duration // when the target was last asked whether it answers, and did
 }
 
 const (
-	// maxUnanswered is how many checks in a row may stay without any answer
-	// before the target is asked whether it answers at all.
+	// silence is the part of a time limit after which the target is asked whether it answers, if it has answered nothing
+	// in that time; then it has until two limits are over. It is looked at so many times in a limit.
+	silence = 2
+	looks   = 16
+	// maxUnanswered is how many checks in a row may stay without any answer alone before the others keep what they have.
 	maxUnanswered = 3
 	// maxRestarts bounds how often a target is restarted.
 	maxRestarts = 20
@@ -102,58 +104,68 @@ func (e *Engine) isDown() bool {
 	return e.liveness.down
 }
 
-// noteUnanswered notes that a check got no answer, and finds out whether the target
-// still answers. It returns what shows that it went down, or nil.
+// noteUnanswered notes that a check got no answer, and finds out whether the target still takes a new session. It returns
+// what shows that it went down, or nil. Whether it hangs, [Engine.watch] finds out.
 func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
-	l := &e.liveness
-	heard := e.heard(e.unansweredSince())
-	l.mu.Lock()
-	if l.unanswered == 0 || heard {
-		l.unanswered, l.unansweredSince = 0, time.Since(e.Trace.Start)
+	if e.GivenUp() != nil {
+		return nil
 	}
-	l.unanswered++
-	several, since := l.unanswered >= maxUnanswered, l.unansweredSince
-	if l.probing != nil || l.down {
-		l.mu.Unlock()
+	l := &e.liveness
+	l.mu.Lock()
+	l.suspects = append(l.suspects, c.Name)
+	isDown := l.down
+	l.mu.Unlock()
+	done, ok := e.beginProbe()
+	if isDown || !ok {
+		if ok {
+			done()
+		}
 		e.awaitLiveness()
 		return nil
 	}
-	l.probing = make(chan struct{})
-	l.suspects = append(l.suspects, c.Name)
-	l.mu.Unlock()
-
-	// Where each connection is a process, the others go on when one ends.
-	hangs := false // in the shared session, and towards another one
-	if !e.apart() {
-		var fenced sync.WaitGroup
-		if !e.left.Load() && !e.sharedHung.Load() {
-			fenced.Go(func() { hangs = late(e.fenceShared(ctx)) })
-		}
-		down = e.probe(ctx)
-		fenced.Wait()
-		hangs = hangs && late(down)
+	defer done()
+	if e.apart() {
+		return nil // where each connection is a process, the others go on when one ends
 	}
-	isDown := down != nil && ctx.Err() == nil
-	unresponsive := !isDown && several && e.isUnresponsive(ctx, since)
-
+	var fenced sync.WaitGroup
+	alive := false
+	if !e.left.Load() && !e.sharedHung.Load() {
+		fenced.Go(func() { alive = e.fenceShared(ctx) == nil })
+	}
+	down = e.probe(ctx)
+	fenced.Wait()
+	switch {
+	case down == nil, ctx.Err() != nil:
+		return nil
+	case alive && late(down):
+		e.exclusive.Store(true)
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.probing)
-	l.probing = nil
-	if several && !unresponsive {
-		l.unanswered = 0
-	}
-	if isDown || unresponsive {
-		l.down, l.wasDown, l.unresponsive = true, true, l.unresponsive || unresponsive
-		if hangs {
-			l.cause, l.downSince = down, time.Since(e.Trace.Start)
-			l.hang()
-		}
-	}
-	if !isDown || late(down) {
+	l.down, l.wasDown = true, true
+	if late(down) {
 		return nil // a busy machine is slow, too
 	}
 	return down
+}
+
+// beginProbe reports whether nobody else is finding out whether the target answers, and has others wait for that until done
+// is called.
+func (e *Engine) beginProbe() (done func(), ok bool) {
+	l := &e.liveness
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.probing != nil {
+		return nil, false
+	}
+	l.probing = make(chan struct{})
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		close(l.probing)
+		l.probing = nil
+	}, true
 }
 
 // awaitLiveness waits while another check finds out whether the target answers: what is begun meanwhile would wait for the
@@ -167,24 +179,178 @@ func (e *Engine) awaitLiveness() {
 	}
 }
 
-func (e *Engine) unansweredSince() time.Duration {
-	e.liveness.mu.Lock()
-	defer e.liveness.mu.Unlock()
-	return e.liveness.unansweredSince
+// watch asks the target whether it answers as soon as it has answered nothing for a part of a time limit, although requests
+// wait: what they wait for and what that takes pass at the same time, so that a target that hangs costs two limits in all.
+func (e *Engine) watch(ctx context.Context) {
+	look := time.NewTicker(max(e.Timeout/looks, 1))
+	defer look.Stop()
+	for e.GivenUp() == nil {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		if since := time.Since(e.Trace.Start); !e.isDown() && e.isSilent(since) {
+			e.findOut(ctx, since)
+		}
+	}
 }
 
-// isUnresponsive reports whether the target answers nothing but the handshake, and
-// has answered nothing else since a time of the trace. It gives up a target that cannot
-// be started again.
-func (e *Engine) isUnresponsive(ctx context.Context, since time.Duration) bool {
-	var unresponsive *UnresponsiveError
-	if !errors.As(e.ask(ctx), &unresponsive) || e.heard(since) {
+// isSilent reports whether the target has answered nothing for a part of a time limit, although requests wait as long.
+func (e *Engine) isSilent(now time.Duration) bool {
+	e.liveness.mu.Lock()
+	askedAt := e.liveness.askedAt
+	e.liveness.mu.Unlock()
+	since := now - e.Timeout/silence
+	if e.heard(since) {
 		return false
 	}
-	if e.Restart == nil {
-		e.liveness.giveUp(unresponsive)
+	return slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool {
+		return slices.ContainsFunc(l.Unanswered(), func(x *wire.Exchange) bool {
+			due := since
+			if e.apart() && x.Method() == "initialize" {
+				due = min(due, now-client.StartTimes*e.pace.Start()) // a process takes its time to start
+			}
+			// What waits since before the target was last asked, and answered, is not evidence that it hangs.
+			return x.Request.At < due && x.Request.At > askedAt && e.waits(l, x)
+		})
+	})
+}
+
+// waits reports whether a request to the target still waits for its answer. A tool may take its time.
+func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
+	if x.From() != wire.Client || x.Cancelled != nil || x.Method() == "tools/call" {
+		return false
 	}
-	return true
+	if carrier := l.Carrier(x.Request); carrier != nil && (carrier.Status() >= 400 || carrier.End != nil && l.Transport == transport.NameHTTP) {
+		return false
+	}
+	return !slices.ContainsFunc(l.Events(), func(e *wire.Event) bool { return e.Kind == wire.KindExit || e.Kind == wire.KindClose })
+}
+
+// findOut asks the target whether it answers, in the session that it answered last and in a new one, until two time limits have
+// passed in which it has answered nothing. A target that cannot be started again is then given up.
+func (e *Engine) findOut(ctx context.Context, since time.Duration) {
+	if done, ok := e.beginProbe(); ok {
+		defer done()
+	}
+	limit := 2*e.Timeout - e.Timeout/silence - e.Timeout/looks
+	err := e.askBoth(ctx, limit)
+	var unresponsive *UnresponsiveError
+	hangs := errors.As(err, &unresponsive) && !e.heard(since)
+	l := &e.liveness
+	if hangs && e.Restart == nil {
+		l.giveUp(unresponsive)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !hangs {
+		l.askedAt = since
+		return
+	}
+	l.down, l.wasDown, l.unresponsive = true, true, true
+	l.cause, l.downSince = unresponsive, time.Since(e.Trace.Start)
+	l.hang()
+}
+
+// askBoth asks the target in the session that it answered last and in a new one, where that is of use. It returns nil if either
+// is answered.
+func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
+	last := e.lastToAnswer()
+	if last != nil && !e.apart() && e.exclusive.Load() {
+		return anyAnswer(ctx, last, "any more", e.asks()...)
+	}
+	both, stop := context.WithCancel(ctx)
+	defer stop()
+	alive := false
+	var asking sync.WaitGroup
+	if last != nil {
+		asking.Go(func() {
+			if alive = anyAnswer(both, last, "any more", e.asks()...) == nil; !alive {
+				return
+			}
+			// It may open no other session as long as this one is open, which another handshake may show before.
+			for range looks {
+				if e.exclusive.Load() || !pause(both, e.Timeout/looks) {
+					break
+				}
+			}
+			stop()
+		})
+	}
+	err := e.ask(both, limit)
+	stop()
+	asking.Wait()
+	if !alive {
+		return err
+	}
+	if !e.apart() && ctx.Err() == nil && (late(err) || errors.Is(err, context.Canceled)) {
+		e.exclusive.Store(true)
+	}
+	return nil
+}
+
+// lastToAnswer returns the open session in which the target has answered last, or nil: it may leave others waiting as long as
+// that one is open.
+func (e *Engine) lastToAnswer() (latest *client.Session) {
+	var at time.Duration
+	e.opened.Range(func(key, _ any) bool {
+		s := key.(*client.Session)
+		if last := s.Log().LastAnswer(time.Since(e.Trace.Start)); last != nil && last.At >= at && goesOn(s) {
+			latest, at = s, last.At
+		}
+		return true
+	})
+	return latest
+}
+
+// goesOn reports whether a session was opened and neither side has ended it.
+func goesOn(s *client.Session) bool {
+	if conn, ok := s.Conn.(*transport.HTTPConn); ok && (conn.Left() || conn.Lost()) {
+		return false
+	}
+	return !closed(s) && !unopened(s)
+}
+
+// unlessGivenUp returns a context that ends once nothing is tried any more.
+func (e *Engine) unlessGivenUp(ctx context.Context) (context.Context, func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.liveness.givenUp, func() { end(e.GivenUp()) })
+	return ctx, func() {
+		stop()
+		end(nil)
+	}
+}
+
+// unlessDown returns a context that ends as well once the target was seen to hang, as long as what it cuts short is tried again
+// after that.
+func (e *Engine) unlessDown(ctx context.Context) (context.Context, func()) {
+	e.liveness.mu.Lock()
+	hung := e.liveness.hung
+	e.liveness.mu.Unlock()
+	ctx, release := e.unlessGivenUp(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(hung, func() { end(errDown) })
+	return ctx, func() {
+		stop()
+		end(nil)
+		release()
+	}
+}
+
+// toTheEnd has what is tried from now on go on although the target hangs: it is not tried again.
+func (e *Engine) toTheEnd() {
+	e.liveness.mu.Lock()
+	defer e.liveness.mu.Unlock()
+	e.liveness.hung, e.liveness.hang = context.Background(), func() {}
+}
+
+// fence sends a request that does nothing and waits for its answer, unless the target is seen to be down meanwhile.
+func (e *Engine) fence(ctx context.Context, s *client.Session) error {
+	ctx, stop := e.unlessDown(ctx)
+	defer stop()
+	return s.Fence(ctx)
 }
 
 // probe opens a session and closes it again. The error says that the target
@@ -212,25 +378,33 @@ func (e *Engine) servedSessions() int {
 	return n
 }
 
-// ask opens a session and sends a ping and what the target has answered before.
-// The error is an *UnresponsiveError when it answers neither.
-func (e *Engine) ask(ctx context.Context) error {
-	initialized := false
-	var limit time.Duration
-	err := e.open(ctx, "whether the server answers", client.Options{}, func(s *client.Session) error {
-		initialized, limit = true, s.Options.Timeout
-		return anyAnswer(ctx, s, "any more", append([]string{"ping"}, e.target.answered()...)...)
-	})
-	switch refused := (*client.RefusedError)(nil); {
-	case initialized:
+// ask opens a session and sends a ping and what the target has answered before, with a limit for each answer. The error is
+// an *UnresponsiveError when it answers neither.
+func (e *Engine) ask(ctx context.Context, limit time.Duration) error {
+	// How long a process takes to start is known by now.
+	s, err := e.connect(ctx, "whether the server answers", client.Options{Timeout: limit, StartTimeout: limit})
+	if err != nil {
 		return err
+	}
+	defer e.close(ctx, s)
+	x, err := s.Initialize(ctx)
+	switch refused := (*client.RefusedError)(nil); {
+	case err == nil:
+		return anyAnswer(ctx, s, "any more", e.asks()...)
 	case errors.As(err, &refused):
 		return nil
 	case late(err):
-		return &UnresponsiveError{Since: "any more", Unanswered: []string{"initialize"}, After: max(limit, e.Timeout)}
+		unanswered := "initialize"
+		if x.Result() != nil {
+			unanswered = "notifications/initialized"
+		}
+		return &UnresponsiveError{Since: "any more", Unanswered: []string{unanswered}, After: limit}
 	}
 	return err
 }
+
+// asks returns requests that show whether the target answers.
+func (e *Engine) asks() []string { return append([]string{"ping"}, e.target.answered()...) }
 
 // open opens an initialised session, calls use with it unless that is nil, and closes
 // it again. The error is that of opening it, or of use.
@@ -252,16 +426,18 @@ func (e *Engine) initialized(ctx context.Context, label string, o client.Options
 	if s := e.ahead.take(label, o); s != nil {
 		return s, nil
 	}
-	return e.opened(ctx, label, o)
+	return e.openNew(ctx, label, o)
 }
 
-// opened connects a session and initialises it.
-func (e *Engine) opened(ctx context.Context, label string, o client.Options) (*client.Session, error) {
+// openNew connects a session and initialises it.
+func (e *Engine) openNew(ctx context.Context, label string, o client.Options) (*client.Session, error) {
 	s, err := e.connect(ctx, label, o)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.Initialize(ctx); err != nil {
+	opening, stop := e.unlessDown(ctx)
+	defer stop()
+	if _, err := s.Initialize(opening); err != nil {
 		e.close(ctx, s)
 		return nil, err
 	}
@@ -281,7 +457,7 @@ func (e *Engine) ensureUp(ctx context.Context) error {
 	l.mu.Unlock()
 	try := e.probe
 	if unresponsive {
-		try = e.ask
+		try = func(ctx context.Context) error { return e.ask(ctx, e.Timeout) }
 	}
 	if err == nil || e.heard(since) {
 		err = try(ctx)

@@ -241,7 +241,7 @@ func closed(s *client.Session) bool {
 // something behind.
 func (e *Engine) putBack(ctx context.Context, k key, s *client.Session, a *attempt) {
 	// What the server asked last is being answered.
-	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !tidy(s) && (s.Fence(ctx) != nil || !tidy(s)) {
+	if ctx.Err() != nil || a.outcome.Verdict == Broken || a.unanswered || a.lost || !tidy(s) && (e.fence(ctx, s) != nil || !tidy(s)) {
 		e.close(ctx, s)
 		s = nil
 	}

@@ -99,17 +99,23 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 		return
 	}
 	o := Capable()
-	k := ofCapable
-	e.pool.expect(k)
-	s, err := e.connect(ctx, "probe of tools", o)
-	if err != nil {
-		e.pool.give(k, nil)
-		return // the checks say what is wrong
-	}
 	var subscribed []string
-	defer func() { e.leave(context.WithoutCancel(ctx), k, s, subscribed) }()
-	if _, err := s.Initialize(ctx); err != nil {
-		return
+	s := e.first
+	if e.apart() || !e.exclusive.Load() {
+		var err error
+		e.pool.expect(ofCapable)
+		if s, err = e.connect(ctx, "probe of tools", o); err != nil {
+			e.pool.give(ofCapable, nil)
+			return // the checks say what is wrong
+		}
+		defer func() { e.leave(context.WithoutCancel(ctx), ofCapable, s, subscribed) }()
+	}
+	ctx, stop := e.unlessDown(ctx)
+	defer stop()
+	if s != e.first {
+		if _, err := s.Initialize(ctx); err != nil {
+			return
+		}
 	}
 	// How long a process takes to start says nothing about its tools.
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)

@@ -471,8 +471,12 @@ func (t *T) Open(o client.Options) *client.Session {
 	return s
 }
 
-// Connect opens a further connection without initialising it.
+// Connect opens a further connection without initialising it. If the server opens no session beside one of the check, the check is
+// inconclusive.
 func (t *T) Connect(o client.Options) *client.Session {
+	if !t.engine.apart() && t.engine.exclusive.Load() && slices.ContainsFunc(t.sessions(), goesOn) {
+		t.end(Inconclusive, errWaits.Error()+", and the check needs several")
+	}
 	s, err := t.engine.connect(t.Context, t.check.Name, o)
 	t.Must(err)
 	t.extra = append(t.extra, s)

@@ -215,6 +215,58 @@ func unansweredIsNotUnresponsive(t *testing.T) {
 	e.Finish(t.Context())
 }
 
+// A server that answers one request after the other may have a tool that takes nearly two time limits: what waits behind it is
+// answered then.
+func TestSlowToolIsNotUnresponsive(t *testing.T) { virtual.Test(t, slowToolIsNotUnresponsive) }
+
+func slowToolIsNotUnresponsive(t *testing.T) {
+	one := make(chan struct{}, 1)
+	e := overHTTP(t, `{"tools":{}}`, func(method string) bool {
+		one <- struct{}{}
+		defer func() { <-one }()
+		if method == "tools/call" {
+			time.Sleep(silentTimeout * 7 / 4)
+		}
+		return true
+	})
+	if _, err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checks, _ := pings(6)
+	slow := &check.Check{Name: "slow", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh, Long: true}, Body: func(t *check.T) {
+		t.Attempt(map[string]any{"name": "slow"})
+	}}
+	for _, f := range e.Start(t.Context(), append([]*check.Check{slow}, checks...), nil) {
+		if o := f.Await(); o.Verdict != check.Passed {
+			t.Errorf("%s is %v: %s %+v", o.Check.Name, o.Verdict, o.Reason, o.Record.Findings())
+		}
+	}
+	if err := e.Alive(t.Context()); err != nil || e.GivenUp() != nil {
+		t.Errorf("%v, %v", err, e.GivenUp())
+	}
+	e.Finish(t.Context())
+}
+
+// A session that answers nothing any more says nothing of the others.
+func TestDeafSessionIsNotUnresponsive(t *testing.T) { virtual.Test(t, deafSessionIsNotUnresponsive) }
+
+func deafSessionIsNotUnresponsive(t *testing.T) {
+	e := overHTTP(t, `{"tools":{}}`, func(method string) bool { return method != "mcpconform/deafen" })
+	if _, err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	deafens := &check.Check{Name: "deafens", Requirements: []string{"x"}, Needs: check.Needs{Session: check.Fresh}, Body: func(t *check.T) {
+		t.Call("mcpconform/deafen", nil)
+	}}
+	if o := e.Start(t.Context(), []*check.Check{deafens}, nil)[0].Await(); o.Verdict != check.Failed {
+		t.Errorf("%v: %s", o.Verdict, o.Reason)
+	}
+	if err := e.Alive(t.Context()); err != nil || e.GivenUp() != nil {
+		t.Errorf("%v, %v", err, e.GivenUp())
+	}
+	e.Finish(t.Context())
+}
+
 // A server over HTTP that becomes unresponsive is started again, and the run goes on.
 func TestUnresponsiveServerIsRestarted(t *testing.T) { virtual.Test(t, unresponsiveServerIsRestarted) }
 

@@ -76,7 +76,12 @@ func judgeResponses(c *Conversation, rec *Recorder) {
 		}
 		// A tool may take longer than the time limit, and a server may handle one
 		// request after the other. Other rules judge how soon it answers pings.
-		if x := c.unanswered(e, told); x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
+		x := c.unanswered(e, told)
+		if x != nil && c.Transport == transport.NameHTTP && rec.trace.oneAtATime(x, e) {
+			rec.Note("base.response.present", e.From, "initialize is left unanswered as long as another session is open")
+			continue
+		}
+		if x != nil && x.Method() != "tools/call" && !c.behindTool(x, e) && !c.leftUnread(x, e) &&
 			!c.refusedUnnamed(x, e) {
 			rec.Fail("base.response.present", e.From, "no response came in time", x.Request, e)
 		}

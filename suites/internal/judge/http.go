@@ -371,6 +371,7 @@ func (c *Conversation) judgeFurtherSession(x *wire.HTTPExchange, rec *Recorder) 
 type sessionLife struct {
 	asked        any // the version
 	begun, ended time.Duration
+	left         time.Duration // when its DELETE was sent
 }
 
 func sessionLives(logs []*wire.Log) []sessionLife {
@@ -383,8 +384,11 @@ func sessionLives(logs []*wire.Log) []sessionLife {
 		if !c.Handshaken() {
 			continue
 		}
-		life := sessionLife{asked: wire.At(c.Init.Request.Msg.Params, "protocolVersion"), begun: c.Init.Response.At, ended: math.MaxInt64}
+		life := sessionLife{asked: wire.At(c.Init.Request.Msg.Params, "protocolVersion"), begun: c.Init.Response.At, ended: math.MaxInt64, left: math.MaxInt64}
 		for _, x := range c.HTTP {
+			if x.Method() == http.MethodDelete {
+				life.left = min(life.left, x.Request.At)
+			}
 			if x.Method() == http.MethodDelete && x.OK() && x.Status() != http.StatusAccepted {
 				life.ended = min(life.ended, x.Head.At)
 			}
@@ -392,6 +396,16 @@ func sessionLives(logs []*wire.Log) []sessionLife {
 		all = append(all, life)
 	}
 	return all
+}
+
+// oneAtATime reports whether an initialize was left waiting, until an event, by a server that opened each session only when no other
+// one was open, while another one was (docs/positions.md, sessions-in-turn).
+func (t traceFacts) oneAtATime(x *Exchange, until *wire.Event) bool {
+	beside := func(from, to time.Duration) bool {
+		return slices.ContainsFunc(t.lives, func(l sessionLife) bool { return l.begun < from && to < l.left })
+	}
+	return x.Method() == "initialize" && x.From() == wire.Client && beside(x.Request.At, until.At) &&
+		!slices.ContainsFunc(t.lives, func(l sessionLife) bool { return beside(l.begun, l.begun) })
 }
 
 // legacy reports whether the server announced an endpoint of HTTP+SSE.

@@ -98,8 +98,8 @@ func Decide(q schema.Requirement, e *Entry) (v result.Verdict, why string) {
 var weights = []result.Verdict{result.Skip, result.Inconclusive, result.Pass, result.Warn, result.Error, result.Fail}
 
 // Worst returns the verdict that a record alone gives to the requirement that fared worst,
-// of those that are selected, and says why.
-func (l *Ledger) Worst(record Record, selected func(Key) (schema.Requirement, bool)) (worst result.Verdict, message string) {
+// of those that are selected, and says why. Findings that are disputed alone count less than others, unless strict.
+func (l *Ledger) Worst(record Record, strict bool, selected func(Key) (schema.Requirement, bool)) (worst result.Verdict, contested bool, message string) {
 	worst, message = result.Skip, "it said nothing about the selected requirements"
 	best := 0
 	for _, k := range record.Keys() {
@@ -108,14 +108,19 @@ func (l *Ledger) Worst(record Record, selected func(Key) (schema.Requirement, bo
 			continue
 		}
 		v, why := Decide(q, record[k])
-		if n := 1 + slices.Index(weights, v); n > best {
-			best, worst, message = n, v, why
+		n := 2 * (1 + slices.Index(weights, v))
+		doubt := !strict && (v == result.Fail || v == result.Warn) && disputed(inOrder(record[k].Findings)) != nil
+		if doubt {
+			n = 1 + 2*(1+slices.Index(weights, result.Pass))
+		}
+		if n > best {
+			best, worst, contested, message = n, v, doubt, why
 			if v == result.Fail || v == result.Warn {
 				message = k.Requirement + ": " + why
 			}
 		}
 	}
-	return worst, l.Redactor.String(message)
+	return worst, contested, l.Redactor.String(message)
 }
 
 // Requirement gives a requirement that binds the target the verdict that follows from all

@@ -89,6 +89,10 @@ func TestDisputedFindings(t *testing.T) {
 			r.Pass("ping.response-empty", wire.Server)
 			l := Ledger{Party: wire.Server, Transport: "stdio"}
 			l.Add(r.Record)
+			_, contested, _ := l.Worst(r.Record, tt.strict, func(k Key) (schema.Requirement, bool) { return catalogue[i], k.Requirement == id })
+			if want := tt.disputed && !tt.strict; contested != want {
+				t.Errorf("the progress says disputed: %v, want %v", contested, want)
+			}
 			run := &result.Run{Strict: tt.strict}
 			for _, q := range catalogue {
 				if q.ID == id || q.ID == "ping.response-empty" {

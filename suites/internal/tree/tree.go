@@ -22,6 +22,8 @@ import (
 // Outcome of a spec.
 type Outcome struct {
 	Verdict result.Verdict
+	// Disputed says that maintainers contest all findings that decide it, and that these do not count.
+	Disputed bool
 	// Message says in one line what decided it.
 	Message string
 	// Record is what a check or scenario recorded.
