@@ -282,7 +282,7 @@ const endlessly = 10
 func (l *launchLimiter) hopeless(lasted, limit time.Duration, sent int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.baseline > 0 && (lasted > max(slowness*l.baseline, limit) || sent > endlessly*l.sent)
+	return l.baseline > 0 && (lasted > max(slowness*l.active, limit) || sent > endlessly*l.sent)
 }
 
 // minimum returns how long the client may take at least.
