@@ -327,12 +327,14 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 	}
 	rank := func(u unit) int {
 		switch s := u.scenario(); {
-		case s.Name == Baseline, s.Patient, s.Long:
+		case s.Name == Baseline, s.Patient:
 			return 0
-		case u.joint != nil, s.Name == AuthorizationBaseline, leads(s, scenarios):
+		case s.Long:
 			return 1
+		case u.joint != nil, s.Name == AuthorizationBaseline, leads(s, scenarios):
+			return 2
 		}
-		return 2
+		return 3
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(rank(a), rank(b)) })
 	return all
@@ -353,7 +355,7 @@ func (e *Engine) depends(u unit) bool {
 	_, asks := e.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
-	return unlimited(s) || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.joint != nil
+	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.joint != nil
 }
 
 // judge says what the scenario run has shown. A panic is a fault of the harness: the
@@ -746,8 +748,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if heard.look(); heard.sent > 0 {
 			e.launches.open()
 		}
-		// A client that has not spoken yet may be starting on a busy machine.
-		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4) {
+		// A client that has not spoken yet may be starting on a busy machine. One that is kept waiting does nothing once it has spoken.
+		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 || run.Scenario.Patient && heard.sent > 0) {
 			s.idle()
 		}
 		// Only the baseline tells how long the client takes.
