@@ -287,12 +287,9 @@ func late(log *wire.Log, e *wire.Event) bool {
 }
 
 func undeclared(capability, method string, params any) Fault {
-	other := "tools"
-	if capability == other {
-		other = "prompts"
-	}
+	declared := map[string]string{"tools": "prompts", "prompts": "tools", "resources": "tools", "logging": "features", "completions": "resources"}
 	return Fault{
-		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability, Scenario: "capabilities/only-" + other,
+		ID: "lifecycle.uses-" + capability, Requirement: "lifecycle.capability.client-uses-" + capability, Scenario: "capabilities/only-" + declared[capability],
 		Summary: method + " is sent although the server does not declare it.",
 		Apply:   calling(method, params),
 	}

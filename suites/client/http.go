@@ -191,13 +191,13 @@ var httpScenarios = []*Scenario{
 		Judge:   judgeLost(0),
 	},
 	{
-		Name: "http/lost-answer", Transports: overHTTP(), Requirements: []string{"http.client.reinitialize-on-404"},
+		Name: "http/lost-answer", Transports: overHTTP(), After: []string{"http/lost-session"}, Moot: staying, Requirements: []string{"http.client.reinitialize-on-404"},
 		Needs:   "the client answered no ping with a session id",
 		Options: losingAnswer,
 		Judge:   judgeLostAnswer,
 	},
 	{
-		Name: "http/lost-again", Transports: overHTTP(), After: "http/lost-session", Requirements: []string{"http.client.reinitialize-on-404"},
+		Name: "http/lost-again", Transports: overHTTP(), After: []string{"http/lost-session"}, Moot: staying, Requirements: []string{"http.client.reinitialize-on-404"},
 		Shows:   []string{"http.client.version-header-negotiated"},
 		Needs:   "the client did not begin a new session when it lost the first one, or sent too few requests in the new one",
 		Options: losingTwice,
@@ -739,7 +739,7 @@ func refuse(w http.ResponseWriter, r *http.Request, s *server.Session, name stri
 func refusing(run *ScenarioRun) server.Options {
 	o := Scripted(func(a *Asker) {
 		a.AskUser("refused-bare", "ping", nil)
-		a.Fence("after-bare")
+		a.leaves = a.AskUser("after-bare", "ping", nil) == nil
 		a.AskUser("refused-body", "ping", nil)
 		a.Fence("after-body")
 	})(run)
@@ -1009,6 +1009,21 @@ func (t *T) losses() (all []loss) {
 	}
 	slices.SortFunc(all, func(a, b loss) int { return cmp.Compare(a.head.At, b.head.At) })
 	return all
+}
+
+// staying says of a client that it begins no new session in place of a lost one: it goes on in that, or comes to its end without
+// the server process that has ended.
+func staying(t *T) string {
+	for _, lost := range t.losses() {
+		if len(t.begunSince(lost.session, lost.head)) == 0 && t.goesOn(lost.session, lost.head) {
+			return "the client goes on to send requests in a lost session"
+		}
+		return ""
+	}
+	if ok, decided, _ := t.Continued(); t.Transport == transport.NameStdio && ok && decided && len(t.Conversations) == 1 && len(t.Requests()) > 0 {
+		return "the client does not start the server again when its process has ended"
+	}
+	return ""
 }
 
 // loss is the answer by which a session was lost.

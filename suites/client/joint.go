@@ -29,7 +29,7 @@ var joints = []joint{
 		"lifecycle/early-ping", "lifecycle/additions", "exchange/open-results", "exchange/requests", "lists/changed", "http/sse-fields",
 		"lifecycle/slow-answer", "features/completions", "content/failed-tool", "lists/sub-resource", "lists/directory", schemas, "hostile/large", "content/dates",
 	}},
-	{"bare", []string{"exchange/bare", "exchange/notifications", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
+	{"bare", []string{"exchange/bare", framed, "lists/whole", "http/sse-crlf", "http/delete", sequenced}},
 	{"pages", []string{
 		"lists/pages", "features/roots", "exchange/beside", "features/progress", "http/sse-answers", "http/sse-marked", "http/listening", "acts/elicitation", "acts/sampling", "acts/root-folder",
 	}},
@@ -37,20 +37,23 @@ var joints = []joint{
 		"features/sampling", "features/elicitation", "content/plain", "capabilities/bare-resources", "lists/cut-characters", "http/sse-idle", "http/no-session",
 		brokenEnd, "lists/tool-names", "lists/prompt-names", "lists/uris", "lists/types",
 	}},
-	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain", "sse/absolute-endpoint"}},
-	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field", "sse/session"}},
+	{"plain", []string{"capabilities/only-tools", "exchange/metadata", "features/errors", "http/json-answers", "http/plain", "sse/absolute-endpoint", "stdio/shutdown"}},
+	{"resources", []string{"capabilities/only-resources", "lists/virtual-files", "http/sse-torn", "http/lower-field", "sse/session", "stdio/stderr"}},
 	// Many clients read only the first page of a list, or do not read on when the connection is cut.
-	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field"}},
-	{"endless", []string{"lists/endless", "time/slow"}},
+	{"first-page", []string{"lists/empty-first-page", "acts/roots", "http/upper-field", "capabilities/only-features"}},
+	{"endless", []string{"lists/endless", "time/slow", "stdio/framing"}},
 	// What cannot be read excuses errors without an id, which nothing in responses does.
 	{"unreadable", []string{"hostile/not-json", "faults/requests", "faults/lines", "faults/answers", "faults/streams", "faults/events"}},
 	{"responses", []string{"faults/responses", "faults/ids", "faults/results", "faults/endless-list"}},
 	{"prompts", []string{"capabilities/only-prompts", "http/refused-message", "sse/spelling"}},
-	{"process", []string{"stdio/framing", "stdio/stderr", "stdio/shutdown"}},
+	// Many clients use nothing of broken lists: what is about other moments has them for company.
+	{"broken", []string{"hostile/lists", told, "stdio/stubborn"}},
+	{"older", []string{"lifecycle/older-version", "faults/lists"}},
 	{"undeclared", []string{"faults/undeclared", "faults/circular-list"}},
 	// Clients of the official tool go through the ordinary flow for a method of client authentication.
 	{"tenant", []string{"auth/token-basic", "auth/challenges", "auth/issuer-path", "auth/refresh"}},
 	{"origin", []string{"auth/token-post", "auth/challenge-list", "auth/same-origin", "auth/lapsed"}},
+	{"registered", []string{"auth/no-registration", "auth/root"}},
 	{"documents", []string{"auth/token-none", "auth/metadata-url", "auth/two-servers", "auth/redirect", "auth/odd-url"}},
 }
 
@@ -78,6 +81,7 @@ type jointRun struct {
 	t       *T
 	members []*T
 	through bool          // the client came through all of them
+	met     bool          // it did not, but met all that they hold
 	parts   []*jointRun   // of those members that may not have kept the client from coming through, if they were tried
 	done    chan struct{} // closed when all of that is known; the parts may not have been run
 }
@@ -114,7 +118,7 @@ func (e *Engine) jointRun(title string, scenarios []*Scenario) *jointRun {
 	var setups []func() *AuthorizationSetup
 	for _, s := range scenarios {
 		parts = append(parts, s.Options)
-		together.Long = together.Long || s.Long
+		together.Long, together.IgnoreSIGTERM = together.Long || s.Long, together.IgnoreSIGTERM || s.IgnoreSIGTERM
 		together.Faults = append(together.Faults, s.Faults...)
 		together.UserActions = strings.TrimSpace(together.UserActions + " " + s.UserActions)
 		if s.Authorization != nil {
@@ -148,7 +152,7 @@ func (e *Engine) parts(j *jointRun) []*jointRun {
 	}
 	var innocent []*Scenario
 	for _, t := range j.members {
-		if t.cleared() {
+		if t.cleared() && !j.settles(t) {
 			innocent = append(innocent, t.Scenario)
 		}
 	}
@@ -190,10 +194,25 @@ func (r *jointRun) judge(baseline, authBaseline *T) {
 	}
 	r.t.Baseline = baseline
 	r.through = r.came()
+	r.met = r.t.Ending.Exit != nil && r.undisturbed() && r.t.sendsAll()
 	for _, t := range r.members {
 		t.Conversations, t.Ending, t.Baseline, t.Folder, t.courses = r.t.Conversations, r.t.Ending, baseline, r.t.Folder, r.t.courses
 		t.Flow, t.AuthorizationBaseline = r.t.Flow, authBaseline
 		t.judge()
+	}
+	r.attribute()
+}
+
+// attribute leaves what several members have found to those that are about the requirement: it comes of their servers.
+func (r *jointRun) attribute() {
+	for _, t := range r.members {
+		for _, k := range t.recorder().Record.Keys() {
+			if !t.Scenario.about(k.Requirement) && slices.ContainsFunc(r.members, func(other *T) bool {
+				return other.Scenario.about(k.Requirement) && other.hasFindings(k.Requirement)
+			}) {
+				delete(t.recorder().Record, k)
+			}
+		}
 	}
 }
 
@@ -204,16 +223,65 @@ func (r *jointRun) came() bool {
 		return true
 	}
 	ok, decided, _ := r.t.Continued()
-	return ok && decided && !r.t.leftUnanswered() && !r.t.left.Load() && r.t.usesAll()
+	return ok && decided && r.undisturbed() && r.usesAll()
 }
+
+// undisturbed reports whether the client has answered in time, and stayed to the end of each script.
+func (r *jointRun) undisturbed() bool { return !r.t.leftUnanswered() && !r.t.left.Load() }
 
 // usesAll reports whether the client used each feature of the server that it uses with an
 // ordinary one and that is declared here. If not, one scenario may have kept it from
-// another.
-func (t *T) usesAll() bool {
-	c := t.Handshake()
+// another. A single one that is about features keeps it only from its own.
+func (r *jointRun) usesAll() bool {
+	t, c := r.t, r.t.Handshake()
+	completes := c.Declared(wire.Server, "prompts") || c.Declared(wire.Server, "resources") // there is something to complete
+	about := 0
+	for _, member := range r.members {
+		if !member.Scenario.momentary() {
+			about++
+		}
+	}
 	return !slices.ContainsFunc(uses, func(u use) bool {
-		return c.Declared(wire.Server, u.capability) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil
+		return c.Declared(wire.Server, u.capability) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil &&
+			(about > 1 || listed[u.method] != "") && (completes || u.capability != "completions")
+	})
+}
+
+// momentary reports whether a scenario is about one moment of a session: the handshake, the time in which the client's first request
+// waits, or the end.
+func (s *Scenario) momentary() bool {
+	return slices.Contains([]string{needsHandshake, needsToAsk, needsToTell, needsEnd}, s.Needs)
+}
+
+// sendsAll reports whether the client sent as many requests of each method as with an ordinary server, of which the lists may be
+// shorter here: however it ended, it was not kept from anything.
+func (t *T) sendsAll() bool {
+	left := make(map[string]int)
+	for _, x := range t.Baseline.Requests() {
+		if left[x.Method()]++; listed[x.Method()] != "" {
+			left[x.Method()] = 1
+		}
+	}
+	for _, x := range t.Requests() {
+		if left[x.Method()]--; left[x.Method()] <= 0 {
+			delete(left, x.Method())
+		}
+	}
+	return len(t.Baseline.Requests()) > 0 && len(left) == 0
+}
+
+// settles reports whether a member need not be run alone: nothing was found, and either the client came through or, although it ended
+// in another way than with an ordinary server, the member was met and judged as a whole. One that is about the handshake was if the
+// client left then: it has met no other.
+func (r *jointRun) settles(t *T) bool {
+	left := t.Scenario.Needs == needsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
+	return t.cleared() && (r.through || r.met && t.judgedWhole() || left)
+}
+
+// judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or all were exercised.
+func (t *T) judgedWhole() bool {
+	return t.Scenario.Judge == nil || !slices.ContainsFunc(t.Scenario.Requirements, func(id string) bool {
+		return t.recorder().Record.At(id, wire.Client).Exercised == 0
 	})
 }
 
@@ -259,7 +327,7 @@ func (r *jointRun) run(s *Scenario) *T {
 
 // of returns the run of a scenario, or nil if it has to be run alone.
 func (r *jointRun) of(s *Scenario) *T {
-	if last, t := r.last(s); last.through && t.cleared() {
+	if last, t := r.last(s); last.settles(t) {
 		return t
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestJoints(t *testing.T) {
 			}
 			seen[name] = true
 			s := Scenarios()[i]
-			if s.Judge == nil && s.Faults == nil || s.Patient || s.Path != "" || s.IgnoreSIGTERM {
+			if s.Judge == nil && s.Faults == nil || s.Patient || s.Path != "" {
 				t.Errorf("%s: scenario %s wants a launch of its own", j.name, name)
 			}
 			for told := range strings.FieldsSeq(s.UserActions) {
@@ -103,6 +103,20 @@ func TestSuspectsDoNotWait(t *testing.T) {
 	close(rest.done)
 	if j.stuck(other) {
 		t.Error("a scenario is a suspect although the client did not hang in the rest")
+	}
+}
+
+// TestOthersFindings: what a joint shows of a requirement counts for the member that is about it.
+func TestOthersFindings(t *testing.T) {
+	const id = "auth.resource.no-trailing-slash"
+	about, other := &Scenario{Name: "about it", Requirements: []string{id}}, &Scenario{Name: "other"}
+	j := (&Engine{}).jointRun("together/both", []*Scenario{about, other})
+	for _, member := range j.members {
+		member.Violation(id, "it ends in a slash")
+	}
+	j.attribute()
+	if !j.members[0].accused() || j.members[1].accused() {
+		t.Error("the finding counts for another scenario than the one that is about it")
 	}
 }
 

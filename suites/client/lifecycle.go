@@ -28,7 +28,7 @@ var lifecycleScenarios = []*Scenario{
 		Name:         "lifecycle/older-version",
 		Requirements: []string{"lifecycle.error.version-mismatch"},
 		Shows:        []string{"http.client.version-header-negotiated"},
-		Needs:        "the client did not complete a handshake",
+		Needs:        needsHandshake,
 		Options:      answering("2024-11-05"),
 		Judge: func(t *T) {
 			// The client may go on or leave.
@@ -101,7 +101,7 @@ var lifecycleScenarios = []*Scenario{
 			"lifecycle.init.client-waits", "lifecycle.init.initialized-after-result", "lifecycle.init.first",
 		},
 		Shows: []string{"lifecycle.capability.client-emits-roots-list-changed"},
-		Needs: "the client did not complete a handshake",
+		Needs: needsHandshake,
 		Options: func(run *ScenarioRun) server.Options {
 			return server.Options{Behaviour: server.Behaviour{Methods: map[string]server.Middleware{
 				"initialize": func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
@@ -296,11 +296,11 @@ var lifecycleScenarios = []*Scenario{
 			}
 		},
 	},
-	alone("tools", "resources", "prompts", "logging", "completions"),
-	alone("resources", "tools", "prompts", "logging", "completions", "resources.subscribe", "resources.listChanged"),
-	alone("prompts", "tools", "resources", "logging", "completions"),
-	alone("logging", "tools", "resources", "prompts", "completions"),
-	alone("completions", "tools", "resources", "prompts", "logging"),
+	// Each capability is declared in one of these without each of the others.
+	lacking("only-tools", "resources", "prompts"),
+	lacking("only-resources", "tools", "prompts", "completions", "resources.subscribe", "resources.listChanged"),
+	lacking("only-prompts", "tools", "resources", "logging"),
+	lacking("only-features", "logging", "completions"),
 }
 
 // awaitingInitialized holds the answers to a client's requests back until notifications/initialized is there, or has had the
@@ -438,15 +438,15 @@ var uses = []use{
 	{"completion/complete", "lifecycle.capability.client-uses-completions", "completions"},
 }
 
-// alone is a server with one capability only.
-func alone(capability string, others ...string) *Scenario {
+// lacking is a server without some capabilities.
+func lacking(name string, capabilities ...string) *Scenario {
 	s := &Scenario{
-		Name: "capabilities/only-" + capability, Options: without(others...), Judge: judgeAbstains,
+		Name: "capabilities/" + name, Options: without(capabilities...), Judge: judgeAbstains,
 		Needs: "the client does not use the other capabilities with an ordinary server either",
 	}
 	seen := make(map[string]bool)
 	for _, u := range uses {
-		for _, other := range others {
+		for _, other := range capabilities {
 			if u.capability == other && !seen[u.requirement] {
 				seen[u.requirement] = true
 				s.Requirements = append(s.Requirements, u.requirement)

@@ -139,23 +139,12 @@ func (l *launchLimiter) inTurn() {
 	l.free = 1
 }
 
-// unlimited reports whether a client may be launched at any time: without the baseline
-// nothing can be judged, and clients that are kept waiting do nothing.
-func unlimited(s *Scenario) bool { return s.Name == Baseline || s.Patient }
-
 // acquire waits until a client may be launched, and returns its slot or says why it
 // must not be launched. One that does not wait yet comes before all that do.
 func (l *launchLimiter) acquire(ctx context.Context, scenario *Scenario, w *waiter) (s *slot, why string) {
 	s = &slot{limiter: l}
 	switch {
 	case scenario.Name == Baseline:
-	case unlimited(scenario):
-		select {
-		case <-l.opened:
-		case <-l.hanging:
-		case <-l.over:
-		case <-ctx.Done():
-		}
 	default:
 		if w == nil {
 			w = l.wait(true) // it had to wait for the outcome of another launch
@@ -282,7 +271,7 @@ const endlessly = 10
 func (l *launchLimiter) hopeless(lasted, limit time.Duration, sent int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.baseline > 0 && (lasted > max(slowness*l.baseline, limit) || sent > endlessly*l.sent)
+	return l.baseline > 0 && (lasted > max(slowness*l.active, limit) || sent > endlessly*l.sent)
 }
 
 // minimum returns how long the client may take at least.

@@ -76,13 +76,14 @@ func TestLaunchesInTurn(t *testing.T) {
 // TestBegunFirst: what keeps clients waiting, and what others wait for, is begun before
 // the rest.
 func TestBegunFirst(t *testing.T) {
-	long, plain, alone := &Scenario{Name: "long", Long: true}, &Scenario{Name: "plain"}, &Scenario{Name: "alone"}
+	long, patient := &Scenario{Name: "long", Long: true}, &Scenario{Name: "patient", Patient: true}
+	plain, alone, follows := &Scenario{Name: "plain"}, &Scenario{Name: "alone"}, &Scenario{Name: "follows", After: []string{"leads"}}
 	joint := &jointRun{t: &T{Scenario: &Scenario{Name: "together"}}}
 	var order []string
-	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long}, map[int]*jointRun{2: joint}) {
+	for _, u := range units([]*Scenario{{Name: Baseline}, alone, plain, long, patient, follows, {Name: "leads"}}, map[int]*jointRun{2: joint}) {
 		order = append(order, u.scenario().Name)
 	}
-	if want := []string{Baseline, "long", "together", "plain", "alone"}; !slices.Equal(order, want) {
+	if want := []string{Baseline, "patient", "long", "together", "plain", "leads", "alone", "follows"}; !slices.Equal(order, want) {
 		t.Errorf("the order is %q, want %q", order, want)
 	}
 }

@@ -40,7 +40,8 @@ var listScenarios = []*Scenario{
 		Judge: judgePages,
 	},
 	{
-		Name: "lists/lost-session", Transports: []string{transport.NameHTTP, transport.NameStdio}, After: "http/lost-session",
+		Name: "lists/lost-session", Transports: []string{transport.NameHTTP, transport.NameStdio},
+		After: []string{"http/lost-session", "stdio/exits-early"}, Moot: staying,
 		Requirements: []string{"pagination.client.cursor-not-persisted"},
 		Needs:        "the client did not begin a new session after one that ended between two pages of a list, or requested no list there",
 		Options:      losingPages,

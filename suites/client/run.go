@@ -181,7 +181,7 @@ func (e *Engine) all(ctx context.Context, scenarios []*Scenario, joints map[int]
 	e.firsts = make(map[string]*first)
 	for i, s := range scenarios {
 		e.outcomes[i] = e.newRun(s)
-		if slices.ContainsFunc(scenarios, func(other *Scenario) bool { return other.After == s.Name }) {
+		if leads(s, scenarios) {
 			e.firsts[s.Name] = &first{ended: make(chan struct{})}
 		}
 		if s.Name == AuthorizationBaseline {
@@ -327,12 +327,14 @@ func units(scenarios []*Scenario, joints map[int]*jointRun) []unit {
 	}
 	rank := func(u unit) int {
 		switch s := u.scenario(); {
-		case s.Name == Baseline, s.Patient, s.Long:
+		case s.Name == Baseline, s.Patient:
 			return 0
-		case u.joint != nil, s.Name == AuthorizationBaseline:
+		case s.Long:
 			return 1
+		case u.joint != nil, s.Name == AuthorizationBaseline, leads(s, scenarios):
+			return 2
 		}
-		return 2
+		return 3
 	}
 	slices.SortStableFunc(all, func(a, b unit) int { return cmp.Compare(rank(a), rank(b)) })
 	return all
@@ -353,7 +355,7 @@ func (e *Engine) depends(u unit) bool {
 	_, asks := e.Needed[s.Name]
 	asks = asks || u.alone == nil && slices.ContainsFunc(u.joint.members, func(t *T) bool { return e.Needed[t.Scenario.Name] != nil })
 	unlocked := s.Authorization == nil || s.Name == AuthorizationBaseline || e.authBaseline == nil
-	return unlimited(s) || asks || !unlocked || e.firsts[s.After] != nil || u.alone != nil && u.joint != nil
+	return s.Name == Baseline || asks || !unlocked || e.first(s) != nil || u.alone != nil && u.joint != nil
 }
 
 // judge says what the scenario run has shown. A panic is a fault of the harness: the
@@ -426,10 +428,24 @@ type first struct {
 	t     *T
 }
 
-// unrenewed says why a client is not launched for what it does in further sessions: the scenario that tells whether it
-// begins any has shown that it does not.
-func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
-	first := e.firsts[s.After]
+// leads reports whether others of the scenarios follow on one.
+func leads(s *Scenario, scenarios []*Scenario) bool {
+	return slices.ContainsFunc(scenarios, func(other *Scenario) bool { return slices.Contains(other.After, s.Name) })
+}
+
+// first returns the scenario on which another follows, or nil if that is not run.
+func (e *Engine) first(s *Scenario) *first {
+	for _, name := range s.After {
+		if f := e.firsts[name]; f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// moot says why a client is not launched for a scenario that follows on another: that one has shown that it would show nothing.
+func (e *Engine) moot(ctx context.Context, s *Scenario) string {
+	first := e.first(s)
 	if first == nil {
 		return ""
 	}
@@ -438,11 +454,10 @@ func (e *Engine) unrenewed(ctx context.Context, s *Scenario) string {
 	case <-ctx.Done():
 		return cutShort(ctx)
 	}
-	lost := first.t.losses()
-	if len(lost) == 0 || len(first.t.begunSince(lost[0].session, lost[0].head)) > 0 || !first.t.goesOn(lost[0].session, lost[0].head) {
-		return ""
+	if why := s.Moot(first.t); why != "" {
+		return "in scenario " + first.t.Scenario.Name + " " + why
 	}
-	return "the client goes on to send requests in a lost session, in scenario " + s.After
+	return ""
 }
 
 // OneByOne reports whether the client was launched again only when the launch before it had ended, as it can run only once at a time.
@@ -452,7 +467,7 @@ func (e *Engine) OneByOne() bool { return e.launches != nil && e.launches.oneByO
 // the place of a waiter, unless that is nil. A client that did nothing beside others is launched
 // once more without them: it may be one that can run only once at a time.
 func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
-	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.unrenewed(ctx, t.Scenario))
+	why := cmp.Or(e.unauthorized(ctx, t.Scenario), e.moot(ctx, t.Scenario))
 	if why != "" {
 		t.Ending.Skipped, t.Ending.NotRun = why, ctx.Err() != nil
 		return nil
@@ -704,7 +719,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 	look := time.NewTicker(quiet / 2)
 	defer look.Stop()
 	began := time.Now()
-	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, any: began, client: began, message: began}
+	heard := &activity{logs: func() []*wire.Log { return t.logs(e.Trace) }, first: began, any: began, client: began, message: began}
 	late := func() Ending { return Ending{Late: true, Busy: time.Since(heard.any) < e.busy()} }
 	for {
 		select {
@@ -733,8 +748,8 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 		if heard.look(); heard.sent > 0 {
 			e.launches.open()
 		}
-		// A client that has not spoken yet may be starting on a busy machine.
-		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4) {
+		// A client that has not spoken yet may be starting on a busy machine. One that is kept waiting does nothing once it has spoken.
+		if heard.events > 0 && (time.Since(heard.any) >= quiet || time.Since(began) >= e.Timeout/4 || run.Scenario.Patient && heard.sent > 0) {
 			s.idle()
 		}
 		// Only the baseline tells how long the client takes.
@@ -743,7 +758,7 @@ func (e *Engine) watch(ctx context.Context, p transport.Process, t *T, run *Scen
 			end.Silent, t.idle = true, idle
 			return end
 		}
-		if t.joint && e.launches.hopeless(time.Since(began), e.Timeout/2, heard.sent) {
+		if t.joint && e.launches.hopeless(time.Since(heard.first), e.Timeout/2, heard.sent) {
 			return late()
 		}
 		if run.Scenario.Patient || !e.launches.baselineHung() {
@@ -815,6 +830,7 @@ type activity struct {
 	events  int
 	sent    int           // of them by the client
 	pause   time.Duration // the longest one between two of them
+	first   time.Time     // when something first came; before, when the client was launched
 	any     time.Time
 	client  time.Time     // when the client did something other than to look for news
 	message time.Time     // when the last message came, of either side
@@ -854,7 +870,9 @@ func (a *activity) note(e *wire.Event, news bool) {
 	now := time.Now()
 	a.events++
 	a.any = now
-	if a.events > 1 {
+	if a.events == 1 {
+		a.first = now
+	} else {
 		a.pause = max(a.pause, e.At-a.last)
 	}
 	a.last = max(a.last, e.At)

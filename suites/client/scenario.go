@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/internal/ending"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
 	"github.com/mcpconform/mcpconform/suites/internal/judge"
@@ -55,9 +56,10 @@ type Scenario struct {
 	// Long says that many clients wait in the scenario for what does not come: it is
 	// begun before others, which use the time.
 	Long bool
-	// After names the scenario that tells whether the client begins a new session in place of a lost one, without
-	// which this one shows nothing.
-	After string
+	// After names scenarios of which one, over each transport, tells whether this one can show anything, and Moot says
+	// why not, by what the client did there, or "".
+	After []string
+	Moot  func(first *T) string
 	// Path replaces the path of the URL that the client is given.
 	Path string
 	// Options returns the options of the server; nil is the ordinary server.
@@ -86,6 +88,12 @@ func (s *Scenario) Applies(name string) bool {
 func (s *Scenario) Named(pattern string) bool {
 	ok, err := path.Match(pattern, s.Name)
 	return ok && err == nil || pattern == s.Name
+}
+
+// about reports whether the scenario can judge a requirement, or is wanted by who selects it.
+func (s *Scenario) about(id string) bool {
+	q, _ := schema.Lookup(id)
+	return slices.Contains(s.Requirements, id) || slices.ContainsFunc(s.Shows, q.Matches)
 }
 
 func long(s *Scenario) *Scenario {
@@ -260,11 +268,12 @@ func (t *T) had(need string) bool {
 
 // What many scenarios need of the client, put as what it did not do.
 const (
-	needsEnd     = "the client did not end by itself"
-	needsRequest = "the client sent no request after the handshake"
-	needsList    = "the client requested no list"
-	needsToAsk   = needsRequest + ", so the server could not ask it anything while it waits"
-	needsToTell  = needsRequest + ", so the server could not send anything while it waits"
+	needsHandshake = "the client did not complete a handshake"
+	needsEnd       = "the client did not end by itself"
+	needsRequest   = "the client sent no request after the handshake"
+	needsList      = "the client requested no list"
+	needsToAsk     = needsRequest + ", so the server could not ask it anything while it waits"
+	needsToTell    = needsRequest + ", so the server could not send anything while it waits"
 )
 
 func (t *T) recorder() *ledger.Recorder {

@@ -31,6 +31,7 @@ type Asker struct {
 	// what else it has to answer.
 	company bool
 
+	leaves     bool // the client need not stay to the end of the script
 	raw        bool // raw texts were sent, with ids that the log does not know
 	responsive bool // the client has answered the ping of Greet
 	lost       int  // requests of Vary that were not answered
@@ -49,8 +50,9 @@ func (run *ScenarioRun) During(script Script) server.Middleware {
 		if r.Session.Value(once, func() any { return first }) == any(first) {
 			r.Detach()
 			began, _ := r.Session.Value("scripts began", func() any { return time.Now() }).(time.Time)
-			script(&Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began})
-			if r.Session.Context().Err() != nil {
+			a := &Asker{Request: r, Patience: run.Patience, UserPatience: run.UserPatience, Choice: run.Choice, began: began}
+			script(a)
+			if r.Session.Context().Err() != nil && !a.leaves {
 				run.left.Store(true)
 			}
 		}

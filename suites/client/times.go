@@ -43,7 +43,18 @@ var timeScenarios = []*Scenario{
 		},
 	},
 	{
-		Name: "time/endless-progress", Patient: true,
+		Name: "time/endless-progress", Patient: true, After: []string{"time/silent-tool"},
+		// Progress only gives a client reason to wait for longer. Where it is known when it should give up, that is held against it.
+		Moot: func(silent *T) string {
+			if silent.Ending.Skipped == "" && silent.sent("tools/call") == nil {
+				return "the client called no tool"
+			}
+			open := silent.unanswered()
+			if silent.GivesUpAfter > 0 || len(open) == 0 || !silent.Ending.Late || silent.givenUp(open[0]) {
+				return ""
+			}
+			return "the client still waited for a tool call of which not even progress came; --gives-up-after says after what time it should give up"
+		},
 		Requirements: []string{"lifecycle.timeout.maximum"},
 		Needs:        "the client did not ask for the progress of a tool call",
 		Options:      onlyProgressing,
