@@ -44,6 +44,8 @@ type Engine struct {
 	pace        client.Pace
 	liveness    liveness
 	limits      limits
+	unlisted    unlisted
+	asks        []string // requests that show whether the target answers
 	pool        pool
 	launches    chan struct{} // holds an entry for each process that is starting
 	concurrency concurrency
@@ -267,6 +269,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		}
 	}
 	if cause == nil {
+		e.unlisted.begin(e.target)
+		e.asks = append([]string{"ping"}, e.target.answered()...)
 		watched, stop := context.WithCancel(ctx)
 		e.unwatch = stop
 		e.watching.Go(func() { e.watch(watched) })
@@ -275,7 +279,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 	}
 	e.together(ctx, e.applicable(now), func() []*Future {
 		if cause == nil {
-			e.probeTools(ctx, checks)
+			e.probeTools(ctx, checks, nil)
 			close(e.target.probed)
 		}
 		return e.applicable(later)
@@ -327,7 +331,7 @@ func (e *Engine) applicable(checks []*Future) []*Future {
 		if o.Reason == "" {
 			o.Verdict, o.Reason = Inconclusive, e.lacking(c)
 		}
-		if o.Reason != "" {
+		if o.Reason != "" && !e.unlisted.keeps(f, o) {
 			f.finish(o)
 		}
 		return o.Reason != ""

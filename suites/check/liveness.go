@@ -259,7 +259,7 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration) {
 func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 	last := e.lastToAnswer()
 	if last != nil && !e.apart() && e.exclusive.Load() {
-		return anyAnswer(ctx, last, "any more", e.asks()...)
+		return anyAnswer(ctx, last, "any more", e.questions()...)
 	}
 	both, stop := context.WithCancel(ctx)
 	defer stop()
@@ -267,7 +267,7 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 	var asking sync.WaitGroup
 	if last != nil {
 		asking.Go(func() {
-			if alive = anyAnswer(both, last, "any more", e.asks()...) == nil; !alive {
+			if alive = anyAnswer(both, last, "any more", e.questions()...) == nil; !alive {
 				return
 			}
 			// It may open no other session as long as this one is open, which another handshake may show before.
@@ -390,7 +390,7 @@ func (e *Engine) ask(ctx context.Context, limit time.Duration) error {
 	x, err := s.Initialize(ctx)
 	switch refused := (*client.RefusedError)(nil); {
 	case err == nil:
-		return anyAnswer(ctx, s, "any more", e.asks()...)
+		return anyAnswer(ctx, s, "any more", e.questions()...)
 	case errors.As(err, &refused):
 		return nil
 	case late(err):
@@ -403,8 +403,13 @@ func (e *Engine) ask(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// asks returns requests that show whether the target answers.
-func (e *Engine) asks() []string { return append([]string{"ping"}, e.target.answered()...) }
+// questions returns requests that show whether the target answers: a ping and a list that it has answered.
+func (e *Engine) questions() []string {
+	if e.asks == nil { // while the lists are read for the first time
+		return append([]string{"ping"}, e.target.answered()...)
+	}
+	return e.asks
+}
 
 // open opens an initialised session, calls use with it unless that is nil, and closes
 // it again. The error is that of opening it, or of use.
