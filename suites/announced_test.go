@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/virtual"
-	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
@@ -22,8 +21,7 @@ func TestAnnouncedLater(t *testing.T) {
 			t.Run(oddity+"/"+over, func(t *testing.T) {
 				virtual.Test(t, func(t *testing.T) {
 					o := serverOptions()
-					i := slices.IndexFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool { return o.ID == oddity })
-					mockserver.Oddities()[i].Apply(&o)
+					applyOddity(&o, oddity)
 					dialer, stop, err := serve(t.Context(), over, o)
 					if err != nil {
 						t.Fatal(err)

@@ -430,6 +430,11 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
 	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1}
+	if t.outcome.Verdict == Failed && t.metCutAnswer() {
+		a.tellsNothing(cutAnswer)
+		a.unanswered = false
+		return a
+	}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {
