@@ -198,7 +198,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.explained(e.unauthorized(err))
 	}
-	ask := func(ctx context.Context) error { return e.ask(ctx, e.Timeout) }
+	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout) }
 	err = e.target.discover(ctx, s, ask)
 	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
 		e.close(ctx, s)
