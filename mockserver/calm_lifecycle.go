@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -136,6 +137,21 @@ var lifecycleOddities = []Oddity{
 			}
 		}),
 		Untried: []string{"lifecycle.timeout.stop-waiting"},
+	},
+	{
+		ID: "tools.announced-later", Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		Why: "A list can change at any time, and its change should be announced.", Source: at("server/tools#list-changed-notification"), Changes: "tools", Untried: []string{"*"},
+		Apply: announcedLater("tools", "tools/list"),
+	},
+	{
+		ID: "resources.announced-later", Summary: "No resource is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		Why: "A list can change at any time, and its change should be announced.", Source: at("server/resources#list-changed-notification"), Changes: "resources", Untried: []string{"*"},
+		Apply: announcedLater("resources", "resources/list", "resources/templates/list"),
+	},
+	{
+		ID: "prompts.announced-later", Summary: "No prompt is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		Why: "A list can change at any time, and its change should be announced.", Source: at("server/prompts#list-changed-notification"), Changes: "prompts", Untried: []string{"*"},
+		Apply: announcedLater("prompts", "prompts/list"),
 	},
 	{
 		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
@@ -425,4 +441,38 @@ func (c *collected) flush() {
 	defer c.mu.Unlock()
 	_, c.err = c.to.Write(c.held)
 	c.held = nil
+}
+
+// announcedLater has the lists of a feature empty until two seconds after the first handshake, when the change is announced.
+func announcedLater(feature string, methods ...string) apply {
+	return func(o *server.Options) {
+		var there, counting atomic.Bool
+		for _, method := range methods {
+			member := feature
+			if method == "resources/templates/list" {
+				member = "resourceTemplates"
+			}
+			wrapping(method, func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				if !there.Load() && r.Params["cursor"] == nil {
+					return object{member: list{}}, nil
+				}
+				return next(ctx, r)
+			})(o)
+		}
+		ready(func(s *server.Session) {
+			if counting.Swap(true) {
+				return
+			}
+			go func() {
+				select {
+				case <-time.After(2 * time.Second):
+				case <-s.Context().Done():
+				}
+				there.Store(true)
+				for _, each := range append(others(s), s) {
+					each.Notify("notifications/"+feature+"/list_changed", nil)
+				}
+			}()
+		})(o)
+	}
 }

@@ -55,8 +55,7 @@ func TestProcessesThatExcludeEachOther(t *testing.T) {
 // A server may open one session at a time and leave other clients waiting. It costs about two time limits, is tried one session
 // after the other, and is not accused of those that waited.
 func TestSessionsInTurn(t *testing.T) {
-	i := slices.IndexFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool { return o.ID == "http.sessions-in-turn" })
-	run, took := handshakes(t, mockserver.Oddities()[i].Apply)
+	run, took := handshakes(t, func(o *server.Options) { applyOddity(o, "http.sessions-in-turn") })
 	passed := make(map[string]bool)
 	noted := false
 	for _, q := range run.Requirements {
@@ -109,6 +108,12 @@ func TestFirstSessionOnly(t *testing.T) {
 	if took > 3*client.DefaultTimeout {
 		t.Errorf("it takes %v", took)
 	}
+}
+
+// applyOddity adds an oddity to the options of a server.
+func applyOddity(o *server.Options, id string) {
+	i := slices.IndexFunc(mockserver.Oddities(), func(o mockserver.Oddity) bool { return o.ID == id })
+	mockserver.Oddities()[i].Apply(o)
 }
 
 // handshakes runs all checks against a server over Streamable HTTP, and returns how long that takes.

@@ -255,7 +255,17 @@ func (s *serverRun) unmet(id string) {
 		evidence = refused.Exchange.Events()
 	}
 	rec := ledger.NewRecorder("lifecycle/handshake")
-	rec.Fail(id, wire.Server, s.cause.Error(), evidence...)
+	message := s.cause.Error()
+	if len(evidence) > 0 {
+		for _, l := range s.Trace.Logs() {
+			if x := l.Carrier(evidence[0]); x != nil && x.CutEvent() != nil {
+				message += ", as the SSE event with the answer is not ended by an empty line"
+				evidence = append(slices.Clone(evidence), x.CutEvent())
+				break
+			}
+		}
+	}
+	rec.Fail(id, wire.Server, message, evidence...)
 	s.ledger.Serve(rec.Source, wire.Server, id)
 	s.ledger.Add(rec.Record)
 }

@@ -153,6 +153,16 @@ func (x *HTTPExchange) Body() *Event {
 	return nil
 }
 
+// CutEvent returns the SSE event inside which the stream ended, or nil: an event counts only with the empty line behind it (HTML
+// Standard, section 9.2.6).
+func (x *HTTPExchange) CutEvent() *Event {
+	i := slices.IndexFunc(x.Others, func(e *Event) bool { return e.Kind == KindSSE && strings.Contains(e.Note, InsideEvent) })
+	if i < 0 {
+		return nil
+	}
+	return x.Others[i]
+}
+
 // Complete reports whether the body of the response ended by itself.
 func (x *HTTPExchange) Complete() bool {
 	return x.End != nil && x.End.From == Server && x.End.Note == ""

@@ -44,6 +44,8 @@ type Engine struct {
 	pace        client.Pace
 	liveness    liveness
 	limits      limits
+	unlisted    unlisted
+	asks        []string // requests that show whether the target answers
 	pool        pool
 	launches    chan struct{} // holds an entry for each process that is starting
 	queue       *queue        // of the checks that are run at the same time
@@ -201,7 +203,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.explained(e.unauthorized(err))
 	}
-	ask := func(ctx context.Context) error { return e.ask(ctx, e.Timeout) }
+	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout) }
 	err = e.target.discover(ctx, s, ask)
 	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
 		e.close(ctx, s)
@@ -272,6 +274,8 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 		}
 	}
 	if cause == nil {
+		e.unlisted.begin(e.target)
+		e.asks = append([]string{"ping"}, e.target.answered()...)
 		watched, stop := context.WithCancel(ctx)
 		e.unwatch = stop
 		e.watching.Go(func() { e.watch(watched) })
@@ -280,7 +284,7 @@ func (e *Engine) Start(ctx context.Context, checks []*Check, cause error) []*Fut
 	}
 	e.together(ctx, e.applicable(now), func() []*Future {
 		if cause == nil {
-			e.probeTools(ctx, checks)
+			e.probeTools(ctx, checks, nil)
 			close(e.target.probed)
 		}
 		return e.applicable(later)
@@ -332,7 +336,7 @@ func (e *Engine) applicable(checks []*Future) []*Future {
 		if o.Reason == "" {
 			o.Verdict, o.Reason = Inconclusive, e.lacking(c)
 		}
-		if o.Reason != "" {
+		if o.Reason != "" && !e.unlisted.keeps(f, o) {
 			f.finish(o)
 		}
 		return o.Reason != ""
@@ -436,6 +440,11 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		return attempt{outcome: c.cutShort(ByLimit, errDown), unanswered: true}
 	}
 	a := attempt{outcome: t.outcome, doubtful: t.doubtful, disturbed: t.disturbed || t.turnedAway(mark), unanswered: t.noAnswer || t.serverGone(), interference: t.interference(running, mark), several: len(t.sessions()) > 1, confirmation: ahead}
+	if t.outcome.Verdict == Failed && t.metCutAnswer() {
+		a.tellsNothing(cutAnswer)
+		a.unanswered = false
+		return a
+	}
 	if t.outcome.Verdict == Failed {
 		a.unopened, a.broken = t.unopenedFor(), t.metBroken(mark)
 		if t.refusedLikeAll() {

@@ -291,6 +291,31 @@ func howRefused(x *client.Exchange) (refusal, bool) {
 	return refusing(x.Head)
 }
 
+// sseRequirement is what a server breaks whose answers come in SSE events that nobody is told of, and cutAnswer what checks say that met
+// one.
+const (
+	sseRequirement = "http.server.sse-response-sent"
+	cutAnswer      = "an answer came in an SSE event without the empty line that ends it, and does not count: see " + sseRequirement
+)
+
+// metCutAnswer reports whether the findings show a request whose answer came in an SSE event that does not count, because no empty
+// line ended it. That is one fault, which a rule finds, and not that of what was asked.
+func (t *T) metCutAnswer() bool {
+	if slices.Contains(t.check.Requirements, sseRequirement) {
+		return false
+	}
+	cut := func(e *wire.Event) bool {
+		return slices.ContainsFunc(t.sessions(), func(s *client.Session) bool {
+			if e.Seq >= s.Log().Len() || s.Log().Events()[e.Seq] != e {
+				return false
+			}
+			x := s.Log().Carrier(e)
+			return x != nil && x.CutEvent() != nil
+		})
+	}
+	return slices.ContainsFunc(t.rec.Record.Findings(), func(f ledger.Finding) bool { return slices.ContainsFunc(f.Evidence, cut) })
+}
+
 // refusedLikeAll reports whether the findings show the refusal with which the server
 // answers everything, or a request that was refused so, and the check is not about that.
 func (t *T) refusedLikeAll() bool {

@@ -123,6 +123,11 @@ func (e *Engine) together(ctx context.Context, now []*Future, later func() []*Fu
 			p.again, p.held = append(p.again, p.held...), nil
 		}
 		giveUp(p.held, e.GivenUp())
+		if kept := e.unlisted.take(); len(kept) > 0 && ctx.Err() == nil && e.GivenUp() == nil && e.announced(ctx) {
+			p.again = append(p.again, e.tryAnnounced(ctx, kept)...)
+		} else {
+			giveUp(kept, nil)
+		}
 		if len(p.again) > 0 {
 			e.inTurn(ctx, p.again)
 		}
@@ -396,6 +401,7 @@ func (p *phase) try(ctx context.Context, f *Future, s *client.Session) bool {
 		}
 	}
 	switch {
+	case ctx.Err() == nil && f.last.settled() && p.unlisted.keeps(f, f.last.outcome):
 	case ctx.Err() != nil, f.last.settled():
 		f.keep()
 	case !p.apart():

@@ -113,20 +113,17 @@ func (e *Engine) noteUnanswered(ctx context.Context, c *Check) (down error) {
 	l := &e.liveness
 	l.mu.Lock()
 	l.suspects = append(l.suspects, c.Name)
-	isDown := l.down
+	known := l.down || e.apart() // where each connection is a process, the others go on when one ends
 	l.mu.Unlock()
-	done, ok := e.beginProbe()
-	if isDown || !ok {
-		if ok {
-			done()
-		}
+	done, ok := func() {}, false
+	if !known {
+		done, ok = e.beginProbe()
+	}
+	if !ok {
 		e.awaitLiveness()
 		return nil
 	}
 	defer done()
-	if e.apart() {
-		return nil // where each connection is a process, the others go on when one ends
-	}
 	var fenced sync.WaitGroup
 	alive := false
 	if !e.left.Load() && !e.sharedHung.Load() {
@@ -259,7 +256,7 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration) {
 func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 	last := e.lastToAnswer()
 	if last != nil && !e.apart() && e.exclusive.Load() {
-		return anyAnswer(ctx, last, "any more", e.asks()...)
+		return anyAnswer(ctx, last, "any more", e.questions()...)
 	}
 	both, stop := context.WithCancel(ctx)
 	defer stop()
@@ -267,7 +264,7 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 	var asking sync.WaitGroup
 	if last != nil {
 		asking.Go(func() {
-			if alive = anyAnswer(both, last, "any more", e.asks()...) == nil; !alive {
+			if alive = anyAnswer(both, last, "any more", e.questions()...) == nil; !alive {
 				return
 			}
 			// It may open no other session as long as this one is open, which another handshake may show before.
@@ -279,7 +276,7 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 			stop()
 		})
 	}
-	err := e.ask(both, limit)
+	err := e.ask(ctx, both, limit)
 	stop()
 	asking.Wait()
 	if !alive {
@@ -379,18 +376,18 @@ func (e *Engine) servedSessions() int {
 }
 
 // ask opens a session and sends a ping and what the target has answered before, with a limit for each answer. The error is
-// an *UnresponsiveError when it answers neither.
-func (e *Engine) ask(ctx context.Context, limit time.Duration) error {
+// an *UnresponsiveError when it answers neither. It waits no longer than a context of its own says.
+func (e *Engine) ask(ctx, waits context.Context, limit time.Duration) error {
 	// How long a process takes to start is known by now.
 	s, err := e.connect(ctx, "whether the server answers", client.Options{Timeout: limit, StartTimeout: limit})
 	if err != nil {
 		return err
 	}
 	defer e.close(ctx, s)
-	x, err := s.Initialize(ctx)
+	x, err := s.Initialize(waits)
 	switch refused := (*client.RefusedError)(nil); {
 	case err == nil:
-		return anyAnswer(ctx, s, "any more", e.asks()...)
+		return anyAnswer(waits, s, "any more", e.questions()...)
 	case errors.As(err, &refused):
 		return nil
 	case late(err):
@@ -403,8 +400,13 @@ func (e *Engine) ask(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// asks returns requests that show whether the target answers.
-func (e *Engine) asks() []string { return append([]string{"ping"}, e.target.answered()...) }
+// questions returns requests that show whether the target answers: a ping and a list that it has answered.
+func (e *Engine) questions() []string {
+	if e.asks == nil { // while the lists are read for the first time
+		return append([]string{"ping"}, e.target.answered()...)
+	}
+	return e.asks
+}
 
 // open opens an initialised session, calls use with it unless that is nil, and closes
 // it again. The error is that of opening it, or of use.
@@ -457,7 +459,7 @@ func (e *Engine) ensureUp(ctx context.Context) error {
 	l.mu.Unlock()
 	try := e.probe
 	if unresponsive {
-		try = func(ctx context.Context) error { return e.ask(ctx, e.Timeout) }
+		try = func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout) }
 	}
 	if err == nil || e.heard(since) {
 		err = try(ctx)

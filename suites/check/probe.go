@@ -76,8 +76,8 @@ type made struct {
 // probeTools calls, once and one after the other, the tools that may be called, if
 // checks need tools in roles for which nobody named one: what happens then says
 // more of what a tool does than its name. Of the tools that a profile names it is known.
-// All calls together take no longer than one answer may take.
-func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
+// All calls together take no longer than one answer may take. They are made in a session of their own unless one is given.
+func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Session) {
 	t := e.target
 	wanted := func(role string) bool {
 		_, known := t.Settings.ToolRoles[role]
@@ -100,8 +100,10 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check) {
 	}
 	o := Capable()
 	var subscribed []string
-	s := e.first
-	if e.apart() || !e.exclusive.Load() {
+	if s == nil && e.exclusive.Load() && !e.apart() {
+		s = e.first
+	}
+	if s == nil {
 		var err error
 		e.pool.expect(ofCapable)
 		if s, err = e.connect(ctx, "probe of tools", o); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -109,10 +108,11 @@ func (c *Conversation) judgeRequestStream(x *wire.HTTPExchange, m *wire.Event, r
 		return
 	}
 	how, proof := "", []*wire.Event{x.End}
-	if i := slices.IndexFunc(x.Others, func(e *wire.Event) bool { return e.Kind == wire.KindSSE && strings.Contains(e.Note, wire.InsideEvent) }); i >= 0 {
-		how, proof = ": it ended inside an event, which does not count without an empty line behind it", []*wire.Event{x.Others[i], x.End}
+	if cut := x.CutEvent(); cut != nil {
+		how, proof = ": it ended inside an event, which does not count without an empty line behind it", []*wire.Event{cut, x.End}
+	} else {
+		rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response", x.Events(proof...)...)
 	}
-	rec.Fail("http.server.sse-no-early-close", wire.Server, "the server ended the stream before the response"+how, x.Events(proof...)...)
 	if request.Response == nil && !c.notResumed(x) {
 		rec.Fail("http.server.sse-response-sent", wire.Server, "the stream ended without the response"+how, x.Events(proof...)...)
 	}

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/wire"
+)
+
+// announcing is how long after its handshake a server may take to announce what a list holds that was empty, as one does that loads
+// its tools in the background (server/tools#list-changed-notification). Checks that find nothing to try wait for that.
+const announcing = 5 * time.Second
+
+// unlisted are the checks that came to nothing while a list was empty whose change the server may announce.
+type unlisted struct {
+	mu      sync.Mutex
+	methods []string // of those lists
+	checks  []*Future
+	over    bool // nobody waits any more
+}
+
+// begin notes the lists that were empty.
+func (u *unlisted) begin(t *Target) {
+	for _, l := range listMembers {
+		list := t.List(l.method)
+		if flag, _ := wire.At(t.Capabilities(), l.capability, "listChanged").(bool); flag && list.Served() && list.Err == nil && len(list.Items) == 0 {
+			u.methods = append(u.methods, l.method)
+		}
+	}
+	// That there are no templates says little where there are resources.
+	if slices.Equal(u.methods, []string{"resources/templates/list"}) {
+		u.methods = nil
+	}
+}
+
+// keeps reports whether a check with an outcome is tried again if what lists hold is announced, and keeps it until then.
+func (u *unlisted) keeps(f *Future, o Outcome) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.methods) == 0 || u.over || o.Verdict != Inconclusive || o.Cut != Uncut {
+		return false
+	}
+	f.last.outcome = o
+	u.checks = append(u.checks, f)
+	return true
+}
+
+// take returns the checks that were kept. None are kept from then on.
+func (u *unlisted) take() []*Future {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.over = true
+	return u.checks
+}
+
+// announced waits for the server to announce a change of a list that was empty, and reads those lists again. It reports whether
+// one of them holds anything now.
+func (e *Engine) announced(ctx context.Context) bool {
+	announces := func(event *wire.Event) bool {
+		if event.Kind != wire.KindMessage || event.From != wire.Server {
+			return false
+		}
+		feature, ok := strings.CutSuffix(event.Msg.Method, "/list_changed")
+		feature = strings.TrimPrefix(feature, "notifications/")
+		return ok && slices.ContainsFunc(e.unlisted.methods, func(method string) bool { return strings.HasPrefix(method, feature+"/") })
+	}
+	wait := e.target.Init.Response.At + min(announcing, e.Timeout) - time.Since(e.Trace.Start)
+	limit, stop := context.WithTimeout(ctx, max(0, wait))
+	defer stop()
+	known := slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return slices.ContainsFunc(l.Events(), announces) })
+	for from := 0; ; known = false { // a call of a tool may have announced something else before
+		if !known {
+			if _, err := e.first.Log().Await(limit, from, announces); err != nil {
+				return false
+			}
+		}
+		from = e.first.Log().Len()
+		if e.readAgain(ctx) {
+			return e.target.complete() == nil
+		}
+	}
+}
+
+// readAgain reads the lists that were empty, and reports whether one of them holds anything.
+func (e *Engine) readAgain(ctx context.Context) bool {
+	found := false
+	lists := maps.Clone(e.target.Lists)
+	for _, method := range e.unlisted.methods {
+		if list := ReadList(ctx, e.first, method); list.Served() && list.Err == nil {
+			found = found || len(list.Items) > 0
+			lists[method] = list
+		}
+	}
+	e.target.Lists = lists
+	return found
+}
+
+// tryAnnounced has checks tried again that came to nothing, now that lists hold something, and returns those that are to be run
+// alone. In a further session the lists may be empty once more: then those that can share the first one are run there, and the
+// others stay as they are.
+func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Future) {
+	empty := true
+	_ = e.open(ctx, "whether another session lists what was announced", Capable(), func(s *client.Session) error {
+		for _, method := range e.unlisted.methods {
+			empty = empty && len(ReadList(ctx, s, method).Items) == 0
+		}
+		return nil
+	})
+	checks := make([]*Check, len(kept))
+	for i, f := range kept {
+		checks[i] = f.Check
+	}
+	var in *client.Session // where tools are probed; nil for a session of its own
+	if empty {
+		in = e.first
+	}
+	e.probeTools(ctx, checks, in)
+	kept = e.applicable(kept)
+	if !empty {
+		return kept
+	}
+	for _, f := range kept {
+		if f.Check.Needs.Session == Shared || f.Check.Needs.Session == Own && f.Check.Needs.Among == "" {
+			e.first.Answer(f.Check.options().Answers)
+			f.last = e.execute(ctx, f.Check, e.first, further, false)
+			e.excuse(ctx, f, nil)
+		}
+		f.keep()
+	}
+	return nil
+}
