@@ -202,7 +202,7 @@ func TestLatentServer(t *testing.T) {
 // any session: two time limits, beside what it took until then and the end of the sessions.
 func TestHangingServer(t *testing.T) {
 	brief.WholeRuns(t)
-	const timeout, most = reference.DefaultTimeout, 2*reference.DefaultTimeout + 2*time.Second
+	const timeout, most = reference.DefaultTimeout, 2*reference.DefaultTimeout + 4*time.Second
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		for _, answers := range []string{"nothing", "initialize"} {
 			for _, served := range []int32{5, 12, 60, 300} {

@@ -21,7 +21,8 @@ type unlisted struct {
 	mu      sync.Mutex
 	methods []string // of those lists
 	checks  []*Future
-	over    bool // nobody waits any more
+	over    bool             // nobody waits any more
+	before  map[string]*List // what was listed before the announcement
 }
 
 // begin notes the lists that were empty.
@@ -80,8 +81,8 @@ func (e *Engine) announced(ctx context.Context) bool {
 			}
 		}
 		from = e.first.Log().Len()
-		if e.readAgain(ctx) {
-			return e.target.complete() == nil
+		if e.readAgain(ctx) && e.target.complete() == nil {
+			return true
 		}
 	}
 }
@@ -89,6 +90,9 @@ func (e *Engine) announced(ctx context.Context) bool {
 // readAgain reads the lists that were empty, and reports whether one of them holds anything.
 func (e *Engine) readAgain(ctx context.Context) bool {
 	found := false
+	if e.unlisted.before == nil {
+		e.unlisted.before = e.target.Lists
+	}
 	lists := maps.Clone(e.target.Lists)
 	for _, method := range e.unlisted.methods {
 		if list := ReadList(ctx, e.first, method); list.Served() && list.Err == nil {
@@ -102,7 +106,7 @@ func (e *Engine) readAgain(ctx context.Context) bool {
 
 // tryAnnounced has checks tried again that came to nothing, now that lists hold something, and returns those that are to be run
 // alone. In a further session the lists may be empty once more: then those that can share the first one are run there, and the
-// others stay as they are.
+// others stay as they are. What the first one lists after a tool was called in it may come and go with such calls.
 func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Future) {
 	empty := true
 	_ = e.open(ctx, "whether another session lists what was announced", Capable(), func(s *client.Session) error {
@@ -111,6 +115,15 @@ func (e *Engine) tryAnnounced(ctx context.Context, kept []*Future) (again []*Fut
 		}
 		return nil
 	})
+	if empty { // what is run alone after this has other sessions
+		defer func() { e.target.Lists = e.unlisted.before }()
+	}
+	if empty && slices.ContainsFunc(e.first.Log().Requests(wire.Client, "tools/call"), func(x *wire.Exchange) bool {
+		return x.Result() != nil && x.Result()["isError"] != true
+	}) {
+		giveUp(kept, nil)
+		return nil
+	}
 	checks := make([]*Check, len(kept))
 	for i, f := range kept {
 		checks[i] = f.Check
