@@ -546,7 +546,7 @@ func (p *Pending) Answers(e *wire.Event) bool {
 // may grow while it passes.
 func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.Duration), from int, awaited string, match func(*wire.Event) bool) (*wire.Event, error) {
 	ends := func(e *wire.Event) bool {
-		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server
+		return e.Kind == wire.KindExit || e.Kind == wire.KindClose && e.From == wire.Server || e.Kind == wire.KindNote && stopped(e)
 	}
 	most, slowest := limit()
 	before := s.Log().Events()
