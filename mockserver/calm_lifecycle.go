@@ -141,17 +141,17 @@ var lifecycleOddities = []Oddity{
 	{
 		ID: "tools.announced-later", Summary: "No tool is listed until two seconds after the first handshake; then all are, and the change is announced.",
 		Why: "A list can change at any time, and its change should be announced.", Source: at("server/tools#list-changed-notification"), Changes: "tools", Untried: []string{"*"},
-		Apply: announcedLater("tools", "tools/list"),
+		Apply: announcedLater(2*time.Second, "tools", "tools/list"),
 	},
 	{
-		ID: "resources.announced-later", Summary: "No resource is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		ID: "resources.announced-later", Summary: "No resource is listed until a moment after the first handshake; then all are, and the change is announced.",
 		Why: "A list can change at any time, and its change should be announced.", Source: at("server/resources#list-changed-notification"), Changes: "resources", Untried: []string{"*"},
-		Apply: announcedLater("resources", "resources/list", "resources/templates/list"),
+		Apply: announcedLater(aMoment, "resources", "resources/list", "resources/templates/list"),
 	},
 	{
-		ID: "prompts.announced-later", Summary: "No prompt is listed until two seconds after the first handshake; then all are, and the change is announced.",
+		ID: "prompts.announced-later", Summary: "No prompt is listed until a moment after the first handshake; then all are, and the change is announced.",
 		Why: "A list can change at any time, and its change should be announced.", Source: at("server/prompts#list-changed-notification"), Changes: "prompts", Untried: []string{"*"},
-		Apply: announcedLater("prompts", "prompts/list"),
+		Apply: announcedLater(aMoment, "prompts", "prompts/list"),
 	},
 	{
 		ID: "lifecycle.nothing-declared", Summary: "The server declares no capability and offers nothing but ping.",
@@ -443,8 +443,11 @@ func (c *collected) flush() {
 	c.held = nil
 }
 
-// announcedLater has the lists of a feature empty until two seconds after the first handshake, when the change is announced.
-func announcedLater(feature string, methods ...string) apply {
+// aMoment is longer than the lists are read at first, and shorter than a run takes.
+const aMoment = 200 * time.Millisecond
+
+// announcedLater has the lists of a feature empty until some time after the first handshake, when the change is announced.
+func announcedLater(after time.Duration, feature string, methods ...string) apply {
 	return func(o *server.Options) {
 		var there, counting atomic.Bool
 		for _, method := range methods {
@@ -465,7 +468,7 @@ func announcedLater(feature string, methods ...string) apply {
 			}
 			go func() {
 				select {
-				case <-time.After(2 * time.Second):
+				case <-time.After(after):
 				case <-s.Context().Done():
 				}
 				there.Store(true)
