@@ -1014,8 +1014,8 @@ func (t *T) losses() (all []loss) {
 // staying says of a client that it begins no new session in place of a lost one: it goes on in that, or comes to its end without
 // the server process that has ended.
 func staying(t *T) string {
-	for _, lost := range t.losses() {
-		if len(t.begunSince(lost.session, lost.head)) == 0 && t.goesOn(lost.session, lost.head) {
+	if all := t.losses(); len(all) > 0 {
+		if first := all[0]; len(t.begunSince(first.session, first.head)) == 0 && t.goesOn(first.session, first.head) {
 			return "the client goes on to send requests in a lost session"
 		}
 		return ""
