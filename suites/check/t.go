@@ -216,6 +216,9 @@ func (t *T) Must(err error) {
 	case errors.As(err, &closed), errors.Is(err, transport.ErrClosed):
 		t.noAnswer = true
 		t.Show(t.lastWords(err)...)
+		if closed != nil && closed.Cause != nil && t.cut(closed.Cause) {
+			t.Show(closed.Cause) // the request may be of another session, as where lists are read
+		}
 		t.Fail("%s", err)
 	case errors.Is(context.Cause(t.Context), errCheckTime):
 		t.cutShort(ByLimit, errCheckTime)
