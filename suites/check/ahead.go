@@ -100,7 +100,6 @@ func (p *phase) openForAgain(ctx context.Context) {
 // confirmation is a further execution of a check that is begun before the first one has found out by a limit that
 // something does not come, so that both limits are waited for at the same time. Nil is none.
 type confirmation struct {
-	watch   context.Context
 	stop    context.CancelFunc
 	begun   chan struct{} // closed when it is
 	ended   chan struct{}
@@ -113,20 +112,20 @@ const silent = 250 * time.Millisecond
 
 // confirmAhead begins a confirmation once a process is silent in whose session a check is run that gives it nothing to do.
 func (e *Engine) confirmAhead(ctx context.Context, c *Check, s *client.Session) *confirmation {
-	ahead := &confirmation{begun: make(chan struct{}), ended: make(chan struct{})}
-	ahead.watch, ahead.stop = context.WithCancel(ctx)
+	watch, stop := context.WithCancel(ctx)
+	ahead := &confirmation{stop: stop, begun: make(chan struct{}), ended: make(chan struct{})}
 	from := s.Log().Len()
 	e.closers.Go(func() {
 		defer close(ahead.ended)
 		for {
-			limit, cancel := context.WithTimeout(ahead.watch, e.pace.Reaction(silent))
+			limit, cancel := context.WithTimeout(watch, e.pace.Reaction(silent))
 			heard, err := s.Log().Await(limit, from, func(e *wire.Event) bool { return e.From == wire.Server })
 			cancel()
 			switch {
 			case err == nil:
 				from = heard.Seq + 1
 				continue
-			case errors.Is(err, wire.ErrEnded), ahead.watch.Err() != nil:
+			case errors.Is(err, wire.ErrEnded), watch.Err() != nil:
 				return // the first one knows
 			}
 			close(ahead.begun)
