@@ -153,9 +153,12 @@ func (x *HTTPExchange) Body() *Event {
 	return nil
 }
 
-// CutEvent returns the SSE event inside which the stream ended, or nil: an event counts only with the empty line behind it (HTML
-// Standard, section 9.2.6).
+// CutEvent returns the SSE event inside which the server ended its answer to messages, or nil: an event counts only with the empty
+// line behind it (HTML Standard, section 9.2.6). A connection that broke may break anywhere.
 func (x *HTTPExchange) CutEvent() *Event {
+	if len(x.Sent) == 0 || !x.Complete() {
+		return nil
+	}
 	i := slices.IndexFunc(x.Others, func(e *Event) bool { return e.Kind == KindSSE && strings.Contains(e.Note, InsideEvent) })
 	if i < 0 {
 		return nil

@@ -237,3 +237,21 @@ func TestNoTarget(t *testing.T) {
 	}
 	e.Finish(t.Context())
 }
+
+// TestInterruptedBeforeItBegins: a run may end before it has opened a connection.
+func TestInterruptedBeforeItBegins(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := engine(time.Minute)
+	_, cause := e.Prepare(ctx)
+	if cause == nil {
+		t.Error("it was prepared")
+	}
+	c := check.Check{Name: "a/check", Requirements: []string{"a.first"}, Body: func(*check.T) {}}
+	o := e.Start(ctx, []*check.Check{&c}, cause)[0].Await()
+	e.Finish(ctx)
+	if o.Verdict != check.Inconclusive {
+		t.Errorf("it is %s: %s", o.Verdict, o.Reason)
+	}
+}

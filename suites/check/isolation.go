@@ -772,7 +772,8 @@ func (t *T) unopenedFor() bool {
 // was not for want of room that a further one did not. What processes share, such as a file
 // that one of them locks, has room for one.
 func (e *Engine) opensAnother() bool {
-	return e.apart() && slices.ContainsFunc(e.Trace.Logs()[1:], func(l *wire.Log) bool {
+	logs := e.Trace.Logs()
+	return e.apart() && len(logs) > 1 && slices.ContainsFunc(logs[1:], func(l *wire.Log) bool {
 		return slices.ContainsFunc(l.Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool { return x.Result() != nil })
 	})
 }
