@@ -45,6 +45,15 @@ func (a *ahead) find(label, of string) int {
 	return slices.IndexFunc(a.openings, func(opens *opening) bool { return opens.label == label && opens.client == of })
 }
 
+// leave keeps a session that is open for who asks for one of its label and client.
+func (a *ahead) leave(label string, s *client.Session) {
+	opens := &opening{label: label, client: clientOf(client.Version, s.Options.Capabilities), done: make(chan struct{}), session: s}
+	close(opens.done)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.openings = append(a.openings, opens)
+}
+
 // take returns the session that was opened ahead for a label and a client, or nil.
 func (a *ahead) take(label string, o client.Options) *client.Session {
 	a.mu.Lock()
@@ -82,9 +91,11 @@ func (p *phase) openForAgain(ctx context.Context) {
 	again := slices.Clone(p.again)
 	p.mu.Unlock()
 	var keys []key
-	var met []refused
+	if len(ratable(met(again))) > 0 {
+		keys = append(keys, ofCapable)
+		p.openAhead(ctx, OwnLabel, Capable())
+	}
 	for _, f := range inOrder(again) {
-		met = append(met, f.last.refusals...)
 		k, o := f.where()
 		reuses := f.Check.Needs.Session == Own || f.Check.Needs.Session == Shared
 		if reuses && k.among == "" && !slices.ContainsFunc(keys, func(known key) bool { return known == k || known.lends(k) }) {
@@ -92,9 +103,14 @@ func (p *phase) openForAgain(ctx context.Context) {
 			p.openAhead(ctx, OwnLabel, o)
 		}
 	}
-	if len(ratable(met)) > 0 {
-		p.openAhead(ctx, rateLabel, Capable())
+}
+
+// met returns the refusals that checks have met.
+func met(checks []*Future) (all []refused) {
+	for _, f := range checks {
+		all = append(all, f.last.refusals...)
 	}
+	return all
 }
 
 // confirmation is a further execution of a check that is begun before the first one has found out by a limit that

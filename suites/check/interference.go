@@ -390,7 +390,13 @@ func (e *Engine) limited(ctx context.Context, label string, known *experiment, r
 			s = nil
 		}
 	}
-	defer leave()
+	defer func() {
+		if s != nil && e.apart() {
+			e.ahead.leave(label, s)
+		} else {
+			leave()
+		}
+	}()
 	for _, r := range slices.Backward(refusals) {
 		if slices.Contains(known.genuine, r.how) || len(known.genuine) == maxGenuine {
 			continue
@@ -405,10 +411,12 @@ func (e *Engine) limited(ctx context.Context, label string, known *experiment, r
 			stop()
 			if limited {
 				known.limited = append(known.limited, r.how)
-				return true
 			}
 			if !first {
 				leave()
+			}
+			if limited {
+				return true
 			}
 		}
 		known.genuine = append(known.genuine, r.how)
@@ -545,11 +553,8 @@ const (
 // it is sent again and again it is first served, or refused in another way, then refused as
 // before several times in a row, and after a pause no longer.
 func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
-	return e.limited(ctx, rateLabel, &e.concurrency.rate, ratable(refusals), e.tryRate)
+	return e.limited(ctx, OwnLabel, &e.concurrency.rate, ratable(refusals), e.tryRate)
 }
-
-// rateLabel is the label of the logs of sessions in which limitsRate repeats requests.
-const rateLabel = "whether requests are refused for their rate"
 
 // ratable returns the refusals that may be due to how many requests there were.
 func ratable(refusals []refused) []refused {

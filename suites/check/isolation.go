@@ -455,12 +455,9 @@ func (e *Engine) inTurn(ctx context.Context, checks []*Future) {
 	w := worker{engine: e}
 	defer w.drop(ctx)
 	if e.apart() {
-		// In a process of its own, beside the checks that will ask for it.
-		var met []refused
-		for _, f := range checks {
-			met = append(met, f.last.refusals...)
-		}
-		e.closers.Go(func() { e.limitsRate(ctx, met) })
+		// In the process that the checks get which will ask for it, as long as it is new.
+		e.limitsRate(ctx, met(checks))
+		w.used, w.key = e.ahead.take(OwnLabel, Capable()), ofCapable
 	}
 	var unanswered []*Future // in a row
 	probed := false
@@ -670,7 +667,7 @@ func (w *worker) execute(ctx context.Context, f *Future) {
 // chooses ids is not run again: it would use them twice.
 func (w *worker) failsLater(ctx context.Context, f *Future) bool {
 	s := w.used
-	if s == nil || f.Check.Needs.Session != Own && f.Check.Needs.Session != Shared || choosesIDs(s.Log(), w.mark) {
+	if s == nil || f.Check.Needs.Session != Own && f.Check.Needs.Session != Shared || choosesIDs(s, w.mark) {
 		return false
 	}
 	alone := f.last
@@ -685,16 +682,21 @@ func (w *worker) failsLater(ctx context.Context, f *Future) bool {
 	return false
 }
 
-// choosesIDs reports whether requests since a mark had other ids than the numbers that a session gives them.
-func choosesIDs(l *wire.Log, mark int) bool {
+// choosesIDs reports whether requests since a mark had other ids than a session gives them.
+func choosesIDs(s *client.Session, mark int) bool {
+	give := s.Options.ID
+	if give == nil {
+		give = wire.IntID
+	}
+	exchanges := s.Log().Conversation().Exchanges
 	given := make(map[string]bool)
 	chosen := false
-	for _, x := range l.Conversation().Exchanges {
+	for _, x := range exchanges {
 		if x.From() == wire.Client {
-			given[wire.IntID(int64(len(given)+1)).Key()] = true
+			given[give(int64(len(given)+1)).Key()] = true
 		}
 	}
-	for _, x := range l.Conversation().Exchanges {
+	for _, x := range exchanges {
 		chosen = chosen || x.From() == wire.Client && x.Request.Seq >= mark && !given[x.Request.Msg.ID.Key()]
 	}
 	return chosen

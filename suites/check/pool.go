@@ -264,11 +264,11 @@ func (e *Engine) takeSession(ctx context.Context, c *Check) (*client.Session, ke
 	return s, k, nil
 }
 
-// serve has a session answer the server as a check wants, or as its client declared if it is lent to the check.
+// serve has a session answer the server as a check wants or, if it is lent to the check, as a client does that can do everything.
 func serve(s *client.Session, k key, c *Check) {
 	if k == c.key() {
 		s.Answer(c.options().Answers)
 	} else {
-		s.Answer(s.Options.Answers)
+		s.Answer(StandardAnswers())
 	}
 }

@@ -75,7 +75,7 @@ var lifecycleChecks = []*check.Check{
 			// asked already.
 			x := asksFor(t, impossibleVersion)
 			if x == nil {
-				s := t.Connect(ofVersion(impossibleVersion))
+				s := t.Connect(ofVersion(impossibleVersion, capable))
 				x = t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 			}
 			t.Show(x.Events()...)
@@ -89,39 +89,15 @@ var lifecycleChecks = []*check.Check{
 		},
 	},
 	{
-		Name:         "lifecycle/ping-before-initialize",
-		Requirements: []string{"lifecycle.init.client-early-ping"},
-		Needs:        check.Needs{Session: check.Raw, Options: offering("roots")},
-		Body: func(t *check.T) {
-			// Pings are allowed before initialize is answered.
-			if t.NoOp() != "ping" {
-				t.Inconclusive("the server does not serve pings in a session either")
-			}
-			// Over Streamable HTTP there is no session before that one could belong to.
-			var first *client.Pending
-			if t.Target.Transport != transport.NameHTTP {
-				first = t.Start("ping", nil)
-			}
-			init := t.Start("initialize", t.Session.InitializeParams())
-			ping := t.Start("ping", nil)
-			t.Expect(t.Await(init)).To(HaveResult())
-			if first != nil {
-				t.Check("lifecycle.init.client-early-ping", t.Await(first)).To(HaveResult(), "before initialize")
-			}
-			t.Await(ping)
-			t.Notify("notifications/initialized", nil)
-		},
-	},
-	{
 		Name:         "lifecycle/incomplete-initialize",
 		Requirements: []string{"base.error.invalid-params"},
-		Needs:        check.Needs{Session: check.Raw, Among: lastInProcess, Options: capable},
+		Needs:        check.Needs{Session: check.Raw, Among: lastInProcess, Options: lowIDsFree(capable)},
 		Body:         incompleteInitialize,
 	},
 	{
 		Name:         "lifecycle/initialize-without-id",
-		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional"},
-		Needs:        check.Needs{Session: check.Raw, Options: client.Options{Capabilities: unknownCapabilities(), Answers: check.StandardAnswers()}},
+		Requirements: []string{"base.notification.no-response", "lifecycle.capability.client-additional", "lifecycle.capability.client-experimental"},
+		Needs:        check.Needs{Session: check.Raw, Options: experimental(additional(offeringAllBut("sampling")))},
 		Body: func(t *check.T) {
 			// What comes before the handshake goes another way through many servers than what comes after it.
 			params := t.Session.InitializeParams()
@@ -139,27 +115,22 @@ var lifecycleChecks = []*check.Check{
 					return answersNothing(t, e) && !t.Refused(sent, e)
 				}))
 			}
-			// The set of capabilities is open, and so is what each of them holds: nothing unknown is a reason to refuse.
-			t.About("lifecycle.capability.client-additional")
-			if err != nil || x.Result() == nil {
-				t.Clear()
-				s := t.Connect(t.Session.Options)
-				t.Expect(t.CallOn(s, "initialize", s.InitializeParams())).To(HaveResult())
-				t.Note("after an initialize without an id none is served on the same connection") // no sentence says that it has to be
+			if err == nil && x.Result() != nil {
+				t.Notify("notifications/initialized", nil)
+				t.Fence()
 				return
 			}
-			t.Notify("notifications/initialized", nil)
-			t.Fence()
+			// No sentence says that initialize is served on the connection on which one without an id was sent.
+			for id, o := range map[string]client.Options{
+				"lifecycle.capability.client-additional":   additional(capable),
+				"lifecycle.capability.client-experimental": experimental(capable),
+			} {
+				t.Clear()
+				s := t.Connect(o)
+				t.Check(id, t.CallOn(s, "initialize", s.InitializeParams())).To(HaveResult())
+			}
+			t.Note("after an initialize without an id none is served on the same connection")
 		},
-	},
-	{
-		Name:         "lifecycle/experimental-capabilities",
-		Requirements: []string{"lifecycle.capability.client-experimental"},
-		Needs: check.Needs{Session: check.Raw, Options: client.Options{Capabilities: map[string]any{
-			"experimental": map[string]any{"com.example/feature": map[string]any{"level": 1}},
-			"sampling":     map[string]any{},
-		}, Answers: answersFor("sampling")}},
-		Body: handshake,
 	},
 	{
 		Name:         "lifecycle/no-capabilities",
@@ -211,10 +182,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/older-revision",
 		Requirements: []string{"lifecycle.operation.version", "lifecycle.version.echo-supported"},
-		Needs: check.Needs{Session: check.Raw, Options: client.Options{
-			Version: "2025-03-26", Capabilities: map[string]any{"roots": map[string]any{}, "sampling": map[string]any{}},
-			Answers: answersFor("roots", "sampling"),
-		}},
+		Needs:        check.Needs{Session: check.Raw, Options: ofVersion("2025-03-26", offeringAllBut("elicitation"))},
 		Body: func(t *check.T) {
 			// A server that agrees on an older revision does not use what came later: the rule finds out whether it does.
 			x, err := t.Session.Initialize(t.Context)
@@ -235,7 +203,7 @@ var lifecycleChecks = []*check.Check{
 	{
 		Name:         "lifecycle/exit",
 		Requirements: []string{"lifecycle.shutdown.stdio-server-exits"},
-		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Options: capable, Late: true, Transports: []string{"stdio"}},
+		Needs:        check.Needs{Session: check.Own, Among: lastInProcess, Options: lowIDsFree(capable), Late: true, Transports: []string{"stdio"}},
 		Body: func(t *check.T) {
 			// Closing stdin is what tells a stdio server to end. The rule finds out whether it does.
 			// State that a session has in the server, such as a subscription, is not a reason to stay. The answers to these
@@ -270,17 +238,34 @@ func handshake(t *check.T) {
 }
 
 // lastInProcess are checks of which the last ends the process that the first one leaves. Between them are those that change
-// what the server offers, which would mislead others.
+// what the server offers, or use ids of the server, which would mislead others.
 const lastInProcess = "the end of the process"
 
-// unknownCapabilities are all capabilities that a client can declare, and beside and inside them what no revision defines.
-func unknownCapabilities() map[string]any {
-	all := check.AllCapabilities()
-	for _, capability := range all {
-		capability.(map[string]any)["mcpconform"] = map[string]any{}
+// lowIDsFree is a client that numbers its requests otherwise than a server does its own.
+func lowIDsFree(o client.Options) client.Options {
+	o.ID = func(n int64) wire.ID { return wire.IntID(n + 1_000_000) }
+	return o
+}
+
+// experimental is a client that declares what no revision defines in the place that there is for it.
+func experimental(o client.Options) client.Options {
+	o.Capabilities = maps.Clone(o.Capabilities)
+	o.Capabilities["experimental"] = map[string]any{"com.example/feature": map[string]any{"level": 1}}
+	return o
+}
+
+// additional is a client that declares what no revision defines beside and inside its capabilities: their set is open, and so is
+// what each of them holds.
+func additional(o client.Options) client.Options {
+	all := make(map[string]any)
+	for name, capability := range o.Capabilities {
+		more := maps.Clone(capability.(map[string]any))
+		more["mcpconform"] = map[string]any{}
+		all[name] = more
 	}
 	all["mcpconform/unlisted"] = map[string]any{}
-	return all
+	o.Capabilities = all
+	return o
 }
 
 // incompleteInitialize sends initialize without what it has to contain, one thing at a time.
@@ -342,7 +327,7 @@ func incompleteInitialize(t *check.T) {
 var capable = check.Capable()
 
 func unsupportedVersion(name, version string, transports ...string) *check.Check {
-	needs := check.Needs{Session: check.Raw, Options: ofVersion(version), Transports: transports, Turn: unsupportedVersions}
+	needs := check.Needs{Session: check.Raw, Options: ofVersion(version, offeringAllBut("elicitation")), Transports: transports, Turn: unsupportedVersions}
 	if version != impossibleVersion {
 		// The first one shows whether the version is supported that the server offers to all of them, and may have asked for
 		// the others as well.
@@ -359,7 +344,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			if t.Session != nil || x == nil || !offersOther(x, version) {
 				s := t.Session
 				if s == nil {
-					s = t.Connect(ofVersion(version))
+					s = t.Connect(ofVersion(version, capable))
 				}
 				x, err = s.Call(t.Context, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 			}
@@ -379,6 +364,12 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 			if !published(offered) {
 				t.Fail("the server offers %q, which is not the name of a protocol version", offered)
 			}
+			if t.Session != nil && offered == client.Version {
+				t.Notify("notifications/initialized", nil)
+				t.About("lifecycle.error.missing-capability")
+				tempt(t)
+				t.Fence()
+			}
 			if t.Session != nil && t.Target.Transport == transport.NameStdio {
 				asksInProcess(t, futureVersion, offered)
 			}
@@ -387,7 +378,7 @@ func unsupportedVersion(name, version string, transports ...string) *check.Check
 				if x := asksFor(t, offered); x != nil && x.Result()["protocolVersion"] == offered {
 					return
 				}
-				s := t.Connect(ofVersion(offered))
+				s := t.Connect(ofVersion(offered, capable))
 				again := t.CallOn(s, "initialize", s.InitializeParams(), client.Deliberately("lifecycle.version.client-supported"))
 				t.Expect(again).To(HaveMember("protocolVersion", offered), "when the client asks for the version that the server offered")
 			}
@@ -445,8 +436,7 @@ func supportsInHeader(t *check.T) {
 		"with a version in the header on which the server does not agree in initialize")
 }
 
-func ofVersion(version string) client.Options {
-	o := capable
+func ofVersion(version string, o client.Options) client.Options {
 	o.Version = version
 	return o
 }
@@ -521,10 +511,19 @@ var declaredBy = map[string]string{
 // offers are the capabilities of a client that a server may make use of.
 var offers = []string{"sampling", "roots", "elicitation"}
 
-// offering is a client that offers one of them. The check of the name, such as lifecycle/roots-alone, goes on in the
-// session that another one leaves.
-func offering(offer string) client.Options {
-	return client.Options{Capabilities: map[string]any{offer: map[string]any{}}, Answers: answersFor(offer)}
+// offeringAllBut is a client that offers all but one of them. The check of the name, such as lifecycle/without-roots, goes on
+// in the session that another one leaves.
+func offeringAllBut(missing string) client.Options {
+	o := client.Options{Capabilities: make(map[string]any)}
+	var offered []string
+	for _, offer := range offers {
+		if offer != missing {
+			o.Capabilities[offer] = map[string]any{}
+			offered = append(offered, offer)
+		}
+	}
+	o.Answers = answersFor(offered...)
+	return o
 }
 
 // answersFor returns the standard answers of some of them.
@@ -591,17 +590,12 @@ func giveUp(t *check.T, open []*client.Pending) {
 const patience = 3 * time.Second
 
 func init() {
-	for _, offer := range offers {
-		undeclared := []string{}
-		for _, other := range offers {
-			if other != offer {
-				undeclared = append(undeclared, "lifecycle.capability.server-uses-"+other)
-			}
-		}
+	// Who lacks elicitation is the client of lifecycle/version-unsupported and of lifecycle/older-revision.
+	for _, missing := range []string{"sampling", "roots"} {
 		lifecycleChecks = append(lifecycleChecks, &check.Check{
-			Name:         "lifecycle/" + offer + "-alone",
-			Requirements: undeclared,
-			Needs:        check.Needs{Session: check.Own, Liveness: true, Options: offering(offer)},
+			Name:         "lifecycle/without-" + missing,
+			Requirements: []string{"lifecycle.capability.server-uses-" + missing},
+			Needs:        check.Needs{Session: check.Own, Liveness: true, Options: offeringAllBut(missing)},
 			Body: func(t *check.T) {
 				// A capability of a client says nothing about its other capabilities.
 				t.About("lifecycle.error.missing-capability")

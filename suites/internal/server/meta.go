@@ -43,7 +43,7 @@ var metaChecks = []*check.Check{
 	{
 		Name:         "meta/notification",
 		Requirements: []string{"meta.attach.notification", "meta.attach.request", "base.params.open", "progress.request"},
-		Needs:        check.Needs{Session: check.Raw, Options: offering("elicitation")},
+		Needs:        check.Needs{Session: check.Raw, Options: offeringAllBut("roots")},
 		Body: func(t *check.T) {
 			// Notifications may carry metadata, the one that ends the handshake too.
 			initializesBeside(t)

@@ -40,10 +40,10 @@ var pingChecks = []*check.Check{
 	},
 	{
 		Name:         "ping/before-initialized",
-		Requirements: []string{"ping.response-prompt", "lifecycle.init.server-waits"},
+		Requirements: []string{"ping.response-prompt", "lifecycle.init.server-waits", "lifecycle.init.client-early-ping"},
 		Needs:        check.Needs{Session: check.Raw, Options: capable, Long: true},
 		Body: func(t *check.T) {
-			t.Expect(t.Call("initialize", t.Session.InitializeParams())).To(HaveResult())
+			initializesBesidePings(t)
 			holdBack(t)
 			// Once initialize is answered, a ping is served, although notifications/initialized is still to come: even before
 			// that, pings need not wait (basic/lifecycle#initialization).
@@ -82,6 +82,26 @@ var pingChecks = []*check.Check{
 			t.Fail("the ping was answered only when the slow call had ended, %v after the call was made", waited)
 		},
 	},
+}
+
+// initializesBesidePings initialises a connection while pings are under way, which are allowed before initialize is answered
+// (basic/lifecycle#initialization).
+func initializesBesidePings(t *check.T) {
+	const early = "lifecycle.init.client-early-ping"
+	// Over Streamable HTTP there is no session before that one could belong to.
+	var first *client.Pending
+	if t.Target.Transport != transport.NameHTTP && t.NoOp() == "ping" {
+		first = t.Start("ping", nil)
+	}
+	init := t.Start("initialize", t.Session.InitializeParams())
+	ping := t.Start("ping", nil)
+	t.About(early)
+	t.Expect(t.Await(init)).To(HaveResult())
+	if first != nil {
+		t.Check(early, t.Await(first)).To(HaveResult(), "before initialize")
+	}
+	t.Await(ping)
+	t.About("ping.response-prompt")
 }
 
 // endsBy reports whether a call has been answered by now. Two answers that were given at the same time may

@@ -729,7 +729,7 @@ func linked(t *check.T) []string {
 // another one does. Without a tool that does, the check cannot be tried.
 func changing(feature string) check.Needs {
 	role := feature + "-change"
-	return check.Needs{Session: check.Own, Among: lastInProcess, Options: capable, Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
+	return check.Needs{Session: check.Own, Among: lastInProcess, Options: lowIDsFree(capable), Server: feature + ".listChanged", ToolRoles: []string{role}, Lacking: func(target *check.Target) string {
 		if _, ok := target.ToolFor(role); ok {
 			return ""
 		}
