@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reference/transport"
 	"github.com/mcpconform/mcpconform/reference/transport/memory"
 	"github.com/mcpconform/mcpconform/reference/wire"
@@ -202,7 +205,6 @@ func TestLatentServer(t *testing.T) {
 // any session: two time limits, or less than three, beside what it took until then and the end of the sessions.
 func TestHangingServer(t *testing.T) {
 	brief.WholeRuns(t)
-	const timeout, most = reference.DefaultTimeout, 3 * reference.DefaultTimeout
 	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 		for _, answers := range []string{"nothing", "initialize"} {
 			for _, served := range []int32{5, 12, 60, 300} {
@@ -228,19 +230,57 @@ func TestHangingServer(t *testing.T) {
 					}
 					defer stop()
 					defer close(ended)
-					began := time.Now()
-					run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer}, suites.Options{Timeout: timeout})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if took := time.Since(began); took > most {
-						t.Errorf("it takes %v, %.1f time limits", took, float64(took)/float64(timeout))
-					}
-					if run.Verdict == result.Conformant {
-						t.Errorf("%s: %s", run.Verdict, run.Reason)
-					}
+					hanging(t, dialer)
 				}))
 			}
 		}
+	}
+}
+
+// hanging judges a server that hangs, and expects that to cost three time limits at most.
+func hanging(t *testing.T, dialer transport.Dialer) *result.Run {
+	t.Helper()
+	const timeout, most = reference.DefaultTimeout, 3 * reference.DefaultTimeout
+	began := time.Now()
+	run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer}, suites.Options{Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > most {
+		t.Errorf("it takes %v, %.1f time limits", took, float64(took)/float64(timeout))
+	}
+	if run.Verdict == result.Conformant {
+		t.Errorf("%s: %s", run.Verdict, run.Reason)
+	}
+	return run
+}
+
+// TestWearingProcesses: each process answers only so much, and the next one begins anew.
+func TestWearingProcesses(t *testing.T) {
+	brief.WholeRuns(t)
+	for _, served := range []int32{3, 4, 5, 12, 60, 300} {
+		t.Run(fmt.Sprintf("after %d messages", served), inVirtualTime(func(t *testing.T) {
+			run := hanging(t, &transport.Stdio{Launcher: transport.Func{Name: "wearing", Run: func(ctx context.Context, in io.Reader, out, stderr io.Writer) error {
+				o := serverOptions()
+				var received atomic.Int32
+				o.Behaviour.Inbound = func(raw []byte) []byte {
+					if received.Add(1) <= served {
+						return raw
+					}
+					return []byte(`{"jsonrpc":"2.0","method":"notifications/unanswered"}`)
+				}
+				return server.New(o).RunStdio(ctx, in, out, stderr)
+			}}})
+			const id = "base.response.present"
+			i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == id })
+			if !slices.ContainsFunc(run.Requirements[i].Findings, func(f result.Finding) bool { return strings.Contains(f.Message, "of a process after the first") }) {
+				t.Errorf("%s is %s: %v", id, run.Requirements[i].Verdict, run.Requirements[i].Findings)
+			}
+			for _, q := range run.Requirements {
+				if q.Verdict == result.Fail && q.ID != id {
+					t.Errorf("%s fails: %s", q.ID, q.Findings[0].Message)
+				}
+			}
+		}))
 	}
 }

@@ -28,6 +28,10 @@ func (e *Engine) Blame(futures []*Future) ledger.Record {
 	cause := e.Dead()
 	if unresponsive := (*UnresponsiveError)(nil); cause == nil && errors.As(e.GivenUp(), &unresponsive) {
 		cause = unresponsive
+		if unresponsive.Worn != nil {
+			rec.Fail(downRequirement, wire.Server, cause.Error(), unresponsive.Worn)
+			return rec.Record
+		}
 	}
 	if cause == nil || errors.Is(cause, wire.ErrFlood) || e.apart() { // what the limits end is not the server's doing
 		return rec.Record

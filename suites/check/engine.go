@@ -203,7 +203,7 @@ func (e *Engine) Prepare(ctx context.Context) (*Target, error) {
 	if err != nil {
 		return e.target, e.explained(e.unauthorized(err))
 	}
-	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout) }
+	ask := func(ctx context.Context) error { return e.ask(ctx, ctx, e.Timeout, s.Log()) }
 	err = e.target.discover(ctx, s, ask)
 	for n := 1; n < maxLost && err == nil && LostSession(s); n++ {
 		e.close(ctx, s)
@@ -423,6 +423,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 		mark = s.Log().Len()
 	}
 	t.body()
+	t.Session = s // it may have gone on in another one, which is among those that it opened
 	ahead.waited()
 	aborted := errors.Is(context.Cause(limit), errDown)
 	if !concurrent {

@@ -503,10 +503,13 @@ const (
 	maxLost     = 3
 	fewestPings = 20
 	maxPings    = 500
+	// lastingTimes is how many times as many requests as in a session that was lost another one has to serve: which one is the last
+	// may be a matter of chance.
+	lastingTimes = 3
 )
 
 // shortLived reports whether the server ends a session that does nothing but ping, within
-// the number of requests that a check sent and the time that it took, and another one as
+// some times the number of requests that a check sent and the time that it took, and another one as
 // well: what ends it has nothing to do with what the check is about.
 func (e *Engine) shortLived(ctx context.Context, i interference) bool {
 	first, ended := e.pingsUntilLost(ctx, i)
@@ -528,7 +531,7 @@ func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered i
 			x, err := s.Call(limit, s.NoOp(), nil)
 			return err == nil && x.Response != nil
 		}
-		most := min(max(i.posts, fewestPings), maxPings)
+		most := min(max(lastingTimes*i.posts, fewestPings), maxPings)
 		for answered < most && answers() {
 			answered++
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -109,6 +110,8 @@ type phase struct {
 	turns map[string]bool // by name: whether one of the checks is being run
 	held  []*Future       // had a process to themselves and got no answer: they stand unless the target has stopped answering
 	again []*Future       // to be run again, alone
+
+	unshared atomic.Bool // a check was not run in the shared session that should have been
 }
 
 // together runs checks at the same time, and then again alone those that may owe
@@ -157,6 +160,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 				sharedSlots <- struct{}{}
 				defer func() { <-sharedSlots }()
 				if !p.try(ctx, f, p.shared) {
+					p.unshared.Store(true)
 					p.queue.push(f)
 				}
 			})
@@ -175,6 +179,7 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 		close(toolsKnown)
 		release()
 		sharing.Wait()
+		p.lendShared(ctx)
 		p.queue.close()
 	})
 	var workers sync.WaitGroup
@@ -183,19 +188,27 @@ func (p *phase) start(ctx context.Context, now []*Future, later func() []*Future
 			if i >= fewAtOnce && !p.apart() && !p.latent() {
 				<-toolsKnown
 			}
-			for f := p.queue.pop(p.claim); f != nil; f = p.queue.pop(p.claim) {
+			next := func() *Future {
+				return p.queue.pop(p.claim, func(waiting int) {
+					if waiting == 0 || len(p.launches) == 0 {
+						p.openForAgain(ctx)
+					}
+				})
+			}
+			for f := next(); f != nil; f = next() {
 				p.run(ctx, f)
 				p.over(f.Check)
 				p.queue.wake() // it may have given a session back, or end a turn
 			}
-			p.openForAgain(ctx) // nothing more will be begun
 		})
 	}
 	ended := make(chan struct{})
 	p.closers.Go(func() {
 		workers.Wait()
 		for _, s := range p.pool.empty() {
-			p.close(ctx, s)
+			if s != p.shared {
+				p.close(ctx, s)
+			}
 		}
 		close(ended)
 	})
@@ -227,8 +240,9 @@ func (q *queue) push(f *Future) {
 	q.changed.Signal()
 }
 
-// pop waits for a check that is ready, a late one until no other waits. It returns nil when no more will come.
-func (q *queue) pop(ready func(*Check) bool) *Future {
+// pop waits for a check that is ready, a late one until no other waits. It returns nil when no more will come. When no more will,
+// and none of those that wait is ready, it calls idle with how many these are.
+func (q *queue) pop(ready func(*Check) bool, idle func(waiting int)) *Future {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -237,6 +251,9 @@ func (q *queue) pop(ready func(*Check) bool) *Future {
 			f := q.waiting[i]
 			q.waiting = slices.Delete(q.waiting, i, i+1)
 			return f
+		}
+		if q.closed {
+			idle(len(q.waiting))
 		}
 		if len(q.waiting) == 0 && q.closed {
 			return nil
@@ -437,6 +454,16 @@ func (e *Engine) fenceShared(ctx context.Context) error {
 		e.sharedHung.Store(true)
 	}
 	return err
+}
+
+// lendShared has other checks use the shared session in turn, where that is a process, once those that share it are over: unless
+// one of them may be run in a session of the others, as it would use ids twice, or the session is needed as it is.
+func (p *phase) lendShared(ctx context.Context) {
+	if !p.apart() || p.shared == nil || p.unshared.Load() || len(p.unlisted.methods) > 0 || ctx.Err() != nil || p.fenceShared(ctx) != nil || !tidy(p.shared) {
+		return
+	}
+	p.pool.expect(ofCapable)
+	p.pool.give(ofCapable, p.shared)
 }
 
 func (p *phase) later(list *[]*Future, f *Future) {

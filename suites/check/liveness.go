@@ -24,6 +24,8 @@ type UnresponsiveError struct {
 	// Unanswered are the methods of the requests that got no answer.
 	Unanswered []string
 	After      time.Duration
+	// Worn is the request that got no answer in a process, of which each answers only so much; others may go on. Nil is none.
+	Worn *wire.Event
 }
 
 func (e *UnresponsiveError) Error() string {
@@ -187,23 +189,25 @@ func (e *Engine) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if since := time.Since(e.Trace.Start); !e.isDown() && e.isSilent(since) {
-			e.findOut(ctx, since)
+		since := time.Since(e.Trace.Start)
+		if silent := e.silent(since); len(silent) > 0 && !e.isDown() {
+			e.findOut(ctx, since, silent)
 		}
 	}
 }
 
-// isSilent reports whether the target has answered nothing for a part of a time limit, although requests wait as long.
-func (e *Engine) isSilent(now time.Duration) bool {
+// silent returns the records of the sessions in which the target has answered nothing for a part of a time limit, although
+// requests wait as long. Sessions that share a server are not silent as long as it answers in another one.
+func (e *Engine) silent(now time.Duration) (logs []*wire.Log) {
 	e.liveness.mu.Lock()
 	askedAt := e.liveness.askedAt
 	e.liveness.mu.Unlock()
 	since := now - e.Timeout/silence
-	if e.heard(since) {
-		return false
+	if !e.apart() && e.heard(since) {
+		return nil
 	}
-	return slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool {
-		return slices.ContainsFunc(l.Unanswered(), func(x *wire.Exchange) bool {
+	for _, l := range e.Trace.Logs() {
+		silent := !heardIn(l, since) && slices.ContainsFunc(l.Unanswered(), func(x *wire.Exchange) bool {
 			due := since
 			if e.apart() && x.Method() == "initialize" {
 				due = min(due, now-client.StartTimes*e.pace.Start()) // a process takes its time to start
@@ -211,7 +215,11 @@ func (e *Engine) isSilent(now time.Duration) bool {
 			// What waits since before the target was last asked, and answered, is not evidence that it hangs.
 			return x.Request.At < due && x.Request.At > askedAt && e.waits(l, x)
 		})
-	})
+		if silent {
+			logs = append(logs, l)
+		}
+	}
+	return logs
 }
 
 // waits reports whether a request to the target still waits for its answer. A tool may take its time.
@@ -226,15 +234,23 @@ func (e *Engine) waits(l *wire.Log, x *wire.Exchange) bool {
 }
 
 // findOut asks the target whether it answers, in the session that it answered last and in a new one, until two time limits have
-// passed in which it has answered nothing. A target that cannot be started again is then given up.
-func (e *Engine) findOut(ctx context.Context, since time.Duration) {
-	if done, ok := e.beginProbe(); ok {
-		defer done()
+// passed in which it has answered nothing in the silent ones. A target that cannot be started again is then given up.
+func (e *Engine) findOut(ctx context.Context, since time.Duration, silent []*wire.Log) {
+	inAll := !e.heard(since - e.Timeout/silence)
+	if inAll {
+		if done, ok := e.beginProbe(); ok {
+			defer done()
+		}
 	}
 	limit := 2*e.Timeout - e.Timeout/silence - e.Timeout/looks
-	err := e.askBoth(ctx, limit)
+	var err error
+	if inAll {
+		err = e.askBoth(ctx, limit, silent)
+	} else {
+		err = e.ask(ctx, ctx, limit, silent...)
+	}
 	var unresponsive *UnresponsiveError
-	hangs := errors.As(err, &unresponsive) && !e.heard(since)
+	hangs := errors.As(err, &unresponsive) && (unresponsive.Worn != nil || !e.heard(since))
 	l := &e.liveness
 	if hangs && e.Restart == nil {
 		l.giveUp(unresponsive)
@@ -253,10 +269,11 @@ func (e *Engine) findOut(ctx context.Context, since time.Duration) {
 
 // askBoth asks the target in the session that it answered last and in a new one, where that is of use. It returns nil if either
 // is answered.
-func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
+func (e *Engine) askBoth(ctx context.Context, limit time.Duration, silent []*wire.Log) error {
 	last := e.lastToAnswer()
 	if last != nil && !e.apart() && e.exclusive.Load() {
-		return anyAnswer(ctx, last, "any more", e.questions()...)
+		_, err := anyAnswer(ctx, last, "any more", e.questions()...)
+		return err
 	}
 	both, stop := context.WithCancel(ctx)
 	defer stop()
@@ -264,7 +281,8 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 	var asking sync.WaitGroup
 	if last != nil {
 		asking.Go(func() {
-			if alive = anyAnswer(both, last, "any more", e.questions()...) == nil; !alive {
+			_, err := anyAnswer(both, last, "any more", e.questions()...)
+			if alive = err == nil; !alive {
 				return
 			}
 			// It may open no other session as long as this one is open, which another handshake may show before.
@@ -276,7 +294,7 @@ func (e *Engine) askBoth(ctx context.Context, limit time.Duration) error {
 			stop()
 		})
 	}
-	err := e.ask(ctx, both, limit)
+	err := e.ask(ctx, both, limit, silent...)
 	stop()
 	asking.Wait()
 	if !alive {
@@ -376,8 +394,9 @@ func (e *Engine) servedSessions() int {
 }
 
 // ask opens a session and sends a ping and what the target has answered before, with a limit for each answer. The error is
-// an *UnresponsiveError when it answers neither. It waits no longer than a context of its own says.
-func (e *Engine) ask(ctx, waits context.Context, limit time.Duration) error {
+// an *UnresponsiveError when it answers neither, or where that is a process of its own when that wears like the silent ones. It
+// waits no longer than a context of its own says.
+func (e *Engine) ask(ctx, waits context.Context, limit time.Duration, silent ...*wire.Log) error {
 	// How long a process takes to start is known by now.
 	s, err := e.connect(ctx, "whether the server answers", client.Options{Timeout: limit, StartTimeout: limit})
 	if err != nil {
@@ -387,7 +406,11 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration) error {
 	x, err := s.Initialize(waits)
 	switch refused := (*client.RefusedError)(nil); {
 	case err == nil:
-		return anyAnswer(waits, s, "any more", e.questions()...)
+		method, err := anyAnswer(waits, s, "any more", e.questions()...)
+		if err == nil && e.apart() && len(silent) > 0 {
+			err = e.wears(waits, s, method, silent)
+		}
+		return err
 	case errors.As(err, &refused):
 		return nil
 	case late(err):
@@ -399,6 +422,45 @@ func (e *Engine) ask(ctx, waits context.Context, limit time.Duration) error {
 	}
 	return err
 }
+
+// wears asks a process what it has answered once more, and again until as much was sent to it as to each of those that are silent. It
+// returns an *UnresponsiveError if it answers no more either, unless others have answered much longer.
+func (e *Engine) wears(ctx context.Context, s *client.Session, method string, silent []*wire.Log) error {
+	most := 0
+	for _, l := range silent {
+		most = max(most, count(l, sent))
+	}
+	var unresponsive *UnresponsiveError
+	for more := true; more && unresponsive == nil; more = count(s.Log(), sent) <= min(most, maxPings) {
+		if _, err := anyAnswer(ctx, s, "", method); err != nil && !errors.As(err, &unresponsive) {
+			return err
+		}
+	}
+	if unresponsive == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	answered := count(s.Log(), isAnswer)
+	if slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return count(l, isAnswer) > 2*answered+1 }) {
+		return nil
+	}
+	asked := s.Log().Requests(wire.Client, method)
+	unresponsive.Since, unresponsive.Worn = fmt.Sprintf("of a process after the first %d", answered), asked[len(asked)-1].Request
+	return unresponsive
+}
+
+// count returns how many messages of a kind there were in a session.
+func count(l *wire.Log, is func(*wire.Event) bool) (n int) {
+	for _, e := range l.Events() {
+		if e.Kind == wire.KindMessage && is(e) {
+			n++
+		}
+	}
+	return n
+}
+
+func sent(e *wire.Event) bool { return e.From == wire.Client }
+
+func isAnswer(e *wire.Event) bool { return e.From == wire.Server && e.Msg.IsResponse() }
 
 // questions returns requests that show whether the target answers: a ping and a list that it has answered.
 func (e *Engine) questions() []string {
@@ -426,6 +488,7 @@ func (e *Engine) open(ctx context.Context, label string, o client.Options, use f
 // nothing is left of it.
 func (e *Engine) initialized(ctx context.Context, label string, o client.Options) (*client.Session, error) {
 	if s := e.ahead.take(label, o); s != nil {
+		s.Answer(o.Answers)
 		return s, nil
 	}
 	return e.openNew(ctx, label, o)
@@ -501,37 +564,40 @@ func (e *Engine) ensureUp(ctx context.Context) error {
 	return l.dead
 }
 
-// anyAnswer sends requests without params, all at once, and returns once one is
-// answered, or with an *UnresponsiveError when none is.
-func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...string) error {
+// anyAnswer sends requests without params, all at once, and returns the method of one once that is
+// answered, or an *UnresponsiveError when none is.
+func anyAnswer(ctx context.Context, s *client.Session, since string, methods ...string) (answered string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan error, len(methods))
+	type answer struct {
+		method string
+		err    error
+	}
+	answers := make(chan answer, len(methods))
 	for _, m := range methods {
 		go func() {
 			_, err := s.Call(ctx, m, nil)
-			answers <- err
+			answers <- answer{m, err}
 		}()
 	}
 	var unanswered error
-	answered := false
 	for range methods {
-		switch err := <-answers; {
-		case answered:
-		case err == nil:
-			answered = true
+		switch a := <-answers; {
+		case answered != "":
+		case a.err == nil:
+			answered = a.method
 			cancel()
 		case unanswered == nil, late(unanswered):
-			unanswered = err
+			unanswered = a.err
 		}
 	}
 	switch {
-	case answered:
-		return nil
+	case answered != "":
+		return answered, nil
 	case late(unanswered):
-		return &UnresponsiveError{Since: since, Unanswered: methods, After: s.Options.Timeout}
+		return "", &UnresponsiveError{Since: since, Unanswered: methods, After: s.Options.Timeout}
 	}
-	return unanswered
+	return "", unanswered
 }
 
 // late reports whether the target had not answered, or not even taken a message,
@@ -555,14 +621,17 @@ func (t *Target) answered() []string {
 // heard reports whether the target has answered any request but an initialize
 // since a time of the trace.
 func (e *Engine) heard(since time.Duration) bool {
-	for _, l := range e.Trace.Logs() {
-		for _, e := range slices.Backward(l.Events()) {
-			if e.At < since {
-				break
-			}
-			if answers(l, e) {
-				return true
-			}
+	return slices.ContainsFunc(e.Trace.Logs(), func(l *wire.Log) bool { return heardIn(l, since) })
+}
+
+// heardIn is heard for one session.
+func heardIn(l *wire.Log, since time.Duration) bool {
+	for _, e := range slices.Backward(l.Events()) {
+		if e.At < since {
+			break
+		}
+		if answers(l, e) {
+			return true
 		}
 	}
 	return false

@@ -87,7 +87,7 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 		}
 		// The rest of the lists would cost a time limit each.
 		if len(t.answered()) == 0 {
-			err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
+			_, err := anyAnswer(ctx, s, "after the handshake", t.askable(s)...)
 			if unresponsive := (*UnresponsiveError)(nil); errors.As(err, &unresponsive) {
 				unresponsive.Unanswered = append([]string{method}, unresponsive.Unanswered...)
 				return unresponsive

@@ -248,11 +248,17 @@ func needsListening(t *check.T) {
 	if !listens(t) {
 		t.Inconclusive("the server does not offer a listening stream on which the notification could come")
 	}
-	for _, e := range t.Session.Log().Events() {
-		if e.Kind == wire.KindStreamEnd && e.From == wire.Server && strings.HasPrefix(e.Stream, "get:") {
-			t.Inconclusive("the listening stream ended before the notification could come on it")
-		}
+	if listeningEnded(t) {
+		t.Inconclusive("the listening stream ended before the notification could come on it")
 	}
+}
+
+// listeningEnded reports whether the server has ended the listening stream of the session, as it may at any time
+// (basic/transports#listening-for-messages-from-the-server).
+func listeningEnded(t *check.T) bool {
+	return slices.ContainsFunc(t.Session.Log().Events(), func(e *wire.Event) bool {
+		return e.Kind == wire.KindStreamEnd && e.From == wire.Server && strings.HasPrefix(e.Stream, "get:")
+	})
 }
 
 // listensIn reports whether messages of the server that belong to no request can reach a
