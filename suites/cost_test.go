@@ -133,6 +133,30 @@ func TestProcessThatDies(t *testing.T) {
 	})(t)
 }
 
+// TestFewSlowProcesses: a server whose process takes its time to start gets about a dozen of them, however many checks there are.
+func TestFewSlowProcesses(t *testing.T) {
+	brief.WholeRuns(t)
+	const most = 15 // a check may leave a process in which others cannot go on
+	inVirtualTime(func(t *testing.T) {
+		n := new(atomic.Int32)
+		dialer := &transport.Stdio{Launcher: transport.Func{Name: "slow to start", Run: func(ctx context.Context, in io.Reader, out, stderr io.Writer) error {
+			n.Add(1)
+			time.Sleep(400 * time.Millisecond)
+			return server.New(serverOptions()).RunStdio(ctx, in, out, stderr)
+		}}}
+		run, _, err := suites.Run(t.Context(), suites.ServerChecks{Dialer: dialer, Settings: check.Settings{CallTools: check.CallAll, ToolRoles: roles}}, suites.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.Load() > most {
+			t.Errorf("it takes %d processes", n.Load())
+		}
+		if run.Verdict != result.Conformant {
+			t.Errorf("%s: %s", run.Verdict, run.Reason)
+		}
+	})(t)
+}
+
 // TestSelectionCostsWhatItSelectsOfClients: the same in launches of a client.
 func TestSelectionCostsWhatItSelectsOfClients(t *testing.T) {
 	for _, tt := range []struct {
@@ -273,7 +297,7 @@ func TestWearingProcesses(t *testing.T) {
 			}}})
 			const id = "base.response.present"
 			i := slices.IndexFunc(run.Requirements, func(q result.Requirement) bool { return q.ID == id })
-			if !slices.ContainsFunc(run.Requirements[i].Findings, func(f result.Finding) bool { return strings.Contains(f.Message, "of a process after the first") }) {
+			if !slices.ContainsFunc(run.Requirements[i].Findings, func(f result.Finding) bool { return strings.Contains(f.Message, "to a process beyond the first") }) {
 				t.Errorf("%s is %s: %v", id, run.Requirements[i].Verdict, run.Requirements[i].Findings)
 			}
 			for _, q := range run.Requirements {

@@ -84,12 +84,12 @@ func (e *Engine) closeAhead(ctx context.Context) {
 
 // openForAgain opens the sessions in which checks will be run again, while the last of the first executions go on.
 func (p *phase) openForAgain(ctx context.Context) {
-	if !p.apart() || !p.opensAnother() || p.GivenUp() != nil {
-		return
-	}
 	p.mu.Lock()
 	again := slices.Clone(p.again)
 	p.mu.Unlock()
+	if len(again) == 0 || !p.apart() || !p.opensAnother() || p.GivenUp() != nil {
+		return
+	}
 	var keys []key
 	if len(ratable(met(again))) > 0 {
 		keys = append(keys, ofCapable)

@@ -444,7 +444,7 @@ func (e *Engine) wears(ctx context.Context, s *client.Session, method string, si
 		return nil
 	}
 	asked := s.Log().Requests(wire.Client, method)
-	unresponsive.Since, unresponsive.Worn = fmt.Sprintf("of a process after the first %d", answered), asked[len(asked)-1].Request
+	unresponsive.Since, unresponsive.Worn = fmt.Sprintf("to a process beyond the first %d", answered), asked[len(asked)-1].Request
 	return unresponsive
 }
 
