@@ -651,7 +651,7 @@ func (w *worker) session(ctx context.Context, f *Future) *client.Session {
 		return nil
 	}
 	k, o := f.where()
-	if w.used != nil && w.key != k && !w.key.lends(k) {
+	if w.used != nil && (closed(w.used) || w.key != k && !w.key.lends(k)) {
 		w.drop(ctx)
 	}
 	if w.used == nil {
