@@ -409,13 +409,11 @@ func (e *Engine) limited(ctx context.Context, label string, known *experiment, r
 			first := again()
 			limited := !first && try(ctx, s, again)
 			stop()
-			if limited {
-				known.limited = append(known.limited, r.how)
-			}
 			if !first {
 				leave()
 			}
 			if limited {
+				known.limited = append(known.limited, r.how)
 				return true
 			}
 		}

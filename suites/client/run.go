@@ -275,9 +275,9 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
 	t.judge()
 	// A client that does not end with an ordinary server, either, has no more time when it is launched again.
-	ends := t.Scenario.Patient || e.launches == nil || !e.launches.baselineHung()
+	worthwhile := t.Scenario.Patient || e.launches == nil || !e.launches.baselineHung()
 	switch {
-	case t.Ending.Silent && !t.confirms && (!t.settled() || t.idle && ends):
+	case t.Ending.Silent && !t.confirms && (!t.settled() || t.idle && worthwhile):
 		t = e.repeat(ctx, t)
 	case t.Ending.Silent, t.settled():
 	default:

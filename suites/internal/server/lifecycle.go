@@ -121,13 +121,16 @@ var lifecycleChecks = []*check.Check{
 				return
 			}
 			// No sentence says that initialize is served on the connection on which one without an id was sent.
-			for id, o := range map[string]client.Options{
-				"lifecycle.capability.client-additional":   additional(capable),
-				"lifecycle.capability.client-experimental": experimental(capable),
+			for _, declares := range []struct {
+				id string
+				client.Options
+			}{
+				{"lifecycle.capability.client-additional", additional(capable)},
+				{"lifecycle.capability.client-experimental", experimental(capable)},
 			} {
 				t.Clear()
-				s := t.Connect(o)
-				t.Check(id, t.CallOn(s, "initialize", s.InitializeParams())).To(HaveResult())
+				s := t.Connect(declares.Options)
+				t.Check(declares.id, t.CallOn(s, "initialize", s.InitializeParams())).To(HaveResult())
 			}
 			t.Note("after an initialize without an id none is served on the same connection")
 		},
