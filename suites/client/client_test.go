@@ -661,42 +661,77 @@ func TestClientThatNeverSpeaks(t *testing.T) {
 	}
 }
 
-// TestClientThatStopsAfterTheHandshake: a client that does nothing after the handshake costs about twice its limit.
-func TestClientThatStopsAfterTheHandshake(t *testing.T) {
-	const limit = 30 * time.Second
-	for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
-		t.Run(over, func(t *testing.T) {
-			virtual.Test(t, func(t *testing.T) {
-				began := time.Now()
-				var launched atomic.Int64
-				run := conduct(t, suites.ClientScenarios{Transport: over, Network: new(memory.Network), Bridge: []string{"bridge"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
-					launched.Add(1)
-					return stops(ctx, p)
-				})}, suites.Options{Timeout: limit})
-				if took := time.Since(began); took > 2*limit+time.Second {
-					t.Errorf("%d launches took %s", launched.Load(), took)
-				}
-				if run.Verdict != result.Incomplete {
-					t.Errorf("the verdict is %s: %s", run.Verdict, run.Reason)
-				}
-			})
-		})
+// TestClientThatStops: a client that does nothing any more after the handshake, or after some messages, costs about twice its
+// limit, or nine seconds more than a short one.
+func TestClientThatStops(t *testing.T) {
+	for _, limit := range []time.Duration{5 * time.Second, 30 * time.Second} {
+		for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
+			for _, after := range []int{0, 1, 2, 4, 6, 20} {
+				t.Run(fmt.Sprintf("%s %s %d", limit, over, after), func(t *testing.T) {
+					virtual.Test(t, func(t *testing.T) { stopsAfter(t, after, over, limit) })
+				})
+			}
+		}
 	}
+}
+
+func stopsAfter(t *testing.T, messages int, over string, limit time.Duration) {
+	began := time.Now()
+	var launched atomic.Int64
+	run := conduct(t, suites.ClientScenarios{Transport: over, Network: new(memory.Network), Bridge: []string{"bridge"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		launched.Add(1)
+		if messages == 0 {
+			return stops(ctx, p)
+		}
+		return attached(p, func(c *reference.Standalone) {
+			c.Wrap = func(conn transport.Conn) transport.Conn {
+				stopping := &stopping{Conn: conn, stopped: ctx.Done()}
+				stopping.left.Store(int64(messages))
+				return stopping
+			}
+		}).Run(ctx)
+	})}, suites.Options{Timeout: limit})
+	if took := time.Since(began); took > limit+max(limit+time.Second, 9*time.Second) {
+		t.Errorf("%d launches took %s", launched.Load(), took)
+	}
+	if run.Verdict == result.Conformant {
+		t.Error("the client is conformant")
+	}
+}
+
+// stopping is a connection on which the client does nothing any more after some messages, until it is stopped.
+type stopping struct {
+	transport.Conn
+	left    atomic.Int64
+	stopped <-chan struct{}
+}
+
+func (c *stopping) Send(ctx context.Context, out transport.Outgoing) (*wire.Event, error) {
+	if c.left.Add(-1) < 0 {
+		<-c.stopped
+		return nil, context.Canceled
+	}
+	return c.Conn.Send(ctx, out)
 }
 
 // stops does nothing after the handshake.
 func stops(ctx context.Context, p client.Endpoint) error {
-	c := standalone(p, func(c *reference.Standalone) {
-		c.Legacy = p.Transport == transport.NameSSE
+	return attached(p, func(c *reference.Standalone) {
 		c.Use = func(ctx context.Context, _ *reference.Session, _ reference.Call) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-	})
+	}).Run(ctx)
+}
+
+// attached is the reference client at an endpoint of any transport, with a change.
+func attached(p client.Endpoint, change func(*reference.Standalone)) *reference.Standalone {
+	c := standalone(p, change)
+	c.Legacy = p.Transport == transport.NameSSE
 	if p.Transport == transport.NameStdio {
 		c.Launcher = transport.Func{Name: p.Scenario, Run: p.Serve}
 	}
-	return c.Run(ctx)
+	return c
 }
 
 // TestHangIsConfirmedOnce: a client that hangs in one scenario of a joint is launched for that once more, beside the others, and

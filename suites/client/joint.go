@@ -272,10 +272,12 @@ func (t *T) sendsAll() bool {
 
 // settles reports whether a member need not be run alone: nothing was found, and either the client came through or, although it ended
 // in another way than with an ordinary server, the member was met and judged as a whole. One that is about the handshake was if the
-// client left then: it has met no other.
+// client left then: it has met no other. One that has to be stopped at an ordinary server as well is stopped at each: what it does not
+// do in company, it hardly does alone.
 func (r *jointRun) settles(t *T) bool {
 	left := t.Scenario.Needs == needsHandshake && t.Ending.Exit != nil && len(t.Requests()) == 0
-	return t.cleared() && (r.through || r.met && t.judgedWhole() || left)
+	stays := t.Baseline != nil && t.Baseline.Ending.Late
+	return t.cleared() && (r.through || r.met && t.judgedWhole() || left || stays)
 }
 
 // judgedWhole reports whether the scenario leaves none of its requirements open: the passive rules alone judge it, or all were exercised.

@@ -33,6 +33,7 @@ type launchLimiter struct {
 	begun int           // how many were launched in all
 	next  chan struct{} // closed when the next one ends; nil if none waits for that
 	turns turns
+	slow  bool // one was silent beside others until its time limit, and has spoken alone
 }
 
 // turns says whether clients run one after the other.
@@ -212,15 +213,19 @@ func (l *launchLimiter) tryAlone() bool {
 	return l.turns != settled
 }
 
-// triedAlone notes whether a client that did nothing beside another one has spoken alone.
-func (l *launchLimiter) triedAlone(spoke bool) {
+// triedAlone notes whether a client that did nothing beside another one has spoken alone. If it had not ended by itself, the
+// machine may have been busy, so that this has to happen twice.
+func (l *launchLimiter) triedAlone(spoke, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case spoke && l.turns == trying:
-		l.turns = apart
-	case l.turns == trying:
+	case l.turns != trying:
+	case !spoke:
 		l.turns = settled
+	case ended || l.slow:
+		l.turns = apart
+	default:
+		l.turns, l.slow = together, true
 	}
 }
 

@@ -275,7 +275,7 @@ func (e *Engine) alone(ctx context.Context, u unit, launch func(*T)) {
 	t.Baseline, t.AuthorizationBaseline = e.outcomes[0], e.authBaseline
 	t.judge()
 	// A client that does not end with an ordinary server, either, has no more time when it is launched again.
-	worthwhile := t.Scenario.Patient || e.launches == nil || !e.launches.baselineHung()
+	worthwhile := e.launches == nil || !e.launches.baselineHung()
 	switch {
 	case t.Ending.Silent && !t.confirms && (!t.settled() || t.idle && worthwhile):
 		t = e.repeat(ctx, t)
@@ -486,7 +486,7 @@ func (e *Engine) runScenario(ctx context.Context, t *T, w *waiter) error {
 	if t.Ending.Skipped != "" {
 		t.Ending, t.after = end, after
 	}
-	e.launches.triedAlone(err == nil && t.heard(e.Trace))
+	e.launches.triedAlone(err == nil && t.heard(e.Trace), end.Exit != nil)
 	return err
 }
 
