@@ -21,7 +21,7 @@ type Conversation struct {
 	// Stray holds responses that belong to no request.
 	Stray []Stray
 
-	// Init is the first initialize exchange; nil when there was none.
+	// Init is the first initialize exchange or, if that was refused, the first one that succeeded; nil when there was none.
 	Init *Exchange
 	// Initialized is the first initialized notification, or nil.
 	Initialized *Event
@@ -189,9 +189,14 @@ func (c *Conversation) request(e *Event) {
 		s.tokens[TokenKey(x.Token)] = x
 	}
 	if e.Msg.Method == "initialize" && (c.Init == nil || TooMany(c.Init.Head)) {
-		c.Init = x
-		c.Capabilities[e.From], _ = At(e.Msg.Params, "capabilities").(map[string]any)
+		c.begin(x)
 	}
+}
+
+// begin takes an initialize exchange for the one by which the session begins.
+func (c *Conversation) begin(x *Exchange) {
+	c.Init = x
+	c.Capabilities[x.From()], _ = At(x.Request.Msg.Params, "capabilities").(map[string]any)
 }
 
 // use remembers a request by its id.
@@ -246,6 +251,9 @@ func (c *Conversation) response(e *Event) {
 	x.Resembling = x.Resembling || resembling
 	c.answer(x, e)
 	c.of[e.Seq] = x
+	if x.Method() == "initialize" && x.Result() != nil && c.Init.Error() != nil && c.Init.From() == x.From() {
+		c.begin(x)
+	}
 	if x == c.Init && len(x.Further) == 0 {
 		c.Version, _ = x.Result()["protocolVersion"].(string)
 		c.Capabilities[e.From], _ = x.Result()["capabilities"].(map[string]any)

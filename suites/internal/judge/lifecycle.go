@@ -64,7 +64,7 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 		c.judgeEarly(x, answer, rec)
 	}
 	if !c.Handshaken() {
-		if c.Initialized != nil && !c.initializedLater() {
+		if c.Initialized != nil {
 			why := "initialize was not answered"
 			if answer != nil {
 				why = "initialize was answered with an error"
@@ -96,7 +96,7 @@ func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder
 			break
 		}
 		switch {
-		case e.Msg.Method == "ping", e.Msg.IsResponse():
+		case e.Msg.Method == "ping", p == wire.Client && e.Msg.Method == "initialize", e.Msg.IsResponse():
 		case p == wire.Server && e.Msg.Method == "notifications/message":
 			// Logging is excepted from what a server leaves until notifications/initialized, on the same page.
 			rec.Warn("lifecycle.init.first", p, "a log message came before initialize", e)
@@ -109,17 +109,6 @@ func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder
 	if spoke {
 		rec.Pass("lifecycle.init.first", p)
 	}
-}
-
-// initializedLater reports whether a further initialize succeeded after the
-// first one had not.
-func (c *Conversation) initializedLater() bool {
-	for _, x := range c.Exchanges {
-		if x != c.Init && x.Method() == "initialize" && x.Result() != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // firstMeaningful returns the first message that can be recognised. It passes over
@@ -150,7 +139,7 @@ func (c *Conversation) firstOtherThan(method string) *wire.Event {
 // judgeEarly judges a request that was made before its sender was free to.
 func (c *Conversation) judgeEarly(x *Exchange, answer *wire.Event, rec *Recorder) {
 	switch {
-	case x == c.Init || x.Method() == "ping", wire.TooMany(x.Head):
+	case x == c.Init || x.Method() == "ping", x.Method() == "initialize" && x.Error() != nil, wire.TooMany(x.Head):
 	case x.From() == wire.Client && (answer == nil || x.Request.Seq < answer.Seq):
 		rec.Fail("lifecycle.init.client-waits", wire.Client, x.Method()+" was sent before initialize was answered", x.Request)
 	case x.From() == wire.Client:
