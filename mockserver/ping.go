@@ -39,7 +39,7 @@ var pingFaults = []Fault{
 	{
 		ID: "ping.silent", Requirement: "ping.response-prompt",
 		Summary:    "No ping is answered.",
-		Collateral: []string{"base.response.present"},
+		Collateral: []string{"base.response.present", "lifecycle.init.client-early-ping"},
 		Apply:      answering("ping", server.NoAnswer, always),
 	},
 	{

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/suites/check"
+	"github.com/mcpconform/mcpconform/suites/internal/brief"
 )
 
 // What a server announces some time after the handshake is read and tried: a list that was empty then says nothing for good.
 func TestAnnouncedLater(t *testing.T) {
+	brief.WholeRuns(t)
 	for oddity, wants := range map[string][]string{
 		"tools.announced-later":     {"tools.list.callable", "progress.value-increases", "tools.output-schema.structured-present"},
 		"resources.announced-later": {"resources.read.answered", "resources.subscribe.accepted"},

@@ -664,6 +664,7 @@ func TestClientThatNeverSpeaks(t *testing.T) {
 // TestClientThatStops: a client that does nothing any more after the handshake, or after some messages, costs about twice its
 // limit, or nine seconds more than a short one.
 func TestClientThatStops(t *testing.T) {
+	brief.WholeRuns(t)
 	for _, limit := range []time.Duration{5 * time.Second, 30 * time.Second} {
 		for _, over := range []string{transport.NameHTTP, transport.NameSSE, transport.NameStdio} {
 			for _, after := range []int{0, 1, 2, 4, 6, 20} {

@@ -87,16 +87,18 @@ func judgeHandshake(c *Conversation, rec *Recorder) {
 // message of all.
 func (c *Conversation) judgeFirst(p wire.Party, first *wire.Event, rec *Recorder) {
 	spoke := false
+	// Also if it was refused.
+	began := c.Exchanges[slices.IndexFunc(c.Exchanges, func(x *Exchange) bool { return x.Method() == "initialize" })].Request
 	for _, e := range c.Messages {
 		if e.From != p || e.Seq < first.Seq || e.Msg.Kind == wire.Invalid || wire.TooMany(c.Head(e)) {
 			continue
 		}
 		spoke = true
-		if e.Seq >= c.Init.Request.Seq {
+		if e.Seq >= began.Seq {
 			break
 		}
 		switch {
-		case e.Msg.Method == "ping", p == wire.Client && e.Msg.Method == "initialize", e.Msg.IsResponse():
+		case e.Msg.Method == "ping", e.Msg.IsResponse():
 		case p == wire.Server && e.Msg.Method == "notifications/message":
 			// Logging is excepted from what a server leaves until notifications/initialized, on the same page.
 			rec.Warn("lifecycle.init.first", p, "a log message came before initialize", e)
