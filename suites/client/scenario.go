@@ -270,7 +270,7 @@ func (t *T) had(need string) bool {
 const (
 	needsHandshake = "the client did not complete a handshake"
 	needsEnd       = "the client did not end by itself"
-	needsRequest   = "the client sent no request after the handshake"
+	needsRequest   = "the client sent no request other than pings after the handshake"
 	needsList      = "the client requested no list"
 	needsToAsk     = needsRequest + ", so the server could not ask it anything while it waits"
 	needsToTell    = needsRequest + ", so the server could not send anything while it waits"
@@ -432,7 +432,7 @@ func (t *T) asFarAs(base *T) (ok, decided bool, how string) {
 	case t.Handshake() == nil:
 		return false, true, "the client broke the handshake off"
 	case len(base.Requests()) > 0 && len(t.Requests()) == 0:
-		return false, true, "the client sent no request after the handshake, although it does so with an ordinary server"
+		return false, true, needsRequest + ", although it does so with an ordinary server"
 	case mine.Late && !theirs.Late:
 		return false, true, timedOut("the client was still waiting when it was stopped, while it ends by itself with an ordinary server")
 	case mine.Exit != nil && theirs.Exit != nil && worse(*mine.Exit, *theirs.Exit):

@@ -11,7 +11,7 @@ import (
 )
 
 // Script is what a server does while a client waits for the answer to its
-// first request after the handshake. A client that awaits an answer also reads the
+// first request after the handshake other than a ping. A client that awaits an answer also reads the
 // other messages that come, on every transport.
 type Script func(a *Asker)
 

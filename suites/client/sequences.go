@@ -26,7 +26,7 @@ var sequenceScenarios = []*Scenario{{
 		"base.response.*", "ping.*", "roots.list.answered", "sampling.capability.honoured", "elicitation.capability.honoured", "elicitation.content.*",
 		"cancellation.*", "base.notification.*", "*.list-changed.unsolicited", "logging.message.*", "progress.*",
 	},
-	Needs: "the client sent no request after the handshake, so the server could not ask it anything while it waits",
+	Needs: needsToAsk,
 	Options: func(run *ScenarioRun) server.Options {
 		return Scripted(func(a *Asker) { run.courses.add(runSequence(a, run.part)) })(run)
 	},

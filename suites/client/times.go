@@ -26,7 +26,7 @@ var timeoutRequirements = []string{
 var timeScenarios = []*Scenario{
 	{
 		Name: "time/silence", Patient: true, Requirements: append(slices.Clone(timeoutRequirements), lateResponse),
-		Needs:   "the client sent no request after the handshake, so none could be left unanswered",
+		Needs:   needsRequest + ", so none could be left unanswered",
 		Options: answeringLate(func(string) bool { return true }),
 		Judge: func(t *T) {
 			judgeSilence(t, false)

@@ -11,6 +11,7 @@ import (
 
 	reference "github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/transport"
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites"
 	"github.com/mcpconform/mcpconform/suites/client"
 	"github.com/mcpconform/mcpconform/suites/internal/brief"
@@ -119,6 +120,26 @@ func TestLastWordsOfClients(t *testing.T) {
 				t.Errorf("the run says %q (%s; %q); want %q", said, run.Reason, run.Notes, want)
 			}
 		})
+	}
+}
+
+// A client that sends pings alone is told that it takes another request, not that it sent none.
+func TestReasonOfPingsAlone(t *testing.T) {
+	run := conducted(t, suites.ClientScenarios{Scenarios: []string{"exchange/requests"}, Launch: inProcess(func(ctx context.Context, p client.Endpoint) error {
+		conn, err := (&transport.HTTP{Endpoint: transport.Endpoint{URL: p.URL, Dial: p.Dial}}).Dial(ctx, wire.NewTrace(wire.DefaultLimits).Connect(transport.NameHTTP, "pings"))
+		if err != nil {
+			return err
+		}
+		s := reference.New(conn, reference.Options{Timeout: answerTime})
+		defer s.Close(ctx)
+		if _, err := s.Initialize(ctx); err != nil {
+			return err
+		}
+		_, err = s.Call(ctx, "ping", nil)
+		return err
+	})}, suites.Options{Timeout: 20 * time.Second})
+	if q := requirement(t, run, "base.error.method-not-found"); q.Verdict != result.Inconclusive || !strings.Contains(q.Reason, "no request other than pings") {
+		t.Errorf("%s is %s: %s", q.ID, q.Verdict, q.Reason)
 	}
 }
 
