@@ -203,6 +203,23 @@ var familyFaults = []Fault{
 		Collateral: []string{"base.response.only-to-requests", "http.client.reinitialize-on-404"},
 	},
 	{
+		ID: "http.second-session-unanswered", Requirement: "base.response.present", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
+		Summary: "Requests of the server in the session that follows a lost one get no response.",
+		Apply: func(c *client.Standalone) {
+			raw := connectionOf(c)
+			first := ""
+			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+				if first == "" {
+					first = raw().SessionID()
+				}
+				if m.IsResponse() && raw().SessionID() != first {
+					return nil
+				}
+				return []outgoing{out}
+			})(c)
+		},
+	},
+	{
 		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "The DELETE at the end names the session that was lost, not the one that followed it.",
 		Apply:   inFirstSession(http.MethodDelete),

@@ -185,7 +185,7 @@ var httpScenarios = []*Scenario{
 		Name: "http/lost-session", Transports: overHTTP(),
 		Requirements: []string{"http.client.reinitialize-on-404", "http.client.reinitialize-without-session-id"},
 		Shows: []string{"lifecycle.init.initialized-sent", "lifecycle.init.request-client-info", "http.client.version-header", "http.client.session-header",
-			"lifecycle.capability.client-emits-roots-list-changed", "lifecycle.capability.client-uses-*", "http.client.delete-session"},
+			"lifecycle.capability.client-emits-roots-list-changed", "lifecycle.capability.client-uses-*", "http.client.delete-session", "base.response.present"},
 		Needs:   "the client sent no request with a session id after the handshake",
 		Options: losing,
 		Judge:   judgeLost(0),
@@ -838,7 +838,7 @@ func straying(*ScenarioRun) server.Options {
 func losing(run *ScenarioRun) server.Options {
 	o := losingAt(func(m *wire.Message) bool { return m.Method != "initialize" })
 	o.Behaviour.Methods = map[string]server.Middleware{
-		"*": run.During(func(a *Asker) { a.AskUser(renewedID, "ping", nil) }),
+		"*": run.During(func(a *Asker) { a.Try(renewedID, "ping", nil) }),
 		"initialize": renewing(func(n int, result map[string]any) {
 			if n > 0 {
 				result["capabilities"] = map[string]any{"tools": map[string]any{}}
@@ -1137,6 +1137,9 @@ func (t *T) judgeMoved(lost, renewed *judge.Conversation) {
 			t.Violation(id, "a response to a request of the new session names the lost one", began, e)
 			return
 		}
+	}
+	if x, ok := t.Answered(renewedID); !ok && t.silentTo(x) {
+		t.Violation("base.response.present", "a ping in the session that the client has begun in place of a lost one is not answered", began, x.Request)
 	}
 	listens := slices.ContainsFunc(renewed.HTTP, func(x *wire.HTTPExchange) bool { return x.Method() == http.MethodGet })
 	for _, x := range lost.HTTP {
