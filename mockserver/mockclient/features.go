@@ -318,6 +318,31 @@ var featureFaults = []Fault{
 		Collateral: []string{"schema.list-roots-result"},
 	},
 	{
+		ID: "roots.params-required", Requirement: "base.params.omitted", Scenario: rootsSeen, Form: mockserver.ByValue,
+		Summary: "A request for the roots without params is refused.",
+		Apply:   rejecting(replies("roots-plain")),
+	},
+	{
+		ID: "roots.params-empty-refused", Requirement: "base.params.omitted", Scenario: rootsSeen, Form: mockserver.ByValue,
+		Summary: "A request for the roots whose params are an empty object is refused.",
+		Apply:   rejecting(replies("roots-empty")),
+	},
+	{
+		ID: "roots.meta-refused", Requirement: "meta.attach.request", Scenario: rootsSeen, Form: mockserver.ByValue,
+		Summary: "A request for the roots with _meta is refused.",
+		Apply:   rejecting(replies("roots-meta")),
+	},
+	{
+		ID: "roots.params-strict", Requirement: "base.params.open", Scenario: rootsSeen, Form: mockserver.ByValue,
+		Summary: "A request for the roots with an additional member in its params is refused.",
+		Apply:   rejecting(replies("roots-open")),
+	},
+	{
+		ID: "roots.token-refused", Requirement: "progress.request", Scenario: rootsSeen, Form: mockserver.ByValue,
+		Summary: "A request for the roots with a progress token is refused.",
+		Apply:   rejecting(replies("roots-token")),
+	},
+	{
 		ID: "roots.name-number", Requirement: "schema.list-roots-result", Scenario: rootsSeen,
 		Summary: "The name of a root is a number.",
 		Apply:   serving("roots/list", func(any) any { return object{"roots": list{object{"uri": "file:///tmp", "name": 7}}} }),

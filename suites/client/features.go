@@ -77,7 +77,7 @@ var featureScenarios = []*Scenario{
 	{
 		Name:         "features/roots",
 		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race", "base.response.present"},
-		Shows:        []string{"roots.*", "schema.list-roots-result"},
+		Shows:        []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request", "progress.request"},
 		Needs:        needsToAsk,
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
@@ -93,6 +93,7 @@ var featureScenarios = []*Scenario{
 				}
 			}
 			t.judgeKept()
+			t.judgeRootsForms()
 			t.judgeBoth("roots")
 			const id = "roots.list.current"
 			if !t.declares("roots") {
@@ -629,8 +630,15 @@ func askRoots(a *Asker) {
 	a.Fence(cancelled[0])
 	// A person may take long to consent to the roots.
 	if a.Has("roots") {
-		a.AskUser("roots-first", method, nil)
-		a.AskUser("roots-second", method, map[string]any{"_meta": map[string]any{"com.example/x": 1}})
+		var plain map[string]any
+		if a.AskLike(rootsPlain, method, nil, map[string]any{}) {
+			plain = map[string]any{}
+		}
+		for _, f := range rootsForms {
+			if !a.overdue() {
+				a.AskLike(f.id, method, f.params, plain)
+			}
+		}
 		a.Send(map[string]any{"id": "roots-cancelled", "method": method})
 		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled", "reason": "no longer needed"})
 		a.Fence(cancelled[1])
@@ -638,6 +646,47 @@ func askRoots(a *Asker) {
 	} else {
 		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
 	}
+}
+
+// rootsPlain is the id of a request for roots without params, of which it needs none (client/roots#listing-roots).
+const rootsPlain = "roots-plain"
+
+// rootsForms are its other forms. What a client makes of a ping does not show what it makes of
+// requests that it reads in another way.
+var rootsForms = []struct {
+	id          string
+	params      map[string]any
+	requirement string
+}{
+	{"roots-empty", map[string]any{}, "base.params.omitted"},
+	{"roots-meta", map[string]any{"_meta": someMeta}, "meta.attach.request"},
+	{"roots-open", someParams, "base.params.open"},
+	{"roots-token", tracked(map[string]any{}, "roots-token"), "progress.request"},
+}
+
+// judgeRootsForms judges whether a client that lists roots does so whatever the form of the request.
+func (t *T) judgeRootsForms() {
+	plain, ok := t.Answered(rootsPlain)
+	if !ok {
+		return
+	}
+	if plain.Result() == nil {
+		t.judgeRootsForm(rootsPlain, "base.params.omitted")
+		if !t.controlled(rootsPlain) {
+			return
+		}
+	}
+	for _, f := range rootsForms {
+		t.judgeRootsForm(f.id, f.requirement)
+	}
+}
+
+func (t *T) judgeRootsForm(id, requirement string) {
+	if x, ok := t.Answered(id); ok && x.Error() != nil && x.Error().Code == internalError {
+		t.Inconclusive("the client could not list its roots when it was asked in this form, which may happen in any (client/roots#error-handling)", requirement)
+		return
+	}
+	t.judgeLikePlain(id, requirement)
 }
 
 // cancelled are the pings behind requests that the script cancelled: pings, and roots/list.

@@ -136,18 +136,22 @@ func (a *Asker) AskUser(id any, method string, params map[string]any, breaks ...
 // has had enough or because it limits how often it is asked.
 //
 // If no answer comes, a ping tells a client that waits for its user from one that hangs.
-func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks ...string) {
+//
+// It reports whether this form was refused and the plain one served.
+func (a *Asker) AskLike(id, method string, params, plain map[string]any, breaks ...string) (refused bool) {
 	if a.Silent {
-		return
+		return false
 	}
 	switch m := a.AskUser(id, method, params, breaks...); {
 	case m != nil && m.Kind == wire.ErrorResponse:
-		a.AskUser(id+control, method, plain)
+		m = a.AskUser(id+control, method, plain)
+		return m != nil && m.Kind == wire.Result
 	case m == nil && a.Silent && a.responsive:
 		a.Silent = false
 		a.Fence(id + "-alive")
 		a.Silent = true
 	}
+	return false
 }
 
 // control ends the id of the request that is sent after a refusal.
