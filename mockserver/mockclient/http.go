@@ -277,6 +277,12 @@ var httpFaults = []Fault{
 		Collateral: []string{"base.response.present"},
 	},
 	{
+		ID: "http.resumed-stream-ignored", Requirement: "http.client.get-stream-messages", Transports: overHTTP, Scenario: "http/listening", Form: mockserver.InSequence,
+		Summary:    "A ping on the listening stream is not answered once that was resumed.",
+		Apply:      dropping(replies("on-the-stream-again")),
+		Collateral: []string{"base.response.present"},
+	},
+	{
 		ID: "http.stream-end-death", Requirement: "http.client.get-close-tolerated", Transports: overHTTP, Scenario: "http/listening",
 		Summary:    "The end of the listening stream ends the client.",
 		Apply:      dying(func(e *wire.Event) bool { return e.Kind == wire.KindStreamEnd && strings.HasPrefix(e.Stream, "get:") }),

@@ -169,6 +169,9 @@ var httpScenarios = []*Scenario{
 					t.JudgeContinued("the server ended the listening stream", "http.client.get-close-tolerated")
 				}
 			}
+			if x, ok := t.Answered(resumedPing); x != nil && !ok && t.silentUntil(x.Request, t.leftAt(x)) {
+				t.Violation("http.client.get-stream-messages", "the client does not answer a ping on a listening stream that it has opened again; it answered one on the first", x.Request)
+			}
 			t.judgeListenedOn()
 		},
 	},
@@ -483,12 +486,14 @@ const (
 	resumedID     = "resumed,once"
 	unlistenedID  = "not-finished"
 	emptiedID     = "resumed,twice"
-	listeningTime = 20 // the part of the patience that the client has to resume it
+	resumedPing   = "on-the-stream-again" // the ping on the stream that the client has opened last
+	listeningTime = 20                    // the part of the patience that the client has to resume it
 )
 
 // listening pings on the listening stream and then ends the stream, while a request
 // of the client waits. If the client resumes the stream, it gets one more event, and the connection
-// breaks within another; if it resumes that, it gets one with empty data, behind which the stream ends.
+// breaks within another; if it resumes that, it gets one with empty data, behind which the stream ends. There is a
+// second ping on the stream that it has opened last.
 func listening(run *ScenarioRun) server.Options {
 	script := func(a *Asker) {
 		ctx := a.Request.Session.Context()
@@ -514,12 +519,26 @@ func listening(run *ScenarioRun) server.Options {
 			return
 		}
 		// A client that ends soon would not come to it.
-		resumed, cancel := context.WithTimeout(ctx, run.Patience/listeningTime)
-		defer cancel()
-		for range 3 {
-			if e, err := log.Await(resumed, from, opens); err == nil {
+		await := func(which func(*wire.Event) bool) bool {
+			soon, cancel := context.WithTimeout(ctx, run.Patience/listeningTime)
+			defer cancel()
+			e, err := log.Await(soon, from, which)
+			if err == nil {
 				from = e.Seq + 1
 			}
+			return err == nil
+		}
+		for opened := 0; opened < 3 && await(opens); opened++ {
+		}
+		if !await(listens) && !stillListens(log.Events()) {
+			return
+		}
+		from, began = log.Len(), time.Now()
+		a.Request.Session.Send(&server.Outgoing{Kind: wire.Request, Method: "ping", Message: map[string]any{
+			"jsonrpc": "2.0", "id": resumedPing, "method": "ping",
+		}})
+		if e, _ := a.await(ctx, run.Patience, from, resumedPing); e == nil {
+			a.missed(from, began, answerTo("ping"))
 		}
 	}
 	return server.Options{Behaviour: server.Behaviour{
@@ -552,6 +571,20 @@ func listening(run *ScenarioRun) server.Options {
 	}}
 }
 
+// stillListens reports whether the listening stream that was opened last has not ended.
+func stillListens(events []*wire.Event) bool {
+	open := ""
+	for _, e := range events {
+		switch {
+		case listens(e):
+			open = e.Stream
+		case e.Kind == wire.KindStreamEnd && e.Stream == open:
+			open = ""
+		}
+	}
+	return open != ""
+}
+
 // heldBack is the share of the patience after which the answer to the client's own request begins: some clients send
 // nothing before that.
 const heldBack = 20
@@ -571,6 +604,14 @@ func nextEvent(s *server.Session) *server.Event {
 		Session: s, Name: "message", ID: resumedID, Retry: "20", Data: text,
 		Out: &server.Outgoing{Session: s, Kind: wire.Notification, Method: "notifications/message", Message: message},
 	}
+}
+
+// leftAt returns the event with which the client closed the stream that brought it a request; nil if it did not.
+func (t *T) leftAt(x *judge.Exchange) *wire.Event {
+	if stream := t.conversationOf(x).Carrier(x.Request); stream != nil && stream.End != nil && stream.End.From == wire.Client {
+		return stream.End
+	}
+	return nil
 }
 
 // judgeListenedOn judges how the client resumes a listening stream, which it need not: it may also open
