@@ -403,6 +403,11 @@ var clientFaults = []Fault{
 		Apply:   asking("colour", object{"type": "string", "enum": list{"red", "green"}, "enumNames": list{"Red"}}),
 	},
 	{
+		ID: "elicitation.enum-of-numbers", Requirement: "elicitation.schema.no-advanced", Form: ByValue, WarnOnly: true,
+		Summary: "The last value of an enum is a number.",
+		Apply:   asking("size", object{"type": "string", "enum": list{"small", 2}}),
+	},
+	{
 		ID: "elicitation.no-message", Requirement: "schema.elicit-request",
 		Summary: "An elicitation has no message.",
 		Apply:   params("elicitation/create", lacking("message")),

@@ -1077,6 +1077,15 @@ var httpFaults = []Fault{
 		Apply:   replying(server.UnknownSession, func(r *server.Reply) { r.Status = http.StatusBadRequest }),
 	},
 	{
+		ID: "http.ended-session-responses", Requirement: "http.server.session-ended-404", Transports: overHTTP, Form: ByValue,
+		Summary: "A response that is posted in an ended session is answered with 202.",
+		Apply: all(peeking(), replying(server.UnknownSession, func(r *server.Reply) {
+			if posted(r.Request).IsResponse() {
+				r.Status, r.Body = http.StatusAccepted, nil
+			}
+		})),
+	},
+	{
 		ID: "http.ended-session-deleted", Requirement: "http.server.session-ended-404", Transports: overHTTP, WarnOnly: true,
 		Summary: "The DELETE of an ended session is answered with 204.",
 		Apply:   deletedWhere(server.UnknownSession),
@@ -1100,6 +1109,20 @@ var httpFaults = []Fault{
 		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && posted(r).Method != "initialize" && r.Header.Get(versionHeader) == ""
 		}), peeking()),
+	},
+	{
+		ID: "http.version-required-notifications", Requirement: "http.server.version-header-missing", Transports: overHTTP, Form: ByValue,
+		Summary: "A notification without MCP-Protocol-Version is refused.",
+		Apply: all(refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return posted(r).Kind == wire.Notification && r.Header.Get(versionHeader) == ""
+		}), peeking()),
+	},
+	{
+		ID: "http.version-required-get", Requirement: "http.server.version-header-missing", Transports: overHTTP, Form: ByValue,
+		Summary: "A GET without MCP-Protocol-Version is refused.",
+		Apply: refusingHTTP(http.StatusBadRequest, func(r *http.Request) bool {
+			return r.Method == http.MethodGet && r.Header.Get(versionHeader) == ""
+		}),
 	},
 	{
 		ID: "http.version-unchecked", Requirement: "http.server.version-header-invalid-400", Transports: overHTTP,

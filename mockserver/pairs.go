@@ -492,6 +492,28 @@ var pairFaults = []Fault{
 		),
 	},
 	{
+		ID: "resources.only-last-listed-last", Requirement: "resources.updated.sent", Form: InSequence,
+		Summary: "A subscription ends the one before, and the resource that changes is the last of the list.",
+		Apply: all(
+			offering(func(c *server.Catalogue) {
+				slices.SortStableFunc(c.Resources, func(a, b *server.Resource) int {
+					switch {
+					case a.URI() == watched:
+						return 1
+					case b.URI() == watched:
+						return -1
+					}
+					return 0
+				})
+			}),
+			wrapping("resources/subscribe", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+				lastSubscription(r.Session).Store(member(r.Params, "uri"))
+				return next(ctx, r)
+			}),
+			droppingUpdates(func(s *server.Session, uri string) bool { return uri != lastSubscription(s).Load() }),
+		),
+	},
+	{
 		ID: "resources.only-last-beside-clock", Requirement: "resources.updated.sent", Form: InSequence,
 		Summary: "A subscription ends the one before, and another resource changes by itself all the time.",
 		Apply: all(ticking,

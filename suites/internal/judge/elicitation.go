@@ -145,6 +145,19 @@ func judgeEnum(about string, property map[string]any, e *wire.Event, rec *Record
 	if ok && named {
 		rec.Check(len(values) == len(names), "elicitation.schema.enum-names", wire.Server, fmt.Sprintf("%s has %d enumNames for %d values", about, len(names), len(values)), e)
 	}
+	// The definition of a string leaves room for any further member, so that the schema of the message finds nothing
+	// (schema#enumschema).
+	for _, member := range []string{"enum", "enumNames"} {
+		if v, has := property[member]; has && !texts(v) {
+			rec.Warn("elicitation.schema.no-advanced", wire.Server, about+" has the member "+wire.Quote(member, 60)+", which is not a list of strings", e)
+		}
+	}
+}
+
+// texts reports whether a value is an array of strings.
+func texts(v any) bool {
+	list, ok := v.([]any)
+	return ok && !slices.ContainsFunc(list, func(v any) bool { _, is := v.(string); return !is })
 }
 
 func judgeElicitResult(x *Exchange, rec *Recorder) {

@@ -102,7 +102,7 @@ var httpSessionChecks = []*check.Check{
 				undeleted(t, deleted)
 				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", deleted.Status)
 			}
-			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}}
+			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}, {Body: []byte(`{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`)}}
 			if listening {
 				requests = append(requests, transport.Request{Method: http.MethodGet})
 			}
@@ -204,6 +204,20 @@ var httpSessionChecks = []*check.Check{
 			for _, method := range t.Target.Served() {
 				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method, "method": method})
 				served(t, t.Do(r), "http.server.version-header-missing")
+			}
+			// Nor does it take the header to accept a notification, or to open a stream.
+			others := map[string]transport.Request{"a notification": {Body: []byte(strangeNotification)}}
+			if listens(t) {
+				others["a GET"] = transport.Request{Method: http.MethodGet}
+			}
+			for _, what := range slices.Sorted(maps.Keys(others)) {
+				t.Clear()
+				other := others[what]
+				if t.Do(other).Status == http.StatusBadRequest {
+					continue
+				}
+				other.Header, other.Deliberate = r.Header, r.Deliberate
+				t.Check("http.server.version-header-missing", t.Do(other)).ToNot(HaveHTTPStatus(http.StatusBadRequest), "for %s without a version header", what)
 			}
 		},
 	},

@@ -426,10 +426,16 @@ func misnamed(t *check.T, update *wire.Event, before map[string]any, subscribed 
 
 // updatedAtNotice wants a client that reads a resource as soon as it is told of a change to read what is new.
 func updatedAtNotice(t *check.T, call check.Call, uri string) {
-	if staleAtNotice(t, call, func(e *wire.Event) bool { return updates(e, uri) }, func() any { return contents(t, uri) }) {
+	mark := t.Mark()
+	told := func(e *wire.Event) bool { return updates(e, uri) }
+	if staleAtNotice(t, call, told, func() any { return contents(t, uri) }) {
 		t.Fail("the resource %s was as before when it was read at once after notifications/resources/updated, it changed with the rest of the call, and no further notification came",
 			wire.Quote(uri, 60))
 	}
+	// An update that comes later than the answer is not that of the next change.
+	limit, stop := context.WithTimeout(t.Context, t.Session.Options.Timeout)
+	defer stop()
+	_, _ = t.Session.Log().Await(limit, mark, told)
 }
 
 // updates reports whether an event tells of a change of a resource, or of a part of it.
@@ -557,7 +563,7 @@ func updatedAgain(t *check.T, call check.Call, uri, when string) {
 }
 
 // updatedBeside is updatedAgain once the subscription to another resource has
-// ended. It returns the subscriptions that are left.
+// ended, and once there is a new one to that. It returns the subscriptions that are left.
 func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string) []string {
 	t.Clear()
 	another := func(other string) bool { return other != uri }
@@ -570,10 +576,19 @@ func updatedBeside(t *check.T, call check.Call, uri string, subscribed []string)
 		}
 		i, subscribed = len(subscribed), append(subscribed, further[j])
 	}
+	params := map[string]any{"uri": subscribed[i]}
 	t.About("resources.unsubscribe.accepted")
-	t.Call("resources/unsubscribe", map[string]any{"uri": subscribed[i]})
+	t.Call("resources/unsubscribe", params)
 	t.About("resources.updated.sent")
 	updatedAgain(t, call, uri, " after the subscription to another one had ended")
+	// The resource may be the last one of the list, and so the one that was subscribed to last.
+	t.Clear()
+	if t.Call("resources/subscribe", params).Result() != nil {
+		updatedAgain(t, call, uri, " after a later subscription to another one")
+		t.About("resources.unsubscribe.accepted")
+		t.Call("resources/unsubscribe", params)
+		t.About("resources.updated.sent")
+	}
 	return slices.Delete(subscribed, i, i+1)
 }
 
