@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/transport"
@@ -22,8 +23,17 @@ const (
 	mostGranted = 4 // limits
 )
 
+// grantsKey is the key of a function in a context.
+type grantsKey struct{}
+
+// WithGrants returns a context in which granted is called with each moment that a wait for a peer gets beyond its
+// limit, as the machine is busy.
+func WithGrants(ctx context.Context, granted func(time.Duration)) context.Context {
+	return context.WithValue(ctx, grantsKey{}, granted)
+}
+
 // grants reports whether the peer gets another moment beyond its limit.
-func (c *contention) grants(limit time.Duration) bool {
+func (c *contention) grants(ctx context.Context, limit time.Duration) bool {
 	conn, ok := c.conn.(transport.Contender)
 	if !ok {
 		return false
@@ -39,5 +49,8 @@ func (c *contention) grants(limit time.Duration) bool {
 		return false
 	}
 	c.granted += moment
+	if granted, ok := ctx.Value(grantsKey{}).(func(time.Duration)); ok {
+		granted(moment)
+	}
 	return true
 }

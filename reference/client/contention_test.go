@@ -54,9 +54,13 @@ func TestContention(t *testing.T) {
 					}
 					p.rest()
 				})
-				_, err := s.Call(t.Context(), "ping", nil)
+				var granted time.Duration
+				_, err := s.Call(client.WithGrants(t.Context(), func(d time.Duration) { granted += d }), "ping", nil)
 				if took := time.Since(began); took != c.want {
 					t.Errorf("the wait took %v, want %v", took, c.want)
+				}
+				if c.answerAfter == 0 && granted != c.want-limit {
+					t.Errorf("%v were granted", granted)
 				}
 				var late *client.TimeoutError
 				if answered := c.answerAfter > 0; answered != (err == nil) || !answered && (!errors.As(err, &late) || late.After != c.want) {

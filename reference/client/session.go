@@ -578,7 +578,7 @@ func (s *Session) await(ctx context.Context, limit func() (limit, slowest time.D
 				s.Options.Pace.overslept(time.Since(due))
 			}
 			most, slowest = limit()
-			if began.Add(most+machine.granted).After(time.Now()) || machine.grants(most) {
+			if began.Add(most+machine.granted).After(time.Now()) || machine.grants(ctx, most) {
 				cancel()
 				continue
 			}

@@ -406,9 +406,10 @@ func (e *Engine) limit(c *Check) time.Duration {
 func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time int, concurrent bool) attempt {
 	running, stop := e.unlessDown(ctx)
 	defer stop()
-	limit, cancel := context.WithTimeoutCause(running, e.limit(c), errCheckTime)
+	limit, allowance, cancel := within(running, e.limit(c))
 	defer cancel()
 	t := newT(limit, e, c, s)
+	t.allowance = allowance
 	t.concurrent = concurrent
 	var ahead *confirmation
 	if s != nil && c.Needs.Brief {

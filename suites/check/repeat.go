@@ -59,6 +59,7 @@ func (t *T) Repeat(c *Check, s *client.Session) ledger.Record {
 
 func (t *T) repeat(c *Check, s *client.Session) *T {
 	again := newT(t.Context, t.engine, c, s)
+	again.allowance = t.allowance
 	again.plainly = true
 	again.body()
 	t.extra = append(t.extra, again.extra...)

@@ -27,11 +27,12 @@ type T struct {
 	// Target is what discovery learned.
 	Target *Target
 
-	engine   *Engine
-	check    *Check
-	extra    []*client.Session // opened by the body
-	evidence []*wire.Event
-	premises []*wire.Event
+	engine    *Engine
+	check     *Check
+	allowance *allowance
+	extra     []*client.Session // opened by the body
+	evidence  []*wire.Event
+	premises  []*wire.Event
 	// What Send sent since the last Fence and no answer is due to.
 	unawaited []*wire.Event
 	outcome   Outcome

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/internal/family"
@@ -124,8 +123,7 @@ func (v *variation) tryBeside(t *T, members []family.Member, try func(m family.M
 // try tries one member, unless the rest of the check needs the time that is left: a check that
 // runs out of it is worth nothing.
 func (v *variation) try(t *T, m family.Member, try func(m family.Member)) {
-	deadline, ok := t.Context.Deadline()
-	v.late = v.late || ok && len(v.Tried) > 0 && time.Until(deadline) < checkTime*t.engine.Timeout/2
+	v.late = v.late || len(v.Tried) > 0 && t.left() < checkTime*t.engine.Timeout/2
 	if v.late {
 		return
 	}
