@@ -46,6 +46,16 @@ var pingOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "ping.before-each", Summary: "Before it serves a request after the handshake, ping among them, the server pings and waits for the answer.",
+		Why: "Either side can ping, at any time.", Source: at("basic/utilities/ping#overview"), Changes: "time",
+		Apply: besides("*", func(r *server.Request) {
+			if r.Session.Initialized() {
+				r.Detach()
+				pings(r.Session)
+			}
+		}),
+	},
+	{
 		ID: "ping.with-params", Summary: "The pings of the server have params with a progress token.",
 		Why: "The params of any request may have _meta.", Source: at("schema#pingrequest"),
 		Apply: ready(func(s *server.Session) {

@@ -711,7 +711,11 @@ func sameID(t *check.T) {
 	begun := t.Mark()
 	// The ids of the server's requests do not limit ours: it would use low numbers itself.
 	for range 3 {
-		t.Expect(t.Call(t.NoOp(), nil)).To(HaveResult())
+		p := t.Start(t.NoOp(), nil)
+		stop := meanwhile(t, p, nil)
+		x := t.Await(p)
+		stop()
+		t.Expect(x).To(HaveResult())
 	}
 	from := t.Mark()
 	for _, role := range asking {
@@ -764,7 +768,7 @@ func sameIDOutside(t *check.T, from *int) (tried bool) {
 		if tried = !usedByUs(t, e.Msg.ID); tried {
 			pingWithSameID(t, e, wire.StringID("mcpconform-beside"))
 		}
-		respond(t, e, ordinary(t, e))
+		answerOpen(t, e)
 	}
 	return true
 }
@@ -773,10 +777,13 @@ func sameIDOutside(t *check.T, from *int) (tried bool) {
 // the other id. It reports whether a server can still be waiting for the answer to its own.
 func pingWithSameID(t *check.T, e *wire.Event, other wire.ID) (inTime bool) {
 	t.Show(e)
-	if !servedBeside(t, other, func() { respond(t, e, ordinary(t, e)) }) {
+	if !servedBeside(t, other, e) {
 		t.Inconclusive("the server does not answer %s while it waits for an answer itself", t.NoOp())
 	}
-	same, err := t.StartID(e.Msg.ID, t.NoOp(), nil).Await(t.Context)
+	p := t.StartID(e.Msg.ID, t.NoOp(), nil)
+	stop := meanwhile(t, p, e)
+	same, err := p.Await(t.Context)
+	stop()
 	t.Show(same.Response)
 	if !timedOut(err) {
 		t.Must(err)
@@ -811,7 +818,43 @@ func sameIDWithin(t *check.T, call check.Call, id string, from int) (tried bool,
 		if t.Show(e); !tried && !usedByUs(t, e.Msg.ID) {
 			tried, inTime = true, pingWithSameID(t, e, wire.StringID(id+"-beside"))
 		}
-		respond(t, e, ordinary(t, e))
+		answerOpen(t, e)
+	}
+}
+
+// answerOpen answers a request of the server, unless it has been answered.
+func answerOpen(t *check.T, request *wire.Event) {
+	if !alreadyAnswered(t.Session, request) {
+		respond(t, request, ordinary(t, request))
+	}
+}
+
+func alreadyAnswered(s *client.Session, request *wire.Event) bool {
+	x := s.Log().Exchange(request)
+	return x != nil && x.Response != nil
+}
+
+// meanwhile answers what the server asks after a request of ours, until the function that it returns is called. A server may ask
+// something before it answers itself (basic/utilities/ping#overview). Only the given request, if any, stays open.
+func meanwhile(t *check.T, p *client.Pending, but *wire.Event) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context)
+	done := make(chan struct{})
+	s := t.Session
+	go func() {
+		defer close(done)
+		for from := p.Request.Seq + 1; ; {
+			e, err := s.Log().Await(ctx, from, func(e *wire.Event) bool { return asksAnything(e) && e != but })
+			if err != nil {
+				return
+			}
+			if from = e.Seq + 1; !alreadyAnswered(s, e) {
+				_, _ = s.Send(ctx, response(e, ordinary(t, e)))
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
 	}
 }
 
@@ -835,13 +878,14 @@ func asksAnything(e *wire.Event) bool {
 
 // servedBeside reports whether a plain request gets a result at once. If not, the
 // server may do one thing after the other (docs/positions.md,
-// requests-beside-others): then release lets the server go on.
-func servedBeside(t *check.T, id wire.ID, release func()) bool {
+// requests-beside-others): then the answer to its own request lets the server go on.
+func servedBeside(t *check.T, id wire.ID, open *wire.Event) bool {
 	p := t.StartID(id, t.NoOp(), nil)
+	defer meanwhile(t, p, open)()
 	limit, stop := context.WithTimeout(t.Context, prompt)
 	defer stop()
 	if _, err := t.Session.Log().Await(limit, p.Request.Seq+1, func(e *wire.Event) bool { return over(e, p) }); err != nil {
-		release()
+		answerOpen(t, open)
 		t.Await(p)
 		return false
 	}

@@ -186,13 +186,18 @@ func mayYetAsk(t *check.T, call check.Call, method string, err error) {
 // respond answers a request of the server with a result or, as the member
 // error, with an error.
 func respond(t *check.T, request *wire.Event, outcome map[string]any, opts ...client.Option) {
+	t.Send(string(response(request, outcome)), opts...)
+}
+
+// response returns the message that answers a request of the server.
+func response(request *wire.Event, outcome map[string]any) []byte {
 	message := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(request.Msg.ID.String())}
 	if rpcError, ok := outcome["error"]; ok {
 		message["error"] = rpcError
 	} else {
 		message["result"] = outcome
 	}
-	t.Send(string(client.Marshal(message)), opts...)
+	return client.Marshal(message)
 }
 
 // over reports whether an event is the response to a request or the end of the
