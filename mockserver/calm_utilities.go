@@ -289,6 +289,22 @@ var completionOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "completion.withheld", Summary: "What fits the variables of templates is not for everybody: completing them is refused with -32001.",
+		Why: "Implementations MUST control access to sensitive suggestions.", Source: at("server/utilities/completion#security"), Changes: "completions",
+		Apply: refusing("completion/complete", -32001, func(r *server.Request) bool { return wire.At(r.Params, "ref", "type") == "ref/resource" }),
+	},
+	{
+		ID: "completion.out-of-order", Summary: "All completions of what exists are refused with -32603, as if a service were out of order.",
+		Why: "Internal errors are a common failure case.", Source: at("server/utilities/completion#error-handling"), Changes: "completions",
+		Untried: []string{"completion.*", "base.*", "meta.*", "progress.*", "schema.*"},
+		Apply: wrapping("completion/complete", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if _, problem := next(ctx, r); problem != nil {
+				return nil, problem
+			}
+			return nil, &wire.Error{Code: -32603, Message: "The index is not available"}
+		}),
+	},
+	{
 		ID: "completion.members", Summary: "Completions have members that nobody defines.",
 		Why: "Results MAY follow any JSON object structure.", Source: at("basic/index#responses"),
 		Apply: completing(func(_ *server.Request, c object) { c["x-took"] = 0.1 }),

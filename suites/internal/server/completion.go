@@ -24,14 +24,17 @@ var completionChecks = []*check.Check{
 		Needs:        check.Needs{Server: "completions"},
 		Body: func(t *check.T) {
 			answered := 0
-			var refused []*client.Exchange
+			var refused, failed []*client.Exchange
 			for _, c := range completables(t) {
 				x := t.Call("completion/complete", c.params(""))
-				if refusedWith(x, -32602) {
-					// It may need the values of the others first (server/utilities/completion#error-handling), or have nothing to
-					// suggest for this one.
+				if refusedWith(x, -32602) || withheld(x) {
+					// It may need the values of the others first (server/utilities/completion#error-handling), have nothing to
+					// suggest for this one, or not be able to, or not for everybody.
 					t.Note("the argument %s is not completed: %s", wire.Quote(c.name, 60), Describe(x))
-					if len(c.others) == 0 {
+					switch {
+					case withheld(x):
+						failed = append(failed, x)
+					case len(c.others) == 0:
 						refused = append(refused, x)
 					}
 					continue
@@ -41,7 +44,9 @@ var completionChecks = []*check.Check{
 				// One letter of a suggestion narrows the list, and a whole one still more; the judge counts the values.
 				values := valuesOf(x)
 				if len(values) > 0 && values[0] != "" {
-					t.Expect(t.Call("completion/complete", c.params(string([]rune(values[0])[:1])))).To(HaveResult())
+					if x := t.Call("completion/complete", c.params(string([]rune(values[0])[:1]))); !withheld(x) {
+						t.Expect(x).To(HaveResult())
+					}
 				}
 				for value, n := "", 0; n < maxFollowed && len(values) > 0; n++ {
 					last := values[len(values)-1]
@@ -50,15 +55,24 @@ var completionChecks = []*check.Check{
 					}
 					value = last
 					further := t.Call("completion/complete", c.params(value))
+					if withheld(further) {
+						break
+					}
 					t.Expect(further).To(HaveResult())
 					values = valuesOf(further)
 				}
 			}
-			if answered == 0 && len(refused) > 0 {
-				t.Clear()
-				t.Expect(refused[0]).To(HaveResult(), "as for every other argument that stands alone")
+			t.Clear()
+			if i := slices.IndexFunc(failed, func(x *client.Exchange) bool { return refusedWith(x, -32603) }); i >= 0 && answered > 0 {
+				t.Expect(failed[i]).To(HaveResult(), "for one of several arguments")
 			}
-			if answered == 0 {
+			switch {
+			case answered > 0:
+			case len(failed) > 0:
+				t.Inconclusive("the server completes no argument: %s", Describe(failed[0]))
+			case len(refused) > 0:
+				t.Expect(refused[0]).To(HaveResult(), "as for every other argument that stands alone")
+			default:
 				t.Inconclusive("the server completes no argument before the other arguments have values")
 			}
 		},
@@ -117,8 +131,11 @@ var completionChecks = []*check.Check{
 			if tried == 0 {
 				// With a single argument there are no others to send as context.
 				params := all[0].params("")
+				if without := t.Call("completion/complete", params); without.Result() == nil {
+					t.Inconclusive("the server completes no argument: %s", Describe(without))
+				}
 				params["context"] = map[string]any{"arguments": map[string]any{}}
-				t.Expect(t.Call("completion/complete", params)).To(HaveResult())
+				t.Expect(t.Call("completion/complete", params)).To(HaveResult(), "with context, and not without it")
 			}
 		},
 	},
@@ -214,6 +231,13 @@ type completable struct {
 
 func (c completable) params(value string) map[string]any {
 	return map[string]any{"ref": c.ref, "argument": map[string]any{"name": c.name, "value": value}}
+}
+
+// withheld reports whether a server refuses a completion for a reason of its own: it cannot make one, the suggestions are not for
+// everybody, or there were too many requests (server/utilities/completion#error-handling and #security). The text does not say which
+// code the latter two have.
+func withheld(x *client.Exchange) bool {
+	return x.Error() != nil && !refusedWith(x, -32700, -32600, -32601, -32602)
 }
 
 // completables returns what can be completed. It ends the check if there is nothing.
