@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -376,6 +377,16 @@ var messageOddities = []Oddity{
 		Why: "Codes are any integers that JSON-RPC does not reserve, or those it keeps for servers.", Source: at("basic/index#responses"),
 		Apply: refusingUnable(func(n int) *wire.Error {
 			return &wire.Error{Code: []int64{-32000, 1, 403}[n%3], Message: "The client does not support this"}
+		}),
+	}, {
+		ID: "message.rate-limited", Summary: "Beyond 30 requests of a session in a second, all but pings are refused with -32000.",
+		Why: "The codes from -32000 to -32099 are the server's own (JSON-RPC 2.0, section 5.1), and which requests it limits is not said.", Source: at("basic/index#responses"), Changes: "calls",
+		Untried: []string{"*"},
+		Apply: wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if r.Method != "ping" && r.Method != "initialize" && count(r.Session, fmt.Sprint("requests at ", time.Now().Unix())) > 30 {
+				return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"}
+			}
+			return next(ctx, r)
 		}),
 	},
 }

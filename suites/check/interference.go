@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -158,8 +159,11 @@ type refusal struct {
 }
 
 func (r refusal) String() string {
-	if r.status != 0 {
+	switch {
+	case r.status != 0:
 		return fmt.Sprintf("HTTP status %d", r.status)
+	case r.code == 0:
+		return "isError: " + wire.Quote(r.message, 120)
 	}
 	return fmt.Sprintf("error %d: %s", r.code, wire.Quote(r.message, 120))
 }
@@ -171,16 +175,34 @@ func refusing(e *wire.Event) (refusal, bool) {
 	case e.Kind == wire.KindHTTPResponse && e.HTTP.Status >= 400:
 		return refusal{status: e.HTTP.Status}, true
 	case e.Kind == wire.KindMessage && e.From == wire.Server && e.Msg.Kind == wire.ErrorResponse && e.Msg.Error != nil:
-		message := strings.Map(func(r rune) rune {
-			if unicode.IsDigit(r) {
-				return -1
-			}
-			return r
-		}, e.Msg.Error.Message)
-		return refusal{code: e.Msg.Error.Code, message: message}, true
+		return refusal{code: e.Msg.Error.Code, message: withoutDigits(e.Msg.Error.Message)}, true
+	case e.Kind == wire.KindMessage && e.From == wire.Server && wire.At(e.Msg.Result, "isError") == true:
+		// The example of a failure that the result reports is a limit (server/tools#error-handling).
+		var text string
+		if content, _ := wire.At(e.Msg.Result, "content").([]any); len(content) > 0 {
+			text, _ = wire.At(content[0], "text").(string)
+		}
+		if how := (refusal{message: withoutDigits(text)}); how.temporary() {
+			return how, true
+		}
 	}
 	return refusal{}, false
 }
+
+func withoutDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// temporary reports whether a refusal says that there were too many requests, in words that many servers use. That alone excuses
+// nothing; it decides for how long the refusal is looked into.
+func (r refusal) temporary() bool { return tooMany.MatchString(r.message) }
+
+var tooMany = regexp.MustCompile(`(?i)\brate|quota|throttl|\btoo (many|fast|frequent)|limit(ed)?\b|\bbusy\b|\b(try|retry|come) (again|later|after)|slow down`)
 
 // refused is a request of a check and how it was refused.
 type refused struct {
@@ -370,7 +392,7 @@ func (e *Engine) limitsConcurrency(ctx context.Context, refusals []refused) bool
 // limited reports whether one of the requests was refused only because of others, which is
 // tried unless it is known. It begins with the last request: a check mostly ends on it. One that
 // is refused the first time leaves its session to the next.
-func (e *Engine) limited(ctx context.Context, label string, known *experiment, refusals []refused, try func(ctx context.Context, s *client.Session, again func() bool) bool) bool {
+func (e *Engine) limited(ctx context.Context, label string, known *experiment, refusals []refused, try func(ctx context.Context, s *client.Session, how refusal, again func() bool) bool) bool {
 	if len(refusals) == 0 {
 		return false
 	}
@@ -407,7 +429,10 @@ func (e *Engine) limited(ctx context.Context, label string, known *experiment, r
 		if s != nil {
 			again, stop := repeating(ctx, s, r)
 			first := again()
-			limited := !first && try(ctx, s, again)
+			for n := 0; first && r.how.temporary() && n < ratePauses && pause(ctx, time.Second); n++ {
+				first = again() // what the check has sent may count still
+			}
+			limited := !first && try(ctx, s, r.how, again)
 			stop()
 			if !first {
 				leave()
@@ -445,7 +470,7 @@ func repeating(ctx context.Context, s *client.Session, r refused) (refused func(
 // tryBurst sends a request alone several times more, and then many times at once, while a
 // slow tool is running if there is one. It reports whether the request was refused as
 // before only when sent many times at once.
-func (e *Engine) tryBurst(ctx context.Context, s *client.Session, refused func() bool) bool {
+func (e *Engine) tryBurst(ctx context.Context, s *client.Session, _ refusal, refused func() bool) bool {
 	for range aloneTries - 1 {
 		if refused() {
 			return false
@@ -542,33 +567,37 @@ func (e *Engine) pingsUntilLost(ctx context.Context, i interference) (answered i
 	return answered, ended
 }
 
-// maxRateTries bounds how many calls tell whether the server limits their rate, and ratePauses
+// maxRateTries bounds how many requests tell whether the server limits their rate, maxSaid how many if it says so, and ratePauses
 // how many seconds it is then left alone.
 const (
 	maxRateTries = 3 * burst
+	maxSaid      = 30 * burst
 	ratePauses   = 4
 )
 
-// limitsRate reports whether one of the calls of tools, or of the completions, was refused
+// limitsRate reports whether one of the calls of tools, or of the completions, or what was refused with such words, was refused
 // only because there had been too many of late (server/tools#security-considerations): when
 // it is sent again and again it is first served, or refused in another way, then refused as
 // before several times in a row, and after a pause no longer.
 func (e *Engine) limitsRate(ctx context.Context, refusals []refused) bool {
-	return e.limited(ctx, OwnLabel, &e.concurrency.rate, ratable(refusals), e.tryRate)
+	return e.limited(ctx, OwnLabel, &e.concurrency.rate, ratable(refusals), tryRate)
 }
 
 // ratable returns the refusals that may be due to how many requests there were.
 func ratable(refusals []refused) []refused {
 	return slices.DeleteFunc(slices.Clone(refusals), func(r refused) bool {
-		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete"
+		return r.request.Msg.Method != "tools/call" && r.request.Msg.Method != "completion/complete" && !r.how.temporary()
 	})
 }
 
 // tryRate makes the experiment of limitsRate with a request that was served once.
-func (e *Engine) tryRate(ctx context.Context, _ *client.Session, refused func() bool) bool {
+func tryRate(ctx context.Context, _ *client.Session, how refusal, refused func() bool) bool {
 	const inARow = 3
-	row := 0
-	for n := 1; n < maxRateTries && row < inARow; n++ {
+	row, most := 0, maxRateTries
+	if how.temporary() {
+		most = maxSaid
+	}
+	for n := 1; n < most && row < inARow; n++ {
 		switch was := refused(); {
 		case !was && row > 0:
 			return false // it is refused now and then

@@ -625,7 +625,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	case f.last.lost && e.shortLived(ctx, f.last.interference):
 		f.last.tellsNothing("the server ends sessions of its own accord, and ended that of the check before it came to a verdict")
 	case !f.last.unanswered && e.limitsRate(ctx, f.last.refusals):
-		f.last.tellsNothing("the server refuses calls because there are too many: raise its limit for the test")
+		f.last.tellsNothing("the server refuses requests because there are too many: raise its limit for the test")
 	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses requests while it serves others")
 	}
