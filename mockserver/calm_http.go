@@ -512,6 +512,28 @@ var httpOddities = []Oddity{
 		}),
 	},
 	{
+		ID: "http.older-transport-beside", Summary: "A GET without a session opens a stream of the older transport, whose endpoint event comes after 20 ms.", Transports: overHTTP,
+		Why: "It is possible to combine the old endpoint and the new one.", Source: at("basic/transports#backwards-compatibility"), Changes: "listening",
+		Apply: between(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Origin") != "" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			flush := http.NewResponseController(w).Flush
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			_ = flush()
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-r.Context().Done():
+				return
+			}
+			_, _ = w.Write([]byte("event: endpoint\ndata: /messages?session=1\n\n"))
+			_ = flush()
+			<-r.Context().Done()
+		}),
+	},
+	{
 		ID: "http.initialized-once", Summary: "A second notifications/initialized is refused with 400.", Transports: overHTTP,
 		Why: "What a server cannot accept it refuses with an HTTP error status.", Source: at("basic/transports#sending-messages-to-the-server"),
 		Apply: all(peeking(), replying(server.Accepted, func(r *server.Reply) {

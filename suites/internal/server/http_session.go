@@ -50,7 +50,7 @@ var httpSessionChecks = []*check.Check{
 				r.Header, r.Deliberate = http.Header{headerSession: nil}, []string{"*"}
 				v.answer = t.Do(r)
 				switch status := v.answer.Status; {
-				case status/100 == 2 && slices.ContainsFunc(v.answer.Events, func(e *wire.Event) bool { return e.SSE != nil && e.SSE.Event == "endpoint" }):
+				case status/100 == 2 && r.Method == http.MethodGet && opensOlder(t, r):
 					// A GET may open the stream of the older transport at the same URL (basic/transports#backwards-compatibility).
 				case status/100 == 2:
 					served = append(served, v)
@@ -279,6 +279,25 @@ func listeningEnded(t *check.T) bool {
 // session: over Streamable HTTP, that it has a listening stream.
 func listensIn(s *client.Session) bool {
 	return s.Log().Transport != transport.NameHTTP || s.HasListeningStream()
+}
+
+// opensOlder reports whether a GET opens a stream of the older transport, whose first event is an endpoint
+// (2024-11-05/basic/transports#http-with-sse).
+func opensOlder(t *check.T, r transport.Request) bool {
+	ctx, stop := context.WithTimeout(t.Context, t.Soon(check.Later))
+	defer stop()
+	r.Defaults = true
+	s, err := t.HTTP().Open(ctx, r)
+	if err != nil {
+		return false
+	}
+	defer s.Close()
+	for {
+		e, err := s.Next(ctx)
+		if err != nil || e.SSE != nil && e.SSE.Event == "endpoint" {
+			return err == nil
+		}
+	}
 }
 
 // headWait is how long the head of a listening stream is awaited. Some servers
