@@ -200,6 +200,12 @@ var lifecycleOddities = []Oddity{
 		Apply:   without("logging", "completions"),
 	},
 	{
+		ID: "lifecycle.offers-by-client", Summary: "Prompts are offered to clients with sampling alone, completions, subscriptions and log messages to those with elicitation.",
+		Why: "Capabilities are negotiated: which a server declares to whom is not said.", Source: at("basic/lifecycle#capability-negotiation"), Changes: "capabilities",
+		Untried: []string{"*"},
+		Apply:   all(offeringTo("sampling", "prompts"), offeringTo("elicitation", "completions", "logging", "subscribe")),
+	},
+	{
 		ID: "lifecycle.empty-capabilities", Summary: "All capabilities are empty objects: no list changes are announced, no subscriptions offered.",
 		Why: "Servers can support neither feature.", Source: at("server/resources#capabilities"),
 		Untried: []string{"tools.list-changed.sent", "resources.*", "prompts.list-changed.sent", "schema.*"},
@@ -478,4 +484,41 @@ func announcedLater(after time.Duration, feature string, methods ...string) appl
 			}()
 		})(o)
 	}
+}
+
+// offeringTo declares and serves features to clients with a capability alone.
+func offeringTo(capability string, features ...string) apply {
+	hidden := func(method string) bool {
+		return slices.ContainsFunc(features, func(feature string) bool {
+			return strings.HasPrefix(method, strings.TrimSuffix(feature, "s")) || feature == "subscribe" && strings.HasSuffix(method, "subscribe") ||
+				strings.HasPrefix(method, "notifications/"+feature) || feature == "logging" && method == "notifications/message"
+		})
+	}
+	return all(
+		wrapping("*", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			if r.Method != "initialize" && !r.Session.ClientHas(capability) && hidden(r.Method) {
+				return nil, &wire.Error{Code: -32601, Message: "Method not found"}
+			}
+			return next(ctx, r)
+		}),
+		wrapping("initialize", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			result, problem := next(ctx, r)
+			if o, ok := result.(object); ok && wire.At(r.Params, "capabilities", capability) == nil {
+				declared := o["capabilities"].(object)
+				for _, feature := range features {
+					delete(declared, feature)
+					if resources, ok := declared["resources"].(object); ok {
+						delete(resources, feature)
+					}
+				}
+			}
+			return result, problem
+		}),
+		sending(func(out *server.Outgoing) []*server.Outgoing {
+			if out.Kind == wire.Notification && hidden(out.Method) && !out.Session.ClientHas(capability) {
+				return nil
+			}
+			return []*server.Outgoing{out}
+		}),
+	)
 }

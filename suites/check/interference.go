@@ -210,6 +210,8 @@ type refused struct {
 	how     refusal
 	// concurrent says that another request of the check was under way at the time.
 	concurrent bool
+	// undeclared is the capability that the request needs, if the server declares it, but not in the session of the request.
+	undeclared string
 }
 
 // refusals returns what was refused among the requests that the check's findings
@@ -233,11 +235,53 @@ func (t *T) refusals() []refused {
 				request = s.Log().RequestOf(e)
 			}
 			if request != nil && (shown[request] || shown[e]) {
-				all = append(all, refused{request, how, t.busy(request, e)})
+				all = append(all, refused{request, how, t.busy(request, e), t.undeclared(s, request.Msg.Method)})
 			}
 		}
 	}
 	return all
+}
+
+// undeclared returns the capability that a request needs, if the server declares it, but not in a session: what it offers may
+// depend on the capabilities of the client and on the version (basic/lifecycle#capability-negotiation).
+func (t *T) undeclared(s *client.Session, method string) string {
+	feature, _, _ := strings.Cut(method, "/")
+	switch method {
+	case "resources/subscribe", "resources/unsubscribe":
+		feature = "resources.subscribe"
+	case "completion/complete":
+		feature = "completions"
+	}
+	if t.Target.Init == nil || !declares(t.Target.Init.Result(), feature) {
+		return ""
+	}
+	var declared map[string]any
+	if s.Init != nil {
+		declared = s.Init.Result()
+	} else if init := s.Log().Conversation().Init; init != nil { // that of the check itself
+		declared = init.Result()
+	}
+	if declared == nil || declares(declared, feature) {
+		return ""
+	}
+	return feature
+}
+
+// declares reports whether the result of initialize has a capability.
+func declares(result map[string]any, feature string) bool {
+	v := wire.At(result, append([]string{"capabilities"}, strings.Split(feature, ".")...)...)
+	flag, ok := v.(bool)
+	return flag || v != nil && !ok
+}
+
+// elsewhere returns a capability that a refused request needs and that was declared in other sessions alone.
+func elsewhere(refusals []refused) string {
+	for _, r := range refusals {
+		if r.undeclared != "" {
+			return r.undeclared
+		}
+	}
+	return ""
 }
 
 // posted returns the request that travelled in the HTTP exchange of an event, or nil.

@@ -624,6 +624,8 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
 	case f.last.lost && e.shortLived(ctx, f.last.interference):
 		f.last.tellsNothing("the server ends sessions of its own accord, and ended that of the check before it came to a verdict")
+	case elsewhere(f.last.refusals) != "":
+		f.last.tellsNothing(fmt.Sprintf("the server declares %s to other clients, but not in the session of this check", elsewhere(f.last.refusals)))
 	case !f.last.unanswered && e.limitsRate(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses requests because there are too many: raise its limit for the test")
 	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):

@@ -304,6 +304,7 @@ func (t *T) Call(method string, params any, opts ...client.Option) *client.Excha
 
 // CallOn is Call on another session.
 func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.Option) *client.Exchange {
+	t.offers(s, method)
 	var x *client.Exchange
 	var err error
 	t.yield(func() { x, err = s.Call(t.Context, method, params, opts...) })
@@ -316,6 +317,7 @@ func (t *T) CallOn(s *client.Session, method string, params any, opts ...client.
 // Attempt calls a tool that may take its time: it returns nil when no answer
 // came within the limit, which a tool may exceed.
 func (t *T) Attempt(params map[string]any, opts ...client.Option) *client.Exchange {
+	t.offers(t.Session, "tools/call")
 	var x *client.Exchange
 	var err error
 	t.yield(func() { x, err = t.Session.Call(t.Context, "tools/call", params, opts...) })
@@ -348,6 +350,7 @@ func (t *T) Pause(d time.Duration) { pause(t.Context, d) }
 
 // Start sends a request whose answer is awaited later with Await.
 func (t *T) Start(method string, params any, opts ...client.Option) *client.Pending {
+	t.offers(t.Session, method)
 	p, err := t.Session.Start(t.Context, method, params, opts...)
 	t.Must(err)
 	t.Show(p.Request)
@@ -356,6 +359,7 @@ func (t *T) Start(method string, params any, opts ...client.Option) *client.Pend
 
 // StartID is Start with an id of the caller's choice.
 func (t *T) StartID(id wire.ID, method string, params any) *client.Pending {
+	t.offers(t.Session, method)
 	p, err := t.Session.StartID(t.Context, id, method, params)
 	t.Must(err)
 	t.Show(p.Request)
@@ -392,6 +396,22 @@ func (t *T) Send(raw string, opts ...client.Option) *wire.Event {
 // NoOp returns the method of a request that does nothing: ping or, if the server
 // does not serve ping, a list that it serves without params.
 func (t *T) NoOp() string { return t.Session.NoOp() }
+
+// Served returns the methods of the lists that the server serves, but for those that it does not declare in this session.
+func (t *T) Served() []string {
+	return slices.DeleteFunc(t.Target.Served(), func(method string) bool { return !t.Offers(method) })
+}
+
+// Offers reports whether nothing keeps a request from being sent in the session: the server declares what it needs there, as it does
+// to other clients.
+func (t *T) Offers(method string) bool { return t.undeclared(t.Session, method) == "" }
+
+// offers ends the body if the server declares what a request needs to other clients, but not in a session.
+func (t *T) offers(s *client.Session, method string) {
+	if feature := t.undeclared(s, method); feature != "" {
+		t.Inconclusive("the server declares %s to other clients, but not in the session of this check", feature)
+	}
+}
 
 // Fence sends a request that does nothing and waits for its answer: whatever the
 // server was going to answer at once to an earlier message has then arrived.

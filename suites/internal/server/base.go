@@ -283,7 +283,7 @@ var baseChecks = []*check.Check{
 		Requirements: []string{"base.params.open", "base.params.omitted", "meta.attach.request"},
 		Body: func(t *check.T) {
 			// Params are open: a member that the revision does not define is not a reason to refuse a request.
-			for _, method := range append([]string{t.NoOp()}, t.Target.Served()...) {
+			for _, method := range append([]string{t.NoOp()}, t.Served()...) {
 				t.About("base.params.omitted")
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 				t.Expect(t.Call(method, map[string]any{})).To(HaveResult())
@@ -358,7 +358,7 @@ var baseChecks = []*check.Check{
 		Families:     []string{"meta-values"},
 		Body: func(t *check.T) {
 			servesMeta(t)
-			for _, method := range slices.Concat([]string{t.NoOp()}, t.Target.Served()[:min(1, len(t.Target.Served()))]) {
+			for _, method := range slices.Concat([]string{t.NoOp()}, t.Served()[:min(1, len(t.Served()))]) {
 				t.Vary(t.Draw("meta-values", method), func(m family.Member) {
 					t.Check("meta.attach.request", t.Call(method, map[string]any{"_meta": m.Value()})).To(HaveResult(), "with the _meta %s", m)
 				})
@@ -675,6 +675,9 @@ func notObjects(t *check.T) {
 	// One that does nothing but answer may be called often. Other requirements judge those that do not.
 	served := func(method string, name any) bool {
 		mark := t.Mark()
+		if !t.Offers(method) {
+			return false
+		}
 		x, err := t.Session.Call(t.Context, method, map[string]any{"name": name, "arguments": map[string]any{}})
 		return err == nil && worked(x) && x.Response.At-x.Request.At < prompt &&
 			!slices.ContainsFunc(t.Since(mark), func(e *wire.Event) bool { return !e.Msg.IsResponse() })
@@ -943,7 +946,7 @@ func alike(x, control *client.Exchange) bool {
 
 // furtherPages returns requests for the second page of the lists that have one.
 func furtherPages(t *check.T) (all []check.RPC) {
-	for _, method := range t.Target.Served() {
+	for _, method := range t.Served() {
 		if x := t.Call(method, nil); x.Result() != nil {
 			if cursor, more := nextCursor(x); more {
 				all = append(all, check.RPC{Method: method, Params: map[string]any{"cursor": cursor}})
@@ -1006,6 +1009,9 @@ func workingCalls(t *check.T) []check.RPC {
 // works reports whether a request is answered soon, and not with an error. If not, other
 // requirements judge that.
 func works(t *check.T, method string, params map[string]any) bool {
+	if !t.Offers(method) {
+		return false
+	}
 	x, err := t.Session.Call(t.Context, method, params)
 	return err == nil && worked(x) && x.Response.At-x.Request.At <= prompt
 }

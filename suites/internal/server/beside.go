@@ -214,7 +214,7 @@ func plainRequests(t *check.T) (all []func()) {
 	add := func(method string, params any) {
 		all = append(all, func() { t.Call(method, params) })
 	}
-	for _, method := range t.Target.Served() {
+	for _, method := range t.Served() {
 		all = append(all, func() { t.Must(check.ReadList(t.Context, t.Session, method).Err) })
 	}
 	for _, uri := range resourceURIs(t, most) {

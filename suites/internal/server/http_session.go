@@ -201,7 +201,7 @@ var httpSessionChecks = []*check.Check{
 				t.Inconclusive("the server has no sessions, and does not speak revision %s, which it has to assume without a version header", assumedVersion)
 			}
 			served(t, got, "http.server.version-header-missing")
-			for _, method := range t.Target.Served() {
+			for _, method := range t.Served() {
 				r.Body = client.Marshal(map[string]any{"jsonrpc": "2.0", "id": "mcpconform-" + method, "method": method})
 				served(t, t.Do(r), "http.server.version-header-missing")
 			}

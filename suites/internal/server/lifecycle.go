@@ -142,7 +142,7 @@ var lifecycleChecks = []*check.Check{
 		Body: func(t *check.T) {
 			// A client that declares no capability is served too; the rule finds out whether the server uses one.
 			handshake(t)
-			for _, method := range t.Target.Served() {
+			for _, method := range t.Served() {
 				t.Expect(t.Call(method, nil)).To(HaveResult())
 			}
 			t.About("lifecycle.error.missing-capability")

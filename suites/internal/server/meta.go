@@ -54,7 +54,7 @@ var metaChecks = []*check.Check{
 			t.Await(gone)
 			t.Fence()
 			t.Expect(t.Since(mark)).ToNot(Carry("an answer to a notification with _meta", func(e *wire.Event) bool { return answersNothing(t, e) }))
-			for _, method := range t.Target.Served() {
+			for _, method := range t.Served() {
 				t.Expect(t.Call(method, nil)).To(HaveResult()) // the session is open
 			}
 		},

@@ -31,7 +31,7 @@ var progressChecks = []*check.Check{
 		Families:     []string{"tokens"},
 		Body: func(t *check.T) {
 			// A token asks for progress and changes nothing else, even if there is no progress to report.
-			methods := append([]string{t.NoOp()}, t.Target.Served()...)
+			methods := append([]string{t.NoOp()}, t.Served()...)
 			for _, method := range methods {
 				without := t.Call(method, nil)
 				t.Expect(without).To(HaveResult(), "without a progress token")

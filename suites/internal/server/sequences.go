@@ -99,7 +99,7 @@ func vocabulary(t *check.T) []*word {
 	add(t.NoOp(), nil)
 	w := add(unknownMethod, nil)
 	w.id, w.Refused = "base.error.method-not-found", true
-	for _, method := range t.Target.Served() {
+	for _, method := range t.Served() {
 		if method == t.NoOp() {
 			continue
 		}

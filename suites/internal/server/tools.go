@@ -1006,7 +1006,7 @@ func useNew(t *check.T, feature string, before, after *check.List) {
 		case feature == "prompts" && named:
 			method, params = "prompts/get", promptParams(t, item)
 		}
-		if method == "" {
+		if method == "" || !t.Offers(method) {
 			continue
 		}
 		if _, err := t.Session.Call(t.Context, method, params); err != nil {
