@@ -574,6 +574,24 @@ var httpOddities = []Oddity{
 		},
 	},
 	{
+		ID: "http.session-ends-when-refused", Summary: "A message or a version that is refused is the last of its session, which is answered with 404 from then on.", Transports: overHTTP,
+		Why: "The server MAY terminate the session at any time.", Source: at("basic/transports#session-management"), Untried: []string{"*"}, Changes: "sessions",
+		Apply: func(o *server.Options) {
+			var ended sync.Map // by session id
+			refusingHTTP(http.StatusNotFound, func(r *http.Request) bool {
+				_, over := ended.Load(r.Header.Get(sessionHeader))
+				return over
+			})(o)
+			for _, situation := range []server.Situation{server.BadMessage, server.BadVersionHeader} {
+				replying(situation, func(r *server.Reply) {
+					if id := r.Request.Header.Get(sessionHeader); id != "" {
+						ended.Store(id, true)
+					}
+				})(o)
+			}
+		},
+	},
+	{
 		ID: "http.busy", Summary: "Beyond eight requests at once, POST is answered with 503 and Retry-After.", Transports: overHTTP,
 		Why: "Being busy is HTTP's own affair (RFC 9110, section 15.6.4).", Source: at("basic/transports#streamable-http"), Untried: []string{"*"},
 		Apply: func(o *server.Options) {

@@ -453,7 +453,7 @@ func (e *Engine) execute(ctx context.Context, c *Check, s *client.Session, time 
 			a.tellsNothing("after the handshake the server refuses every request with " + e.target.refusal.String())
 			return a
 		}
-		a.refusals = t.refusals()
+		a.refusals, a.endedBeneath = t.refusals(), t.endedBeneath(running)
 	}
 	return a
 }

@@ -108,6 +108,49 @@ func deliberate(x *wire.HTTPExchange) bool {
 	return x != nil && slices.ContainsFunc(x.Events(), func(e *wire.Event) bool { return len(e.Deliberate) > 0 })
 }
 
+// endedBeneath reports whether all findings end with the answer that the server does not know the session, and it has ended that
+// of its own accord: it may do so at any time, after a message that it does not like as well (basic/transports#session-management).
+func (t *T) endedBeneath(ctx context.Context) bool {
+	findings := t.rec.Record.Findings()
+	if len(findings) == 0 || slices.ContainsFunc(t.sessions(), deletes) {
+		return false
+	}
+	return !slices.ContainsFunc(findings, func(f ledger.Finding) bool {
+		return !slices.ContainsFunc(t.sessions(), func(s *client.Session) bool { return ends404(s, f.Evidence) && forgotten(ctx, s) })
+	})
+}
+
+// ends404 reports whether the last response of a session that evidence shows has the status 404.
+func ends404(s *client.Session, evidence []*wire.Event) bool {
+	var last *wire.Event
+	for _, e := range evidence {
+		if e.Conn != s.Log().ID {
+			continue
+		}
+		if x := s.Log().Carrier(e); x != nil && x.Head != nil && (last == nil || x.Head.Seq > last.Seq) {
+			last = x.Head
+		}
+	}
+	return last != nil && last.HTTP.Status == http.StatusNotFound
+}
+
+// deletes reports whether the client has ended a session: another one must not end with it.
+func deletes(s *client.Session) bool {
+	return slices.ContainsFunc(s.Log().Conversation().HTTP, func(x *wire.HTTPExchange) bool {
+		return x.Request.HTTP.Method == http.MethodDelete && x.Head != nil && x.Head.HTTP.Status/100 == 2
+	})
+}
+
+// forgotten reports whether a session is not known any more, as a request that does nothing shows.
+func forgotten(ctx context.Context, s *client.Session) bool {
+	conn, ok := s.Conn.(*transport.HTTPConn)
+	if !ok || conn.SessionID() == "" {
+		return false
+	}
+	_ = s.Fence(ctx)
+	return conn.Lost()
+}
+
 // full reports whether the server said that it has no room for a session.
 func full(s *client.Session) bool {
 	return slices.ContainsFunc(s.Log().Requests(wire.Client, "initialize"), func(x *wire.Exchange) bool {

@@ -35,6 +35,7 @@ type attempt struct {
 	several      bool          // it used more than one session
 	unopened     bool          // its session was not opened for it
 	broken       bool          // of a failed check: the server said that it was broken
+	endedBeneath bool          // of a failed check: all that was found is that the server had ended the session
 	confirmation *confirmation // of one that is run for the first time, if it may need one
 }
 
@@ -620,6 +621,8 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 			e.closing.Wait() // a server may take a moment to make room for the next session
 			again()
 		}
+	case f.last.endedBeneath:
+		f.last.tellsNothing("the server ended the session during the check, as it may at any time")
 	case f.last.lost && f.last.several && e.single(ctx):
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
 	case f.last.lost && e.shortLived(ctx, f.last.interference):
