@@ -260,6 +260,27 @@ var toolOddities = []Oddity{
 		Apply: rateLimited(4, func() (any, *wire.Error) { return nil, &wire.Error{Code: -32000, Message: "Rate limit exceeded"} }),
 	},
 	{
+		ID: "tools.forbidden", Summary: "All calls are refused before anything of them is looked at: with -32001, or with isError if the client cannot sample.",
+		Why: "Servers MUST implement proper access controls; what is looked at first is not said.", Source: at("server/tools#security-considerations"), Changes: "calls", Untried: []string{"*"},
+		Apply: wrapping("tools/call", func(_ context.Context, r *server.Request, _ server.Handler) (any, *wire.Error) {
+			if r.Session.ClientHas("sampling") {
+				return nil, &wire.Error{Code: -32001, Message: "Not allowed"}
+			}
+			return object{"content": list{textBlock("Not allowed")}, "isError": true}, nil
+		}),
+	},
+	{
+		ID: "tools.called-once", Summary: "A tool that takes no arguments works once in a session; further calls of it get a result with isError.",
+		Why: "Failures for the tool's own reasons are reported in the result.", Source: at("server/tools#error-handling"), Changes: "calls", Untried: []string{"*"},
+		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
+			name, _ := r.Params["name"].(string)
+			if given, _ := r.Params["arguments"].(object); len(given) > 0 || unknownTool(r) || once(r.Session, "a call of "+name) {
+				return next(ctx, r)
+			}
+			return object{"content": list{textBlock("This has been done already")}, "isError": true}, nil
+		}),
+	},
+	{
 		ID: "tools.key-missing", Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
 		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"), Changes: "calls",
 		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", "tools.security.validate-inputs", "tools.error.invalid-arguments-form", "sampling.*", "elicitation.*", "base.*", "cancellation.*", "progress.*", "lifecycle.*", "meta.*", "schema.*"},

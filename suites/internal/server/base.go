@@ -143,6 +143,8 @@ var baseChecks = []*check.Check{
 					t.Note("%s with the params %s is served", bad.method, quote(jsonValue(bad.params)))
 				case nothingToServe(t, x):
 					t.Note("%s is not served, and the lists of %s are empty", bad.method, bad.capability)
+				case bad.method == "tools/call" && refusesAllCalls(t, x):
+					t.Note("all calls are refused alike: %s", Describe(x))
 				case bad.method == "resources/read" && len(bad.params) > 0 && refusedWith(x, -32002):
 					t.Note("resources/read with the params %s is refused like a resource that does not exist", quote(jsonValue(bad.params)))
 				default:
@@ -160,7 +162,7 @@ var baseChecks = []*check.Check{
 						return // like a member that is not there
 					case place.method == "resources/read" && refusedWith(x, -32002):
 						return // like a resource that does not exist
-					case nothingToServe(t, x):
+					case nothingToServe(t, x), place.method == "tools/call" && refusesAllCalls(t, x):
 						return
 					}
 					t.Check("base.error.invalid-params", x).To(HaveErrorCode(-32602), "with %s as the %s", m, place.member)

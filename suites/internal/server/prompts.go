@@ -71,12 +71,15 @@ var promptChecks = []*check.Check{
 				if len(requiredArguments(p)) > 0 {
 					continue
 				}
-				with := t.Call("prompts/get", map[string]any{"name": p["name"], "arguments": map[string]any{}})
-				if with.Result() == nil {
+				empty := map[string]any{"name": p["name"], "arguments": map[string]any{}}
+				if t.Call("prompts/get", empty).Result() == nil {
 					continue
 				}
-				tried++
 				without := t.Call("prompts/get", map[string]any{"name": p["name"]})
+				if without.Result() == nil && t.Call("prompts/get", empty).Result() == nil {
+					continue // the prompt is gone, or what it needs is
+				}
+				tried++
 				t.Expect(without).To(HaveResult(), "for the prompt %s, which accepts empty arguments, without the member arguments", quote(p["name"]))
 			}
 			if tried == 0 {
