@@ -348,10 +348,10 @@ var messageOddities = []Oddity{
 		Apply: delayed(300*time.Millisecond, func(r *server.Request) bool { return r.Method != "ping" }),
 	},
 	{
-		ID: "message.large", Summary: "The result of tools/list has 300,000 characters of metadata.",
-		Why: "The length of a message has no limit.", Source: at("basic/index#messages"),
+		ID: "message.large", Summary: "The result of tools/list has 160,000 characters of metadata.",
+		Why: "The length of a message has no limit.", Source: at("basic/index#messages"), Changes: "time",
 		Apply: results("tools/list", func(result object) {
-			metaWith(object{"com.example/padding": strings.Repeat("padding ", 40_000)})(result)
+			metaWith(object{"com.example/padding": strings.Repeat("padding ", 20_000)})(result)
 		}),
 	},
 	{
