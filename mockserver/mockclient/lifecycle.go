@@ -250,6 +250,16 @@ var lifecycleFaults = []Fault{
 		Apply:   calling("resources/subscribe", object{"uri": "test://static-text"}),
 	},
 	{
+		ID: "lifecycle.uses-denied-subscriptions", Requirement: "lifecycle.capability.client-uses-resource-subscriptions", Scenario: "capabilities/only-resources",
+		Form:    mockserver.ByValue,
+		Summary: "resources/subscribe is sent where the member subscribe is there, although it is false.",
+		Apply: doing(func(ctx context.Context, s *client.Session) {
+			if wire.At(s.Init.Result(), "capabilities", "resources", "subscribe") != nil {
+				_, _ = s.Call(ctx, "resources/subscribe", object{"uri": "test://static-text"})
+			}
+		}),
+	},
+	{
 		ID: "lifecycle.roots-changes-undeclared", Requirement: "lifecycle.capability.client-emits-roots-list-changed",
 		Summary: "Changed roots are announced although roots.listChanged is not declared.",
 		Apply:   changing(func(o *client.Options) { o.Capabilities["roots"] = object{} }),

@@ -38,6 +38,7 @@ var contentScenarios = []*Scenario{
 	{
 		// The combinations with subscribe and with listChanged belong to the ordinary server.
 		Name: "capabilities/bare-resources", Requirements: []string{"resources.capability.features-independent"},
+		Shows:   []string{"lifecycle.capability.client-uses-resource-subscriptions"},
 		Needs:   "the client did not request the list of resources",
 		Options: without("resources.subscribe", "resources.listChanged"),
 		Judge: func(t *T) {

@@ -89,7 +89,7 @@ func inWhole(t *testing.T, targets *interop.Targets, transports []string) map[st
 	return whole
 }
 
-// someScenarios returns one in four of those that are launched together, or alone, and the one
+// someScenarios returns one in eight of those that are launched together, or alone, and the one
 // with which others are compared.
 func someScenarios(t *testing.T) []string {
 	t.Helper()
@@ -105,7 +105,7 @@ func someScenarios(t *testing.T) []string {
 		}
 		launches = append(launches, together)
 	}
-	return append(slices.Concat(brief.Part(t, launches, 4)...), client.AuthorizationBaseline)
+	return append(slices.Concat(brief.Part(t, launches, 8)...), client.AuthorizationBaseline)
 }
 
 // webSocket names WebSocket among the transports of targets.

@@ -438,10 +438,23 @@ var uses = []use{
 	{"completion/complete", "lifecycle.capability.client-uses-completions", "completions"},
 }
 
-// lacking is a server without some capabilities.
+// lacking is a server without some capabilities. Parts of one are declared as false, which says the same as to leave them
+// out (schema#servercapabilities).
 func lacking(name string, capabilities ...string) *Scenario {
 	s := &Scenario{
-		Name: "capabilities/" + name, Options: without(capabilities...), Judge: judgeAbstains,
+		Name: "capabilities/" + name, Judge: judgeAbstains,
+		Options: func(run *ScenarioRun) server.Options {
+			o := without(capabilities...)(run)
+			o.Behaviour.Wrap("initialize", server.Edit(func(_ *server.Request, result map[string]any) {
+				for _, name := range capabilities {
+					feature, part, _ := strings.Cut(name, ".")
+					if declared, ok := wire.At(result, "capabilities", feature).(map[string]any); ok && part != "" {
+						declared[part] = false
+					}
+				}
+			}))
+			return o
+		},
 		Needs: "the client does not use the other capabilities with an ordinary server either",
 	}
 	seen := make(map[string]bool)
