@@ -102,7 +102,8 @@ var httpSessionChecks = []*check.Check{
 				undeleted(t, deleted)
 				t.Inconclusive("the server does not let a client end the session: it answers DELETE with HTTP status %d", deleted.Status)
 			}
-			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}, {Body: []byte(`{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`)}}
+			const stray = `{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}`
+			requests := []transport.Request{plainRequest(t), {Body: []byte(strangeNotification)}, {Body: []byte(stray)}}
 			if listening {
 				requests = append(requests, transport.Request{Method: http.MethodGet})
 			}
@@ -116,6 +117,9 @@ var httpSessionChecks = []*check.Check{
 				mayGoOn(t, deleted, got)
 				if got.Status/100 == 2 && i == 0 {
 					t.Violation(deletes, "the DELETE was answered with success, but the session continues: a ping in it was served")
+				}
+				if string(r.Body) == stray && got.Status == http.StatusBadRequest {
+					continue // as what answers nothing may be in any session
 				}
 				t.Check(ended, got).To(HaveHTTPStatus(http.StatusNotFound), "in a session that a DELETE has ended")
 			}
@@ -191,7 +195,7 @@ var httpSessionChecks = []*check.Check{
 	{
 		Name:         "http/version-missing",
 		Requirements: []string{"http.server.version-header-missing"},
-		Needs:        posting,
+		Needs:        overHTTP, // it hangs up on a stream
 		Body: func(t *check.T) {
 			// Without the header the server knows the version from the initialization, or assumes 2025-03-26.
 			r := plainRequest(t)
