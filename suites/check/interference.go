@@ -109,7 +109,8 @@ func deliberate(x *wire.HTTPExchange) bool {
 }
 
 // endedBeneath reports whether all findings end with the answer that the server does not know the session, and it has ended that
-// of its own accord: it may do so at any time, after a message that it does not like as well (basic/transports#session-management).
+// of its own accord: it may do so at any time, after a faulty message that it does not like as well
+// (basic/transports#session-management). After others, it does not serve them.
 func (t *T) endedBeneath(ctx context.Context) bool {
 	findings := t.rec.Record.Findings()
 	if len(findings) == 0 || slices.ContainsFunc(t.sessions(), deletes) {
@@ -120,7 +121,7 @@ func (t *T) endedBeneath(ctx context.Context) bool {
 	})
 }
 
-// ends404 reports whether the last response of a session that evidence shows has the status 404.
+// ends404 reports whether the last response of a session that evidence shows has the status 404, and comes after a faulty message.
 func ends404(s *client.Session, evidence []*wire.Event) bool {
 	var last *wire.Event
 	for _, e := range evidence {
@@ -131,7 +132,8 @@ func ends404(s *client.Session, evidence []*wire.Event) bool {
 			last = x.Head
 		}
 	}
-	return last != nil && last.HTTP.Status == http.StatusNotFound
+	return last != nil && last.HTTP.Status == http.StatusNotFound &&
+		slices.ContainsFunc(s.Log().Events()[:last.Seq], func(e *wire.Event) bool { return len(e.Deliberate) > 0 })
 }
 
 // deletes reports whether the client has ended a session: another one must not end with it.
@@ -144,7 +146,7 @@ func deletes(s *client.Session) bool {
 // forgotten reports whether a session is not known any more, as a request that does nothing shows.
 func forgotten(ctx context.Context, s *client.Session) bool {
 	conn, ok := s.Conn.(*transport.HTTPConn)
-	if !ok || conn.SessionID() == "" {
+	if !ok || conn.SessionID() == "" || s.Log().Conversation().Initialized == nil {
 		return false
 	}
 	_ = s.Fence(ctx)
