@@ -169,55 +169,24 @@ var familyFaults = []Fault{
 	{
 		ID: "http.second-session-unnamed", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests in the session that follows a lost one lack Mcp-Session-Id.",
-		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
-			first := ""
-			sending(later, func(_ *wire.Message, out outgoing) []outgoing {
-				id := raw().SessionID()
-				if first == "" {
-					first = id
-				}
-				if id != first {
-					out.Header = http.Header{"Mcp-Session-Id": nil}
-				}
-				return []outgoing{out}
-			})(c)
-		},
+		Apply: inLaterSession(later, func(_ string, out outgoing) []outgoing {
+			out.Header = http.Header{"Mcp-Session-Id": nil}
+			return []outgoing{out}
+		}),
 	},
 	{
 		ID: "http.second-session-answers", Requirement: "http.client.session-header", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "Responses in the session that follows a lost one name the lost one.",
-		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
-			first := ""
-			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
-				if first == "" {
-					first = raw().SessionID()
-				}
-				if m.IsResponse() && raw().SessionID() != first {
-					out.Header = http.Header{"Mcp-Session-Id": {first}}
-				}
-				return []outgoing{out}
-			})(c)
-		},
+		Apply: inLaterSession((*wire.Message).IsResponse, func(first string, out outgoing) []outgoing {
+			out.Header = http.Header{"Mcp-Session-Id": {first}}
+			return []outgoing{out}
+		}),
 		Collateral: []string{"base.response.only-to-requests", "http.client.reinitialize-on-404"},
 	},
 	{
 		ID: "http.second-session-unanswered", Requirement: "base.response.present", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
 		Summary: "Requests of the server in the session that follows a lost one get no response.",
-		Apply: func(c *client.Standalone) {
-			raw := connectionOf(c)
-			first := ""
-			sending(anything, func(m *wire.Message, out outgoing) []outgoing {
-				if first == "" {
-					first = raw().SessionID()
-				}
-				if m.IsResponse() && raw().SessionID() != first {
-					return nil
-				}
-				return []outgoing{out}
-			})(c)
-		},
+		Apply:   inLaterSession((*wire.Message).IsResponse, func(string, outgoing) []outgoing { return nil }),
 	},
 	{
 		ID: "http.second-session-kept", Requirement: "http.client.delete-session", Transports: overHTTP, Scenario: lost, Form: mockserver.BySession,
@@ -462,6 +431,24 @@ func comparedToFirst(field string, change func(h *head, first string)) apply {
 			if value := first.Load(); value != nil {
 				change(h, *value)
 			}
+		})(c)
+	}
+}
+
+// inLaterSession changes messages that fit in the sessions that follow the first one, whose id it gets.
+func inLaterSession(fits match, change func(first string, out outgoing) []outgoing) apply {
+	return func(c *client.Standalone) {
+		raw := connectionOf(c)
+		first := ""
+		sending(anything, func(m *wire.Message, out outgoing) []outgoing {
+			id := raw().SessionID()
+			if first == "" {
+				first = id
+			}
+			if id == first || !fits(m) {
+				return []outgoing{out}
+			}
+			return change(first, out)
 		})(c)
 	}
 }

@@ -826,9 +826,6 @@ func (s *Session) Capability(path string) bool {
 	if s.Init == nil {
 		return false
 	}
-	v := wire.At(s.Init.Result(), append([]string{"capabilities"}, strings.Split(path, ".")...)...)
-	if flag, ok := v.(bool); ok {
-		return flag
-	}
-	return v != nil
+	capabilities, _ := s.Init.Result()["capabilities"].(map[string]any)
+	return wire.Declares(capabilities, strings.Split(path, ".")...)
 }

@@ -484,8 +484,13 @@ func (c *Conversation) Handshaken() bool { return c.Init != nil && c.Init.Result
 // Declared reports whether a party declared a capability in the handshake,
 // given as a path of member names. A flag counts when it is true.
 func (c *Conversation) Declared(p Party, path ...string) bool {
-	var v any = c.Capabilities[p]
-	v = At(v, path...)
+	return Declares(c.Capabilities[p], path...)
+}
+
+// Declares reports whether capabilities, as a party declares them in the handshake, have one, given as a path of member
+// names. A flag counts when it is true.
+func Declares(capabilities map[string]any, path ...string) bool {
+	v := At(any(capabilities), path...)
 	if flag, ok := v.(bool); ok {
 		return flag
 	}

@@ -297,36 +297,27 @@ func (t *T) undeclared(s *client.Session, method string) string {
 	case "completion/complete":
 		feature = "completions"
 	}
-	if t.Target.Init == nil || !declares(t.Target.Init.Result(), feature) {
+	path := strings.Split(feature, ".")
+	if !wire.Declares(t.Target.Capabilities(), path...) {
 		return ""
 	}
-	var declared map[string]any
-	if s.Init != nil {
-		declared = s.Init.Result()
-	} else if init := s.Log().Conversation().Init; init != nil { // that of the check itself
-		declared = init.Result()
+	init := s.Init
+	if init == nil {
+		init = s.Log().Conversation().Init // that of the check itself
 	}
-	if declared == nil || declares(declared, feature) {
+	if init == nil || init.Result() == nil {
+		return ""
+	}
+	declared, _ := init.Result()["capabilities"].(map[string]any)
+	if wire.Declares(declared, path...) {
 		return ""
 	}
 	return feature
 }
 
-// declares reports whether the result of initialize has a capability.
-func declares(result map[string]any, feature string) bool {
-	v := wire.At(result, append([]string{"capabilities"}, strings.Split(feature, ".")...)...)
-	flag, ok := v.(bool)
-	return flag || v != nil && !ok
-}
-
-// elsewhere returns a capability that a refused request needs and that was declared in other sessions alone.
-func elsewhere(refusals []refused) string {
-	for _, r := range refusals {
-		if r.undeclared != "" {
-			return r.undeclared
-		}
-	}
-	return ""
+// declaredElsewhere says of a capability that it was declared in other sessions alone.
+func declaredElsewhere(feature string) string {
+	return fmt.Sprintf("the server declares %s to other clients, but not in the session of this check", feature)
 }
 
 // posted returns the request that travelled in the HTTP exchange of an event, or nil.

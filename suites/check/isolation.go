@@ -613,6 +613,7 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 	if !f.last.accuses() || ctx.Err() != nil {
 		return
 	}
+	undeclared := slices.IndexFunc(f.last.refusals, func(r refused) bool { return r.undeclared != "" })
 	switch {
 	case f.last.unopened && !e.opensAnother():
 		if err := e.open(ctx, "whether the server opens a further session", Capable(), nil); err != nil {
@@ -627,8 +628,8 @@ func (e *Engine) excuse(ctx context.Context, f *Future, again func()) {
 		f.last.tellsNothing("the server ends a session when another one is opened, and the check needs both")
 	case f.last.lost && e.shortLived(ctx, f.last.interference):
 		f.last.tellsNothing("the server ends sessions of its own accord, and ended that of the check before it came to a verdict")
-	case elsewhere(f.last.refusals) != "":
-		f.last.tellsNothing(fmt.Sprintf("the server declares %s to other clients, but not in the session of this check", elsewhere(f.last.refusals)))
+	case undeclared >= 0:
+		f.last.tellsNothing(declaredElsewhere(f.last.refusals[undeclared].undeclared))
 	case !f.last.unanswered && e.limitsRate(ctx, f.last.refusals):
 		f.last.tellsNothing("the server refuses requests because there are too many: raise its limit for the test")
 	case !f.Check.Needs.Concurrent && !f.last.unanswered && e.limitsConcurrency(ctx, f.last.refusals):

@@ -409,7 +409,7 @@ func (t *T) Offers(method string) bool { return t.undeclared(t.Session, method) 
 // offers ends the body if the server declares what a request needs to other clients, but not in a session.
 func (t *T) offers(s *client.Session, method string) {
 	if feature := t.undeclared(s, method); feature != "" {
-		t.Inconclusive("the server declares %s to other clients, but not in the session of this check", feature)
+		t.Inconclusive("%s", declaredElsewhere(feature))
 	}
 }
 
