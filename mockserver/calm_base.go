@@ -367,7 +367,7 @@ var messageOddities = []Oddity{
 	},
 	{
 		ID: "message.requests-in-parallel", Summary: "After the handshake the server sends several requests without waiting for the answers.",
-		Why: "Either side may send requests at any time.", Source: at("basic/index#requests"), Changes: "time",
+		Why: "Either side may send requests at any time.", Source: at("basic/index#requests"),
 		Apply: ready(func(s *server.Session) {
 			parallel(3, func() { _, _ = s.Call(s.Context(), "ping", nil) })
 		}),

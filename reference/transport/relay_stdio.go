@@ -138,7 +138,7 @@ func (c *StdioConn) passIn(in io.Reader) {
 type stdinWriter struct{ c *StdioConn }
 
 func (w stdinWriter) Write(p []byte) (int, error) {
-	if err := w.c.put(context.Background(), p); err != nil {
+	if _, err := w.c.put(context.Background(), nil, p); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -96,8 +96,16 @@ func (d *Stdio) launch(log *wire.Log) (*StdioConn, error) {
 
 // write is a message on its way. Its chunks are written together.
 type write struct {
-	chunks [][]byte
-	done   chan error
+	message *Outgoing // nil: it is not recorded
+	chunks  [][]byte
+	began   chan written
+	done    chan error
+}
+
+// written is the record of a message that is being written.
+type written struct {
+	event *wire.Event
+	err   error
 }
 
 // StdioConn is the client's end of a stdio connection.
@@ -204,11 +212,20 @@ func (c *StdioConn) writeLoop() {
 	for {
 		select {
 		case w := <-c.writes:
-			var err error
+			// It is recorded in the order of the writes, and before it is written, so that the answer comes later.
+			var record written
+			if m := w.message; m != nil {
+				record.event, record.err = c.log.Append(wire.Event{
+					Kind: wire.KindMessage, From: wire.Client, Stream: Stdin, Raw: m.Raw, Deliberate: m.Deliberate,
+				})
+			}
+			w.began <- record
+			err := record.err
 			for _, chunk := range w.chunks {
-				if _, err = c.proc.Stdin().Write(chunk); err != nil {
+				if err != nil {
 					break
 				}
+				_, err = c.proc.Stdin().Write(chunk)
 			}
 			w.done <- err
 		case <-c.closing:
@@ -230,43 +247,44 @@ func (c *StdioConn) Send(ctx context.Context, m Outgoing) (*wire.Event, error) {
 const pipeSize = 64 << 10
 
 // Write records the message and writes the chunks as they are, each in a
-// write of its own, so that framing itself can be put to the test.
+// write of its own, so that framing itself can be put to the test. A message that
+// waits for earlier ones until the context ends is neither recorded nor written.
 func (c *StdioConn) Write(ctx context.Context, m Outgoing, chunks ...[]byte) (*wire.Event, error) {
 	select {
-	case <-c.closing:
-		return nil, ErrClosed
 	case <-c.done:
 		return nil, ErrClosed
 	default:
 	}
-	// It is recorded before it is written, so that the answer comes later.
-	sent, err := c.log.Append(wire.Event{
-		Kind: wire.KindMessage, From: wire.Client, Stream: Stdin, Raw: m.Raw, Deliberate: m.Deliberate,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return sent, c.put(ctx, chunks...)
+	return c.put(ctx, &m, chunks...)
 }
 
-// put writes chunks, each in a write of its own.
-func (c *StdioConn) put(ctx context.Context, chunks ...[]byte) error {
-	w := write{chunks: chunks, done: make(chan error, 1)}
+// put writes chunks, each in a write of its own, and returns the record of their message.
+func (c *StdioConn) put(ctx context.Context, m *Outgoing, chunks ...[]byte) (*wire.Event, error) {
+	w := write{message: m, chunks: chunks, began: make(chan written, 1), done: make(chan error, 1)}
+	select {
+	case <-c.closing:
+		return nil, ErrClosed
+	default:
+	}
 	select {
 	case c.writes <- w:
 	case <-c.closing:
-		return ErrClosed
+		return nil, ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
+		return nil, fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
+	}
+	record := <-w.began
+	if record.err != nil {
+		return nil, record.err
 	}
 	select {
 	case err := <-w.done:
 		if err != nil {
-			return fmt.Errorf("write to the %s's stdin: %w: %w", c.dialer.process(), ErrClosed, err)
+			return record.event, fmt.Errorf("write to the %s's stdin: %w: %w", c.dialer.process(), ErrClosed, err)
 		}
-		return nil
+		return record.event, nil
 	case <-ctx.Done():
-		return fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
+		return record.event, fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
 	}
 }
 

@@ -377,16 +377,23 @@ func TestStdioStderr(t *testing.T) {
 	}
 }
 
-// A server that never reads blocks a write, and no more than that.
+// A server that never reads blocks a write, and no more than that. What waits behind it was not sent.
 func TestStdioBlockedWrite(t *testing.T) {
 	conn := connect(t, "deaf", &Stdio{}, wire.DefaultLimits)
 	large := bytes.Repeat([]byte("x"), 1<<20)
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	go cancel(cause)
-	for range 2 { // the second waits behind the first
-		if _, err := conn.Send(ctx, Outgoing{Raw: large}); !errors.Is(err, cause) {
+	defer cancel(nil)
+	go func() {
+		_, _ = conn.Log().Await(ctx, 0, func(e *wire.Event) bool { return e.Kind == wire.KindMessage })
+		cancel(cause)
+	}()
+	for blocked := range 2 {
+		switch sent, err := conn.Send(ctx, Outgoing{Raw: large}); {
+		case !errors.Is(err, cause):
 			t.Errorf("Send: %v", err)
+		case (sent == nil) != (blocked > 0):
+			t.Errorf("message %d: recorded as %v", blocked, sent)
 		}
 	}
 	blocked := make(chan error)
@@ -399,6 +406,15 @@ func TestStdioBlockedWrite(t *testing.T) {
 	}
 	if err := <-blocked; err == nil {
 		t.Error("a blocked write succeeded")
+	}
+	recorded := 0
+	for _, e := range conn.Log().Events() {
+		if e.Kind == wire.KindMessage {
+			recorded++
+		}
+	}
+	if recorded != 1 {
+		t.Errorf("%d messages are recorded, of which one was begun", recorded)
 	}
 }
 

@@ -641,10 +641,20 @@ func heardIn(l *wire.Log, since time.Duration) bool {
 func answers(l *wire.Log, e *wire.Event) bool {
 	switch {
 	case e.Kind == wire.KindHTTPResponse:
-		return e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "post:")
+		return e.HTTP.Status >= 400 && strings.HasPrefix(e.Stream, "post:") && !asksNothing(l.Carrier(e))
 	case e.Kind != wire.KindMessage || e.From != wire.Server || !e.Msg.IsResponse() || strings.HasPrefix(e.Stream, "delete:"):
 		return false
 	}
-	request := l.RequestOf(e)
-	return request == nil || request.Msg.Method != "initialize"
+	if request := l.RequestOf(e); request != nil {
+		return request.Msg.Method != "initialize"
+	}
+	return !asksNothing(l.Carrier(e))
+}
+
+// asksNothing reports whether all that an HTTP request carried were notifications, responses and handshakes: what refuses these
+// may do so before it would ask a server that hangs.
+func asksNothing(x *wire.HTTPExchange) bool {
+	return x != nil && len(x.Sent) > 0 && !slices.ContainsFunc(x.Sent, func(e *wire.Event) bool {
+		return e.Msg == nil || e.Msg.Kind != wire.Notification && !e.Msg.IsResponse() && e.Msg.Method != "initialize"
+	})
 }

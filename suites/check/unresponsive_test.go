@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,7 @@ func overStdio(capabilities string, reply func(string) bool) *check.Engine {
 	return e
 }
 
-func overHTTP(t *testing.T, capabilities string, reply func(string) bool) *check.Engine {
+func overHTTP(t *testing.T, capabilities string, reply func(string) bool, refused ...string) *check.Engine {
 	t.Helper()
 	gone := make(chan struct{})
 	s, at := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,6 +69,8 @@ func overHTTP(t *testing.T, capabilities string, reply func(string) bool) *check
 		case answer != "":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, answer)
+		case slices.Contains(refused, wire.Parse(raw).Method):
+			w.WriteHeader(http.StatusNotFound)
 		case wire.Parse(raw).Kind != wire.Request:
 			w.WriteHeader(http.StatusAccepted)
 		default:
@@ -171,6 +174,8 @@ func TestBecomesUnresponsive(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) *check.Engine{
 		"stdio": func(*testing.T) *check.Engine { return overStdio(`{}`, never) },
 		"http":  func(t *testing.T) *check.Engine { return overHTTP(t, `{}`, never) },
+		// What refuses notifications need not ask the server that hangs.
+		"http, notifications refused": func(t *testing.T) *check.Engine { return overHTTP(t, `{}`, never, "notifications/cancelled") },
 	} {
 		virtually(t, name, func(t *testing.T) {
 			e := start(t)

@@ -853,12 +853,12 @@ func meanwhile(t *check.T, p *client.Pending, but *wire.Event) (stop func()) {
 				return
 			}
 			if from = e.Seq + 1; !alreadyAnswered(s, e) {
-				_, _ = s.Send(ctx, response(e, ordinary(t, e)))
+				_, _ = s.Send(t.Context, response(e, ordinary(t, e)))
 			}
 		}
 	}()
 	return func() {
-		cancel()
+		cancel() // what came until now is still answered
 		<-done
 	}
 }
