@@ -202,7 +202,7 @@ func (s *clientRun) finish(ctx context.Context) {
 	}
 	if c := introduced(s.finished); c != nil {
 		describeClient(&s.Target, c)
-		s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
+		s.ledger.Declared = c.Declared
 	}
 	s.notes = append(append(s.notes, endings(s.finished)...), s.deaths()...)
 	if s.engine.OneByOne() {

@@ -36,7 +36,7 @@ func Recheck(run *result.Run, trace *wire.Trace) (Rechecked, error) {
 			continue
 		}
 		if c := judge.NewConversation(log); c.Handshaken() && l.Declared == nil {
-			l.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
+			l.Declared = c.Declared
 		}
 	}
 	if v := run.Target.ProtocolVersion; party == wire.Server {

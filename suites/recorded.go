@@ -56,7 +56,7 @@ func (s *recordedRun) finish(context.Context) {
 			*revision = c.Version // other sessions may be there to try other revisions
 		}
 		if c.Handshaken() && s.ledger.Declared == nil {
-			s.ledger.Declared = func(p wire.Party, path []string) bool { return c.Declared(p, path...) }
+			s.ledger.Declared = c.Declared
 		}
 		if n := len(c.Events); n > 0 {
 			s.lasted = max(s.lasted, c.Events[n-1].At)

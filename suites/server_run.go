@@ -155,7 +155,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
 	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause
 	if s.target.Init != nil && s.target.Init.Result() != nil {
-		s.ledger.Declared = func(_ wire.Party, path []string) bool { return declared(s.target, path) }
+		s.ledger.Declared = func(_ wire.Party, capability string) bool { return wire.Declares(s.target.Capabilities(), capability) }
 	}
 	s.handshake()
 	s.describe(&s.Target)
@@ -176,14 +176,6 @@ func (s *serverRun) finish(ctx context.Context) {
 	if s.ledger.Cause != nil {
 		s.quoteStderr()
 	}
-}
-
-func declared(t *check.Target, path []string) bool {
-	v := wire.At(t.Capabilities(), path...)
-	if flag, ok := v.(bool); ok {
-		return flag
-	}
-	return v != nil
 }
 
 // overdue is the reason why the run is not whole if checks were ended by a limit

@@ -819,13 +819,11 @@ func (e *RefusedError) Forbidden() bool {
 	return e.Exchange.Head != nil && e.Exchange.Head.HTTP.Status == http.StatusForbidden
 }
 
-// Capability reports whether the server declared a capability, given as a
-// dotted path such as "tools.listChanged". A capability object counts by its
-// presence, a flag by being true.
-func (s *Session) Capability(path string) bool {
+// Capability reports whether the server declared a capability, as [wire.Declares] does.
+func (s *Session) Capability(capability string) bool {
 	if s.Init == nil {
 		return false
 	}
 	capabilities, _ := s.Init.Result()["capabilities"].(map[string]any)
-	return wire.Declares(capabilities, strings.Split(path, ".")...)
+	return wire.Declares(capabilities, capability)
 }

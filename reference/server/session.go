@@ -133,19 +133,15 @@ func (s *Session) Version() string {
 	return s.version
 }
 
-// ClientHas reports whether the client declared a capability, given as the path
-// of its members, that the negotiated version knows.
-func (s *Session) ClientHas(path ...string) bool {
+// ClientHas reports whether the client declared a capability that the negotiated version knows.
+func (s *Session) ClientHas(capability string) bool {
 	s.mu.Lock()
-	v, version := wire.At(s.client, path...), s.version
+	client, version := s.client, s.version
 	s.mu.Unlock()
-	if len(path) > 0 && path[0] == "elicitation" && version < elicitationSince {
+	if capability == "elicitation" && version < elicitationSince {
 		return false
 	}
-	if flag, ok := v.(bool); ok {
-		return flag
-	}
-	return v != nil
+	return wire.Declares(client, capability)
 }
 
 // elicitationSince is the version that introduced elicitation.
@@ -271,30 +267,24 @@ func (s *Session) serve(ctx context.Context, r *Request) (any, *wire.Error) {
 	return handle(ctx, r)
 }
 
-// methods that the server knows, with the capability that each needs.
-var methods map[string]struct {
-	capability string
-	handle     Handler
-}
+// methods that the server knows.
+var methods map[string]Handler
 
 func init() {
-	methods = map[string]struct {
-		capability string
-		handle     Handler
-	}{
-		"initialize":               {"", initialize},
-		"ping":                     {"", ping},
-		"tools/list":               {"tools", listTools},
-		"tools/call":               {"tools", callTool},
-		"resources/list":           {"resources", listResources},
-		"resources/templates/list": {"resources", listTemplates},
-		"resources/read":           {"resources", readResource},
-		"resources/subscribe":      {"resources.subscribe", subscribe},
-		"resources/unsubscribe":    {"resources.subscribe", unsubscribe},
-		"prompts/list":             {"prompts", listPrompts},
-		"prompts/get":              {"prompts", getPrompt},
-		"completion/complete":      {"completions", complete},
-		"logging/setLevel":         {"logging", setLevel},
+	methods = map[string]Handler{
+		"initialize":               initialize,
+		"ping":                     ping,
+		"tools/list":               listTools,
+		"tools/call":               callTool,
+		"resources/list":           listResources,
+		"resources/templates/list": listTemplates,
+		"resources/read":           readResource,
+		"resources/subscribe":      subscribe,
+		"resources/unsubscribe":    unsubscribe,
+		"prompts/list":             listPrompts,
+		"prompts/get":              getPrompt,
+		"completion/complete":      complete,
+		"logging/setLevel":         setLevel,
 	}
 }
 
@@ -302,14 +292,14 @@ func route(ctx context.Context, r *Request) (any, *wire.Error) {
 	if rpcErr := r.Session.admit(r.Method); rpcErr != nil {
 		return nil, rpcErr
 	}
-	method, ok := methods[r.Method]
-	if !ok || method.capability != "" && !r.Session.Server.offers(method.capability) {
+	handle, ok := methods[r.Method]
+	if capability := wire.Capability(r.Method); !ok || capability != "" && !r.Session.Server.offers(capability) {
 		return nil, &wire.Error{Code: MethodNotFound, Message: "Method not found: " + oneLine(r.Method)}
 	}
 	if rpcErr := r.checkMeta(); rpcErr != nil {
 		return nil, rpcErr
 	}
-	return method.handle(ctx, r)
+	return handle(ctx, r)
 }
 
 // admit checks the method against the state of the session.

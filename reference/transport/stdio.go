@@ -248,7 +248,7 @@ const pipeSize = 64 << 10
 
 // Write records the message and writes the chunks as they are, each in a
 // write of its own, so that framing itself can be put to the test. A message that
-// waits for earlier ones until the context ends is neither recorded nor written.
+// waits for earlier ones until the context ends, or comes after that, is neither recorded nor written.
 func (c *StdioConn) Write(ctx context.Context, m Outgoing, chunks ...[]byte) (*wire.Event, error) {
 	select {
 	case <-c.done:
@@ -265,6 +265,9 @@ func (c *StdioConn) put(ctx context.Context, m *Outgoing, chunks ...[]byte) (*wi
 	case <-c.closing:
 		return nil, ErrClosed
 	default:
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
 	}
 	select {
 	case c.writes <- w:

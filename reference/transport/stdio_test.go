@@ -442,6 +442,11 @@ func TestStdioWrite(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("recorded (-want +got)\n%s", diff)
 	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if late, err := conn.Send(ended, m); late != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its context a message is sent as %v: %v", late, err)
+	}
 	if _, err := conn.Write(limit(t), m, []byte(`{"id`), []byte("\":2}\r\n\n[")); err != nil {
 		t.Fatal(err)
 	}

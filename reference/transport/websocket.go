@@ -154,6 +154,9 @@ func (c *WebSocketConn) Send(ctx context.Context, m Outgoing) (*wire.Event, erro
 	if c.closed.Load() {
 		return nil, ErrClosed
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("write to the WebSocket: %w", context.Cause(ctx))
+	}
 	// It is recorded before it is written, so that the answer comes later.
 	sent, err := c.log.Append(wire.Event{Kind: wire.KindMessage, From: wire.Client, Stream: StreamWebSocket, Raw: m.Raw, Deliberate: m.Deliberate})
 	if err != nil {

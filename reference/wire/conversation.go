@@ -481,20 +481,9 @@ func (c *Conversation) Ready(e *Event) bool {
 // Handshaken reports whether initialize was answered with a result.
 func (c *Conversation) Handshaken() bool { return c.Init != nil && c.Init.Result() != nil }
 
-// Declared reports whether a party declared a capability in the handshake,
-// given as a path of member names. A flag counts when it is true.
-func (c *Conversation) Declared(p Party, path ...string) bool {
-	return Declares(c.Capabilities[p], path...)
-}
-
-// Declares reports whether capabilities, as a party declares them in the handshake, have one, given as a path of member
-// names. A flag counts when it is true.
-func Declares(capabilities map[string]any, path ...string) bool {
-	v := At(any(capabilities), path...)
-	if flag, ok := v.(bool); ok {
-		return flag
-	}
-	return v != nil
+// Declared reports whether a party declared a capability in the handshake, as [Declares] does.
+func (c *Conversation) Declared(p Party, capability string) bool {
+	return Declares(c.Capabilities[p], capability)
 }
 
 // Conversation returns the conversation so far. If the log has ended it is read

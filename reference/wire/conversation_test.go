@@ -386,15 +386,15 @@ func TestHandshake(t *testing.T) {
 		t.Error("the session is not ready from the initialized notification on")
 	}
 	for _, d := range []struct {
-		party wire.Party
-		path  []string
-		want  bool
+		party      wire.Party
+		capability string
+		want       bool
 	}{
-		{wire.Client, []string{"roots"}, true}, {wire.Client, []string{"roots", "listChanged"}, false},
-		{wire.Server, []string{"tools"}, true}, {wire.Server, []string{"roots"}, false},
+		{wire.Client, "roots", true}, {wire.Client, "roots.listChanged", false},
+		{wire.Server, "tools", true}, {wire.Server, "roots", false},
 	} {
-		if c.Declared(d.party, d.path...) != d.want {
-			t.Errorf("the %s declares %v: %v", d.party, d.path, !d.want)
+		if c.Declared(d.party, d.capability) != d.want {
+			t.Errorf("the %s declares %s: %v", d.party, d.capability, !d.want)
 		}
 	}
 }

@@ -290,15 +290,8 @@ func (t *T) refusals() []refused {
 // undeclared returns the capability that a request needs, if the server declares it, but not in a session: what it offers may
 // depend on the capabilities of the client and on the version (basic/lifecycle#capability-negotiation).
 func (t *T) undeclared(s *client.Session, method string) string {
-	feature, _, _ := strings.Cut(method, "/")
-	switch method {
-	case "resources/subscribe", "resources/unsubscribe":
-		feature = "resources.subscribe"
-	case "completion/complete":
-		feature = "completions"
-	}
-	path := strings.Split(feature, ".")
-	if !wire.Declares(t.Target.Capabilities(), path...) {
+	capability := wire.Capability(method)
+	if capability == "" || !wire.Declares(t.Target.Capabilities(), capability) {
 		return ""
 	}
 	init := s.Init
@@ -309,10 +302,10 @@ func (t *T) undeclared(s *client.Session, method string) string {
 		return ""
 	}
 	declared, _ := init.Result()["capabilities"].(map[string]any)
-	if wire.Declares(declared, path...) {
+	if wire.Declares(declared, capability) {
 		return ""
 	}
-	return feature
+	return capability
 }
 
 // declaredElsewhere says of a capability that it was declared in other sessions alone.

@@ -242,8 +242,8 @@ func (r *jointRun) usesAll() bool {
 		}
 	}
 	return !slices.ContainsFunc(uses, func(u use) bool {
-		return c.Declared(wire.Server, u.capability) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil &&
-			(about > 1 || listed[u.method] != "") && (completes || u.capability != "completions")
+		return c.Declared(wire.Server, u.capability()) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil &&
+			(about > 1 || listed[u.method] != "") && (completes || u.capability() != "completions")
 	})
 }
 

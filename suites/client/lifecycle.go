@@ -422,20 +422,22 @@ func without(capabilities ...string) func(*ScenarioRun) server.Options {
 	}
 }
 
-// use ties a method to the requirement that binds it to a capability.
-type use struct{ method, requirement, capability string }
+// use ties a method to the requirement that binds it to its capability.
+type use struct{ method, requirement string }
+
+func (u use) capability() string { return wire.Capability(u.method) }
 
 var uses = []use{
-	{"tools/list", "lifecycle.capability.client-uses-tools", "tools"},
-	{"tools/call", "lifecycle.capability.client-uses-tools", "tools"},
-	{"prompts/list", "lifecycle.capability.client-uses-prompts", "prompts"},
-	{"prompts/get", "lifecycle.capability.client-uses-prompts", "prompts"},
-	{"resources/list", "lifecycle.capability.client-uses-resources", "resources"},
-	{"resources/templates/list", "lifecycle.capability.client-uses-resources", "resources"},
-	{"resources/read", "lifecycle.capability.client-uses-resources", "resources"},
-	{"resources/subscribe", "lifecycle.capability.client-uses-resource-subscriptions", "resources.subscribe"},
-	{"logging/setLevel", "lifecycle.capability.client-uses-logging", "logging"},
-	{"completion/complete", "lifecycle.capability.client-uses-completions", "completions"},
+	{"tools/list", "lifecycle.capability.client-uses-tools"},
+	{"tools/call", "lifecycle.capability.client-uses-tools"},
+	{"prompts/list", "lifecycle.capability.client-uses-prompts"},
+	{"prompts/get", "lifecycle.capability.client-uses-prompts"},
+	{"resources/list", "lifecycle.capability.client-uses-resources"},
+	{"resources/templates/list", "lifecycle.capability.client-uses-resources"},
+	{"resources/read", "lifecycle.capability.client-uses-resources"},
+	{"resources/subscribe", "lifecycle.capability.client-uses-resource-subscriptions"},
+	{"logging/setLevel", "lifecycle.capability.client-uses-logging"},
+	{"completion/complete", "lifecycle.capability.client-uses-completions"},
 }
 
 // lacking is a server without some capabilities. Parts of one are declared as false, which says the same as to leave them
@@ -460,7 +462,7 @@ func lacking(name string, capabilities ...string) *Scenario {
 	seen := make(map[string]bool)
 	for _, u := range uses {
 		for _, other := range capabilities {
-			if u.capability == other && !seen[u.requirement] {
+			if u.capability() == other && !seen[u.requirement] {
 				seen[u.requirement] = true
 				s.Requirements = append(s.Requirements, u.requirement)
 			}
@@ -478,7 +480,7 @@ func judgeAbstains(t *T) {
 		return
 	}
 	for _, u := range uses {
-		if !c.Declared(wire.Server, u.capability) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil {
+		if !c.Declared(wire.Server, u.capability()) && t.Baseline.sent(u.method) != nil && t.sent(u.method) == nil {
 			t.Exercised(u.requirement)
 		}
 	}

@@ -394,4 +394,4 @@ func (a *Asker) Late(patience time.Duration, ids ...string) {
 const latePatience = time.Second / 2
 
 // Has reports whether the client declared a capability.
-func (a *Asker) Has(path ...string) bool { return a.Request.Session.ClientHas(path...) }
+func (a *Asker) Has(capability string) bool { return a.Request.Session.ClientHas(capability) }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/mockserver"
 	"github.com/mcpconform/mcpconform/reference/script"
@@ -46,7 +45,7 @@ func ScriptScenario(s *script.Script, requirements ...string) (*Scenario, error)
 func (t *T) judgeScript(s *script.Script, courses []mockserver.Course, requirements []string) {
 	if c := t.Handshake(); c != nil {
 		for _, capability := range s.Needs {
-			if !c.Declared(wire.Client, strings.Split(capability, ".")...) {
+			if !c.Declared(wire.Client, capability) {
 				t.Skip("the client does not declare "+capability, requirements...)
 				return
 			}

@@ -267,7 +267,7 @@ func (p *sequencer) allNews() []news {
 		func() { p.Notify("notifications/com.example/unknown", nil) },
 	}}
 	for _, list := range []string{"tools", "prompts", "resources"} {
-		if c.Declared(wire.Server, list, "listChanged") {
+		if c.Declared(wire.Server, list+".listChanged") {
 			all = append(all, news{
 				model.Notice{Topics: []string{"roots"}}, "sends that the " + list + " have changed", list + ".list-changed.unsolicited",
 				func() { p.Notify("notifications/"+list+"/list_changed", nil) },

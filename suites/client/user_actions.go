@@ -153,7 +153,7 @@ func askChanges(a *Asker) {
 		if i > 0 && before != nil && list != nil && rootChange(wire.At(before.Result, "roots"), wire.At(list.Result, "roots")) == "" && vain > 0 {
 			return // neither a change nor a notification
 		}
-		if before = list; i == len(rootSteps) || !a.Has("roots", "listChanged") {
+		if before = list; i == len(rootSteps) || !a.Has("roots.listChanged") {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(a.Request.Session.Context(), max(a.Patience/2, a.UserPatience-a.Patience))
@@ -178,7 +178,7 @@ func judgeChanges(t *T) {
 		return
 	}
 	c := t.Handshake()
-	if c == nil || !c.Declared(wire.Client, "roots", "listChanged") {
+	if c == nil || !c.Declared(wire.Client, "roots.listChanged") {
 		t.Inconclusive("the client does not declare roots.listChanged", every, current)
 		return
 	}
@@ -294,7 +294,7 @@ func askFolder(a *Asker, dir string) {
 		return
 	}
 	_, _ = log.Append(wire.Event{Kind: wire.KindNote, From: wire.Server, Note: "the folder " + filepath.Base(dir) + " was removed"})
-	announces := a.Has("roots", "listChanged")
+	announces := a.Has("roots.listChanged")
 	for i := range folderLists {
 		if announces || i > 0 {
 			// A client may look for changes only now and then.
@@ -372,7 +372,7 @@ func judgeFolder(t *T) {
 	default:
 		t.Check(accessible, still, gone.Events()...).To(BeFalseBecause("roots/list names a folder that does not exist any more"))
 	}
-	if silent && c != nil && !c.Declared(wire.Client, "roots", "listChanged") {
+	if silent && c != nil && !c.Declared(wire.Client, "roots.listChanged") {
 		t.Inconclusive("the client does not announce changes of its roots, and its lists do not tell whether it watches them", monitor)
 		return
 	}

@@ -261,37 +261,36 @@ func judgeInvented(id, version, what string, e *wire.Event, rec *Recorder) {
 	}
 }
 
-// gate ties a message to the capability that must have been declared.
+// gate ties a message to the party that must have declared its capability.
 type gate struct {
 	sender      wire.Party // of the message
 	method      string
 	declarer    wire.Party
-	path        []string
 	requirement string
 }
 
 // basic/lifecycle#operation: only capabilities that were negotiated are used.
 var gates = []gate{
-	{wire.Server, "sampling/createMessage", wire.Client, []string{"sampling"}, "lifecycle.capability.server-uses-sampling"},
-	{wire.Server, "roots/list", wire.Client, []string{"roots"}, "lifecycle.capability.server-uses-roots"},
-	{wire.Server, "elicitation/create", wire.Client, []string{"elicitation"}, "lifecycle.capability.server-uses-elicitation"},
-	{wire.Server, "notifications/tools/list_changed", wire.Server, []string{"tools", "listChanged"}, "lifecycle.capability.server-emits-tools-list-changed"},
-	{wire.Server, "notifications/prompts/list_changed", wire.Server, []string{"prompts", "listChanged"}, "lifecycle.capability.server-emits-prompts-list-changed"},
-	{wire.Server, "notifications/resources/list_changed", wire.Server, []string{"resources", "listChanged"}, "lifecycle.capability.server-emits-resources-list-changed"},
-	{wire.Server, "notifications/resources/updated", wire.Server, []string{"resources", "subscribe"}, "lifecycle.capability.server-emits-resource-updates"},
-	{wire.Server, "notifications/message", wire.Server, []string{"logging"}, "logging.capability.declared"},
-	{wire.Client, "tools/list", wire.Server, []string{"tools"}, "lifecycle.capability.client-uses-tools"},
-	{wire.Client, "tools/call", wire.Server, []string{"tools"}, "lifecycle.capability.client-uses-tools"},
-	{wire.Client, "prompts/list", wire.Server, []string{"prompts"}, "lifecycle.capability.client-uses-prompts"},
-	{wire.Client, "prompts/get", wire.Server, []string{"prompts"}, "lifecycle.capability.client-uses-prompts"},
-	{wire.Client, "resources/list", wire.Server, []string{"resources"}, "lifecycle.capability.client-uses-resources"},
-	{wire.Client, "resources/templates/list", wire.Server, []string{"resources"}, "lifecycle.capability.client-uses-resources"},
-	{wire.Client, "resources/read", wire.Server, []string{"resources"}, "lifecycle.capability.client-uses-resources"},
-	{wire.Client, "resources/subscribe", wire.Server, []string{"resources", "subscribe"}, "lifecycle.capability.client-uses-resource-subscriptions"},
-	{wire.Client, "resources/unsubscribe", wire.Server, []string{"resources", "subscribe"}, "lifecycle.capability.client-uses-resource-subscriptions"},
-	{wire.Client, "logging/setLevel", wire.Server, []string{"logging"}, "lifecycle.capability.client-uses-logging"},
-	{wire.Client, "completion/complete", wire.Server, []string{"completions"}, "lifecycle.capability.client-uses-completions"},
-	{wire.Client, "notifications/roots/list_changed", wire.Client, []string{"roots", "listChanged"}, "lifecycle.capability.client-emits-roots-list-changed"},
+	{wire.Server, "sampling/createMessage", wire.Client, "lifecycle.capability.server-uses-sampling"},
+	{wire.Server, "roots/list", wire.Client, "lifecycle.capability.server-uses-roots"},
+	{wire.Server, "elicitation/create", wire.Client, "lifecycle.capability.server-uses-elicitation"},
+	{wire.Server, "notifications/tools/list_changed", wire.Server, "lifecycle.capability.server-emits-tools-list-changed"},
+	{wire.Server, "notifications/prompts/list_changed", wire.Server, "lifecycle.capability.server-emits-prompts-list-changed"},
+	{wire.Server, "notifications/resources/list_changed", wire.Server, "lifecycle.capability.server-emits-resources-list-changed"},
+	{wire.Server, "notifications/resources/updated", wire.Server, "lifecycle.capability.server-emits-resource-updates"},
+	{wire.Server, "notifications/message", wire.Server, "logging.capability.declared"},
+	{wire.Client, "tools/list", wire.Server, "lifecycle.capability.client-uses-tools"},
+	{wire.Client, "tools/call", wire.Server, "lifecycle.capability.client-uses-tools"},
+	{wire.Client, "prompts/list", wire.Server, "lifecycle.capability.client-uses-prompts"},
+	{wire.Client, "prompts/get", wire.Server, "lifecycle.capability.client-uses-prompts"},
+	{wire.Client, "resources/list", wire.Server, "lifecycle.capability.client-uses-resources"},
+	{wire.Client, "resources/templates/list", wire.Server, "lifecycle.capability.client-uses-resources"},
+	{wire.Client, "resources/read", wire.Server, "lifecycle.capability.client-uses-resources"},
+	{wire.Client, "resources/subscribe", wire.Server, "lifecycle.capability.client-uses-resource-subscriptions"},
+	{wire.Client, "resources/unsubscribe", wire.Server, "lifecycle.capability.client-uses-resource-subscriptions"},
+	{wire.Client, "logging/setLevel", wire.Server, "lifecycle.capability.client-uses-logging"},
+	{wire.Client, "completion/complete", wire.Server, "lifecycle.capability.client-uses-completions"},
+	{wire.Client, "notifications/roots/list_changed", wire.Client, "lifecycle.capability.client-emits-roots-list-changed"},
 }
 
 func gateRequirements() []string {
@@ -315,14 +314,15 @@ func judgeGates(c *Conversation, rec *Recorder) {
 		informed := c.informed(e)
 		for _, g := range gates {
 			if g.sender == e.From && g.method == e.Msg.Method && (g.declarer == e.From || informed) {
-				rec.Check(c.Declared(g.declarer, g.path...), g.requirement, e.From,
-					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+dotted(g.path), declaring(c, g.declarer, e)...)
+				capability := wire.Capability(g.method)
+				rec.Check(c.Declared(g.declarer, capability), g.requirement, e.From,
+					e.Msg.Method+" was sent although the "+string(g.declarer)+" has not declared the capability "+capability, declaring(c, g.declarer, e)...)
 			}
 		}
 	}
 	// A server that could have sent it and did not has kept to what was declared.
 	for _, g := range gates {
-		if g.sender == wire.Server && !c.Declared(g.declarer, g.path...) && c.Initialized != nil {
+		if g.sender == wire.Server && !c.Declared(g.declarer, wire.Capability(g.method)) && c.Initialized != nil {
 			rec.Pass(g.requirement, wire.Server)
 		}
 	}
@@ -335,14 +335,6 @@ func (c *Conversation) informed(e *wire.Event) bool {
 		return e.Seq > c.Init.Request.Seq
 	}
 	return e.Seq > c.Init.Response.Seq && (c.Initialized != nil && c.Initialized.Seq < e.Seq || c.knew(e, c.Init.Response))
-}
-
-func dotted(path []string) string {
-	text := path[0]
-	for _, p := range path[1:] {
-		text += "." + p
-	}
-	return text
 }
 
 // introduced holds the revision that introduced a method, for methods that came

@@ -132,7 +132,7 @@ func changed(notifications []*wire.Event, from int, until *wire.Event) bool {
 // has declared listChanged tells of a change (server/tools#list-changed-notification, and
 // so on). It may do so late, and needs a stream for it.
 func judgeListChanges(c *Conversation, rec *Recorder, feature, key string) {
-	if !c.Declared(wire.Server, feature, "listChanged") || c.Initialized == nil {
+	if !c.Declared(wire.Server, feature+".listChanged") || c.Initialized == nil {
 		return
 	}
 	var changes []*wire.Event

@@ -26,7 +26,7 @@ var roots = feature{capability: "roots", method: "roots/list", declared: "roots.
 func judgeRoots(c *Conversation, rec *Recorder) {
 	var before *Exchange
 	changes := c.notifications(wire.Client, listChanged("roots"))
-	announced := c.Declared(wire.Client, "roots", "listChanged")
+	announced := c.Declared(wire.Client, "roots.listChanged")
 	visit := func(x *Exchange) {
 		list, ok := x.Result()["roots"].([]any)
 		if !ok {

@@ -31,23 +31,6 @@ type Evidence struct {
 // methodNotFound is the error of JSON-RPC that shows that a capability is missing.
 const methodNotFound = -32601
 
-// uses are the requests that use a capability, by the party that declares it
-// (basic/lifecycle#capability-negotiation).
-var uses = map[wire.Party]map[string][]string{
-	wire.Server: {
-		"tools":       {"tools/list", "tools/call"},
-		"prompts":     {"prompts/list", "prompts/get"},
-		"resources":   {"resources/list", "resources/templates/list", "resources/read"},
-		"logging":     {"logging/setLevel"},
-		"completions": {"completion/complete"},
-	},
-	wire.Client: {
-		"roots":       {"roots/list"},
-		"sampling":    {"sampling/createMessage"},
-		"elicitation": {"elicitation/create"},
-	},
-}
-
 // OtherRevision is the reason why nothing is said of a target that speaks another
 // revision, or nil. A name that was never published is a finding and no such reason.
 func (l *Ledger) OtherRevision() error {
@@ -102,7 +85,7 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 			}
 			answered = answered || x.Result() != nil && (l.Party == wire.Client || x.From() == wire.Client)
 			if failed := x.Error(); x.From() == l.Party.Peer() && (failed == nil || failed.Code != methodNotFound) {
-				used[x.Method()] = true
+				used[wire.Capability(x.Method())] = true
 			}
 		}
 	}
@@ -117,7 +100,7 @@ func (l *Ledger) shortfall(selected []schema.Requirement) (missing, unused []str
 		missing = append(missing, "no request after the handshake was answered with a result")
 	}
 	unused = slices.DeleteFunc(l.capabilities(selected), func(name string) bool {
-		return l.Evidence.Partial || !declared[name] || slices.ContainsFunc(uses[l.Party][name], func(method string) bool { return used[method] })
+		return l.Evidence.Partial || !declared[name] || used[name]
 	})
 	return append(missing, l.Evidence.Missing...), unused
 }

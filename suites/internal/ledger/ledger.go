@@ -21,7 +21,7 @@ type Ledger struct {
 	Transport string
 	// Declared reports whether a party declared a capability; nil when no
 	// handshake took place.
-	Declared func(p wire.Party, path []string) bool
+	Declared func(p wire.Party, capability string) bool
 	// Passive says that nothing was provoked: rules alone saw the exchange.
 	Passive bool
 	// Cause is why the run was not carried out to its end, or nil. NotRun is
@@ -278,11 +278,11 @@ func withHelp(reason string, q schema.Requirement) string {
 // undeclared says which capability a requirement depends on that the target
 // has not declared, or "".
 func (l *Ledger) undeclared(q schema.Requirement) string {
-	party, path, ok := strings.Cut(q.Capability, ".")
-	if !ok || l.Declared == nil || wire.Party(party) != l.Party || l.Declared(l.Party, strings.Split(path, ".")) {
+	party, capability, ok := strings.Cut(q.Capability, ".")
+	if !ok || l.Declared == nil || wire.Party(party) != l.Party || l.Declared(l.Party, capability) {
 		return ""
 	}
-	return fmt.Sprintf("the %s does not declare %s", party, path)
+	return fmt.Sprintf("the %s does not declare %s", party, capability)
 }
 
 // Own returns what was found in messages of mcpconform itself, which was the other
