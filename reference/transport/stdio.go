@@ -267,14 +267,14 @@ func (c *StdioConn) put(ctx context.Context, m *Outgoing, chunks ...[]byte) (*wi
 	default:
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
+		return nil, c.unwritten(context.Cause(ctx))
 	}
 	select {
 	case c.writes <- w:
 	case <-c.closing:
 		return nil, ErrClosed
 	case <-ctx.Done():
-		return nil, fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
+		return nil, c.unwritten(context.Cause(ctx))
 	}
 	record := <-w.began
 	if record.err != nil {
@@ -283,12 +283,16 @@ func (c *StdioConn) put(ctx context.Context, m *Outgoing, chunks ...[]byte) (*wi
 	select {
 	case err := <-w.done:
 		if err != nil {
-			return record.event, fmt.Errorf("write to the %s's stdin: %w: %w", c.dialer.process(), ErrClosed, err)
+			return record.event, c.unwritten(fmt.Errorf("%w: %w", ErrClosed, err))
 		}
 		return record.event, nil
 	case <-ctx.Done():
-		return record.event, fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), context.Cause(ctx))
+		return record.event, c.unwritten(context.Cause(ctx))
 	}
+}
+
+func (c *StdioConn) unwritten(cause error) error {
+	return fmt.Errorf("write to the %s's stdin: %w", c.dialer.process(), cause)
 }
 
 func (c *StdioConn) readStdout() {
