@@ -419,6 +419,18 @@ var baseFaults = []Fault{
 		}),
 	},
 	{
+		ID: "base.error-null-data-death", Requirement: "base.error.data-free", Scenario: "features/errors", Form: mockserver.ByValue,
+		Summary: "An error with data that is null ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			if e.Kind != wire.KindMessage || e.Msg.Kind != wire.ErrorResponse {
+				return false
+			}
+			failure, _ := wire.At(e.Msg.Value(), "error").(object)
+			data, has := failure["data"]
+			return has && data == nil
+		}),
+	},
+	{
 		ID: "base.server-method", Requirement: "schema.client-request",
 		Summary: "The client sends a request that only servers send.",
 		Apply:   calling("roots/list", nil),

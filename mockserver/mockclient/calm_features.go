@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -604,6 +605,36 @@ var samplingOddities = []Oddity{
 		Untried: append([]string{"base.error.method-not-found", "elicitation.*", "roots.*"}, unsampled...),
 		Apply:   delaying(30*time.Second, "sampling/createMessage"),
 	},
+	{
+		ID: "sampling.limited", Summary: "A sampling request that comes within a second of the last is refused with -32000, before the user sees it.",
+		Why: "Clients should limit the rate, and no code is named for that.", Source: at("client/sampling", "security-considerations"),
+		Scenarios: []string{sampling, "acts/sampling"}, Untried: append([]string{"base.error.method-not-found"}, unsampled...),
+		Apply: limiting("sampling/createMessage"),
+	},
+}
+
+// limiting refuses requests of a method that come within a second of the last that was served.
+func limiting(method string) apply {
+	return changing(func(o *client.Options) {
+		serve := o.Answers[method]
+		if serve == nil {
+			return
+		}
+		var mu sync.Mutex
+		var last time.Time
+		o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) {
+			mu.Lock()
+			early := time.Since(last) < time.Second
+			if !early {
+				last = time.Now()
+			}
+			mu.Unlock()
+			if early {
+				return nil, &wire.Error{Code: -32000, Message: "Too many requests"}
+			}
+			return serve(ctx, params)
+		}
+	})
 }
 
 // acting gives all forms the same end.
@@ -692,6 +723,12 @@ var elicitationOddities = []Oddity{
 		Source: at("client/elicitation", "user-interaction-model"), Scenarios: []string{elicitation, "acts/elicitation"},
 		Untried: append([]string{"sampling.*", "roots.*", "base.error.method-not-found"}, unfilled...),
 		Apply:   delaying(30*time.Second, "elicitation/create"),
+	},
+	{
+		ID: "elicitation.limited", Summary: "A form that comes within a second of the last is refused with -32000, before the user sees it.",
+		Why: "Clients should limit the rate, and no code is named for that.", Source: at("client/elicitation", "security-considerations"),
+		Scenarios: []string{elicitation, "acts/elicitation"}, Untried: append([]string{"base.error.method-not-found"}, unfilled...),
+		Apply: limiting("elicitation/create"),
 	},
 }
 

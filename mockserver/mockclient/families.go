@@ -393,6 +393,11 @@ var familyFaults = []Fault{
 		Summary: "A ping that comes while a model is asked is answered after the model has.",
 		Apply:   all(slowly("sampling/createMessage", "Take your time"), behindAnswer("sampling-open")),
 	},
+	{
+		ID: "ping.behind-roots", Requirement: "ping.response-prompt", Scenario: rootsSeen, Form: mockserver.AtOnce,
+		Summary: "A ping that comes while roots are listed is answered after that.",
+		Apply:   all(slowly("roots/list", "roots-unhurried"), behindAnswer("roots-unhurried")),
+	},
 }
 
 // beforeResuming is a connection on which a text is sent before a stream is resumed for the first time.

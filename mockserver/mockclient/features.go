@@ -132,6 +132,17 @@ var featureFaults = []Fault{
 		Apply:   dyingOf(`"sampling-image"`),
 	},
 	{
+		ID: "sampling.media-last-death", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.ByValue,
+		Summary: "A sampling request whose last message is not text ends the client.",
+		Apply: dying(func(e *wire.Event) bool {
+			if e.Kind != wire.KindMessage {
+				return false
+			}
+			messages, _ := wire.At(e.Msg.Params, "messages").(list)
+			return len(messages) > 1 && wire.At(messages[len(messages)-1], "content", "data") != nil
+		}),
+	},
+	{
 		ID: "sampling.all-cancelled", Requirement: "base.response.present", Scenario: sampling, Form: mockserver.AtOnce,
 		Summary: "The cancellation of one sampling request silences another one that is open.",
 		Apply:   dropping(replies("sampling-beside-second")),
@@ -260,6 +271,28 @@ var featureFaults = []Fault{
 		ID: "elicitation.invalid-params-code", Requirement: "base.error.invalid-params", Scenario: elicitation,
 		Summary: "A form whose schema is not an object is refused with -32603.",
 		Apply:   editingError(func(e object) { e["code"] = -32603 }),
+	},
+	{
+		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
+		Summary: "A form that limits the length of a text is refused.",
+		Apply: changing(func(o *client.Options) {
+			serve := o.Answers["elicitation/create"]
+			if serve == nil {
+				return
+			}
+			o.Answers["elicitation/create"] = func(ctx context.Context, params any) (any, *wire.Error) {
+				if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "minLength") {
+					return nil, &wire.Error{Code: -32602, Message: "Invalid params: unsupported schema"}
+				}
+				return serve(ctx, params)
+			}
+		}),
+		Collateral: []string{"elicitation.schema.number-bounds"}, // the form with all kinds of property has both
+	},
+	{
+		ID: "elicitation.negative-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
+		Summary: "A form with an integer that has to be negative is refused.",
+		Apply:   refusing(replies("elicitation-negative")),
 	},
 	{
 		ID: "elicitation.fractions-refused", Requirement: "elicitation.schema.number-bounds", Scenario: elicitation,

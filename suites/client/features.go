@@ -54,10 +54,12 @@ var featureScenarios = []*Scenario{
 					"elicitation.schema.number-bounds", "lifecycle.capability.client-refuses-elicitation")
 				return
 			}
-			plain, ok := t.Answered("elicitation-string")
+			plain, ok := t.Answered(plainForm)
 			t.judgeInstead(plain)
 			t.judgeLater(plain)
-			if !ok || plain.Result() == nil {
+			if ok && plain.Result() == nil && t.controlled(plainForm) {
+				t.judgeForm(plainForm, "elicitation.schema.client-supports")
+			} else if !ok || plain.Result() == nil {
 				t.Inconclusive("the client answers no elicitation request with a result", "elicitation.schema.client-supports",
 					"elicitation.schema.number-bounds", "base.error.invalid-params")
 				return
@@ -77,7 +79,7 @@ var featureScenarios = []*Scenario{
 	{
 		Name:         "features/roots",
 		Requirements: []string{"roots.list.current", "cancellation.either-side", "cancellation.race", "base.response.present"},
-		Shows:        []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request", "progress.request"},
+		Shows:        []string{"roots.*", "schema.list-roots-result", "base.params.*", "meta.attach.request", "progress.request", "ping.response-prompt"},
 		Needs:        needsToAsk,
 		Options:      Scripted(askRoots),
 		Judge: func(t *T) {
@@ -95,6 +97,7 @@ var featureScenarios = []*Scenario{
 			t.judgeKept()
 			t.judgeRootsForms()
 			t.judgeBoth("roots")
+			t.judgeOpen(rootsUnhurried, "a request for roots")
 			const id = "roots.list.current"
 			if !t.declares("roots") {
 				t.Inconclusive("the client does not declare roots", id)
@@ -427,13 +430,14 @@ var samplingOptions = []map[string]any{
 	{"modelPreferences": map[string]any{"costPriority": 0, "speedPriority": 1}}, {"maxTokens": 100_000},
 }
 
-// sampledMedia are messages of other kinds than text (client/sampling#messages).
+// sampledMedia are messages of other kinds than text (client/sampling#messages), before or behind one that is text.
 var sampledMedia = []struct {
 	id      string
 	content map[string]any
+	last    bool
 }{
-	{"sampling-image", map[string]any{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}},
-	{"sampling-audio", map[string]any{"type": "audio", "data": "UklGRgAAAABXQVZF", "mimeType": "audio/wav"}},
+	{"sampling-image", map[string]any{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}, false},
+	{"sampling-audio", map[string]any{"type": "audio", "data": "UklGRgAAAABXQVZF", "mimeType": "audio/wav"}, true},
 }
 
 func askSampling(a *Asker) {
@@ -502,7 +506,11 @@ func askSampling(a *Asker) {
 			break
 		}
 		// A model may take no such content; what the client makes of it is judged.
-		a.AskUser(m.id, method, with(map[string]any{"messages": []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}}))
+		messages := []any{map[string]any{"role": "user", "content": m.content}, sampleText("What is this?")}
+		if m.last {
+			slices.Reverse(messages)
+		}
+		a.AskUser(m.id, method, with(map[string]any{"messages": messages}))
 	}
 	a.company = false
 	a.AskBoth("sampling-both", method, tracked(with(nil), "sampling-first"), tracked(with(nil), "sampling-second"), plain, false)
@@ -523,6 +531,7 @@ var forms = []struct {
 	{"date-time", map[string]any{"type": "string", "format": "date-time"}},
 	{"number", map[string]any{"type": "number", "minimum": 0.25, "maximum": 0.75}},
 	{"integer", map[string]any{"type": "integer", "minimum": 3, "maximum": 9}},
+	{"negative", map[string]any{"type": "integer", "minimum": -9, "maximum": -3}},
 	{"boolean", map[string]any{"type": "boolean", "default": true}},
 	{"unset", map[string]any{"type": "boolean", "default": false}},
 	{"zero", map[string]any{"type": "integer", "minimum": 0, "maximum": 0}},
@@ -533,6 +542,10 @@ var forms = []struct {
 	{"bare-boolean", map[string]any{"type": "boolean"}},
 	{"bare-enum", map[string]any{"type": "string", "enum": []any{"red"}}},
 }
+
+// plainForm is the id of the form that the others are compared with. Where it is refused, one of which
+// nothing but the type is said shows whether that is because of what it has.
+const plainForm = "elicitation-string"
 
 // unrequired are forms in which nothing is required, said in either way.
 var unrequired = []string{"elicitation-optional", "elicitation-none-required"}
@@ -566,6 +579,7 @@ func askElicitation(a *Asker) {
 		return
 	}
 	a.Greet("before-elicitation")
+	plain := form("string")
 	var all []string
 	var bareForms []string
 	for i, f := range forms {
@@ -576,19 +590,21 @@ func askElicitation(a *Asker) {
 		all = append(all, f.name)
 		switch {
 		case i == 0:
-			a.AskUser("elicitation-"+f.name, method, params)
+			if a.AskLike(plainForm, method, params, form("bare-string")) {
+				plain = form("bare-string")
+			}
 			a.company = a.responsive
 		case strings.HasPrefix(f.name, "bare-"):
 			bareForms = append(bareForms, f.name)
 		default:
-			a.AskLike("elicitation-"+f.name, method, params, form("string"))
+			a.AskLike("elicitation-"+f.name, method, params, plain)
 		}
 	}
 	a.AskUser("elicitation-all", method, form(all...))
-	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"}, form("string"), "*")
+	a.AskLike("elicitation-broken", method, map[string]any{"message": "Please fill in.", "requestedSchema": "none"}, plain, "*")
 	for _, name := range bareForms {
 		if !a.overdue() {
-			a.AskLike("elicitation-"+name, method, form(name), form("string"))
+			a.AskLike("elicitation-"+name, method, form(name), plain)
 		}
 	}
 	for i, id := range unrequired {
@@ -598,12 +614,12 @@ func askElicitation(a *Asker) {
 			schema["required"] = []any{}
 		}
 		if !a.overdue() {
-			a.AskLike(id, method, params, form("string"))
+			a.AskLike(id, method, params, plain)
 		}
 	}
 	a.company = false
-	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), form("string"), false)
-	a.AskBoth("elicitation-beside", method, form("string"), form("string"), form("string"), true)
+	a.AskBoth("elicitation-both", method, tracked(form("string"), "elicitation-first"), tracked(form("integer"), "elicitation-second"), plain, false)
+	a.AskBoth("elicitation-beside", method, form("string"), form("string"), plain, true)
 	unhasty := form("string")
 	unhasty["message"] = "Please take your time, and fill in: string"
 	a.AskPinging("elicitation-open", method, unhasty)
@@ -620,7 +636,7 @@ const keptID = "ping-kept-"
 
 func askRoots(a *Asker) {
 	const method = "roots/list"
-	a.Fence("before-cancelling")
+	a.responsive = a.Fence("before-cancelling")
 	for i := range crossings {
 		id := "ping-cancelled-" + strconv.Itoa(i)
 		a.Send(map[string]any{"id": id, "method": "ping"})
@@ -643,10 +659,14 @@ func askRoots(a *Asker) {
 		a.Notify("notifications/cancelled", map[string]any{"requestId": "roots-cancelled", "reason": "no longer needed"})
 		a.Fence(cancelled[1])
 		a.AskBoth("roots-both", method, map[string]any{}, map[string]any{}, map[string]any{}, false)
+		a.AskPinging(rootsUnhurried, method, tracked(map[string]any{}, rootsUnhurried))
 	} else {
 		a.Ask("undeclared-roots", method, nil, "roots.capability.declared", "lifecycle.capability.server-uses-roots")
 	}
 }
+
+// rootsUnhurried is the id of a request for roots, which a person may have to consent to, that comes together with a ping.
+const rootsUnhurried = "roots-unhurried"
 
 // rootsPlain is the id of a request for roots without params, of which it needs none (client/roots#listing-roots).
 const rootsPlain = "roots-plain"
@@ -788,6 +808,7 @@ var failures = []*wire.Error{
 	{Code: 1, Message: "An error of the application's own"},
 	{Code: -32603, Message: "Internal error", Data: map[string]any{"cause": "a test"}},
 	{Code: -32602, Message: "Invalid params", Data: "text"},
+	{Code: -32603, Message: "Internal error", Data: json.RawMessage("null")},
 	{Code: -32002, Message: "Resource not found", Data: []any{1, 2}},
 	{Code: -32000, Message: "Server error", Data: 7},
 	{Code: -32601, Message: "Method not found"},

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -219,10 +220,15 @@ func (a *Asker) accompany(id string) string {
 // went on to something else instead.
 func (a *Asker) missed(from int, began time.Time, note string) {
 	s := a.Request.Session
-	if s.Context().Err() == nil || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
+	left := s.Context().Err() != nil || slices.ContainsFunc(s.Log().Events()[from:], hangsUp)
+	if !left || time.Since(began) > a.Patience/shortest && goesOn(s.Log(), from) {
 		_, _ = s.Log().Append(wire.Event{Kind: wire.KindTimeout, From: wire.Client, Note: note})
 	}
 }
+
+// hangsUp reports whether an event is that the client closes the connection, after which nothing can come from it. Over stdio a
+// session goes on after that, until the server has exited (basic/lifecycle#shutdown).
+func hangsUp(e *wire.Event) bool { return e.Kind == wire.KindClose && e.From == wire.Client }
 
 // AtOnce sends requests of one method, all of them before it waits for the answers.
 func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
@@ -241,9 +247,9 @@ func (a *Asker) AtOnce(method string, params map[string]any, ids ...wire.ID) {
 	ctx, cancel := context.WithTimeout(a.Request.Session.Context(), a.Patience)
 	defer cancel()
 	for _, id := range ids {
-		if _, err := log.Await(ctx, from, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key()
-		}); err != nil {
+		if e, err := log.Await(ctx, from, func(e *wire.Event) bool {
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() && e.Msg.ID.Key() == id.Key() || hangsUp(e)
+		}); err != nil || hangsUp(e) {
 			a.Silent = true
 			a.missed(from, began, answerTo(method))
 			return
@@ -329,10 +335,10 @@ func (a *Asker) await(ctx context.Context, patience time.Duration, from int, id 
 	log, wanted := a.Request.Session.Log(), identifier(id)
 	for {
 		e, err := log.Await(ctx, from, func(e *wire.Event) bool {
-			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse()
+			return e.Kind == wire.KindMessage && e.From == wire.Client && e.Msg.IsResponse() || hangsUp(e)
 		})
 		switch {
-		case err != nil:
+		case err != nil, hangsUp(e):
 			return nil, astray
 		case e.Msg.ID.Resembles(wanted):
 			return e, false

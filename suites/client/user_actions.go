@@ -28,14 +28,8 @@ var userActionScenarios = []*Scenario{
 		Requirements: []string{"elicitation.action.accept", "elicitation.action.decline", "elicitation.action.cancel"},
 		Shows:        []string{"elicitation.*", "schema.elicit-result"},
 		Needs:        needsToAsk,
-		Options: Scripted(func(a *Asker) {
-			if a.Has("elicitation") {
-				for _, action := range actions {
-					a.AskUser("elicitation-"+action, "elicitation/create", form("string", "boolean"))
-				}
-			}
-		}),
-		Judge: judgeElicitationActions,
+		Options:      Scripted(askActions),
+		Judge:        judgeElicitationActions,
 	},
 	{
 		Name: "acts/sampling", UserActions: "sampling=accept,reject",
@@ -43,9 +37,9 @@ var userActionScenarios = []*Scenario{
 		Needs:        needsToAsk,
 		Options: Scripted(func(a *Asker) {
 			if a.Has("sampling") {
-				for _, id := range []string{"sampling-accepted", "sampling-rejected"} {
-					a.AskUser(id, "sampling/createMessage", map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50})
-				}
+				plain := map[string]any{"messages": []any{sampleText("Say hello.")}, "maxTokens": 50}
+				a.AskUser("sampling-accepted", "sampling/createMessage", plain)
+				a.AskLike(samplingRejected, "sampling/createMessage", plain, plain)
 			}
 		}),
 		Judge: judgeRejection,
@@ -80,6 +74,62 @@ var actions = []string{"accept", "decline", "cancel"}
 // follows from that for the user's decisions.
 const ignoresInstructions = "the client does not do what MCPCONFORM_ACT says"
 
+// askActions shows a form for each action, and one more for each that was refused with an error.
+func askActions(a *Asker) {
+	if !a.Has("elicitation") {
+		return
+	}
+	refused := 0
+	ask := func(id string) {
+		if m := a.AskUser(id, "elicitation/create", form("string", "boolean")); m != nil && m.Kind == wire.ErrorResponse {
+			refused++
+		}
+	}
+	for _, action := range actions {
+		ask("elicitation-" + action)
+	}
+	for i := range refused {
+		ask(formAgain(i))
+	}
+}
+
+// formAgain is the id of a form that is shown because earlier ones were refused.
+func formAgain(i int) string { return "elicitation-again-" + strconv.Itoa(i) }
+
+// judgeLimited judges a client that refuses forms with an error, and does otherwise what it is told: a client that
+// limits how often it is asked (client/elicitation#security-considerations) refuses them before the user sees them. It
+// then takes the forms that come later for the next ones, or refuses them as well. It reports whether there is such a client.
+func (t *T) judgeLimited() bool {
+	var shown []string
+	refused := false
+	answer := func(id string) {
+		if x, ok := t.Answered(id); ok && x.Response.Msg.Kind == wire.ErrorResponse {
+			refused = true
+		} else if ok {
+			action, _ := x.Result()["action"].(string)
+			shown = append(shown, action)
+		}
+	}
+	for _, action := range actions {
+		answer("elicitation-" + action)
+	}
+	for i := range actions {
+		answer(formAgain(i))
+	}
+	n := min(len(shown), len(actions))
+	if !refused || !slices.Equal(shown[:n], actions[:n]) {
+		return false
+	}
+	for i, action := range actions {
+		if id := "elicitation.action." + action; i < n {
+			t.Exercised(id)
+		} else {
+			t.Inconclusive("the client refuses forms with an error and acts as the user on none of them, as one does that limits how often it is asked", id)
+		}
+	}
+	return true
+}
+
 func judgeElicitationActions(t *T) {
 	var ids []string
 	came := make(map[string]bool)
@@ -112,6 +162,8 @@ func judgeElicitationActions(t *T) {
 	case followed == 0:
 		t.Inconclusive(ignoresInstructions+": no form got the action that it says", ids...)
 		return
+	case t.judgeLimited():
+		return
 	}
 	for _, action := range actions {
 		if x, ok := t.Answered("elicitation-" + action); ok {
@@ -120,17 +172,27 @@ func judgeElicitationActions(t *T) {
 	}
 }
 
+// samplingRejected is the id of the sampling request that the user is meant to reject.
+const samplingRejected = "sampling-rejected"
+
 // client/sampling#error-handling
 func judgeRejection(t *T) {
 	const id = "sampling.error.user-rejected"
 	accepted, ok := t.Answered("sampling-accepted")
-	rejected, both := t.Answered("sampling-rejected")
+	rejected, both := t.Answered(samplingRejected)
 	switch {
 	case t.Handshake() != nil && !t.declares("sampling"):
 		t.Inconclusive("the client does not declare sampling", id)
 	case !ok || !both:
 	case rejected.Response.Msg.Kind != wire.ErrorResponse || accepted.Response.Msg.Kind != wire.Result:
 		t.Inconclusive(ignoresInstructions+": both sampling requests got the same answer", id)
+	case rejected.Error().Code != -1 && !t.controlled(samplingRejected):
+		// It may limit how often it is asked (client/sampling#security-considerations), and then its user has not seen the request.
+		if again, ok := t.Answered(samplingRejected + control); ok && again.Error() != nil && again.Error().Code == -1 {
+			t.Exercised(id)
+			return
+		}
+		t.Inconclusive("the client refused a sampling request that the user was to reject, and in the same way the next one, so that it may have been for another reason", id)
 	default:
 		// Only an example has the code.
 		t.WarnUnless(id, Named("a sampling request that the user rejected", rejected)).To(HaveErrorCode(-1))
