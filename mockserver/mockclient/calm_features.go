@@ -554,20 +554,14 @@ var samplingOddities = []Oddity{
 	{
 		ID: "sampling.text-only", Summary: "Sampling requests with images are refused.", Why: "The client selects the model, and not every model can see.",
 		Source: at("client/sampling", "model-hints"), Scenarios: []string{sampling}, Untried: unsampled,
-		Apply: changing(func(o *client.Options) {
-			serve := o.Answers["sampling/createMessage"]
-			if serve == nil {
-				return
-			}
-			o.Answers["sampling/createMessage"] = func(ctx context.Context, params any) (any, *wire.Error) {
-				messages, _ := wire.At(params, "messages").(list)
-				for _, m := range messages {
-					if kind := wire.At(m, "content", "type"); kind == "image" || kind == "audio" {
-						return nil, &wire.Error{Code: -32602, Message: "The model reads text alone"}
-					}
+		Apply: handling("sampling/createMessage", func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
+			messages, _ := wire.At(params, "messages").(list)
+			for _, m := range messages {
+				if kind := wire.At(m, "content", "type"); kind == "image" || kind == "audio" {
+					return nil, &wire.Error{Code: -32602, Message: "The model reads text alone"}
 				}
-				return serve(ctx, params)
 			}
+			return serve(ctx, params)
 		}),
 	},
 	{
@@ -695,17 +689,11 @@ var elicitationOddities = []Oddity{
 	{
 		ID: "elicitation.declines-some", Summary: "Forms with a number are declined, the others are filled in.", Why: "The user decides on each form anew.", Source: ofForms,
 		Scenarios: []string{elicitation}, Untried: unfilled,
-		Apply: changing(func(o *client.Options) {
-			serve := o.Answers["elicitation/create"]
-			if serve == nil {
-				return
+		Apply: handling("elicitation/create", func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
+			if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "number") {
+				return object{"action": "decline"}, nil
 			}
-			o.Answers["elicitation/create"] = func(ctx context.Context, params any) (any, *wire.Error) {
-				if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "number") {
-					return object{"action": "decline"}, nil
-				}
-				return serve(ctx, params)
-			}
+			return serve(ctx, params)
 		}),
 	},
 	{

@@ -275,17 +275,11 @@ var featureFaults = []Fault{
 	{
 		ID: "elicitation.lengths-refused", Requirement: "elicitation.schema.client-supports", Scenario: elicitation, Form: mockserver.ByValue,
 		Summary: "A form that limits the length of a text is refused.",
-		Apply: changing(func(o *client.Options) {
-			serve := o.Answers["elicitation/create"]
-			if serve == nil {
-				return
+		Apply: handling("elicitation/create", func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error) {
+			if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "minLength") {
+				return nil, &wire.Error{Code: -32602, Message: "Invalid params: unsupported schema"}
 			}
-			o.Answers["elicitation/create"] = func(ctx context.Context, params any) (any, *wire.Error) {
-				if strings.Contains(fmt.Sprint(wire.At(params, "requestedSchema")), "minLength") {
-					return nil, &wire.Error{Code: -32602, Message: "Invalid params: unsupported schema"}
-				}
-				return serve(ctx, params)
-			}
+			return serve(ctx, params)
 		}),
 		Collateral: []string{"elicitation.schema.number-bounds"}, // the form with all kinds of property has both
 	},

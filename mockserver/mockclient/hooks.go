@@ -291,6 +291,15 @@ func serving(method string, result func(params any) any) apply {
 	})
 }
 
+// handling handles requests of a method that the client serves, with what has served them at hand.
+func handling(method string, handle func(ctx context.Context, params any, serve client.Answer) (any, *wire.Error)) apply {
+	return changing(func(o *client.Options) {
+		if serve := o.Answers[method]; serve != nil {
+			o.Answers[method] = func(ctx context.Context, params any) (any, *wire.Error) { return handle(ctx, params, serve) }
+		}
+	})
+}
+
 // amending changes the results of requests of a method.
 func amending(method string, change func(result object)) apply {
 	return changing(func(o *client.Options) {
