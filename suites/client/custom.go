@@ -214,19 +214,20 @@ func (b *bridged) end(p transport.Process) {
 	<-p.Done()
 }
 
-// settle gives the process time to pass on what the client has sent last. That it stays is
-// not the client's doing.
+// settle gives the process time to pass on what the client has sent last or, if no client
+// came to it, to end by itself: one that said something has not come to listen yet. That it
+// stays is not the client's doing.
 func (b *bridged) settle(ctx context.Context) bool {
 	b.mu.Lock()
-	served := b.served
+	ended, patience := b.served, bridgeExit
 	b.mu.Unlock()
-	if served == nil {
-		return true
+	if ended == nil {
+		ended, patience = b.done, bridgeReady
 	}
-	wait := time.NewTimer(bridgeExit)
+	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	select {
-	case <-served:
+	case <-ended:
 	case <-wait.C:
 	case <-ctx.Done():
 	}
