@@ -283,7 +283,7 @@ var toolOddities = []Oddity{
 	{
 		ID: "tools.key-missing", Summary: "All tools that take arguments report that a key for their text or prompt is missing, whatever they are given.",
 		Why: "API failures are reported in the result.", Source: at("server/tools#error-handling"), Changes: "calls",
-		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", "tools.security.validate-inputs", "tools.error.invalid-arguments-form", "sampling.*", "elicitation.*", "base.*", "cancellation.*", "progress.*", "lifecycle.*", "meta.*", "schema.*"},
+		Untried: []string{"tools.structured-content.*", "tools.output-schema.*", "tools.security.validate-inputs", "tools.error.invalid-arguments-form", "sampling.*", "elicitation.*", "base.*", "cancellation.*", "progress.*", "lifecycle.*", "meta.*", "schema.*", "http.server.disconnect-not-cancel", "http.server.multiple-streams"},
 		Apply: wrapping("tools/call", func(ctx context.Context, r *server.Request, next server.Handler) (any, *wire.Error) {
 			if given, ok := r.Params["arguments"].(object); ok && !unknownTool(r) && (len(given) > 0 || slices.Contains([]any{"echo", "sum", "test_sampling", "test_elicitation"}, r.Params["name"])) {
 				return object{"content": list{textBlock("Missing required API key for text, prompt, message, a or b")}, "isError": true}, nil
