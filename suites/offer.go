@@ -4,16 +4,17 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/reference/wire"
 	"github.com/mcpconform/mcpconform/suites/check"
 	"github.com/mcpconform/mcpconform/suites/result"
 )
 
-// offeredLists are the lists of a server by the capability that each belongs to.
-var offeredLists = []struct{ member, method, capability string }{
-	{result.OfferTools, "tools/list", "tools"},
-	{result.OfferPrompts, "prompts/list", "prompts"},
-	{result.OfferResources, "resources/list", "resources"},
-	{result.OfferTemplates, "resources/templates/list", "resources"},
+// offeredLists are the members of an offer by the lists that they come from.
+var offeredLists = []struct{ member, method string }{
+	{result.OfferTools, "tools/list"},
+	{result.OfferPrompts, "prompts/list"},
+	{result.OfferResources, "resources/list"},
+	{result.OfferTemplates, "resources/templates/list"},
 }
 
 // offer returns what a server listed, or nil if there was no handshake.
@@ -24,7 +25,7 @@ func offer(t *check.Target) *result.Offer {
 	o := &result.Offer{Instructions: text(t.Init.Result(), "instructions")}
 	for _, l := range offeredLists {
 		list := t.List(l.method)
-		if read := list.Served() && list.Err == nil && !list.Endless && !list.Long; !read && t.Capabilities()[l.capability] != nil {
+		if read := list.Served() && list.Err == nil && !list.Endless && !list.Long; !read && t.Declares(wire.Capability(l.method)) {
 			o.Incomplete = append(o.Incomplete, l.member)
 		}
 	}

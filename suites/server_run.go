@@ -155,7 +155,7 @@ func (s *serverRun) finish(ctx context.Context) {
 	s.judging = judge.Options{Secrets: s.target.Settings.Secrets, Personal: s.target.Settings.Personal}
 	s.ledger.NotRun, s.ledger.Cause = s.cause, s.cause
 	if s.target.Init != nil && s.target.Init.Result() != nil {
-		s.ledger.Declared = func(_ wire.Party, capability string) bool { return wire.Declares(s.target.Capabilities(), capability) }
+		s.ledger.Declared = func(_ wire.Party, capability string) bool { return s.target.Declares(capability) }
 	}
 	s.handshake()
 	s.describe(&s.Target)

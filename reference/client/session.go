@@ -821,9 +821,5 @@ func (e *RefusedError) Forbidden() bool {
 
 // Capability reports whether the server declared a capability, as [wire.Declares] does.
 func (s *Session) Capability(capability string) bool {
-	if s.Init == nil {
-		return false
-	}
-	capabilities, _ := s.Init.Result()["capabilities"].(map[string]any)
-	return wire.Declares(capabilities, capability)
+	return s.Init != nil && wire.Declares(s.Init.Capabilities(), capability)
 }

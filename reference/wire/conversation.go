@@ -256,7 +256,7 @@ func (c *Conversation) response(e *Event) {
 	}
 	if x == c.Init && len(x.Further) == 0 {
 		c.Version, _ = x.Result()["protocolVersion"].(string)
-		c.Capabilities[e.From], _ = x.Result()["capabilities"].(map[string]any)
+		c.Capabilities[e.From] = x.Capabilities()
 	}
 }
 

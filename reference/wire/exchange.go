@@ -51,6 +51,12 @@ func (x *Exchange) Result() map[string]any {
 	return result
 }
 
+// Capabilities returns those that the answer to an initialize declares, or nil.
+func (x *Exchange) Capabilities() map[string]any {
+	capabilities, _ := x.Result()["capabilities"].(map[string]any)
+	return capabilities
+}
+
 // Error returns the error of the first response, or nil when that is a result or
 // there is none.
 func (x *Exchange) Error() *Error {

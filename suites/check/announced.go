@@ -30,7 +30,7 @@ type unlisted struct {
 func (u *unlisted) begin(t *Target) {
 	for _, l := range listMembers {
 		list := t.List(l.method)
-		if flag, _ := wire.At(t.Capabilities(), l.capability, "listChanged").(bool); flag && list.Served() && list.Err == nil && len(list.Items) == 0 {
+		if t.Declares(wire.Capability(l.method)+".listChanged") && list.Served() && list.Err == nil && len(list.Items) == 0 {
 			u.methods = append(u.methods, l.method)
 		}
 	}

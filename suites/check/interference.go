@@ -291,7 +291,7 @@ func (t *T) refusals() []refused {
 // depend on the capabilities of the client and on the version (basic/lifecycle#capability-negotiation).
 func (t *T) undeclared(s *client.Session, method string) string {
 	capability := wire.Capability(method)
-	if capability == "" || !wire.Declares(t.Target.Capabilities(), capability) {
+	if capability == "" || !t.Target.Declares(capability) {
 		return ""
 	}
 	init := s.Init
@@ -301,8 +301,7 @@ func (t *T) undeclared(s *client.Session, method string) string {
 	if init == nil || init.Result() == nil {
 		return ""
 	}
-	declared, _ := init.Result()["capabilities"].(map[string]any)
-	if wire.Declares(declared, capability) {
+	if wire.Declares(init.Capabilities(), capability) {
 		return ""
 	}
 	return capability

@@ -95,7 +95,7 @@ func (e *Engine) probeTools(ctx context.Context, checks []*Check, s *client.Sess
 		name, _ := tool["name"].(string)
 		return t.told[name]
 	})
-	if len(missing) == 0 || len(tools) == 0 || t.Capabilities()["tools"] == nil {
+	if len(missing) == 0 || len(tools) == 0 || !t.Declares("tools") {
 		return
 	}
 	o := Capable()

@@ -14,7 +14,7 @@ import (
 func (t *Target) complete() error {
 	t.given = t.Settings.ToolRoles
 	t.Settings.ToolRoles = make(map[string]Call)
-	if t.Settings.CallTools == CallNone || t.Capabilities()["tools"] == nil {
+	if t.Settings.CallTools == CallNone || !t.Declares("tools") {
 		t.given = nil
 		return nil
 	}

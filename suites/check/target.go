@@ -55,11 +55,11 @@ type List struct {
 func (l *List) Served() bool { return len(l.Pages) > 0 && l.Pages[0].Result() != nil }
 
 // The list operations and where their items stand.
-var listMembers = []struct{ method, member, capability string }{
-	{"tools/list", "tools", "tools"},
-	{"resources/list", "resources", "resources"},
-	{"resources/templates/list", "resourceTemplates", "resources"},
-	{"prompts/list", "prompts", "prompts"},
+var listMembers = []struct{ method, member string }{
+	{"tools/list", "tools"},
+	{"resources/list", "resources"},
+	{"resources/templates/list", "resourceTemplates"},
+	{"prompts/list", "prompts"},
 }
 
 // Bounds of discovery.
@@ -75,7 +75,7 @@ func (t *Target) discover(ctx context.Context, s *client.Session, ask func(conte
 	t.Lists = make(map[string]*List)
 	var methods []string
 	for _, l := range listMembers {
-		if s.Capability(l.capability) {
+		if s.Capability(wire.Capability(l.method)) {
 			methods = append(methods, l.method)
 		}
 	}
@@ -153,7 +153,7 @@ func (t *Target) chooseNoOp(ctx context.Context, s *client.Session) {
 func (t *Target) askable(s *client.Session) []string {
 	methods := []string{"ping"}
 	for _, l := range listMembers {
-		if _, asked := t.Lists[l.method]; !asked && s.Capability(l.capability) {
+		if _, asked := t.Lists[l.method]; !asked && s.Capability(wire.Capability(l.method)) {
 			methods = append(methods, l.method)
 		}
 	}
@@ -223,7 +223,7 @@ func Recorded(logs []*wire.Log) *Target {
 			t.Init = c.Init
 		}
 		for _, l := range listMembers {
-			if t.Capabilities()[l.capability] != nil {
+			if t.Declares(wire.Capability(l.method)) {
 				t.Lists[l.method] = readList(l.method, replay(log.Requests(wire.Client, l.method)))
 			}
 		}
@@ -279,13 +279,9 @@ func (t *Target) Methods() []string { return slices.Sorted(maps.Keys(t.Lists)) }
 // Tools returns the tools of the server.
 func (t *Target) Tools() []map[string]any { return t.List("tools/list").Items }
 
-// Capabilities returns the capabilities that the server declared.
-func (t *Target) Capabilities() map[string]any {
-	if t.Init == nil {
-		return nil
-	}
-	caps, _ := wire.At(t.Init.Result(), "capabilities").(map[string]any)
-	return caps
+// Declares reports whether the server declared a capability, as [wire.Declares] does.
+func (t *Target) Declares(capability string) bool {
+	return t.Init != nil && wire.Declares(t.Init.Capabilities(), capability)
 }
 
 // Capable returns the options of a client that can do everything and answers

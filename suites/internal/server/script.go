@@ -45,7 +45,7 @@ func Scripted(s *script.Script, requirements ...string) *check.Check {
 		Name: "script: " + s.Name, Requirements: requirements, Needs: needs,
 		Body: func(t *check.T) {
 			for _, capability := range s.Needs {
-				if !declares(t.Target, capability) {
+				if !t.Target.Declares(capability) {
 					t.Skip("the server does not declare %s", capability)
 				}
 			}
@@ -56,12 +56,6 @@ func Scripted(s *script.Script, requirements ...string) *check.Check {
 			p.run(s.Steps)
 		},
 	}
-}
-
-func declares(target *check.Target, capability string) bool {
-	v := wire.At(target.Capabilities(), strings.Split(capability, ".")...)
-	flag, ok := v.(bool)
-	return v != nil && (!ok || flag)
 }
 
 // scriptRun runs one script against a server.
