@@ -57,8 +57,9 @@ type Options struct {
 	// them; nil if there are no others.
 	Beside func() []*wire.Log
 	// Limited is called when the server refused a request because there were too
-	// many (see [wire.TooMany]), with the time that it asks to wait. It waits, and
-	// reports whether to send the request again. Nil: the refusal is the answer.
+	// many (see [wire.TooMany]), with the time that it asks to wait, or when a gateway
+	// could not reach it (see [wire.Unreached]). It waits, and reports whether to send
+	// the request again. Nil: the refusal is the answer.
 	Limited func(ctx context.Context, wait time.Duration) bool
 	// Resuming gets the id of the last event of a stream that ended before the
 	// answer, and returns the id to resume it from ("" names none) and whether to
@@ -649,8 +650,8 @@ func (s *Session) AwaitNotification(ctx context.Context, from int, method string
 	})
 }
 
-// Call sends a request and waits for its answer. If the server refuses it because
-// there were too many, Call sends it again, under another id, as Options.Limited says.
+// Call sends a request and waits for its answer. If it is refused for a reason of the
+// moment, Call sends it again, under another id, as Options.Limited says.
 func (s *Session) Call(ctx context.Context, method string, params any, opts ...Option) (*Exchange, error) {
 	for tries := 1; ; tries++ {
 		p, err := s.Start(ctx, method, params, opts...)
@@ -658,14 +659,34 @@ func (s *Session) Call(ctx context.Context, method string, params any, opts ...O
 			return &Exchange{}, err
 		}
 		x, err := p.Await(ctx)
-		if err != nil || !wire.TooMany(x.Head) || x.Result() != nil || s.Options.Limited == nil || tries == maxTries || !s.Options.Limited(ctx, RetryAfter(x.Head)) {
+		if err != nil || x.Result() != nil || !s.Options.Passes(ctx, x.Head, x.Response != nil, tries) {
 			return x, err
 		}
 	}
 }
 
-// maxTries bounds how often a request is sent that is refused because of a limit.
-const maxTries = 5
+const (
+	// maxTries bounds how often a message is sent that is refused because of a limit,
+	// maxUnreached how often one that a gateway could not deliver.
+	maxTries, maxUnreached = 5, 3
+	// gatewayWait is how long a gateway may take, at first, to reach the server again.
+	gatewayWait = 100 * time.Millisecond
+)
+
+// Passes waits, if a message that was sent so many times was refused for a reason of the
+// moment, until that may be over, and reports whether to send it again. What the server
+// has answered did reach it.
+func (o Options) Passes(ctx context.Context, head *wire.Event, answered bool, tries int) bool {
+	switch {
+	case o.Limited == nil:
+		return false
+	case wire.TooMany(head):
+		return tries < maxTries && o.Limited(ctx, RetryAfter(head))
+	case wire.Unreached(head) && !answered:
+		return tries < maxUnreached && o.Limited(ctx, gatewayWait<<(2*(tries-1)))
+	}
+	return false
+}
 
 // RetryAfter returns the time that the head of a response asks to wait: one second if
 // it does not say, or says a date.
@@ -677,34 +698,24 @@ func RetryAfter(head *wire.Event) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Notify sends a notification. Params may be nil.
+// Notify sends a notification. Params may be nil. If it is refused for a reason of the
+// moment, Notify sends it again, as Options.Limited says.
 func (s *Session) Notify(ctx context.Context, method string, params any, opts ...Option) error {
-	_, err := s.Send(ctx, Marshal(call(method, params)), opts...)
-	return err
+	return s.deliver(ctx, func() (*wire.Event, error) { return s.Send(ctx, Marshal(call(method, params)), opts...) })
 }
 
-// deliver sends a message that the session needs to go on. If the server refuses it
-// because there were too many, deliver sends it again.
+// deliver sends a message that the session needs to go on. If it is refused for a reason
+// of the moment, deliver sends it again.
 func (s *Session) deliver(ctx context.Context, send func() (*wire.Event, error)) error {
 	for tries := 1; ; tries++ {
 		sent, err := send()
-		if err != nil || sent == nil || s.Options.Limited == nil || tries == maxTries {
+		if err != nil || sent == nil {
 			return err
 		}
-		limit := s.refusal(sent)
-		if limit == nil || !s.Options.Limited(ctx, RetryAfter(limit)) {
+		if carrier := s.Log().Carrier(sent); carrier == nil || !s.Options.Passes(ctx, carrier.Head, false, tries) {
 			return nil
 		}
 	}
-}
-
-// refusal returns the response that refused a message because there were too many, or
-// nil.
-func (s *Session) refusal(sent *wire.Event) *wire.Event {
-	if carrier := s.Log().Carrier(sent); carrier != nil && wire.TooMany(carrier.Head) {
-		return carrier.Head
-	}
-	return nil
 }
 
 // envelope is a request, or without an id a notification.
@@ -759,7 +770,7 @@ func (s *Session) Initialize(ctx context.Context) (*Exchange, error) {
 	if x.Result() == nil {
 		return x, &RefusedError{Exchange: x}
 	}
-	err = s.deliver(ctx, func() (*wire.Event, error) { return s.Send(ctx, Marshal(call("notifications/initialized", nil))) })
+	err = s.Notify(ctx, "notifications/initialized", nil)
 	var closed *ClosedError
 	if errors.As(err, &closed) {
 		// The handshake succeeded. The next request finds out that the server has

@@ -307,30 +307,67 @@ func negotiated(request, answer *wire.Message) string {
 }
 
 func (c *HTTPConn) listen(ctx context.Context) {
-	x, err := c.begin(c.listener(nil, 0))
-	if err != nil {
-		return
-	}
-	c.latest.Store(x)
 	grace := listenGrace
 	if c.dialer.lateHead.Load() {
 		grace = lateGrace
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
+	x := c.openListener(ctx, nil, 0, timer.C)
+	if x == nil || ctx.Err() != nil {
+		return
+	}
 	select {
 	case <-x.headed:
-		c.dialer.lateHead.Store(false)
-		if x.head == nil {
-			return // the server has gone
-		}
-		if status := x.head.HTTP.Status; status >= http.StatusBadRequest && status != http.StatusMethodNotAllowed {
-			c.listening.Store(false) // it may be too early
-		}
-	case <-ctx.Done():
-	case <-timer.C:
+	default:
 		c.dialer.lateHead.Store(true)
+		return
 	}
+	c.dialer.lateHead.Store(false)
+	if x.head == nil {
+		return // the server has gone
+	}
+	if status := x.head.HTTP.Status; status >= http.StatusBadRequest && status != http.StatusMethodNotAllowed {
+		c.listening.Store(false) // it may be too early
+	}
+}
+
+// openListener begins the GET of a listening stream, again if a gateway did not reach the
+// server, and returns the last one when its head has come or the grace is over; nil if the
+// connection was closed meanwhile.
+func (c *HTTPConn) openListener(ctx context.Context, over http.Header, barren int, grace <-chan time.Time) *roundTrip {
+	for tries := 1; ; tries++ {
+		x, err := c.begin(c.listener(over, barren))
+		if err != nil {
+			return nil
+		}
+		c.latest.Store(x)
+		select {
+		case <-x.headed:
+		case <-grace:
+			return x
+		case <-ctx.Done():
+			return x
+		case <-c.shutting:
+			return x
+		}
+		if !wire.Unreached(x.head) || tries == maxBarren || !c.pause(ctx, time.Duration(tries)*listenBackoff) {
+			return x
+		}
+	}
+}
+
+// pause waits, and reports whether the connection is still meant to be used after that.
+func (c *HTTPConn) pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !c.leaving.Load()
+	case <-ctx.Done():
+	case <-c.shutting:
+	}
+	return false
 }
 
 // listens reports whether the server is known to have got the GET of the latest listening
@@ -391,25 +428,14 @@ func (c *HTTPConn) listenAgain(ended *roundTrip, barren int) {
 	if barren >= maxBarren || n >= maxListeners || ended.retry > maxRetry {
 		return
 	}
-	timer := time.NewTimer(max(ended.retry, time.Duration(n-1)*listenBackoff))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.ctx.Done():
-		return
-	case <-c.shutting:
+	if !c.pause(c.ctx, max(ended.retry, time.Duration(n-1)*listenBackoff)) {
 		return
 	}
 	var over http.Header
 	if id := ended.lastID.Load(); id != nil && *id != "" {
 		over = http.Header{headerLastEvent: {*id}}
 	}
-	if c.leaving.Load() {
-		return
-	}
-	if x, err := c.begin(c.listener(over, barren)); err == nil { // else the connection was closed meanwhile
-		c.latest.Store(x)
-	}
+	c.openListener(c.ctx, over, barren, nil)
 }
 
 // ListenAnew closes the listening stream that the connection has opened by itself, and opens

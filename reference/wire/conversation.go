@@ -188,7 +188,7 @@ func (c *Conversation) request(e *Event) {
 	if x.Token = At(e.Msg.Params, "_meta", "progressToken"); x.Token != nil {
 		s.tokens[TokenKey(x.Token)] = x
 	}
-	if e.Msg.Method == "initialize" && (c.Init == nil || TooMany(c.Init.Head)) {
+	if e.Msg.Method == "initialize" && (c.Init == nil || TooMany(c.Init.Head) || c.Init.Response == nil && Unreached(c.Init.Head)) {
 		c.begin(x)
 	}
 }
@@ -290,7 +290,7 @@ func (c *Conversation) answer(x *Exchange, e *Event) {
 	if n := len(x.Further); n > 0 {
 		last = x.Further[n-1]
 	}
-	lost := last != nil && (c.SentAgain(last, e) || TooMany(c.Head(last)))
+	lost := last != nil && (c.SentAgain(last, e) || TooMany(c.Head(last)) || Unreached(c.Head(last)))
 	switch {
 	case last == nil:
 		c.sides[x.From()].waiting--

@@ -264,3 +264,16 @@ func TooMany(head *Event) bool {
 	busy := head.HTTP.Status == http.StatusServiceUnavailable && head.HTTP.Header.Get("Retry-After") != ""
 	return busy || head.HTTP.Status == http.StatusTooManyRequests
 }
+
+// Unreached reports whether the head of a response says that a gateway got no answer for the moment (RFC 9110, sections 15.6.3 to
+// 15.6.5).
+func Unreached(head *Event) bool {
+	if head == nil || head.Kind != KindHTTPResponse {
+		return false
+	}
+	switch head.HTTP.Status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}

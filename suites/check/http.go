@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,9 +80,22 @@ func (t *T) take(r reply) *transport.Response {
 	return r.response
 }
 
-// ask sends a raw HTTP request as Do says. It leaves the check as it is, so that others
-// may be asked beside it.
+// ask sends a raw HTTP request as Do says, up to three times if a gateway does not reach the
+// server. It leaves the check as it is, so that others may be asked beside it.
 func (t *T) ask(conn *transport.HTTPConn, r transport.Request) (got reply) {
+	again := client.Options{Limited: t.engine.limits.wait}
+	for tries := 1; ; tries++ {
+		if tries == 2 {
+			r.Deliberate = append(slices.Clip(r.Deliberate), "base.request.id-unique") // in case that it did reach the server
+		}
+		got = t.askOnce(conn, r)
+		if got.response == nil || !wire.Unreached(got.response.Head) || !again.Passes(t.Context, got.response.Head, len(got.response.Messages) > 0, tries) {
+			return got
+		}
+	}
+}
+
+func (t *T) askOnce(conn *transport.HTTPConn, r transport.Request) (got reply) {
 	r.Defaults = true
 	ctx, cancel := context.WithTimeoutCause(t.Context, t.engine.Timeout,
 		&client.TimeoutError{Awaited: "end of the response to a " + cmp.Or(r.Method, http.MethodPost), After: t.engine.Timeout})

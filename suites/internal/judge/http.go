@@ -464,7 +464,7 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 	session := c.sessionID()
 	var open []*wire.HTTPExchange
 	offered := false
-	for _, x := range c.HTTP {
+	for i, x := range c.HTTP {
 		if x.Method() == http.MethodDelete && x.OK() {
 			return // the session has ended
 		}
@@ -496,6 +496,10 @@ func (c *Conversation) judgeGets(rec *Recorder) {
 			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused because there were too many requests: HTTP status %d", status))
 		case busy && status >= 400:
 			rec.Note(id, wire.Server, fmt.Sprintf("a second listening stream was refused with HTTP status %d", status))
+		case wire.Unreached(x.Head) && slices.ContainsFunc(c.HTTP[i+1:], func(later *wire.HTTPExchange) bool {
+			return later.Method() == http.MethodGet && !wire.Unreached(later.Head)
+		}):
+			rec.Note(id, wire.Server, fmt.Sprintf("a listening stream was refused with HTTP status %d, and tried again", status))
 		case status == http.StatusNotFound && session != "" && (offered || c.ended(x.Head)):
 			// How a client learns that the session has ended (#session-management).
 			rec.Note(id, wire.Server, "a listening stream could not be opened, or not be opened again: HTTP status 404")
